@@ -242,6 +242,16 @@ struct ValidationTests {
         self.expect(problems("url: http://a, health: {path: /}"), "upstreams.a.health", "add another server")
         self.expect(problems("servers: [http://a], slow_start: 30s"), "upstreams.a.slow_start", "add another server")
         self.expect(problems("servers: [http://a, http://b], health: {path: healthz}"), "upstreams.a.health.path", "/")
+        let odd = problems("servers: [http://a, http://b], health: {path: \"/a b\"}")
+        self.expect(odd, "upstreams.a.health.path", "percent-encode")
+        self.expect(problems("url: http://a, retry_on: [503]"), "upstreams.a.retry_on", "add another server")
+        self.expect(
+            problems("servers: [http://a, http://b], retry_on: [404]"),
+            "upstreams.a.retry_on[0]",
+            "in this range"
+        )
+        let few = problems("servers: [http://a, http://b], max_connections: 1")
+        self.expect(few, "upstreams.a.max_connections", "larger number")
         let settings = SettingsBench().settings(
             adding: file("servers: [http://a:3000, {url: http://b, weight: 3}], balance: round_robin")
         )

@@ -34,12 +34,12 @@ extension TextRule {
     static let requestPath = TextRule(
         "path",
         allowed: "a path such as /healthz or /health?full=1",
-        pattern: "^/[!-~]*$"
+        pattern: "^/[A-Za-z0-9/?._~%!$&'()*+,;=:@-]*$"
     ) { text throws(SyntaxFault) in
         guard text.first == "/" else { throw SyntaxFault("begin with /") }
         guard text.utf8.count <= 1024 else { throw SyntaxFault("write a shorter path") }
-        guard text.utf8.allSatisfy({ (0x21...0x7E).contains($0) && $0 != UInt8(ascii: "#") }) else {
-            throw SyntaxFault("use visible ASCII without #; percent-encode all else")
+        guard text.utf8.allSatisfy({ $0.isUnreserved || "/?%!$&'()*+,;=:@".utf8.contains($0) }) else {
+            throw SyntaxFault("percent-encode all but letters, digits and /?._~%!$&'()*+,;=:@-")
         }
         return .text(text)
     }

@@ -35,11 +35,39 @@ extension ProxyPlan {
         ]
         for (index, other) in host.otherApps.enumerated() {
             lines += [
-                "        @app_\(index + 1) path_regexp ^\(other.paths)$",
-                "        reverse_proxy @app_\(index + 1) \(other.app.url)",
+                "        @app_\(index + 1) path_regexp ^\(other.paths)$"
             ]
+            lines += Self.caddyProxy(to: other.app, for: " @app_\(index + 1)").indented(8)
         }
-        return lines + ["        reverse_proxy \(host.app.url)", "    }", "}"]
+        return lines + Self.caddyProxy(to: host.app).indented(8) + ["    }", "}"]
+    }
+
+    private static func caddyProxy(to app: App, for matcher: String = "") -> [String] {
+        let line = "reverse_proxy\(matcher) \(app.servers.map(app.url).joined(separator: " "))"
+        var options: [String] = []
+        if app.hasSeveralServers {
+            switch app.balance {
+            case .leastRequests: options = ["lb_policy least_conn"]
+            case .roundRobin where app.hasWeights:
+                options = [
+                    "# 2.8 or later.",
+                    "lb_policy weighted_round_robin \(app.servers.map { "\($0.weight)" }.joined(separator: " "))",
+                ]
+            case .roundRobin: options = ["lb_policy round_robin"]
+            case .sticky: options = ["lb_policy ip_hash"]
+            }
+            options += ["# A server that does not answer is left out for a while, and another one is tried."]
+            options += ["max_fails 5", "fail_duration 10s", "lb_try_duration 5s"]
+            if let health = app.health {
+                options += [
+                    "health_uri \(health.path)", "health_interval \(Self.milliseconds(health.interval))",
+                    "health_timeout \(Self.milliseconds(health.timeout))",
+                ]
+                if let status = health.status { options += ["health_status \(status)"] }
+            }
+        }
+        if let name = app.givenTLSName { options += ["transport http {", "    tls_server_name \(name)", "}"] }
+        return options.isEmpty ? [line] : [line + " {"] + options.indented(4) + ["}"]
     }
 
     private var caddyChecksTLS: [String] {

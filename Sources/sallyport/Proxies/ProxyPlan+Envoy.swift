@@ -1,4 +1,5 @@
 import Settings
+import Vocabulary
 
 extension ProxyPlan {
     /// Fields of the request that Envoy and Gateway API must pass to the check, as they pass no others.
@@ -23,8 +24,7 @@ extension ProxyPlan {
             )
         }
         for app in self.apps {
-            clusters += Self.envoyCluster("app_\(app.label)", app.host, app.port)
-            if app.isHTTPS { clusters += Self.envoyTLS(app.tlsName, authority: "/etc/ssl/certs/ca-certificates.crt") }
+            clusters += Self.envoyCluster(app)
         }
         var lines = [
             "# Envoy's limit for a regular expression is 100, which a list of paths exceeds.",
@@ -152,24 +152,101 @@ extension ProxyPlan {
         for other in host.otherApps {
             lines += [
                 "    - match: {safe_regex: {regex: '\(other.paths)'}}",
-                "      route: {cluster: app_\(other.app.label), timeout: 0s}",
+                "      route: \(Self.envoyRoute(to: other.app))",
             ]
         }
-        return lines + ["    - match: {prefix: /}", "      route: {cluster: app_\(host.app.label), timeout: 0s}"]
+        return lines + ["    - match: {prefix: /}", "      route: \(Self.envoyRoute(to: host.app))"]
+    }
+
+    private static func envoyRoute(to app: App) -> String {
+        let isSticky = app.hasSeveralServers && app.balance == .sticky
+        let hash = isSticky ? ", hash_policy: [{connection_properties: {source_ip: true}}]" : ""
+        return "{cluster: app_\(app.label), timeout: 0s\(hash)}"
     }
 
     private static func envoyCluster(_ name: String, _ host: String, _ port: Int) -> [String] {
-        let bare = host.hasPrefix("[") ? String(host.dropFirst().dropLast()) : host
-        return [
+        self.envoyCluster(name, [self.envoyEndpoint(host, port)])
+    }
+
+    private static func envoyCluster(_ name: String, _ endpoints: [String], balance: [String] = []) -> [String] {
+        [
             "- name: \(name)",
             "  type: STRICT_DNS",
             "  connect_timeout: 1s",
+        ] + balance + [
             "  load_assignment:",
             "    cluster_name: \(name)",
             "    endpoints:",
             "      - lb_endpoints:",
-            "          - endpoint: {address: {socket_address: {address: \"\(bare)\", port_value: \(port)}}}",
+        ] + endpoints
+    }
+
+    private static func envoyEndpoint(_ host: String, _ port: Int) -> String {
+        let bare = host.hasPrefix("[") ? String(host.dropFirst().dropLast()) : host
+        return "          - endpoint: {address: {socket_address: {address: \"\(bare)\", port_value: \(port)}}}"
+    }
+
+    private static func envoyCluster(_ app: App) -> [String] {
+        let authority = "/etc/ssl/certs/ca-certificates.crt"
+        let hasNames = app.isHTTPS && !app.hasOneTLSName
+        let endpoints = app.servers.flatMap { server -> [String] in
+            var lines = [self.envoyEndpoint(server.host, server.port)]
+            if server.weight != 1 { lines += ["            load_balancing_weight: \(server.weight)"] }
+            if hasNames {
+                lines += [
+                    "            metadata: {filter_metadata: {envoy.transport_socket_match: {name: \(server.tlsName)}}}"
+                ]
+            }
+            return lines
+        }
+        var lines = self.envoyCluster(
+            "app_\(app.label)",
+            endpoints,
+            balance: app.hasSeveralServers ? self.envoyBalance(app) : []
+        )
+        guard app.isHTTPS else { return lines }
+        guard hasNames else { return lines + self.envoyTLS(app.tlsName, authority: authority) }
+        lines += ["  transport_socket_matches:"]
+        for name in Set(app.servers.map(\.tlsName)).sorted() {
+            lines += ["    - name: \(name)", "      match: {name: \(name)}"]
+            lines += self.envoyTLS(name, authority: authority).indented(4)
+        }
+        return lines
+    }
+
+    private static func seconds(_ duration: Duration) -> String {
+        let milliseconds = duration.wholeMilliseconds
+        let part = String(1000 + milliseconds % 1000).dropFirst()
+        return "\(milliseconds / 1000).\(part)s"
+    }
+
+    private static func envoyBalance(_ app: App) -> [String] {
+        let policy =
+            switch app.balance {
+            case .leastRequests: "LEAST_REQUEST"
+            case .roundRobin: "ROUND_ROBIN"
+            case .sticky: "MAGLEV"
+            }
+        var lines = [
+            "  lb_policy: \(policy)",
+            "  outlier_detection:",
+            "    {enforcing_consecutive_5xx: 0, consecutive_gateway_failure: 10,",
+            "     enforcing_consecutive_gateway_failure: 100, max_ejection_percent: 50}",
         ]
+        if let health = app.health {
+            let statuses = health.status.map { $0..<($0 + 1) } ?? 200..<400
+            lines += [
+                "  health_checks:",
+                "    - timeout: \(Self.seconds(health.timeout))",
+                "      interval: \(Self.seconds(health.interval))",
+                "      healthy_threshold: \(health.passes)",
+                "      unhealthy_threshold: \(health.fails)",
+                "      http_health_check:",
+                "        path: '\(health.path.replacing("'", with: "''"))'",
+                "        expected_statuses: [{start: \(statuses.lowerBound), end: \(statuses.upperBound)}]",
+            ]
+        }
+        return lines
     }
 
     /// Envoy must close an idle connection before the gateway does (`timeouts.idle`): the request that it sends at that

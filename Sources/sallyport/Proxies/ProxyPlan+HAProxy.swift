@@ -31,13 +31,44 @@ extension ProxyPlan {
         ]
         for port in self.ports { lines += [""] + self.haproxyFrontend(port) }
         lines += ["", "backend sallyport", "    server sallyport \(self.gateway)"]
-        for app in self.apps {
-            let tls =
-                app.isHTTPS
-                ? " ssl verify required ca-file @system-ca sni str(\(app.tlsName)) verifyhost \(app.tlsName)" : ""
-            lines += ["", "backend app_\(app.label)", "    server app \(app.address)\(tls)"]
-        }
+        for app in self.apps { lines += ["", "backend app_\(app.label)"] + Self.haproxyServers(app) }
         return lines + [""]
+    }
+
+    private static func haproxyServers(_ app: App) -> [String] {
+        var lines: [String] = []
+        var check = ""
+        if app.hasSeveralServers {
+            switch app.balance {
+            case .leastRequests: lines = ["    balance leastconn"]
+            case .roundRobin: lines = ["    balance roundrobin"]
+            case .sticky: lines = ["    balance source", "    hash-type consistent"]
+            }
+            lines += ["    option redispatch"]
+            if let health = app.health {
+                let status = health.status.map(String.init) ?? "200-399"
+                lines += [
+                    "    option httpchk GET \(health.path.replacing("'", with: "\\'"))",
+                    "    http-check expect status \(status)",
+                ]
+                lines += ["    timeout check \(Self.milliseconds(health.timeout))"]
+                check =
+                    " check inter \(Self.milliseconds(health.interval)) rise \(health.passes) fall \(health.fails)"
+            }
+        }
+        // HAProxy has weights up to 256.
+        let most = app.servers.map(\.weight).max() ?? 1
+        return lines
+            + app.servers.enumerated().map { index, server in
+                let name = server.tlsName
+                let tls =
+                    app.isHTTPS ? " ssl verify required ca-file @system-ca sni str(\(name)) verifyhost \(name)" : ""
+                let weight = most > 256 ? max(1, server.weight * 256 / most) : server.weight
+                let number = app.hasSeveralServers ? "_\(index + 1)" : ""
+                return "    server app\(number) \(server.address)\(tls)"
+                    + (app.hasWeights ? " weight \(weight)" : "") + check
+                    + (check.isEmpty || !app.isHTTPS ? "" : " check-sni \(name)")
+            }
     }
 
     private func haproxyFrontend(_ port: Int) -> [String] {

@@ -4,7 +4,7 @@ extension ProxyPlan {
     /// A whole `nginx.conf`, for nginx 1.15 or later with `auth_request`.
     var nginx: [String] {
         let apps = self.apps.flatMap { app in
-            ["upstream sallyport_app_\(app.label) {", "    server \(app.address);", "    keepalive 32;", "}"]
+            ["upstream sallyport_app_\(app.label) {"] + Self.nginxServers(app) + ["    keepalive 32;", "}"]
         }
         return [
             "events {}",
@@ -227,6 +227,19 @@ extension ProxyPlan {
                 "proxy_set_header X-Forwarded-Host \(authority);",
                 "proxy_set_header X-Forwarded-Uri $request_uri;",
             ]
+        }
+    }
+
+    /// How the app's servers share its requests.
+    private static func nginxServers(_ app: App) -> [String] {
+        let servers = app.servers.map { server in
+            "    server \(server.address)\(server.weight == 1 ? "" : " weight=\(server.weight)");"
+        }
+        guard app.hasSeveralServers else { return servers }
+        switch app.balance {
+        case .leastRequests: return ["    least_conn;"] + servers
+        case .roundRobin: return servers
+        case .sticky: return ["    hash $remote_addr consistent;"] + servers
         }
     }
 

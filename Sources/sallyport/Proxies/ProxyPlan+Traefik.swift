@@ -52,10 +52,38 @@ extension ProxyPlan {
             lines += ["      service: app_\(host.app.label)"] + tls
         }
         lines += ["  services:"]
-        for (name, url) in [("sallyport", "http://\(self.gateway)")] + self.apps.map({ ("app_\($0.label)", $0.url) }) {
-            lines += ["    \(name):", "      loadBalancer:", "        servers: [{url: \"\(url)\"}]"]
-        }
+        lines += ["    sallyport:", "      loadBalancer:", "        servers: [{url: \"http://\(self.gateway)\"}]"]
+        for app in self.apps { lines += ["    app_\(app.label):", "      loadBalancer:"] + Self.traefikServers(app) }
+        let named = self.apps.filter { $0.givenTLSName != nil }
+        if !named.isEmpty { lines += ["  serversTransports:"] }
+        for app in named { lines += ["    app_\(app.label):", "      serverName: \(app.tlsName)"] }
         return lines + [""]
+    }
+
+    private static func traefikServers(_ app: App) -> [String] {
+        let servers = app.servers.map { server in
+            "{url: \"\(app.url(of: server))\"\(server.weight == 1 ? "" : ", weight: \(server.weight)")}"
+        }
+        var lines = ["        servers: [\(servers.joined(separator: ", "))]"]
+        if app.hasSeveralServers {
+            let strategy =
+                switch app.balance {
+                case .leastRequests: "p2c"
+                case .roundRobin: "wrr"
+                case .sticky: "hrw"
+                }
+            lines += ["        # Traefik 3.6 or later.", "        strategy: \(strategy)"]
+            if let health = app.health {
+                lines += [
+                    "        healthCheck:", "          path: '\(health.path.replacing("'", with: "''"))'",
+                    "          interval: \(Self.milliseconds(health.interval))",
+                    "          timeout: \(Self.milliseconds(health.timeout))",
+                ]
+                if let status = health.status { lines += ["          status: \(status)"] }
+            }
+        }
+        if app.givenTLSName != nil { lines += ["        serversTransport: app_\(app.label)"] }
+        return lines
     }
 
     /// Which requests are for the host: a wildcard does not stand for the other hosts.

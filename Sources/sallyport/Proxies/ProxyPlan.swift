@@ -34,21 +34,6 @@ struct ProxyPlan {
         var quotedName: String { self.url.isWildcard ? "\"\(self.url.host)\"" : self.url.host }
     }
 
-    /// An app, to which the proxy forwards.
-    struct App: Equatable {
-        let label: String
-        var isHTTPS = false
-        var host = "127.0.0.1"
-        var port = 3000
-        /// The name in its certificate.
-        var tlsName = ""
-        /// Whether the settings do not say where the app is.
-        var isPlaceholder = true
-
-        var address: String { "\(self.host):\(self.port)" }
-        var url: String { "\(self.isHTTPS ? "https" : "http")://\(self.address)" }
-    }
-
     let hosts: [Host]
     /// Each app of the hosts, once.
     let apps: [App]
@@ -207,14 +192,7 @@ struct ProxyPlan {
 
     private static func app(_ upstream: UpstreamSettings, _ labels: inout ProxyLabels) -> App {
         let name = upstream.name.split(separator: "/").last.map(String.init) ?? upstream.name
-        return App(
-            label: labels.label(of: upstream.name, as: name + (upstream.isHTTPS ? "_tls" : "")),
-            isHTTPS: upstream.isHTTPS,
-            host: upstream.host,
-            port: upstream.port,
-            tlsName: upstream.serverName ?? upstream.host,
-            isPlaceholder: false
-        )
+        return App(label: labels.label(of: upstream.name, as: name + (upstream.isHTTPS ? "_tls" : "")), upstream)
     }
 
     /// Literal segments come before `*`, and this before `**` and longer paths.
@@ -298,7 +276,7 @@ struct ProxyPlan {
         if !self.authorization.cookiesOnSuccess, passes {
             warnings.append("cookies_on_success: false costs a redirect that this proxy does not need.")
         }
-        return warnings
+        return warnings + self.serverWarnings(for: proxy)
     }
 
     private func limits(of proxy: ProxyKind) -> [String] {

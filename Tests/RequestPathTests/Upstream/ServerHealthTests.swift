@@ -94,6 +94,41 @@ import Testing
         #expect(health.awaitsProbe(now: Self.time(2)))
     }
 
+    // MARK: Without a request that tells
+
+    @Test func aServerThatCanBeConnectedToServesOnTrial() {
+        for fails in [true, false] {
+            var health = Self.leftOut()
+            #expect(health.found(true) == .none && !health.isServing)
+            health.probe(now: Self.time(15))
+            #expect(health.found(true) == .back)
+            health.comeBack(now: Self.time(15))
+            #expect(health.isServing)
+            if fails {
+                #expect(health.failed(isSuspect: false) == .unfit)
+            } else {
+                #expect(health.answered(503) == .unfit)
+                #expect(health.answered(200) == .none)
+                #expect(health.failed(isSuspect: false) == .none)
+            }
+        }
+    }
+
+    @Test func aServerThatCannotBeConnectedToStaysOut() {
+        var health = Self.leftOut()
+        health.probe(now: Self.time(15))
+        #expect(health.found(false) == .stillOut)
+    }
+
+    @Test func anAnswerThatDisappointsLeavesNoneOutAndBringsNoneBack() {
+        var health = ServerHealth()
+        for _ in 0..<100 { #expect(health.disappointed() == .none) }
+        health = Self.leftOut()
+        #expect(health.disappointed() == .none)
+        health.probe(now: Self.time(10))
+        #expect(health.disappointed() == .stillOut)
+    }
+
     // MARK: Second tries
 
     @Test func aTenthOfTheRequestsAndThreeASecondMayBeRepeated() {
@@ -108,6 +143,18 @@ import Testing
     }
 
     // MARK: Checks
+
+    @Test func oneCheckRunsAtATime() {
+        var count = HealthCount()
+        let health = HealthSettings()
+        #expect(count.begin(now: Self.time(0), every: .seconds(10)) == true)
+        #expect(count.begin(now: Self.time(20), every: .seconds(10)) == false)
+        #expect(count.end(true, health) == nil)
+        #expect(count.begin(now: Self.time(20), every: .seconds(10)) == true)
+        #expect(count.end(true, health) == false)
+        #expect(count.begin(now: Self.time(29), every: .seconds(10)) == false)
+        #expect(count.begin(now: Self.time(30), every: .seconds(10)) == true)
+    }
 
     @Test func checksDecideWhenSeveralInARowAgree() {
         var (count, health) = (HealthCount(), HealthSettings())

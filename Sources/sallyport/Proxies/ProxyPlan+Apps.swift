@@ -1,0 +1,96 @@
+import Settings
+import Vocabulary
+
+extension ProxyPlan {
+    /// An app, to which the proxy forwards.
+    struct App: Equatable {
+        let label: String
+        /// Its servers, of which there is one at least.
+        let servers: [Server]
+        var isHTTPS = false
+        var balance = ServerBalance.leastRequests
+        /// How its servers are asked whether they are there.
+        var health: HealthSettings?
+        /// Whether the settings do not say where the app is.
+        var isPlaceholder = true
+
+        /// An app that the settings do not name.
+        init(label: String) {
+            self.label = label
+            self.servers = [Server(host: "127.0.0.1", port: 3000, weight: 1, tlsName: "", isNamed: false)]
+        }
+
+        init(label: String, _ upstream: UpstreamSettings) {
+            self.label = label
+            self.servers = upstream.servers.map { server in
+                let name = server.serverName ?? upstream.serverName
+                return Server(
+                    host: server.host,
+                    port: server.port,
+                    weight: server.weight,
+                    tlsName: name ?? server.host,
+                    isNamed: name != nil
+                )
+            }
+            self.isHTTPS = upstream.isHTTPS
+            self.balance = upstream.balance
+            self.health = upstream.health
+            self.isPlaceholder = false
+        }
+
+        /// One of several servers, or the only one.
+        struct Server: Equatable {
+            let host: String
+            let port: Int
+            let weight: Int
+            /// The name in its certificate.
+            let tlsName: String
+            /// Whether the settings say that name; else it is the host.
+            let isNamed: Bool
+
+            var address: String { "\(self.host):\(self.port)" }
+        }
+
+        var hasSeveralServers: Bool { self.servers.count > 1 }
+        var hasWeights: Bool { self.servers.contains { $0.weight != 1 } }
+        /// The port of the first server.
+        var port: Int { self.servers[0].port }
+        /// The name in the certificate of the first server, which a proxy that knows one name asks all of them for.
+        var tlsName: String { self.servers[0].tlsName }
+        /// The same if the settings say it.
+        var givenTLSName: String? { self.isHTTPS && self.servers[0].isNamed ? self.tlsName : nil }
+        /// Whether all servers have one name in their certificates.
+        var hasOneTLSName: Bool { self.servers.allSatisfy { $0.tlsName == self.tlsName } }
+
+        func url(of server: Server) -> String { "\(self.isHTTPS ? "https" : "http")://\(server.address)" }
+    }
+
+    /// A duration in a notation that all proxies but Envoy read.
+    static func milliseconds(_ duration: Duration) -> String { "\(duration.wholeMilliseconds)ms" }
+
+    /// What of an app's servers the proxy cannot do as the gateway does.
+    func serverWarnings(for proxy: ProxyKind) -> [String] {
+        let several = self.apps.filter(\.hasSeveralServers)
+        var warnings: [String] = []
+        switch proxy {
+        case .ingressNginx, .gatewayAPI: return []
+        case .nginx, .traefik, .caddy, .envoy, .haproxy: break
+        }
+        for app in several where app.balance == .sticky {
+            warnings.append("app_\(app.label): sticky goes by the client's address, as this proxy knows no sessions.")
+        }
+        let usesHosts = proxy == .caddy || proxy == .traefik
+        for app in several where app.isHTTPS && !app.hasOneTLSName && proxy != .haproxy && proxy != .envoy {
+            if usesHosts, !app.servers.contains(where: \.isNamed) { continue }
+            warnings.append(
+                "app_\(app.label): this proxy asks all servers for one name (\(app.tlsName)), which their certificates must have."
+            )
+        }
+        if proxy == .caddy {
+            for app in several where app.hasWeights && app.balance != .roundRobin {
+                warnings.append("app_\(app.label): this proxy has weights for round_robin only.")
+            }
+        }
+        return warnings
+    }
+}
