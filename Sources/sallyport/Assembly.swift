@@ -102,7 +102,9 @@ struct Assembly: Sendable {
         }
         let formerTargets = former?.configuration.targets ?? []
         let targets = try settings.upstreams.map { upstream in
-            try StartRefusal.naming("") { try UpstreamTarget.make(upstream, keeping: formerTargets) }
+            try StartRefusal.naming("") {
+                try UpstreamTarget.make(upstream, keeping: formerTargets, names: foundations.names)
+            }
         }
         let realms = try AssembledRealm.all(
             settings,

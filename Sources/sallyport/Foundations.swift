@@ -2,6 +2,7 @@ import Logging
 import NIOCore
 import Observability
 import Providers
+import RequestPath
 import Sessions
 import SignOn
 import Vocabulary
@@ -27,6 +28,8 @@ struct Foundations: Sendable {
     let clientOverlay: ClientOverlay
     let registry: MetricsRegistry
     let audit: AuditStream
+    /// How the names of apps are resolved.
+    let names: AppNames
 
     /// - Parameters:
     ///   - caches: The caches that it tells of ends.
@@ -44,6 +47,7 @@ struct Foundations: Sendable {
     ) {
         let (store, clock) = (backing.store, backing.clock)
         let grantLog = GrantLog(logger: logger)
+        self.names = AppNames { $0.note(in: registry, logger) }
         self.keys = keys
         self.group = group
         self.caches = caches

@@ -135,7 +135,7 @@ extension Gateway {
         let signals = await UnixSignalsSequence(trapping: .sigterm, .sigint, .sighup)
         gateway.signals.withLock { $0 = signals }
         try await gateway.listen(settings)
-        gateway.collectExpired()
+        gateway.keepUp()
         gateway.watchCertificates()
         gateway.returnMemory()
         return gateway
@@ -215,7 +215,7 @@ extension Gateway {
             state.readAt = Clock.system.now()
         }
         self.noteCertificates(settings.tls)
-        for target in assembly.configuration.targets { target.refresh() }
+        for target in assembly.configuration.targets { target.refreshNamesSoon(now: .now()) }
         return changes
     }
 
@@ -327,12 +327,13 @@ extension Gateway {
     }
 
     /// Resolves the names of apps and removes expired records, periodically in the background.
-    func collectExpired() {
+    func keepUp() {
         self.group.next().scheduleRepeatedTask(initialDelay: .seconds(30), delay: .seconds(30)) { _ in
-            Task.detached {
-                self.foundations.backing.collectExpired()
-                self.state.withLock { $0.assembly }.configuration.targets.forEach { $0.refresh() }
-            }
+            Task.detached { self.foundations.backing.collectExpired() }
+        }
+        self.group.next().scheduleRepeatedTask(initialDelay: .seconds(1), delay: .seconds(1)) { _ in
+            let now = NIODeadline.now()
+            for target in self.state.withLock({ $0.assembly }).configuration.targets { target.refreshNames(now: now) }
         }
     }
 }

@@ -1,4 +1,6 @@
 import Logging
+import NIOCore
+import Observability
 import RequestPath
 import Vocabulary
 
@@ -26,5 +28,37 @@ extension ServerNotice {
         } else {
             logger.info("a server of the app serves again", metadata: metadata)
         }
+    }
+}
+
+extension NameNotice {
+    /// Counts a lookup, and writes what has changed by it.
+    func note(in registry: MetricsRegistry, _ logger: Logger) {
+        let result =
+            switch self.change {
+            case .moved: "moved"
+            default: self.isResolved ? "unchanged" : "failed"
+            }
+        registry.increment(registry.counter(MetricNames.upstreamLookups, self.upstream, result))
+        var metadata: Logger.Metadata = ["upstream": "\(self.upstream)", "server": "\(self.server)"]
+        switch self.change {
+        case .none: break
+        case .moved(let addresses, let gone):
+            metadata["addresses"] = "\(Self.list(addresses))"
+            if !gone.isEmpty { metadata["gone"] = "\(Self.list(gone))" }
+            logger.info("the name of an app's server has other addresses", metadata: metadata)
+        case .failed(let cause):
+            logger.warning(
+                "the name of an app's server cannot be resolved, its last addresses stay: \(cause)",
+                metadata: metadata
+            )
+        case .recovered: logger.info("the name of an app's server is resolved again", metadata: metadata)
+        }
+    }
+
+    /// At most eight addresses, without their ports.
+    private static func list(_ addresses: [SocketAddress]) -> String {
+        let shown = addresses.prefix(8).map { $0.ipAddress ?? "?" }.joined(separator: ", ")
+        return addresses.count > 8 ? "\(shown) and \(addresses.count - 8) more" : shown
     }
 }

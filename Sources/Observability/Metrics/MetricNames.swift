@@ -288,6 +288,12 @@ package enum MetricNames {
         hidesZero: true
     )
 
+    package static let upstreamLookups = MetricFamily.counter(
+        "sallyport_upstream_lookups_total{upstream,result}",
+        "Lookups of the names of an app's servers, by result (unchanged, moved: it has other addresses, failed: the last ones stay).",
+        hidesZero: true
+    )
+
     // The servers of apps that have several.
     package static let serverRequests = MetricFamily.counter(
         "sallyport_upstream_server_requests_total{upstream,server,code_class}",

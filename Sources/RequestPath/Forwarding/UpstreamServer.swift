@@ -1,11 +1,10 @@
-import Dispatch
 package import NIOCore
 package import Settings
 import Synchronization
-import Transport
+package import Transport
 import Vocabulary
 
-/// One server of an app, shared by all loops: the last addresses of its name, and what the loops tell one another of it.
+/// One server of an app, shared by all loops: the addresses of its name, and what the loops tell one another of it.
 package final class UpstreamServer: Sendable {
     package let settings: ServerSettings
     /// What an operator knows it by: its URL in the settings.
@@ -22,14 +21,34 @@ package final class UpstreamServer: Sendable {
     package let news = ServerNews()
     /// For `ServerChoice`: the same in every gateway.
     let hash: UInt64
-    private let addresses: Mutex<[SocketAddress]>
-    private let isLiteral: Bool
-    /// The callbacks that wait for the current resolution; nil: none is running.
-    private let waiting = Mutex<[@Sendable () -> Void]?>(nil)
+    private let names: AppNames
+    private let upstream: String
+    /// nil: its address is no name.
+    private let name: HostName?
+    private let state: Mutex<State>
+    /// That of `state`, for the loops to look at.
+    private let version = Atomic<UInt32>(0)
 
-    /// - Parameter name: The expected name in its certificate; nil: its host.
-    init(_ settings: ServerSettings, name: String?) {
+    private struct State {
+        var name: NameState
+        /// Those that wait for the first addresses.
+        var waiting: [@Sendable (Addresses) -> Void] = []
+    }
+
+    /// Addresses of a server, and their version.
+    struct Addresses: Sendable {
+        static let none = Addresses(all: [], version: 0)
+        let all: [SocketAddress]
+        let version: UInt32
+    }
+
+    /// - Parameters:
+    ///   - upstream: The app, of which it is a server.
+    ///   - name: The expected name in its certificate; nil: its host.
+    init(_ settings: ServerSettings, of upstream: UpstreamSettings, name: String?, names: AppNames) {
         self.settings = settings
+        self.upstream = upstream.name
+        self.names = names
         self.givenName = name
         self.name = settings.origin
         self.origin = Array(settings.origin.utf8)
@@ -37,13 +56,13 @@ package final class UpstreamServer: Sendable {
         let host = settings.host
         let bare = host.hasPrefix("[") ? String(host.dropFirst().dropLast()) : host
         if let address = try? SocketAddress(ipAddress: bare, port: settings.port) {
-            self.isLiteral = true
+            self.name = nil
             self.tlsName = name
-            self.addresses = Mutex([address])
+            self.state = Mutex(State(name: NameState(fixed: [address])))
         } else {
-            self.isLiteral = false
+            self.name = HostName(host, port: settings.port)
             self.tlsName = name ?? host
-            self.addresses = Mutex([])
+            self.state = Mutex(State(name: NameState(period: TimeAmount(upstream.dnsRefresh))))
         }
     }
 
@@ -55,28 +74,97 @@ package final class UpstreamServer: Sendable {
         return self.settings == other && self.givenName == name
     }
 
-    /// The last good addresses; empty until the name has been resolved once.
-    package var currentAddresses: [SocketAddress] {
-        self.addresses.withLock { $0 }
+    /// Goes on with other settings of the app.
+    func adopt(_ upstream: UpstreamSettings) {
+        self.state.withLock { $0.name.period = TimeAmount(upstream.dnsRefresh) }
     }
 
-    /// Resolves the name on another thread, because `getaddrinfo` blocks. If that fails, the last good addresses stay.
-    package func refresh(_ then: @escaping @Sendable () -> Void = {}) {
-        guard !self.isLiteral else { return then() }
-        let isUnderWay = self.waiting.withLock { waiting in
-            defer { waiting = (waiting ?? []) + [then] }
-            return waiting != nil
+    // MARK: Its addresses
+
+    /// The last good addresses; empty until the name has been resolved once.
+    var current: Addresses { self.state.withLock { Addresses(all: $0.name.addresses, version: $0.name.version) } }
+
+    /// The version of its addresses.
+    var currentVersion: UInt32 { self.version.load(ordering: .relaxed) }
+
+    /// What is known of the name; nil: the address is no name.
+    package var nameState: NameState? { self.name.map { _ in self.state.withLock { $0.name } } }
+
+    /// Resolves the name if it is time, in the background.
+    package func refreshIfDue(now: NIODeadline) {
+        guard let name = self.name else { return }
+        let begins = self.state.withLock { $0.name.begin(now: now) }
+        if begins { self.lookUp(name, isAwaited: false) }
+    }
+
+    /// Resolves the name again as soon as it has rested.
+    package func refreshSoon(now: NIODeadline) {
+        guard self.name != nil else { return }
+        self.state.withLock { $0.name.doubt() }
+        self.refreshIfDue(now: now)
+    }
+
+    /// Resolves the name for requests that cannot go on without its first addresses.
+    ///
+    /// - Parameters:
+    ///   - patience: How long they may wait for one lookup.
+    ///   - then: Called on another thread, with no addresses if there are none.
+    /// - Returns: False: the name has just failed, or its lookup takes too long, so nobody waits.
+    func resolveFirst(now: NIODeadline, patience: TimeAmount, _ then: @escaping @Sendable (Addresses) -> Void)
+        -> Bool
+    {
+        guard let name = self.name else { return false }
+        let (begins, waits) = self.state.withLock { state in
+            state.name.doubt()
+            let begins = state.name.begin(now: now)
+            let waits = state.name.isWorthWaiting(now: now, patience: patience)
+            if waits { state.waiting.append(then) }
+            return (begins, waits)
         }
-        guard !isUnderWay else { return }
-        DispatchQueue.global(qos: .utility).async {
-            let fresh = SocketAddress.resolve(self.settings.host, port: self.settings.port)
-            if !fresh.isEmpty { self.addresses.withLock { $0 = fresh } }
-            let waiting = self.waiting.withLock { waiting in
-                defer { waiting = nil }
-                return waiting ?? []
-            }
-            for then in waiting { then() }
+        if begins { self.lookUp(name, isAwaited: true) }
+        return waits
+    }
+
+    private func lookUp(_ name: HostName, isAwaited: Bool) {
+        let isFirst = isAwaited || self.state.withLock { $0.name.addresses.isEmpty }
+        self.names.resolver.resolve(name, isAwaited: isFirst) { self.take($0) }
+    }
+
+    private func take(_ answer: NameResolver.Answer) {
+        let (change, addresses, waiting) = self.state.withLock { state in
+            defer { state.waiting = [] }
+            let change = state.name.finish(answer, now: .now())
+            self.version.store(state.name.version, ordering: .relaxed)
+            let addresses = Addresses(all: state.name.addresses, version: state.name.version)
+            return (change, addresses, state.waiting)
         }
+        for then in waiting { then(addresses) }
+        let isResolved = if case .success = answer { true } else { false }
+        self.names.tell(
+            NameNotice(
+                upstream: self.upstream,
+                server: self.settings.origin,
+                change: change,
+                isResolved: isResolved
+            )
+        )
+    }
+}
+
+/// How the names of apps are resolved, and who is told.
+package struct AppNames: Sendable {
+    let resolver: NameResolver
+    let tell: @Sendable (NameNotice) -> Void
+
+    /// The threads for the names of apps.
+    private static let shared = NameResolver("app-names", lanes: 2)
+
+    /// - Parameters:
+    ///   - resolver: nil: that of the process.
+    ///   - tell: Called after each lookup, on a thread of the resolver.
+    package init(resolver: NameResolver? = nil, tell: @escaping @Sendable (NameNotice) -> Void = { _ in }) {
+        self.resolver = resolver ?? Self.shared
+        self.tell = tell
     }
 }
 

@@ -1,5 +1,5 @@
 import Cryptography
-import NIOCore
+package import NIOCore
 package import NIOSSL
 package import Settings
 import Synchronization
@@ -22,9 +22,15 @@ package final class UpstreamTarget: Sendable {
     /// Until when nothing more is told about the app, by reason.
     private let silences = Mutex<[Reason: NIODeadline]>([:])
 
-    /// - Parameter former: What the app was; servers that are the same go on.
+    /// - Parameters:
+    ///   - former: What the app was; servers that are the same go on.
+    ///   - names: How the names of its servers are resolved.
     /// - Throws: The name of the first TLS file that cannot be used.
-    package init(_ settings: UpstreamSettings, keeping former: UpstreamTarget? = nil) throws(UpstreamTLSError) {
+    package init(
+        _ settings: UpstreamSettings,
+        keeping former: UpstreamTarget? = nil,
+        names: AppNames = AppNames()
+    ) throws(UpstreamTLSError) {
         let files = UpstreamTLS.digests(settings)
         var kept: [UpstreamServer] = []
         if let former, former.files == files, former.settings.hasTLS(of: settings) {
@@ -35,7 +41,11 @@ package final class UpstreamTarget: Sendable {
         }
         func server(_ server: ServerSettings) -> UpstreamServer {
             let name = server.serverName ?? settings.serverName
-            return kept.first { $0.isSame(as: server, name) } ?? UpstreamServer(server, name: name)
+            guard let same = kept.first(where: { $0.isSame(as: server, name) }) else {
+                return UpstreamServer(server, of: settings, name: name, names: names)
+            }
+            same.adopt(settings)
+            return same
         }
         let first = server(settings.first)
         self.settings = settings
@@ -52,11 +62,12 @@ package final class UpstreamTarget: Sendable {
     /// - Throws: The name of the first TLS file that cannot be used.
     package static func make(
         _ settings: UpstreamSettings,
-        keeping former: [UpstreamTarget]
+        keeping former: [UpstreamTarget],
+        names: AppNames = AppNames()
     ) throws(UpstreamTLSError) -> UpstreamTarget {
         let former = former.first { $0.settings.name == settings.name }
         if let former, former.settings == settings, former.files == UpstreamTLS.digests(settings) { return former }
-        return try UpstreamTarget(settings, keeping: former)
+        return try UpstreamTarget(settings, keeping: former, names: names)
     }
 
     /// The origin that the app writes in an answer with this head: that of one of its servers.
@@ -84,9 +95,14 @@ package final class UpstreamTarget: Sendable {
         }
     }
 
-    /// Resolves the names of all servers again, in the background.
-    package func refresh() {
-        for server in self.servers { server.refresh() }
+    /// Resolves the names of servers for which it is time, in the background.
+    package func refreshNames(now: NIODeadline) {
+        for server in self.servers { server.refreshIfDue(now: now) }
+    }
+
+    /// Resolves the names of all servers again as soon as they have rested, in the background.
+    package func refreshNamesSoon(now: NIODeadline) {
+        for server in self.servers { server.refreshSoon(now: now) }
     }
 }
 

@@ -49,15 +49,22 @@ package final class UpstreamConnection: StreamHandler, AppConnection, AppStream,
     /// complete.
     private(set) var isDoubtful = false
     var idleSince = NIODeadline.uptimeNanoseconds(0)
+    /// Where it leads; nil: to an address that no name has.
+    let address: SocketAddress?
+    /// The version of the server's addresses among which its own was last found.
+    var addressVersion: UInt32 = 0
     /// The number of interim answers in this exchange.
     private var interimCount = 0
     /// Whether one of them announced content, which may follow although it must not.
     private var mayGoOn = false
     private static let mostInterimAnswers = 16
 
-    /// - Parameter stream: Connected to the app. It is started with the connection as its handler.
-    package init(_ stream: any ByteStream, pool: UpstreamPool) {
+    /// - Parameters:
+    ///   - stream: Connected to the app. It is started with the connection as its handler.
+    ///   - address: The address that it is connected to.
+    package init(_ stream: any ByteStream, to address: SocketAddress? = nil, pool: UpstreamPool) {
         self.stream = stream
+        self.address = address
         self.tls = stream as? TLSStream
         self.pool = pool
         self.loop = pool.loop

@@ -55,8 +55,10 @@ package final class UpstreamPool: AppPool {
     private var queue = ConnectionQueue()
     private let queueGauge: GaugeID
     private var isTurnEndDue = false
-    /// The index of the address that the next connection tries first.
-    private var nextAddress = 0
+    /// How many connections were begun: each begins with the next address of the name.
+    private var turn = 0
+    /// The version of the server's addresses that the pool has seen.
+    private var addressVersion: UInt32
     private var isRetired = false
 
     /// Makes the pools of a loop on this event loop.
@@ -86,6 +88,7 @@ package final class UpstreamPool: AppPool {
         self.isStrict = target.settings.reuse == .strict
         self.queueGauge = loop.configuration.metrics.upstreamQueue(index)
         self.loop = loop
+        self.addressVersion = self.server.currentVersion
     }
 
     @inline(__always)
@@ -120,6 +123,10 @@ package final class UpstreamPool: AppPool {
     package func turnEnded() {
         self.isTurnEndDue = false
         while let connection = self.ending.popLast() {
+            if connection.addressVersion != self.addressVersion, !self.isCurrent(connection) {
+                connection.close()
+                continue
+            }
             connection.idleSince = self.loop.now
             if connection.isDoubtful { self.idle.insert(connection, at: 0) } else { self.idle.append(connection) }
             self.loop.metrics.upstreamConnections(active: -1, idle: 1)
@@ -155,8 +162,26 @@ package final class UpstreamPool: AppPool {
         )
     }
 
-    /// Closes connections that have been idle too long.
+    /// Whether the server still has the address to which a connection leads.
+    private func isCurrent(_ connection: UpstreamConnection) -> Bool {
+        let addresses = self.server.current
+        guard let address = connection.address, addresses.all.contains(address) else { return false }
+        connection.addressVersion = addresses.version
+        return true
+    }
+
+    /// Closes idle connections to addresses that the server does not have any more. Those in use are closed when their
+    /// exchange ends.
+    private func followAddresses() {
+        let version = self.server.currentVersion
+        guard version != self.addressVersion else { return }
+        self.addressVersion = version
+        for index in self.idle.indices.reversed() where !self.isCurrent(self.idle[index]) { self.closeIdle(at: index) }
+    }
+
+    /// Closes connections that have been idle too long, and those to addresses that are gone.
     package func sweep() {
+        self.followAddresses()
         let limit = self.loop.configuration.timeouts.upstreamKeepAlive
         for index in self.idle.indices.reversed() where self.loop.now - self.idle[index].idleSince > limit {
             self.closeIdle(at: index)
@@ -297,24 +322,29 @@ package final class UpstreamPool: AppPool {
     func makeConnection(for client: any ConnectionWaiter, in group: ServerGroup?) {
         self.open += 1
         self.group?.opens()
-        let addresses = self.server.currentAddresses
+        let addresses = self.server.current
+        guard !addresses.all.isEmpty else { return self.awaitAddresses(for: client, group) }
+        self.race(addresses, client, client.exchangeNumber, group)
+    }
+
+    /// Connects when the name has been resolved for the first time. Another thread does this, and requests wait for it as
+    /// long as for a connection.
+    private func awaitAddresses(for client: any ConnectionWaiter, _ group: ServerGroup?) {
         let exchange = client.exchangeNumber
-        guard !addresses.isEmpty else {
-            // The name has never been resolved. Another thread does this, and the client waits for it once.
-            let eventLoop = self.loop.eventLoop
-            let bound = NIOLoopBound((pool: self, client: client, group: group), eventLoop: eventLoop)
-            self.server.refresh {
-                eventLoop.execute {
-                    let (pool, client, group) = bound.value
-                    pool.race(pool.server.currentAddresses, client, exchange, group)
-                }
-            }
-            return
+        let eventLoop = self.loop.eventLoop
+        let patience = self.loop.configuration.connectTimeout
+        let bound = NIOLoopBound((pool: self, client: client, group: group), eventLoop: eventLoop)
+        let resolved = eventLoop.makePromise(of: UpstreamServer.Addresses.self)
+        guard self.server.resolveFirst(now: .now(), patience: patience, { resolved.succeed($0) }) else {
+            resolved.succeed(.none)
+            return self.unreachable(.unreachable, for: client, exchange, group)
         }
-        self.nextAddress = (self.nextAddress + 1) % addresses.count
-        let rotated =
-            addresses.count == 1 ? addresses : Array(addresses[self.nextAddress...] + addresses[..<self.nextAddress])
-        self.race(rotated, client, exchange, group)
+        let timer = eventLoop.scheduleTask(in: patience) { resolved.succeed(.none) }
+        resolved.futureResult.whenSuccess { addresses in
+            timer.cancel()
+            let (pool, client, group) = bound.value
+            pool.race(addresses, client, exchange, group)
+        }
     }
 
     private func connected(_ connection: UpstreamConnection, _ client: any ConnectionWaiter, _ exchange: UInt64) {
@@ -326,18 +356,20 @@ package final class UpstreamPool: AppPool {
     }
 
     private func race(
-        _ addresses: [SocketAddress],
+        _ addresses: UpstreamServer.Addresses,
         _ client: any ConnectionWaiter,
         _ exchange: UInt64,
         _ group: ServerGroup?
     ) {
         guard client.exchangeNumber == exchange, client.isConnecting else { return self.release() }
-        guard !addresses.isEmpty else { return self.unreachable(.unreachable, for: client, exchange, group) }
-        self.connectStream(addresses, within: self.loop.configuration.connectTimeout) { result in
+        guard !addresses.all.isEmpty else { return self.unreachable(.unreachable, for: client, exchange, group) }
+        self.turn &+= 1
+        self.connectStream(addresses.all.begun(at: self.turn), within: self.loop.configuration.connectTimeout) { result in
             switch result.map(self.start) {
             case .failure(let fault): self.unreachable(fault, for: client, exchange, group)
             case .success(nil): self.unreachable(.unreachable, for: client, exchange, group)
             case .success(let connection?):
+                connection.addressVersion = addresses.version
                 self.loop.metrics.upstreamConnections(active: 1, idle: 0)
                 self.connected(connection, client, exchange)
             }
@@ -351,7 +383,7 @@ package final class UpstreamPool: AppPool {
         _ group: ServerGroup?
     ) {
         self.release()
-        self.server.refresh()
+        self.server.refreshSoon(now: .now())
         self.group?.failed(self, fault)
         guard client.exchangeNumber == exchange, client.isConnecting else { return }
         if let group { return group.connectElsewhere(for: client, otherwise: fault.reason) }
@@ -419,7 +451,7 @@ package final class UpstreamPool: AppPool {
     /// Connects to see whether the server is there, and closes the connection. Calls `then` once.
     func seek(_ then: @escaping (Bool) -> Void) {
         self.connectStream(self.knownAddresses, within: self.loop.configuration.connectTimeout) { result in
-            if case .success(let connected) = result { connected.stream.close() } else { self.server.refresh() }
+            if case .success(let connected) = result { connected.stream.close() } else { self.server.refreshSoon(now: .now()) }
             then((try? result.get()) != nil)
         }
     }
@@ -433,18 +465,33 @@ package final class UpstreamPool: AppPool {
             switch result {
             case .success(let connected): check.start(on: connected.stream)
             case .failure:
-                self.server.refresh()
+                self.server.refreshSoon(now: .now())
                 check.end(false)
             }
         }
     }
 
     /// The last good addresses; none: the name has never been resolved, and nothing can be connected to.
-    private var knownAddresses: [SocketAddress] { self.server.currentAddresses }
+    private var knownAddresses: [SocketAddress] { self.server.current.all }
 
     /// A connection over a stream that has connected; nil: it has closed already.
     private func start(_ connected: Connected) -> UpstreamConnection? {
-        let connection = UpstreamConnection(connected.stream, pool: self)
+        let connection = UpstreamConnection(connected.stream, to: connected.address, pool: self)
         return (try? connected.stream.start(connection)) == nil ? nil : connection
+    }
+}
+
+extension [SocketAddress] {
+    /// The same addresses, where each turn begins with the next one of the first one's family: which family is preferred,
+    /// the resolver has decided (RFC 6724, RFC 8305 4).
+    fileprivate func begun(at turn: Int) -> [SocketAddress] {
+        guard self.count > 1 else { return self }
+        let preferred = self[0].protocol
+        func rotated(_ addresses: [SocketAddress]) -> [SocketAddress] {
+            guard addresses.count > 1 else { return addresses }
+            let start = Int(UInt(bitPattern: turn) % UInt(addresses.count))
+            return [SocketAddress](addresses[start...] + addresses[..<start])
+        }
+        return rotated(self.filter { $0.protocol == preferred }) + rotated(self.filter { $0.protocol != preferred })
     }
 }

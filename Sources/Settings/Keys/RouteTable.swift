@@ -370,6 +370,12 @@ extension Section {
             at: \UpstreamSettings.reuse,
             "Whether a connection to the app serves all users in turn, or one session only (requests without one share connections)."
         ),
+        SettingsKey(
+            "dns_refresh",
+            at: \UpstreamSettings.dnsRefresh,
+            .duration(.seconds(1)...(.seconds(3600))),
+            "How often the names in its URLs are resolved again, in the background; also after a failed connection. Addresses that are gone get no new connections; where none is found, the last ones stay."
+        ),
     ])
 
     static let health = Section(

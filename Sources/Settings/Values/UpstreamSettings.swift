@@ -19,6 +19,8 @@ package struct UpstreamSettings: Sendable, Equatable {
     package var maxConnections = 1024
     package var maxQueue = 10_000
     package var reuse = ConnectionReuse.shared
+    /// How often the names of its servers are resolved again.
+    package var dnsRefresh = Duration.seconds(30)
 
     /// An app on one server.
     package init(name: String, isHTTPS: Bool, host: String, port: Int) {

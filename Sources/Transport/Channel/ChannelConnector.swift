@@ -1,11 +1,4 @@
-import Dispatch
-import Glibc
 package import NIOCore
-
-/// A name that cannot be resolved.
-package struct UnknownHost: Error {
-    package let host: String
-}
 
 extension PipelineChannel {
     /// Connects a channel to an address.
@@ -62,13 +55,8 @@ extension PipelineChannel {
             let deadline = NIODeadline.now() + timeout
             let resolved = loop.makePromise(of: [SocketAddress].self)
             let patience = loop.scheduleTask(in: timeout) { resolved.fail(ChannelError.connectTimeout(timeout)) }
-            DispatchQueue.global(qos: .utility).async {
-                let addresses = SocketAddress.resolve(host, port: port)
-                if addresses.isEmpty {
-                    resolved.fail(UnknownHost(host: host))
-                } else {
-                    resolved.succeed(addresses)
-                }
+            NameResolver.others.resolve(HostName(host, port: port), isAwaited: true) { answer in
+                resolved.completeWith(answer.mapError { $0 as any Error })
             }
             return resolved.futureResult.flatMap { addresses in
                 patience.cancel()
@@ -110,35 +98,5 @@ extension PipelineChannel {
         }
         race.start()
         return promise.futureResult
-    }
-}
-
-extension SocketAddress {
-    /// The addresses of a name; empty if it has none or cannot be resolved. It blocks.
-    package static func resolve(_ host: String, port: Int) -> [SocketAddress] {
-        var hints = addrinfo()
-        hints.ai_socktype = Int32(SOCK_STREAM.rawValue)
-        var list: UnsafeMutablePointer<addrinfo>?
-        guard getaddrinfo(host, String(port), &hints, &list) == 0 else { return [] }
-        defer { freeaddrinfo(list) }
-        var found: [SocketAddress] = []
-        var next = list
-        while let info = next {
-            if let raw = info.pointee.ai_addr {
-                switch info.pointee.ai_family {
-                case AF_INET:
-                    raw.withMemoryRebound(to: sockaddr_in.self, capacity: 1) {
-                        found.append(SocketAddress($0.pointee, host: host))
-                    }
-                case AF_INET6:
-                    raw.withMemoryRebound(to: sockaddr_in6.self, capacity: 1) {
-                        found.append(SocketAddress($0.pointee, host: host))
-                    }
-                default: break
-                }
-            }
-            next = info.pointee.ai_next
-        }
-        return found
     }
 }
