@@ -31,6 +31,7 @@ package enum Reason: String, Error, CaseIterable, Sendable {
     case pathDoubleEncoding = "path.double_encoding"
     case pathEncodedSlash = "path.encoded_slash"
     case routeNotFound = "route.not_found"
+    case routeUnknownHost = "route.unknown_host"
     case routeMethodNotAllowed = "route.method_not_allowed"
     case routeNotForwarded = "route.not_forwarded"
 

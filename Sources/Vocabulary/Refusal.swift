@@ -82,7 +82,7 @@ package struct Refusal: Equatable, Sendable {
 
         case .pathAmbiguous, .pathBackslash, .pathBadEscape, .pathDotSegment, .pathDoubleEncoding, .pathEncodedSlash:
             Refusal(400)
-        case .routeNotFound, .routeNotForwarded: Refusal(404)
+        case .routeNotFound, .routeUnknownHost, .routeNotForwarded: Refusal(404)
         case .routeMethodNotAllowed: Refusal(405)
 
         case .authorizationAddress, .authorizationMetadata: Refusal(400)

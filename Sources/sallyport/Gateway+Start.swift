@@ -79,6 +79,7 @@ extension Gateway {
         let access = settings.logs.access ? logs.queue(.access, capacity: settings.logs.buffer) : nil
         var loops: [PathLoops.Place] = []
         let strayForwarding = StrayForwarding(logger: logger)
+        let unknownHosts = UnknownHosts(logger: logger)
         let proxyNotices = ProxyNotices(logger: logger)
         for eventLoop in group.loops {
             // Made on its own loop and used only there.
@@ -104,6 +105,7 @@ extension Gateway {
                     makePool: UpstreamPool.maker(on: eventLoop)
                 )
                 loop.onStrayForwarding = { strayForwarding.tell(of: $0, from: $1) }
+                loop.onUnknownHost = { unknownHosts.tell($0, $1, $2) }
                 loop.onProxyNotice = { proxyNotices.tell($0, of: $1) }
                 loop.onUpstreamNotice = { $0.log(to: logger) }
                 loop.onServerNotice = { $0.log(to: logger) }

@@ -321,7 +321,7 @@ import Testing
     }
 
     @Test func otherHostIsNotFound() throws {
-        #expect(try Self.explain(["--url", "https://other.example.com/"]).contains("route.not_found"))
+        #expect(try Self.explain(["--url", "https://other.example.com/"]).contains("route.unknown_host"))
     }
 
     @Test func requestOfHTTP2IsReadAsOne() throws {
@@ -334,7 +334,7 @@ import Testing
         let refused = try Self.explain(arguments + ["--header", "Transfer-Encoding: chunked"])
         #expect(refused.contains("no request of HTTP/2") && !refused.contains("forwarded"), "\(refused)")
         let pseudo = try Self.explain(arguments + ["--header", ":authority: other.example.com"])
-        #expect(pseudo.contains("route.not_found"), "\(pseudo)")
+        #expect(pseudo.contains("route.unknown_host"), "\(pseudo)")
         let socket = try Self.explain(arguments + ["--method", "CONNECT", "--header", ":protocol: websocket"])
         #expect(socket.contains("forwarded") && socket.contains("Upgrade: websocket"), "\(socket)")
         #expect(try Self.explain(arguments + ["--via", "nginx"], status: 64).contains("--http2 needs --url"))

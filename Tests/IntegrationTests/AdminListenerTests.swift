@@ -79,6 +79,13 @@ import Glibc
             #expect(post.value("allow") == "GET, HEAD")
             let unknown = try wire.request("GET /other HTTP/1.1\r\nHost: a\r\n\r\n")
             #expect(unknown.status == 404 && unknown.reason == "route.not_found")
+            #expect(unknown.text.contains(#""detail":"nothing is served at this path: GET / lists what is""#))
+            let index = try wire.request("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+            #expect(index.status == 200 && index.value("content-type") == "text/plain; charset=utf-8")
+            for path in ["/healthz", "/readyz", "/metrics", "/upstreams", "/sessions", "/limits", "/api/v2/clients"] {
+                #expect(index.text.contains(path), "\(path)")
+            }
+            #expect(index.text.contains("These are served with admin.tokens_file:"))
             // A browser gets a page, and no link to a start page that does not exist.
             let page = try wire.request("GET /other HTTP/1.1\r\nHost: a\r\nSec-Fetch-Mode: navigate\r\n\r\n")
             #expect(page.status == 404 && page.pageReason == "route.not_found" && !page.text.contains("<a "))

@@ -151,4 +151,27 @@ import Vocabulary
             }
         }
     }
+
+    @Test("A refused call says what is missing")
+    func details() throws {
+        try self.with(Self.admin) { gateway throws in
+            for (method, target, token, detail) in [
+                ("GET", "/sessions", OperatorTokens.all, "write GET /sessions?subject=SUBJECT"),
+                (
+                    "GET", "/sessions?subject=a&provider=other", OperatorTokens.all,
+                    "write GET /sessions?subject=SUBJECT"
+                ),
+                (
+                    "DELETE", "/sessions/x", OperatorTokens.all,
+                    "write DELETE /sessions/HANDLE, or DELETE /sessions/ID?subj"
+                ),
+                ("GET", "/limits", OperatorTokens.all, "write GET /limits?address=ADDRESS[&account=ACCOUNT]"),
+                ("GET", "/sessions?subject=a", "x", "send Authorization: Bearer with a token whose SHA-256 is in "),
+                ("DELETE", "/sessions/x?subject=a", OperatorTokens.reader, "the token lacks the scope sessions in "),
+            ] {
+                let answer = try gateway.operate(method, target, token: token)
+                #expect(answer.text.contains("\"detail\":\"\(detail)"), "\(target): \(answer.text)")
+            }
+        }
+    }
 }

@@ -104,7 +104,7 @@ import Testing
             }
             let other = "GET / HTTP/1.1\r\nHost: other.example\r\nSec-Fetch-Mode: navigate\r\n\r\n"
             let unknown = try gateway.request(other)
-            self.expectPage(unknown, 404, "route.not_found")
+            self.expectPage(unknown, 404, "route.unknown_host")
             #expect(!unknown.text.contains("<a "), "there is no page to go to on a host that is not served")
         }
     }

@@ -29,6 +29,8 @@ struct SettingsBench {
     var flags = InsecureFlags()
     var environment: [String: String] = [:]
     var judges = SettingsJudges()
+    /// Whether the files that the settings name are not asked for.
+    var lacksFiles = false
     /// The paths of files that every user can read.
     var openToAll: Set<String> = []
 
@@ -59,6 +61,7 @@ struct SettingsBench {
                     environment: self.environment,
                     flags: self.flags,
                     files: source,
+                    lacksFiles: self.lacksFiles,
                     judges: self.judges
                 )
             )

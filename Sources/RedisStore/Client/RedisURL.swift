@@ -143,7 +143,10 @@ extension RedisConfiguration {
         let address = authority[authority.index(after: at)...]
         let userInfo = authority[..<at]
         guard !userInfo.utf8.contains(UInt8(ascii: "@")), let colon = userInfo.firstIndex(of: ":") else {
-            throw RedisURLError(description: "Write the credentials of a Redis URL as user:password@ or :password@.")
+            throw RedisURLError(
+                description:
+                    "Write the credentials of a Redis URL as user:password@ or :password@, with %40 for an @ in them."
+            )
         }
         let user = try Self.decoded(userInfo[..<colon])
         let password = try Self.decoded(userInfo[userInfo.index(after: colon)...])

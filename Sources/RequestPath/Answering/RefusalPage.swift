@@ -20,7 +20,7 @@ extension LocalAnswer {
         guard self.isProblem, let reason = self.response.reason else { return self }
         // A form's data would be lost before the user reads that it was not sent.
         let native = isForm ? nil : self.response.native
-        let words = RefusalWords(reason, isForm: isForm, asksApp: native != nil, hasHost: hasHost)
+        let words = RefusalWords(reason, isForm: isForm, asksApp: native != nil)
         let language = writer.language
         // Whose account it is belongs to what happened.
         let account = self.response.account.map { language.html(.pageAccount, ["account": $0]) }

@@ -29,11 +29,8 @@ package struct RefusalWords: Sendable {
     /// - Parameters:
     ///   - isForm: Whether the request carried a form that the user filled in.
     ///   - asksApp: Whether the page asks the native app that shows it to sign the user in.
-    ///   - hasHost: Whether the request reached a host that is served.
-    package init(_ reason: Reason, isForm: Bool, asksApp: Bool = false, hasHost: Bool = true) {
-        self =
-            !hasHost && reason == .routeNotFound
-            ? RefusalWords(.unknownHost, .none) : Self.row(reason) ?? Self.row(reason.status)
+    package init(_ reason: Reason, isForm: Bool, asksApp: Bool = false) {
+        self = Self.row(reason) ?? Self.row(reason.status)
         if asksApp {
             self.asksApp = true
             self.way = .signIn
@@ -80,6 +77,7 @@ package struct RefusalWords: Sendable {
             nil
         case .requestCrossSite: RefusalWords(.crossSite, .start)
         case .requestMisdirected: RefusalWords(.notFound, .none)
+        case .routeUnknownHost: RefusalWords(.unknownHost, .none)
         case .pathAmbiguous, .pathBackslash, .pathBadEscape, .pathDotSegment, .pathDoubleEncoding, .pathEncodedSlash:
             RefusalWords(.ambiguousAddress, .start)
         case .sessionUnknown, .credentialOtherKey, .sessionRenewalAmbiguous, .sessionUserGone, .sessionClientGone:

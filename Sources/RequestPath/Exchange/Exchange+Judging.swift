@@ -195,6 +195,8 @@ extension Exchange {
                 judging?.handoff.ask(reason, request)
             case .strayForwarding(let field):
                 self.loop.tellStrayForwarding(field, self.peer)
+            case .unknownHost(let authority):
+                self.loop.tellUnknownHost(authority.bytes(in: base), self.peer)
             case .wouldReject(let binding, let device, let event):
                 guard sessions?.seenDevices.isNew(device) == true else { continue }
                 self.metrics.bindingWouldReject(binding)

@@ -27,9 +27,10 @@ extension Exchange {
     }
 
     private func place(of head: RequestHead, _ base: Bytes, by configuration: PathConfiguration) -> LocalAnswer {
-        guard let host = configuration.routes.host(for: head.authority.bytes(in: base), kept: self.loop.namedHosts)
-        else {
-            return .problem(.routeNotFound, requestID: self.record.requestID)
+        let authority = head.authority.bytes(in: base)
+        guard let host = configuration.routes.host(for: authority, kept: self.loop.namedHosts) else {
+            self.loop.tellUnknownHost(authority, self.peer)
+            return configuration.unknownHost(for: self.peer, self.record.requestID)
         }
         self.record.judge.findings.pinnedHost = Pinned(host)
         self.keepNamedHost()

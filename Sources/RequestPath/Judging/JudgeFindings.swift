@@ -173,6 +173,8 @@ package enum JudgeEvent {
     case asked(Reason?, HandoffRequest)
     /// A field by which a proxy names its clients, from a peer that is not trusted.
     case strayForwarding(field: String)
+    /// No host has this name.
+    case unknownHost(Slice)
     /// Another device presents a session, and the route only logs that.
     case wouldReject(BindingMode, PresentedDevice, AuditEvent)
     /// Another device presents this session, which ends.

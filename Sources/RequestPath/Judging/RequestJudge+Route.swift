@@ -12,8 +12,9 @@ extension RequestJudge {
         if self.findings.isMisdirected { return self.refuseConnection() }
         let authority = head.authority.bytes(in: base)
         guard let host = configuration.routes.host(for: authority, kept: given.namedHosts) else {
-            return configuration.routes.isElsewhere(authority)
-                ? self.refuseConnection() : self.refuseRoute(.routeNotFound)
+            if configuration.routes.isElsewhere(authority) { return self.refuseConnection() }
+            self.findings.events.append(.unknownHost(head.authority))
+            return .answer(configuration.unknownHost(for: given.peer, self.findings.requestID))
         }
         self.findings.pinnedHost = Pinned(host)
         if let line = configuration.strictTransport, host.publicURL.isHTTPS { self.findings.answerLines.append(line) }

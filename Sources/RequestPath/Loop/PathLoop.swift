@@ -46,6 +46,10 @@ package final class PathLoop: TurnEndTask {
     /// Called once at most, with the field's name and the peer.
     package var onStrayForwarding: ((_ field: String, _ peer: IPAddress) -> Void)?
 
+    /// Called once a minute at most, with a name that no host has, those of the hosts, and the peer.
+    package var onUnknownHost: ((_ name: String, _ known: [String], _ peer: IPAddress) -> Void)?
+    private var nextUnknownHost = NIODeadline.uptimeNanoseconds(0)
+
     /// Called with what an operator should know of the header of a proxy that is this peer.
     package var onProxyNotice: ((_ notice: ProxyNotice, _ peer: IPAddress) -> Void)?
 
@@ -166,6 +170,13 @@ package final class PathLoop: TurnEndTask {
     func tellStrayForwarding(_ field: String, _ peer: IPAddress) {
         self.hasToldStrayForwarding = true
         self.onStrayForwarding?(field, peer)
+    }
+
+    func tellUnknownHost(_ authority: UnsafeBufferPointer<UInt8>, _ peer: IPAddress) {
+        guard self.now >= self.nextUnknownHost, let tell = self.onUnknownHost else { return }
+        self.nextUnknownHost = self.now + .seconds(60)
+        let known = self.configuration.routes.hosts.map(\.publicURL.authority)
+        tell(String(decoding: authority.prefix(100), as: UTF8.self), known, peer)
     }
 
     /// Counts what became of a client's handshake.

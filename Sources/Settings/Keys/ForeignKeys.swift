@@ -37,6 +37,12 @@ package enum ForeignKeys {
             keys: ["routes[].require.groups_any"]
         ),
         Advice(
+            "groups group role roles allowed_groups allowed_roles users user emails",
+            in: ["routes.require"],
+            "write groups_any: [...]: routes ask for groups of the user",
+            keys: ["routes[].require.groups_any"]
+        ),
+        Advice(
             "public skip_auth no_auth anonymous bypass unauthenticated_access",
             in: ["routes"],
             "write auth: public",
@@ -100,6 +106,19 @@ package enum ForeignKeys {
             keys: ["hosts", "hosts[].public_url"]
         ),
         // Sign-in.
+        Advice(
+            "keycloak auth0 google okta azure entra entra_id microsoft gitlab authentik authelia zitadel dex cognito",
+            in: ["provider"],
+            "write provider.oidc with its issuer and client_id",
+            keys: ["provider.oidc.issuer", "provider.oidc.client_id"]
+        ),
+        Advice("github oauth", in: ["provider"], "write provider.oauth2", keys: ["provider.oauth2"]),
+        Advice(
+            "email username user login name",
+            in: ["provider.static.users"],
+            "write identifier, and what apps learn of the user below traits",
+            keys: ["provider.static.users[].identifier", "provider.static.users[].traits"]
+        ),
         Advice(
             "redirect_uri redirect_url callback_url",
             in: ["", "provider", "provider.oidc", "provider.oauth2"],

@@ -61,7 +61,8 @@ extension Reason {
         case .pathDotSegment: .request { try $0.gateway.get("/a/../b") }
         case .pathDoubleEncoding: .request { try $0.gateway.get("/%252e%252e/x") }
         case .pathEncodedSlash: .request { try $0.gateway.get("/a%2Fb") }
-        case .routeNotFound: .request { try $0.raw("GET / HTTP/1.1\r\nHost: nowhere.example.com\r\n\r\n") }
+        case .routeNotFound: .request { try $0.gateway.get("/.sallyport/nowhere") }
+        case .routeUnknownHost: .request { try $0.raw("GET / HTTP/1.1\r\nHost: nowhere.example.com\r\n\r\n") }
         case .routeMethodNotAllowed: .request { try $0.raw(Request.get("/get/", method: "PUT")) }
 
         case .routeNotForwarded: .inProcess("A route without an app is judged for proxies and forwarded for nobody")

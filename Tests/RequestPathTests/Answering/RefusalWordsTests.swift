@@ -58,9 +58,8 @@ struct RefusalWordsTests {
 
     @Test("A host that is not served says so, and leads nowhere")
     func unknownHost() {
-        let words = RefusalWords(.routeNotFound, isForm: false, hasHost: false)
+        let words = RefusalWords(.routeUnknownHost, isForm: false)
         #expect(words.topic == .unknownHost && words.way == .none)
-        #expect(RefusalWords(.requestMalformed, isForm: false, hasHost: false).topic == .notUnderstood)
     }
 
     @Test("The page names the account that was refused, escaped")

@@ -62,7 +62,7 @@ import Vocabulary
     func unknownHost() throws {
         for host in ["evil.example", "app.example.com.evil.example", "192.0.2.1"] {
             let answer = try self.ask("GET / HTTP/1.1\r\nHost: \(host)\r\n\r\n")
-            #expect(answer.hasPrefix("HTTP/1.1 404 ") && answer.contains(Reason.routeNotFound.rawValue), "\(answer)")
+            #expect(answer.hasPrefix("HTTP/1.1 404 ") && answer.contains(Reason.routeUnknownHost.rawValue), "\(answer)")
             #expect(self.location(answer) == nil)
         }
     }

@@ -59,7 +59,7 @@ struct RouteStepTests {
         arguments: [
             ("GET", "app.example.com", "/x", .permitted(route: "/**", subject: nil)),
             ("GET", "APP.example.com.:443", "/x", .permitted(route: "/**", subject: nil)),
-            ("GET", "other.example.com", "/x", .answer(404, .routeNotFound)),
+            ("GET", "other.example.com", "/x", .answer(404, .routeUnknownHost)),
             ("POST", "app.example.com", "/hook", .permitted(route: "/hook", subject: nil)),
             ("GET", "app.example.com", "/hook", .answer(405, .routeMethodNotAllowed)),
             ("BREW", "app.example.com", "/x", .permitted(route: "/**", subject: nil)),

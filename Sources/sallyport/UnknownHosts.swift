@@ -1,0 +1,23 @@
+import AddressIntelligence
+import Logging
+import RequestPath
+
+/// Warns of requests for names that no host has, once a minute: mostly a proxy in front does not pass `Host` on.
+final class UnknownHosts: Sendable {
+    private let line = SeldomLine()
+    private let logger: Logger
+
+    init(logger: Logger) {
+        self.logger = logger
+    }
+
+    /// - Parameter known: The names of the hosts.
+    func tell(_ name: String, _ known: [String], _ peer: IPAddress) {
+        guard let untold = self.line.due() else { return }
+        let shown = known.prefix(20).joined(separator: ", ") + (known.count > 20 ? ", ..." : "")
+        self.logger.warning(
+            "no host has the name that a client asks for; configured: \(shown). A proxy in front must pass Host on; told once a minute",
+            metadata: ["host": "\(name)", "peer": "\(peer)", "untold": "\(untold)"]
+        )
+    }
+}

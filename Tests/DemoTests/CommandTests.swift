@@ -1,0 +1,76 @@
+import Foundation
+import GatewayBench
+import Testing
+
+/// The command line as somebody meets it who knows other programs.
+@Suite struct CommandTests {
+    private static let settings = """
+        public_url: http://localhost:8080
+        upstream: http://127.0.0.1:3000
+        provider: {static: {users: [{identifier: ada, password_hash: \(hash)}]}}
+
+        """
+    private static let hash = "\"scrypt:1024:8:1:AAAAAAAAAAAAAAAAAAAAAA:\(String(repeating: "A", count: 43))\""
+
+    private static func run(_ words: [String], _ settings: String? = nil) throws -> (status: Int32, output: String) {
+        let folder = try Servers.folder()
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let file = folder.appending(path: "sallyport.yaml")
+        if let settings { try Data(settings.utf8).write(to: file) }
+        return try Servers.run(Gateway.binary.path, words.map { $0 == "FILE" ? file.path : $0 })
+    }
+
+    @Test func namesTheFileWithAndWithoutAnOption() throws {
+        for words in [["check", "FILE"], ["check", "--config", "FILE"]] {
+            let result = try Self.run(words, Self.settings)
+            #expect(result.status == 0 && result.output.hasPrefix("valid\n"), "\(result.output)")
+        }
+        for command in ["check", "run"] {
+            let both = try Self.run([command, "FILE", "--config", "FILE"], Self.settings)
+            #expect(both.status == 64 && both.output.contains("Name the file once: "), "\(both.output)")
+        }
+        let wrong = try Self.run(["run", "FILE"], Self.settings + "sesion: {}\nlisten: 8080\n")
+        #expect(wrong.status == 1 && wrong.output.hasPrefix("invalid: 2 problems\n  /"), "\(wrong.output)")
+        let absent = try Self.run(["run", "FILE"])
+        #expect(absent.status == 1 && absent.output.contains("no such file"), "\(absent.output)")
+    }
+
+    @Test func saysTheShortestWayWithoutSettings() throws {
+        for command in ["run", "check"] {
+            let result = try Self.run([command])
+            #expect(result.status == 1 && result.output.split(separator: "\n").count == 1, "\(result.output)")
+            for part in ["name a file", "SALLYPORT_PUBLIC_URL", "sallyport init", "sallyport demo"] {
+                #expect(result.output.contains(part), "\(result.output)")
+            }
+        }
+    }
+
+    @Test(arguments: [
+        ("serve", "run"), ("start", "run"), ("validate", "check"), ("version", "--version"), ("chek", "check"),
+        ("htpasswd", "hash-password"), ("status", "healthcheck"),
+    ])
+    func knowsTheNamesOfOthersForItsCommands(word: String, command: String) throws {
+        let result = try Self.run([word])
+        #expect(result.status == 64, "\(result.output)")
+        #expect(result.output.contains("there is no command \(word); did you mean \(command)?"), "\(result.output)")
+    }
+
+    @Test func judgesAnOverlayWithoutTheFilesOfItsCluster() throws {
+        let overlay = Gateway.root.appending(path: "deploy/kubernetes/overlays/production/sallyport.yaml").path
+        let strict = try Servers.run(Gateway.binary.path, ["check", "--quiet", overlay])
+        #expect(strict.status == 1 && strict.output.contains("no such file"), "\(strict.output)")
+        let loose = try Servers.run(Gateway.binary.path, ["check", "--quiet", "--without-files", overlay])
+        #expect(loose.status == 0, "\(loose.output)")
+        #expect(
+            loose.output.hasPrefix("valid, as far as can be told without the files that it names\n"),
+            "\(loose.output)"
+        )
+        let wrong = try Self.run(
+            ["check", "--without-files", "FILE"],
+            Self.settings + "secret_file: /nowhere\nlog: {level: x}\n"
+        )
+        #expect(wrong.status == 1 && wrong.output.hasPrefix("invalid: 1 problem\n"), "\(wrong.output)")
+        let network = try Self.run(["check", "--without-files", "--network", "FILE"], Self.settings)
+        #expect(network.status == 64, "\(network.output)")
+    }
+}
