@@ -68,6 +68,32 @@ extension ProxyMatrixTests {
         try self.expectOneHost(bench)
         try self.expectNoIdentityButOurs(bench, cookie)
         try self.expectNoOwnPaths(bench, cookie)
+        try self.expectWholeIdentity(bench, cookie)
+    }
+
+    /// That a client cannot keep from the app who it is, or who acts for it, by naming fields that end at the next hop.
+    private func expectWholeIdentity(_ bench: ProxyBench, _ cookie: String) throws {
+        for lines in [
+            ["Connection: keep-alive, X-Auth-Subject, X-Auth-Actor"], ["Connection: x-auth-subject"],
+            ["Connection: keep-alive", "Connection: X-AUTH-SUBJECT"], ["Connection: close,X-Auth-Subject,Upgrade"],
+        ] {
+            let count = bench.app.requests.count
+            let answer = try bench.ask("/page", .fetch, lines + [cookie])
+            guard answer.status != 400 else {
+                #expect(bench.app.requests.count == count)
+                continue
+            }
+            let got = try #require(bench.app.requests.last)
+            #expect(
+                bench.app.requests.count == count + 1 && got.values("x-auth-subject") == [User.ada.id],
+                "\(got.lines)"
+            )
+            #expect(!got.values("connection").contains { $0.lowercased().contains("x-auth") }, "\(got.lines)")
+        }
+        // Others may be named.
+        for line in ["Connection: keep-alive, X-Own-Field", "Connection: TE, close"] {
+            #expect(try bench.ask("/page", .fetch, [line, cookie]).status == 200, "\(line)")
+        }
     }
 
     /// That the app got nothing of a protected path: either no request, or one that it reads as a public path like the

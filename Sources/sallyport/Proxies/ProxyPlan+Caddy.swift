@@ -16,6 +16,9 @@ extension ProxyPlan {
             "handle {",
             "    # In this order.",
             "    route {",
+            "        # What Connection names, Caddy keeps from the app: a client must not name the fields that say who it is.",
+            "        @hop header_regexp Connection `(?i)\(self.hopPattern)`",
+            "        error @hop 400",
             "        # A client must not set these: before 2.11.2, Caddy leaves a client's field where the check has none",
             "        # (CVE-2026-30851). Other spellings, such as X.Auth.Email, are not removed.",
         ]

@@ -87,6 +87,8 @@ extension ProxyPlan {
         let fields = self.fields.map { $0.lowercased() }.joined(separator: ",")
         lines += [
             "    http-request deny deny_status 421 unless \(known)",
+            "    # What Connection names ends at the next hop: a client must not name the fields that say who it is.",
+            "    http-request deny deny_status 400 if { req.fhdr(connection) -m reg -i '\(self.hopPattern)' }",
             "    # What browsers and native apps ask of Sallyport itself.",
             "    http-request set-var(txn.own) bool(true) if \(own)",
             "    # A client must not set these, in no spelling that an app may take for one of them.",

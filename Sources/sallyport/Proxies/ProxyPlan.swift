@@ -229,13 +229,19 @@ struct ProxyPlan {
 
     /// A regular expression of all such names, those of the identity among them, in every spelling that an app may take for
     /// one; letters are lower-case.
-    var removedPattern: String {
+    var removedPattern: String { "^\(self.removedNamesPattern)$" }
+
+    /// A regular expression of a `Connection` field that names one of them: what it names ends at the next hop, so a client
+    /// could keep from the app who acts for it (CVE-2024-45410).
+    var hopPattern: String { #"(^|[\s,])\#(self.removedNamesPattern)([\s,]|$)"# }
+
+    private var removedNamesPattern: String {
         func spellings(_ name: String) -> String { String(name.map { $0 == "-" ? "." : $0 }) }
         let prefixes = self.managed.prefixes.filter { $0 != "x-forwarded-" }
         let names = (self.managed.names + Self.believed).filter { name in
             !prefixes.contains { name.hasPrefix($0) }
         }
-        return "^(\((prefixes.map { spellings($0) + ".*" } + names.map(spellings)).joined(separator: "|")))$"
+        return "(\((prefixes.map { spellings($0) + ".*" } + names.map(spellings)).joined(separator: "|")))"
     }
 
     // MARK: Comments
