@@ -55,6 +55,7 @@ log: {access: false}
 """
 DEFAULTS = "log: {access: true}\n"
 # One connection carries all requests of a shape.
+PROXIED = "# The second address takes the PROXY protocol.\n"
 TLS = FOUR_HEADERS + "tls: {certificate_file: own.pem, key_file: own.key}\nlimits: {requests_per_connection: 1000000}\n"
 CHECKS = FOUR_HEADERS + 'authorization: {listen: "127.0.0.1:{checks}", peers: [127.0.0.1/32]}\n'
 
@@ -95,6 +96,9 @@ class Gateway:
         if "tls:" in settings:
             make_certificate(folder)
             listen = f'[{{address: "{listen}", tls: false}}, "127.0.0.1:{self.secure}"]'
+        if PROXIED in settings:
+            proxied = f'{{address: "127.0.0.1:{self.secure}", proxy_protocol: {{from: [127.0.0.1]}}}}'
+            listen = f'["{listen}", {proxied}]'
         self.authority = f"localhost:{self.port}"
         password = subprocess.run([binary, "hash-password"], input=PASSWORD, capture_output=True, text=True, check=True)
         traits = "{email: ada@example.com, name: Ada Lovelace, groups: [staff, dev], tenant: t-42}"
@@ -262,6 +266,25 @@ def new_connection(gateway: Gateway):
     return ask
 
 
+def proxied_connection(gateway: Gateway):
+    """The connection and request of `new_connection` behind a header of version 2, as HAProxy writes it with TLS."""
+    request = head(gateway, "/api/items/1", bearer(gateway))
+
+    def value(kind: int, content: bytes) -> bytes:
+        return struct.pack(">BH", kind, len(content)) + content
+
+    tls = value(0x20, b"\x01\0\0\0\0" + value(0x21, b"TLSv1.3") + value(0x23, b"TLS_AES_128_GCM_SHA256"))
+    rest = value(0x02, b"localhost") + value(0x05, b"0123456789abcdef") + tls
+    addresses = socket.inet_aton("198.51.100.7") + socket.inet_aton("127.0.0.1") + struct.pack(">HH", 40_000, 443)
+    preamble = b"\r\n\r\n\0\r\nQUIT\n\x21\x11" + struct.pack(">H", len(addresses + rest)) + addresses + rest
+
+    def ask():
+        with connect(gateway, gateway.secure) as connection:
+            exchange(connection, preamble + request)
+
+    return ask
+
+
 def secure(gateway: Gateway):
     """The request of `cached` over TLS."""
     connection = SecureClient(gateway, "http/1.1").connect()
@@ -347,6 +370,8 @@ SHAPES = {
     "defaults_and_log": (DEFAULTS, cached),
     "check": (CHECKS, check),
     "new_connection": (FOUR_HEADERS, new_connection),
+    # The header itself is read in 1700 instructions; the rest is what the log says of it, and the client's place at the gate.
+    "proxied_connection": (FOUR_HEADERS + PROXIED, proxied_connection),
     "websocket_frame": (FOUR_HEADERS, websocket),
     "tls_request": (TLS, secure),
     "tls_connection": (TLS, lambda gateway: handshake(gateway, resumes=False)),
