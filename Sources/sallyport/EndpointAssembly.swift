@@ -136,10 +136,11 @@ struct EndpointAssembly {
 
     private var providerSessions: ProviderSessions { ProviderSessions(records: self.foundations.records) }
 
-    /// Finds what began with a session of the provider; nil if none of its sessions ends here, by its own word or by a
-    /// sign-out with its cookie.
+    /// Finds what began with a session of the provider; nil if none of its sessions ends here, by its own word, by a
+    /// sign-out with its cookie, or by an operator's word on a user who is an account.
     private var endingSessions: ProviderSessions? {
-        self.members.contains { $0.provider.roles.logout != nil || $0.provider.kratos != nil }
+        self.settings.accounts.linkKey != nil
+            || self.members.contains { $0.provider.roles.logout != nil || $0.provider.kratos != nil }
             ? self.providerSessions : nil
     }
 
@@ -295,7 +296,8 @@ struct EndpointAssembly {
             rules: self.rules,
             cascade: self.cascade,
             foreign: self.foreignGrants,
-            accounts: AccountLinks(self.settings)
+            accounts: AccountLinks(self.settings),
+            ends: self.endingSessions
         )
     }
 

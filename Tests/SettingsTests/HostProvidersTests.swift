@@ -297,6 +297,38 @@ import Vocabulary
         }
     }
 
+    @Test("A kit signs in the users of the provider that its iss names, and nobody has the name of a kit's user")
+    func kitIssuers() throws {
+        func kit(_ issuers: String) -> String { "\nnative_social: {google: {audiences: [app]\(issuers)}}\n" }
+        let hosts = "{public_url: https://a.example.com, endpoints: true, providers: [staff, google, partner], "
+        let file = Self.file(hosts + "routes: [{path: /**, auth: required}]}")
+        let both = ", issuers: [https://accounts.google.com, https://id.example.com, https://kit.example.com]"
+        let owners = try SettingsBench().load(file + kit(both)).get().settings.groups[0].socialOwners
+        #expect(
+            owners.mapValues(\.name) == ["https://accounts.google.com": "google", "https://id.example.com": "partner"]
+        )
+        let usual = try SettingsBench().load(file + kit("")).get().settings.groups[0].socialOwners
+        #expect(usual.mapValues(\.name) == ["https://accounts.google.com": "google", "accounts.google.com": "google"])
+        // An issuer that nobody has is no less refused for another one that somebody has.
+        let demanding = file.replacing("auth: required", with: "require: {provider: staff}")
+        let problems = SettingsBench().problems(demanding + kit(both))
+        #expect(problems.map(\.key) == ["native_social.google"])
+        #expect("\(problems)".contains("issuer https://kit.example.com"), "\(problems)")
+        // A host that has no provider with the issuer does not take the kit as a user of the first there.
+        let alone = "{public_url: https://b.example.com, endpoints: true, provider: staff, routes: [{path: /**}]}"
+        let lone = demanding.replacing("hosts:\n", with: "hosts:\n  - \(alone)\n")
+        let groups = try SettingsBench().load(lone + kit("")).get().settings.groups
+        #expect(groups.map { $0.settings.nativeSocial == nil } == [true, false])
+        // Names of users: "google-oauth2|7" would be a user of the provider and another one of the kit.
+        let twin = file.replacing("name: partner", with: "name: google-oauth2")
+            .replacing(", partner]", with: ", google-oauth2]")
+        let taken = SettingsBench().problems(twin + kit(", issuers: https://kit.example.com"))
+        #expect(taken.map(\.key) == ["providers[2].name"], "\(taken)")
+        #expect(taken.first?.line != nil && "\(taken)".contains("choose another name"))
+        #expect(SettingsBench().problems(twin + kit(", issuers: https://id.example.com")).isEmpty)
+        #expect(SettingsBench().problems(twin).isEmpty)
+    }
+
     @Test("A route may demand some of the host's providers, and check prints it")
     func demands() throws {
         let hosts = "{public_url: https://a.example.com, endpoints: true, providers: [google, staff], "

@@ -40,6 +40,10 @@ struct ProviderLogoutTests {
     private let sessions: SessionService
     private let logout: ProviderLogout
     private let store: ScriptedStore
+    private let ends: ProviderSessions
+    /// The same as `sessions`, of a provider whose users are accounts.
+    private let linked: SessionService
+    private let tokens: TokenService
 
     init() {
         let bench = self.bench
@@ -51,13 +55,31 @@ struct ProviderLogoutTests {
             clock: bench.time.clock
         )
         let ends = ProviderSessions(records: records)
-        self.sessions = SessionService(
+        func sessions(_ accounts: AccountLinks?) -> SessionService {
+            SessionService(
+                records: records,
+                settings: SessionSettings(),
+                devices: DeviceObserver(directory: nil),
+                providerSessions: ends,
+                accounts: accounts,
+                cascade: SessionCascade(store: bench.store),
+                journal: bench.audit.journal
+            )
+        }
+        self.ends = ends
+        self.sessions = sessions(nil)
+        let links = AccountLinks(Secret("a key of accounts in the tests, 32 bytes"), trusted: [.default])
+        self.linked = sessions(links)
+        self.tokens = TokenService(
             records: records,
-            settings: SessionSettings(),
+            refreshTokens: RefreshTokenAuthority(current: Secret("a secret of the tests")),
+            apis: APIDirectory([]),
+            lifetimes: SessionSettings().native,
             devices: DeviceObserver(directory: nil),
-            providerSessions: ends,
-            cascade: SessionCascade(store: bench.store),
-            journal: bench.audit.journal
+            limiter: LocalRateLimiter(clock: bench.time.clock),
+            journal: bench.audit.journal,
+            accounts: links,
+            ends: ends
         )
         self.logout = ProviderLogout(
             provider: TextualLogout(expiresAt: bench.time.now.advanced(by: .seconds(360))),
@@ -73,6 +95,12 @@ struct ProviderLogoutTests {
             evidence: ProviderEvidence(provider: TextualLogout.issuer, sessionID: sid),
             for: try self.bench.requester()
         ).token
+    }
+
+    /// A user of the provider who is the account with this address.
+    private static func account(_ subject: String, _ email: String = "ada@example.com") -> Authentication {
+        let traits: JSONValue = ["email": .string(email), "email_verified": true]
+        return Authentication(identity: Identity(id: subject, traits: traits), aal: .aal1, methods: ["oidc"])
     }
 
     private func lives(_ token: Secret) async throws -> Bool {
@@ -319,5 +347,78 @@ struct ProviderLogoutTests {
         #expect(try await self.lives(session))
         #expect(await self.end("s-1", of: TextualLogout.issuer, for: requester) == nil)
         #expect(try await !self.lives(session))
+    }
+
+    @Test("What a sign-in with one sid began under several names of the user is counted")
+    func severalNames() async throws {
+        let evidence = ProviderEvidence(provider: TextualLogout.issuer, sessionID: "s-1")
+        let plain = try await self.signIn("ada", at: "s-1")
+        let account = try await self.linked.begin(
+            Self.account("ada"),
+            SessionTerms(.web),
+            evidence: evidence,
+            for: try self.bench.requester()
+        )
+        #expect(account.session.subject.hasPrefix("acc_"))
+        let requester = try self.bench.requester()
+        #expect(await self.end("s-1", of: TextualLogout.issuer, for: requester) == nil)
+        #expect(try await [self.lives(plain), self.lives(account.token)] == [false, false])
+        #expect(self.bench.audit.records.last?.cascaded == 2)
+    }
+
+    private var app: ClientSettings {
+        var client = ClientSettings(clientID: "app")
+        client.refreshToken.lifetime = .seconds(90 * 86_400)
+        return client
+    }
+
+    @Test("The account of a user is known for as long as what was made of its session, and no longer sign-in is needed")
+    func outlived() async throws {
+        let evidence = ProviderEvidence(provider: TextualLogout.issuer)
+        let begun = try await self.linked.begin(
+            Self.account("ada"),
+            SessionTerms(.web),
+            evidence: evidence,
+            for: try self.bench.requester()
+        )
+        let key = try #require(self.bench.authority.key(.session, of: begun.token.bytes))
+        let wish = CodeWish(
+            client: self.app,
+            api: nil,
+            scopes: ["openid", "offline_access"],
+            redirectURI: nil,
+            challenge: nil,
+            nonce: nil,
+            keyThumbprint: nil
+        )
+        let user = NewSession(key: key, session: begun.session)
+        _ = try await self.tokens.issueCode(wish, to: user, isOfBrowser: true)
+        self.bench.time.advance(by: .seconds(89 * 86_400))
+        #expect(begun.session.expiresAt < self.bench.time.now)
+        let known = try await self.ends.accounts(of: "ada", at: TextualLogout.issuer)
+        #expect(known == [begun.session.subject])
+    }
+
+    @Test("What a kit's sign-in gives ends when the provider ends its user, who is an account")
+    func kits() async throws {
+        let evidence = ProviderEvidence(provider: TextualLogout.issuer)
+        let requester = TokenRequester(client: self.app, sender: try self.bench.requester())
+        func begin(isOfProvider: Bool) async throws -> NewSession {
+            let user = SocialUser(
+                proven: ProvenUser(Self.account("ada"), evidence),
+                realm: .default,
+                isOfProvider: isOfProvider
+            )
+            return try await self.tokens.begin(user, for: nil, scopes: ["openid"], by: requester).session
+        }
+        // No provider vouches for the address of whom a kit alone names.
+        #expect(try await begin(isOfProvider: false).session.subject == "ada")
+        let session = try await begin(isOfProvider: true)
+        #expect(session.session.subject.hasPrefix("acc_"))
+        let users = UserSessions(sessions: self.sessions)
+        #expect(try await users.all(of: session.session.subject).count == 1)
+        #expect(try await self.obey("l-1 ada -") == nil)
+        #expect(try await users.all(of: session.session.subject).isEmpty)
+        #expect(self.bench.audit.records.last?.cascaded == 2)
     }
 }

@@ -1,7 +1,7 @@
 internal import AddressIntelligence
 internal import Cryptography
 internal import Sessions
-internal import Settings
+package import Settings
 package import SignOn
 internal import Vocabulary
 
@@ -12,14 +12,46 @@ internal import Vocabulary
 /// DELETE /sessions/{id}[?subject=]         ends one: by its handle, or by its id and its subject
 /// POST   /subjects/{subject}/sign-out      ends all sessions of a user
 /// ```
+///
+/// A user who is an account at several providers is named by the account, or by a provider's own id of them.
 package struct OperatorSessions: Sendable {
-    private let users: UserSessions
-    private let gate: OperatorGate
-    private let providers: @Sendable () -> [String]
+    /// A provider that is configured now.
+    package struct Provider: Sendable {
+        let name: String
+        /// What it calls itself in sessions; nil: nothing.
+        let ownName: String?
 
-    /// - Parameter providers: The names of the providers that are configured now; a reload changes them.
-    package init(users: UserSessions, gate: OperatorGate, providers: @escaping @Sendable () -> [String]) {
+        /// - Parameter named: Its settings.
+        package init(_ named: NamedProvider) {
+            self.name = named.name
+            self.ownName = named.settings.ownName
+        }
+    }
+
+    /// The user of a request.
+    private struct User {
+        /// What the store calls the user.
+        let subject: String
+        /// What the user's provider calls itself in sessions; nil: nothing.
+        let provider: String?
+    }
+
+    private let users: UserSessions
+    private let accounts: ProviderSessions
+    private let gate: OperatorGate
+    private let providers: @Sendable () -> [Provider]
+
+    /// - Parameters:
+    ///   - accounts: Knows the accounts of providers' users.
+    ///   - providers: Those that are configured now; a reload changes them.
+    package init(
+        users: UserSessions,
+        accounts: ProviderSessions,
+        gate: OperatorGate,
+        providers: @escaping @Sendable () -> [Provider]
+    ) {
         self.users = users
+        self.accounts = accounts
         self.gate = gate
         self.providers = providers
     }
@@ -34,46 +66,62 @@ package struct OperatorSessions: Sendable {
 
     /// The parameter that says whose user is meant, where there are several providers.
     private var providerUsage: String {
-        let names = self.providers()
+        let names = self.providers().map(\.name)
         return names.count > 1 ? "&provider=\(names.joined(separator: "|"))" : ""
     }
 
-    private func subject(_ request: EndpointRequest) -> String? {
+    /// The user with the id in the query; nil without one, or if the provider is not there.
+    private func user(_ request: EndpointRequest) -> User? {
         let values = request.parameters("subject")
-        return values.count == 1 && !values[0].isEmpty
-            ? self.realm(request).map { Realm.subject(values[0], in: $0) } : nil
+        return values.count == 1 ? self.user(values[0], request) : nil
     }
 
-    /// The name of the provider whose user is meant: by default the only one, or the one that is called `default`. nil if
-    /// there is none of that name, because a sign-out that ends nothing must not look like one, or if it is repeated.
-    private func realm(_ request: EndpointRequest) -> String? {
+    /// The user with this id of the provider that the request names: by default of the only one, or of the one that is called
+    /// `default`. nil if there is none of that name, because a sign-out that ends nothing must not look like one, or if it is
+    /// repeated.
+    private func user(_ id: String, _ request: EndpointRequest) -> User? {
         let (names, known) = (request.parameters("provider"), self.providers())
-        guard names.count <= 1 else { return nil }
-        let name = names.first ?? (known.count == 1 ? known[0] : Realm.default.name)
-        return known.contains(name) || known.isEmpty ? name : nil
+        guard names.count <= 1, !id.isEmpty else { return nil }
+        let name = names.first ?? (known.count == 1 ? known[0].name : Realm.default.name)
+        let provider = known.first { $0.name.isExactly(name) }
+        guard provider != nil || known.isEmpty else { return nil }
+        return User(subject: Realm.subject(id, in: name), provider: provider?.ownName)
+    }
+
+    /// What the store calls the user, and the account that the user has.
+    private func subjects(of user: User) async throws(NotDone) -> [String] {
+        guard let provider = user.provider else { return [user.subject] }
+        let accounts = try await self.accounts.accounts(of: user.subject, at: provider)
+        return [user.subject] + accounts.sorted()
+    }
+
+    private func sessions(of user: User) async throws(NotDone) -> [FoundSession] {
+        var found: [FoundSession] = []
+        for subject in try await self.subjects(of: user) { found += try await self.users.all(of: subject) }
+        return found
     }
 
     @Sendable
     private func list(_ request: EndpointRequest) async -> EndpointResponse {
-        let subject = self.subject(request)
+        let user = self.user(request)
         let act = OperatorGate.Act(
             "sessions.list",
-            subject: subject,
+            subject: user?.subject,
             usage: "GET /sessions?subject=SUBJECT\(self.providerUsage)"
         )
         return await self.gate.admit(request, .read, act) { _ throws(NotDone) in
-            guard let subject else { throw NotDone(.requestParameters) }
-            return .json(200, ["sessions": .array(try await self.users.all(of: subject).map(Self.document))])
+            guard let user else { throw NotDone(.requestParameters) }
+            return .json(200, ["sessions": .array(try await self.sessions(of: user).map(Self.document))])
         }
     }
 
     @Sendable
     private func end(_ request: EndpointRequest) async -> EndpointResponse {
         let id = request.pathParameter("id") ?? ""
-        let subject = self.subject(request)
+        let user = self.user(request)
         let act = OperatorGate.Act(
             "sessions.end",
-            subject: subject,
+            subject: user?.subject,
             session: String(id.prefix(64)),
             usage: "DELETE /sessions/HANDLE, or DELETE /sessions/ID?subject=SUBJECT\(self.providerUsage)"
         )
@@ -81,8 +129,8 @@ package struct OperatorSessions: Sendable {
             let found: FoundSession?
             if let key = Self.key(id) {
                 found = try await self.users.session(key)
-            } else if let subject {
-                found = try await self.users.all(of: subject).first {
+            } else if let user {
+                found = try await self.sessions(of: user).first {
                     $0.session.id == id || KratosID.uuid(.session, of: $0.session.id) == id.lowercased()
                 }
             } else {
@@ -95,16 +143,19 @@ package struct OperatorSessions: Sendable {
 
     @Sendable
     private func signOut(_ request: EndpointRequest) async -> EndpointResponse {
-        let realm = self.realm(request)
-        let subject = Realm.subject(request.pathParameter("subject") ?? "", in: realm ?? Realm.default.name)
+        let id = request.pathParameter("subject") ?? ""
+        let user = self.user(id, request)
         let act = OperatorGate.Act(
             "subjects.sign_out",
-            subject: subject,
-            usage: "POST /subjects/SUBJECT/sign-out?provider=\(self.providers().joined(separator: "|"))"
+            subject: user?.subject ?? Realm.default.subject(id),
+            usage: "POST /subjects/SUBJECT/sign-out?provider="
+                + self.providers().map(\.name).joined(separator: "|")
         )
         return await self.gate.admit(request, .sessions, act) { caller throws(NotDone) in
-            guard realm != nil else { throw NotDone(.requestParameters) }
-            try await self.users.endAll(of: subject, by: caller.name, for: request.requester.withoutCookies)
+            guard let user else { throw NotDone(.requestParameters) }
+            for subject in try await self.subjects(of: user) {
+                try await self.users.endAll(of: subject, by: caller.name, for: request.requester.withoutCookies)
+            }
             return .noContent()
         }
     }

@@ -23,21 +23,20 @@ package struct SocialSignIns: Sendable {
         self.tokens = tokens
     }
 
-    /// The user, and whose user it is.
+    /// The user.
     func user(
         _ kind: SocialSubjectToken,
         _ artefact: Secret,
         _ profile: SocialProfile?,
         _ requester: TokenRequester
-    ) async throws(OAuthError) -> (Authentication, Realm) {
+    ) async throws(OAuthError) -> SocialUser {
         guard requester.client.socialLogins.contains(kind.login), let verifier = self.verifiers[kind] else {
             self.tokens.refuse(.socialExchanged, .oauthUnauthorizedClient, by: requester)
             throw OAuthError(.oauthUnauthorizedClient)
         }
         let signIn = SocialSignIn(artefact: artefact, profile: profile, bundleID: requester.client.bundleID)
         do throws(NotDone) {
-            let user = try await self.proofs.prove(signIn, by: verifier, for: self.owners[kind.login])
-            return (user.authentication, self.owners.realm(of: kind.login))
+            return try await self.proofs.prove(signIn, by: verifier, among: self.owners)
         } catch {
             if !error.isUnavailable {
                 self.tokens.refuse(.socialExchanged, error.reason, detail: error.detail, by: requester)

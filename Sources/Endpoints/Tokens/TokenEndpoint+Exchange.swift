@@ -75,9 +75,9 @@ extension TokenEndpoint {
         } catch {
             throw .invalidRequest("The user_profile is malformed.")
         }
-        let (user, realm) = try await self.social.user(kind, artefact, profile, requester)
+        let user = try await self.social.user(kind, artefact, profile, requester)
         let tokens = try await OAuthError.rendering(
-            try await self.tokens.begin(user, in: realm, for: api, scopes: scopes, by: requester),
+            try await self.tokens.begin(user, for: api, scopes: scopes, by: requester),
             of: .socialToken
         )
         return await TokenAnswer.issued(tokens, signer, type: TokenExchange.accessTokenType)

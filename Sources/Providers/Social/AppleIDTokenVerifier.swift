@@ -64,7 +64,7 @@ package struct AppleIDTokenVerifier: SocialVerifier {
                 until: end.advanced(by: Self.leeway),
                 now: now
             ),
-            stated: SocialClaims(subject: subject, claims: claims.value)
+            stated: SocialClaims(issuer: self.settings.issuer, subject: subject, claims: claims.value)
         )
     }
 }

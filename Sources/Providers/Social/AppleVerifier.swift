@@ -121,7 +121,7 @@ package struct AppleVerifier: SocialVerifier {
                 until: now.advanced(by: Self.codeLifetime),
                 now: now
             ),
-            stated: SocialClaims(subject: subject, claims: claims.value)
+            stated: SocialClaims(issuer: self.settings.issuer, subject: subject, claims: claims.value)
         )
     }
 }

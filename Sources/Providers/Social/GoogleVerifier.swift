@@ -39,7 +39,11 @@ package struct GoogleVerifier: SocialVerifier {
                 until: end,
                 now: now
             )
-            let stated = SocialClaims(subject: claims.subject ?? "", claims: claims.value)
+            let stated = SocialClaims(
+                issuer: claims.issuer ?? "",
+                subject: claims.subject ?? "",
+                claims: claims.value
+            )
             return SocialProof(user, artefact, stated: stated)
         } catch {
             throw error.notDone(.socialRefused, of: "id_token", at: "Google")

@@ -41,39 +41,32 @@ package struct SocialOwner: Sendable {
 
 /// Whose users sign in by the kits of social providers on hosts that share their endpoints.
 package struct SocialOwners: Sendable {
-    private let owners: [SocialLogin: SocialOwner]
-    /// Those of the kits that no provider of the hosts has.
+    private let owners: [String: SocialOwner]
+    /// Those of the issuers that no provider of the hosts has.
     private let others: Realm
 
-    package init(_ owners: [SocialLogin: SocialOwner] = [:], others: Realm) {
+    /// - Parameter owners: Those of the kits' issuers, by `iss`.
+    package init(_ owners: [String: SocialOwner] = [:], others: Realm) {
         self.owners = owners
         self.others = others
     }
 
-    /// The provider whose users a kit signs in; nil: none, and the user is named by the kit.
-    package subscript(login: SocialLogin) -> SocialOwner? { self.owners[login] }
-
-    /// Whose users a kit signs in.
-    package func realm(of login: SocialLogin) -> Realm { self.owners[login]?.realm ?? self.others }
-}
-
-extension SocialSubjectToken {
-    /// The kit that gives it.
-    package var login: SocialLogin {
-        switch self {
-        case .google: .google
-        case .apple: .apple
-        case .facebook: .facebook
+    /// The user whom a proof names, and whose user it is: the provider's that has the issuer, else one whom the kit names.
+    ///
+    /// - Throws: As `SocialOwner.user`.
+    package func user(of proof: SocialProof) throws(NotDone) -> SocialUser {
+        guard let stated = proof.stated, let owner = self.owners[stated.issuer] else {
+            return SocialUser(proven: proof.user, realm: self.others, isOfProvider: false)
         }
+        return SocialUser(proven: try owner.user(stated), realm: owner.realm, isOfProvider: true)
     }
 }
 
-extension SocialIDToken {
-    /// The kit that gives it.
-    package var login: SocialLogin {
-        switch self {
-        case .google: .google
-        case .apple: .apple
-        }
-    }
+/// A user whom a kit of a social provider has signed in.
+package struct SocialUser: Sendable, Hashable {
+    package var proven: ProvenUser
+    /// Whose user it is.
+    package let realm: Realm
+    /// Whether a provider of that realm has issued the proof, and ends its user's sessions.
+    package let isOfProvider: Bool
 }

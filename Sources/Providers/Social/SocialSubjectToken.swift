@@ -1,3 +1,5 @@
+package import Settings
+
 /// What native apps exchange for a session: Auth0's types of subject tokens for native social sign-in (RFC 8693 2.1,
 /// `subject_token_type`).
 package enum SocialSubjectToken: String, Sendable, CaseIterable {
@@ -8,14 +10,17 @@ package enum SocialSubjectToken: String, Sendable, CaseIterable {
     /// A session-info access token of Facebook.
     case facebook = "http://auth0.com/oauth/token-type/facebook-info-session-access-token"
 
-    /// The provider's name, as Auth0 spells it. It begins the subject of every user: `google-oauth2|117…`.
-    package var connection: String {
+    /// The kit that gives it.
+    package var login: SocialLogin {
         switch self {
-        case .google: "google-oauth2"
-        case .apple: "apple"
-        case .facebook: "facebook"
+        case .google: .google
+        case .apple: .apple
+        case .facebook: .facebook
         }
     }
+
+    /// See `SocialLogin.connection`.
+    package var connection: String { self.login.connection }
 }
 
 /// The providers whose kits give id_tokens to native apps, by the names under which Kratos knows them.

@@ -56,12 +56,15 @@ package struct SocialProof: Sendable, Hashable {
 
 /// What a social provider states of a user, without what the app says besides.
 package struct SocialClaims: Sendable, Hashable {
+    /// Whose word it is (`iss`).
+    package var issuer: String
     /// The provider's id of the user.
     package var subject: String
     /// A JSON object.
     package var claims: JSONValue
 
-    package init(subject: String, claims: JSONValue) {
+    package init(issuer: String, subject: String, claims: JSONValue) {
+        self.issuer = issuer
         self.subject = subject
         self.claims = claims
     }

@@ -128,8 +128,9 @@ extension SettingsBuilder {
         let configured = self.tree.tree("native_social")
         let place = tree.place(of: "native_social_login")
         for login in SocialLogin.allCases where client.socialLogins.contains(login) && !self.isPartial {
-            let usual = self.kitOwner(of: login) ?? self.firstProvider[0]
-            guard !client.providers.contains(usual) else { continue }
+            let providers = self.providers(ofKit: login)
+            guard Set(providers).isDisjoint(with: client.providers) else { continue }
+            let usual = providers.joined(separator: ", ")
             self.report(
                 place,
                 found: "\(login.rawValue) enabled for a client of \(client.providers.joined(separator: ", "))",

@@ -72,7 +72,7 @@ extension SettingsBuilder {
 
     /// The providers whose users have the provider's name before their id: those that stand beside another one on some
     /// host, but for the first of all, whose users keep the names that apps know.
-    private var markedProviders: [String] {
+    var markedProviders: [String] {
         let several = self.hostProviders.filter { $0.count > 1 }
         return self.providerNames.dropFirst().filter { name in several.contains { $0.contains(name) } }
     }

@@ -77,9 +77,9 @@ extension SettingsBuilder {
         }
     }
 
-    /// The provider whose users a kit of `native_social` signs in, because it has the kit's issuer and stands beside another
-    /// one on some host; nil: there is none.
-    func kitOwner(of login: SocialLogin) -> String? {
+    /// The providers whose users a kit of `native_social` signs in, because they have its issuers and stand beside others on
+    /// some host, and the issuers that none of them has.
+    private func kitOwners(of login: SocialLogin) -> (names: [String], others: [String]) {
         let kit = self.tree.tree("native_social")?.tree(login.rawValue)
         let issuers: [String] =
             switch login {
@@ -88,26 +88,51 @@ extension SettingsBuilder {
             case .facebook: []
             }
         let hosts = self.hostProviders.filter { $0.count > 1 }
-        let owner = self.tree.trees("providers").last { provider in
-            guard let name = provider.text("name"), let issuer = provider.tree("oidc")?.text("issuer") else {
-                return false
-            }
-            return issuers.contains(issuer) && hosts.contains { $0.contains(name) }
+        let owners = self.tree.trees("providers").compactMap { provider -> (name: String, issuer: String)? in
+            guard let name = provider.text("name"), let issuer = provider.tree("oidc")?.text("issuer"),
+                hosts.contains(where: { $0.contains(name) })
+            else { return nil }
+            return (name, issuer)
         }
-        return owner?.text("name")
+        func owns(_ own: String, _ issuer: String) -> Bool { NativeSocialSettings.isSame(issuer, own) }
+        return (
+            owners.filter { owner in issuers.contains { owns(owner.issuer, $0) } }.map(\.name),
+            issuers.filter { issuer in !owners.contains { owns($0.issuer, issuer) } }
+        )
+    }
+
+    /// The providers whose users a kit of `native_social` signs in: what none of them has issued is the first's.
+    func providers(ofKit login: SocialLogin) -> [String] {
+        let (names, others) = self.kitOwners(of: login)
+        return names.isEmpty || !others.isEmpty ? names + self.firstProvider : names
     }
 
     /// Reports kits whose users are at no listed provider, where it matters at which one a user is: they would pass as users
-    /// of the first.
+    /// of the first. And providers whose users would have the names of a kit's.
     mutating func checkKits(_ settings: Settings) {
-        let demands = settings.hosts.contains { $0.routes.contains { !$0.require.providers.isEmpty } }
-        guard settings.accounts.link != .none || demands, let kits = self.tree.tree("native_social") else { return }
-        for login in SocialLogin.allCases where kits[login.rawValue] != nil && self.kitOwner(of: login) == nil {
+        guard let kits = self.tree.tree("native_social") else { return }
+        for login in SocialLogin.allCases where kits[login.rawValue] != nil {
+            let (names, others) = self.kitOwners(of: login)
+            if names.isEmpty || !others.isEmpty, settings.tellsProvidersApart {
+                let issuers = names.isEmpty ? "issuer" : "issuer \(others.joined(separator: ", "))"
+                self.report(
+                    kits.place(of: login.rawValue),
+                    found: "a kit whose \(issuers) none of the providers has that stand together on a host",
+                    allowed: "one of a listed provider, where routes require a provider or accounts are linked",
+                    mend: "list a provider with the kit's issuer among the host's providers, or remove the kit"
+                )
+            }
+            let twin = self.markedProviders.first { name in
+                name == login.connection && (!names.contains(name) || !others.isEmpty)
+            }
+            guard let twin, let tree = self.tree.trees("providers").first(where: { $0.text("name") == twin }) else {
+                continue
+            }
             self.report(
-                kits.place(of: login.rawValue),
-                found: "a kit whose issuer none of the providers has that stand together on a host",
-                allowed: "one of a listed provider, where routes require a provider or accounts are linked",
-                mend: "list a provider with the kit's issuer among the host's providers, or remove the kit"
+                tree.place(of: "name"),
+                found: "\(quoted(twin)), by which the kit \(login.rawValue) of native_social names its users",
+                allowed: "a name of its own beside other providers: users of both would be \(twin)|ID",
+                mend: "choose another name, or give this provider the kit's issuer"
             )
         }
     }

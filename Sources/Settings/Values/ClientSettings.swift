@@ -134,4 +134,15 @@ package struct RefreshTokenSettings: Sendable, Equatable {
 }
 
 /// A provider whose sign-in kit gives artefacts to native apps.
-package enum SocialLogin: String, Sendable, CaseIterable { case google, apple, facebook }
+package enum SocialLogin: String, Sendable, CaseIterable {
+    case google, apple, facebook
+
+    /// The provider's name, as Auth0 spells it. It begins the name of every user whom the kit alone names: `google-oauth2|117…`.
+    package var connection: String {
+        switch self {
+        case .google: "google-oauth2"
+        case .apple: "apple"
+        case .facebook: "facebook"
+        }
+    }
+}

@@ -21,14 +21,18 @@ package struct NativeSocialSettings: Sendable, Equatable {
         }
     }
 
-    /// Those of these kits; nil: none of them is configured.
-    func keeping(_ logins: Set<SocialLogin>) -> NativeSocialSettings? {
-        let kept = NativeSocialSettings(
-            google: logins.contains(.google) ? self.google : nil,
-            apple: logins.contains(.apple) ? self.apple : nil,
-            facebook: logins.contains(.facebook) ? self.facebook : nil
-        )
-        return kept.google == nil && kept.apple == nil && kept.facebook == nil ? nil : kept
+    /// Whether an `iss` of a kit is a provider's issuer: an `iss` without a scheme means https, as in one of Google's spellings.
+    static func isSame(_ issuer: String, _ provider: String) -> Bool {
+        issuer.isExactly(provider) || "https://\(issuer)".isExactly(provider)
+    }
+
+    /// What these issuers give; nil: no kit has one of them.
+    func keeping(_ issuers: Set<String>) -> NativeSocialSettings? {
+        var kept = NativeSocialSettings(google: self.google, apple: self.apple)
+        kept.google?.issuers.removeAll { !issuers.contains($0) }
+        if kept.google?.issuers.isEmpty == true { kept.google = nil }
+        if let apple = kept.apple, !issuers.contains(apple.issuer) { kept.apple = nil }
+        return kept.google == nil && kept.apple == nil ? nil : kept
     }
 }
 

@@ -137,7 +137,7 @@ package enum ProviderSettings: Sendable, Equatable {
 
     /// What the provider calls itself in the sessions and records that come from it; nil: nothing. No two configured
     /// providers call themselves the same.
-    var ownName: String? {
+    package var ownName: String? {
         switch self {
         case .fixedUsers: nil
         case .openID(let settings): settings.issuer

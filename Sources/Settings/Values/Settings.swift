@@ -126,7 +126,7 @@ package struct Settings: Sendable, Equatable {
         scoped.hosts = self.hosts.filter { $0.providers == names }
         scoped.clients = self.clients.filter { !Set($0.providers).isDisjoint(with: names) }
         scoped.givenIssuer = self.issuer(of: names)
-        if !names.contains(self.providers[0].name) {
+        if !names.contains(self.providers[0].name) || self.tellsProvidersApart {
             scoped.nativeSocial = self.nativeSocial?.keeping(Set(self.socialOwners(among: names).keys))
         }
         let choices = scoped.providers.filter { $0.settings.exchangeChoice != nil }
@@ -140,16 +140,20 @@ package struct Settings: Sendable, Equatable {
         return scoped
     }
 
-    /// The providers whose users sign in by the kits of social providers, because they have the issuers of these: those that
-    /// stand beside others on some host. The users of all other kits are named by the kit.
-    private func socialOwners(among names: [String]) -> [SocialLogin: NamedProvider] {
-        var owners: [SocialLogin: NamedProvider] = [:]
+    /// Whether it matters at which provider a user is: nobody may pass as a user of the first one then.
+    var tellsProvidersApart: Bool {
+        self.accounts.link != .none || self.hosts.contains { $0.routes.contains { !$0.require.providers.isEmpty } }
+    }
+
+    /// The providers whose users sign in by the kits of social providers, because they have the issuers of these, by `iss`: those
+    /// that stand beside others on some host. The users of all other issuers are named by the kit.
+    private func socialOwners(among names: [String]) -> [String: NamedProvider] {
+        var owners: [String: NamedProvider] = [:]
+        let issuers = SocialLogin.allCases.flatMap { self.nativeSocial?.issuers(of: $0) ?? [] }
         for provider in self.providers where names.contains(provider.name) {
             let hasCompany = self.hosts.contains { $0.providers.count > 1 && $0.providers.contains(provider.name) }
-            guard hasCompany, let issuer = provider.settings.tokenIssuer else { continue }
-            for login in SocialLogin.allCases where self.nativeSocial?.issuers(of: login).contains(issuer) == true {
-                owners[login] = provider
-            }
+            guard hasCompany, let own = provider.settings.tokenIssuer else { continue }
+            for issuer in issuers where NativeSocialSettings.isSame(issuer, own) { owners[issuer] = provider }
         }
         return owners
     }
@@ -192,8 +196,8 @@ package struct HostGroup: Sendable {
     package let realms: Realms
     /// Whose users sign in by what the kits of social providers give to apps: those of the first provider of all.
     package let socialRealm: Realm
-    /// The providers whose users do so instead, where they have the issuer of a kit.
-    package let socialOwners: [SocialLogin: NamedProvider]
+    /// The providers whose users do so instead, by the issuer of a kit that they have.
+    package let socialOwners: [String: NamedProvider]
     /// The settings as these hosts need them.
     package let settings: Settings
 

@@ -203,24 +203,25 @@ extension TokenService {
         )
     }
 
-    /// Gives the first tokens to a client whose user has just authenticated, in a lineage of its own.
+    /// Gives the first tokens to a client whose user a kit has just signed in, in a lineage of its own. They end with the user's
+    /// sessions, and when the user's provider ends these.
     ///
     /// - Parameters:
-    ///   - user: The user, and how the user authenticated.
-    ///   - realm: Whose user it is; nil: the first realm's.
     ///   - scopes: With `offline_access` if a refresh token is wanted.
     package func begin(
-        _ user: Authentication,
-        in realm: Realm? = nil,
+        _ user: SocialUser,
         for api: APISettings?,
         scopes: [String],
         by requester: TokenRequester
     ) async throws(NotDone) -> IssuedTokens {
         try await self.recording(self.record(.socialExchanged, requester)) { record throws(NotDone) in
+            let (authentication, evidence, realm) = (user.proven.authentication, user.proven.evidence, user.realm)
             // No provider vouches for a user whom a kit without one names.
-            let user = realm.flatMap { self.accounts?.linked(user, of: $0) } ?? user
-            let realm = realm ?? self.realms.first
-            var session = self.session(of: user, in: realm, scopes: scopes, requester)
+            let linked = user.isOfProvider ? self.accounts?.linked(authentication, of: realm) : nil
+            var session = self.session(of: linked ?? authentication, in: realm, scopes: scopes, requester)
+            if user.isOfProvider {
+                session.provider = ProviderSession(name: evidence.provider, sessionID: evidence.sessionID)
+            }
             record.note(session, audience: api?.audience)
             guard requester.client.isFor(realm.name) else {
                 record.sessionID = nil
@@ -248,6 +249,7 @@ extension TokenService {
                 keyThumbprint: requester.keyThumbprint
             )
             let (tokens, records) = self.first(grant, hasRefresh: hasRefresh)
+            if user.isOfProvider { try await self.ends?.note(evidence, of: session) }
             // Nothing is handed out before all of them are written; what a failure leaves is known to nobody.
             for new in records { try await self.write(new) }
             return tokens

@@ -105,6 +105,7 @@ extension TokenService {
         if isBound, isProviders, let provider = web.provider {
             try await self.foreign?.note(lineage, session, provider)
         }
+        try await self.ends?.keepAccount(of: session)
         let (token, key) = self.authority.make(.code, in: lineage)
         let code = AuthorizationCode(
             session: session,

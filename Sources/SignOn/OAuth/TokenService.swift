@@ -70,6 +70,8 @@ package struct TokenService: RecordCaller {
     let foreign: ForeignGrants?
     /// Makes one account of several providers' users; nil: each is another one.
     let accounts: AccountLinks?
+    /// Notes what a provider ends by its own id of a user; nil if no provider ends sessions here.
+    let ends: ProviderSessions?
 
     /// - Parameters:
     ///   - lifetimes: Of the sessions of native apps.
@@ -87,7 +89,8 @@ package struct TokenService: RecordCaller {
         rules: RuleBook = RuleBook(),
         cascade: SessionCascade? = nil,
         foreign: ForeignGrants? = nil,
-        accounts: AccountLinks? = nil
+        accounts: AccountLinks? = nil,
+        ends: ProviderSessions? = nil
     ) {
         self.records = records
         self.refreshTokens = refreshTokens
@@ -101,6 +104,7 @@ package struct TokenService: RecordCaller {
         self.cascade = cascade
         self.foreign = foreign
         self.accounts = accounts
+        self.ends = ends
     }
 
     package var clock: Clock { self.records.clock }

@@ -46,22 +46,22 @@ package struct IDTokenSignIns: Sendable {
     ) async throws(NotDone) -> BegunSession {
         guard let verifier = self.verifiers[idToken: kind] else { throw NotDone(.signInMalformed) }
         let bucket = RateBucket(Self.perAddress, Array(requester.address.key.description.utf8))
-        var user: ProvenUser
+        var user: SocialUser
         do throws(NotDone) {
             try await self.tries.count([bucket], or: .signInThrottled)
             let signIn = SocialSignIn(artefact: idToken, nonce: nonce, isNonceCompared: true)
-            user = try await self.proofs.prove(signIn, by: verifier, for: self.owners[kind.login])
+            user = try await self.proofs.prove(signIn, by: verifier, among: self.owners)
         } catch {
             if !error.isUnavailable { self.record(error.reason, error.detail, kind, requester) }
             throw error
         }
         // The method by which Kratos knows it.
-        user.authentication.methods = ["oidc"]
+        user.proven.authentication.methods = ["oidc"]
         await self.tries.giveBack([bucket])
-        return try await self.sessions.signing(in: self.owners.realm(of: kind.login)).begin(
-            user.authentication,
+        return try await self.sessions.signing(in: user.realm).begin(
+            user.proven.authentication,
             SessionTerms(.native),
-            evidence: user.evidence,
+            evidence: user.proven.evidence,
             for: requester
         )
     }

@@ -184,17 +184,7 @@ extension SessionService {
     /// Enters the session's lineage wherever the end of the provider's session is to find it. To be called before the
     /// session is written.
     func note(_ evidence: ProviderEvidence, of session: Session) async throws(NotDone) {
-        if session.identity.ownID != nil {
-            try await self.providerSessions?.noteAccount(of: session, at: evidence.provider)
-        }
-        guard let id = evidence.sessionID else { return }
-        try await self.providerSessions?.note(
-            session.lineage,
-            of: session.subject,
-            in: id,
-            at: evidence.provider,
-            until: session.expiresAt
-        )
+        try await self.providerSessions?.note(evidence, of: session)
     }
 
     /// A session of an authenticated user, under a new id. It is not written, and valid on no host yet.

@@ -16,16 +16,15 @@ package struct SocialProofs: StoreCaller {
 
     /// Verifies the artefact.
     ///
-    /// - Parameter owner: The provider whose user it is; nil: none, and the user is named by the kit.
+    /// - Parameter owners: Whose users they are.
     /// - Throws: As `SocialVerifier.verify` and `SocialOwner.user`; `social.replayed` for one that was presented before.
     package func prove(
         _ signIn: SocialSignIn,
         by verifier: any SocialVerifier,
-        for owner: SocialOwner? = nil
-    ) async throws(NotDone) -> ProvenUser {
+        among owners: SocialOwners
+    ) async throws(NotDone) -> SocialUser {
         let proof = try await verifier.verify(signIn)
-        var user = proof.user
-        if let owner, let stated = proof.stated { user = try owner.user(stated) }
+        let user = try owners.user(of: proof)
         let memory = self.store.onceMemory
         guard !proof.artefact.mayPrecede(memory) else { throw Self.forgotten }
         let isFirst = try await self.ask { onces, loop in

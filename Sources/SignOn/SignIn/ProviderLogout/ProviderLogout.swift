@@ -18,7 +18,7 @@ package struct ProviderLogout: Sendable {
     }
 
     /// Whether this provider is meant by `iss`.
-    package func isOf(_ issuer: String) -> Bool { issuer == self.provider.name }
+    package func isOf(_ issuer: String) -> Bool { issuer.isExactly(self.provider.name) }
 
     /// Obeys a logout token (OpenID Connect Back-Channel Logout 1.0 2.5 to 2.7), once. What it names has ended on every
     /// gateway then, now or before.
@@ -100,7 +100,7 @@ package struct ProviderLogout: Sendable {
                 continue
             }
             let begun = try await self.users.all(of: account).filter { found in
-                found.session.identity.subjectAtProvider == own
+                found.session.identity.subjectAtProvider.isExactly(own)
                     && found.session.provider?.sessionID == nil
             }
             let lineages = Array(Set(begun.map(\.session.lineage)))
@@ -132,7 +132,9 @@ package struct ProviderLogout: Sendable {
         let records = try await self.ends.records(of: sessionID, at: self.provider.name)
         var ended = 0
         for record in records {
-            ended += await self.sessions.cascaded(of: record.subject, in: record.lineages)
+            for subject in record.subjects {
+                ended += await self.sessions.cascaded(of: subject, in: record.lineages)
+            }
             try await self.ends.end(record)
         }
         return records.isEmpty ? nil : ended

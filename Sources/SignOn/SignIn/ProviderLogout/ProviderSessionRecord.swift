@@ -7,32 +7,41 @@ package import Vocabulary
 package struct ProviderSessionRecord: ReplaceableRecord, Hashable {
     /// The most lineages that are kept: more sign-ins with one session of a provider are not usual.
     static let lineageLimit = 64
+    /// The most users whose sessions are counted when they end: a user has another name when accounts are linked, or when the
+    /// address of the account changes.
+    private static let subjectLimit = 8
+    /// Stands between the names of users. No id has a control character.
+    private static let separator: UInt8 = 1
 
     package var since: UnixTime
     /// When the last of the lineages expires.
     package var expiresAt: UnixTime
     /// The newest last.
     package private(set) var lineages: [Lineage]
-    /// What the store calls the user whose session it is.
-    package let subject: String
+    /// What the store calls the user whose session it is, or called the same user before; the latest last.
+    package private(set) var subjects: [String]
 
     package init(since: UnixTime, expiresAt: UnixTime, lineage: Lineage, subject: String) {
         self.since = since
         self.expiresAt = expiresAt
         self.lineages = [lineage]
-        self.subject = subject
+        self.subjects = [subject]
     }
 
-    /// Adds a lineage.
+    /// Adds a lineage of the user whom the store calls so.
     ///
     /// - Returns: The oldest lineages, for which there is no room. The caller ends them, as no logout would find them.
-    package mutating func add(_ lineage: Lineage, until expiresAt: UnixTime) -> [Lineage] {
+    package mutating func add(_ lineage: Lineage, of subject: String, until expiresAt: UnixTime) -> [Lineage] {
+        self.subjects = (self.subjects.filter { !$0.isExactly(subject) } + [subject]).suffix(Self.subjectLimit)
         self.lineages = self.lineages.filter { $0 != lineage } + [lineage]
         self.expiresAt = max(self.expiresAt, expiresAt)
         let surplus = self.lineages.dropLast(Self.lineageLimit)
         self.lineages.removeFirst(surplus.count)
         return Array(surplus)
     }
+
+    /// Whether nobody else's session began with it.
+    func isOnly(of subject: String) -> Bool { self.subjects.allSatisfy { $0.isExactly(subject) } }
 
     package static var kind: RecordKind { .providerSession }
     /// No session lives longer.
@@ -45,7 +54,7 @@ package struct ProviderSessionRecord: ReplaceableRecord, Hashable {
         writer.write(self.since)
         writer.write(self.expiresAt)
         writer.write(list: self.lineages) { $0.write($1.tag) }
-        writer.write(self.subject)
+        writer.write(self.subjects.joined(separator: String(Unicode.Scalar(Self.separator))))
     }
 
     package static func read(from reader: inout CompactReader) throws(CompactFormatError) -> ProviderSessionRecord {
@@ -53,9 +62,12 @@ package struct ProviderSessionRecord: ReplaceableRecord, Hashable {
         let expiresAt = try reader.time()
         let lineages = try reader.list { (reader) throws(CompactFormatError) in try reader.lineage() }
         guard let lineage = lineages.first else { throw CompactFormatError() }
-        let subject = try reader.text()
+        let subjects = try reader.text().utf8.split(separator: Self.separator, omittingEmptySubsequences: false)
+            .map { String(Substring($0)) }
+        guard let subject = subjects.last else { throw CompactFormatError() }
         var record = ProviderSessionRecord(since: since, expiresAt: expiresAt, lineage: lineage, subject: subject)
         record.lineages = lineages
+        record.subjects = subjects
         return record
     }
 }

@@ -41,7 +41,7 @@ package struct ProviderSessions: RecordCaller {
                 )
             // The user has another address by now, and with it another account. Sessions of both stay in the record of the
             // provider's session.
-            if next.subject != subject, lineage == Self.ofAccounts {
+            if lineage == Self.ofAccounts, !next.isOnly(of: subject) {
                 next = ProviderSessionRecord(
                     since: self.clock.now(),
                     expiresAt: max(next.expiresAt, expiresAt),
@@ -49,7 +49,7 @@ package struct ProviderSessions: RecordCaller {
                     subject: subject
                 )
             }
-            for surplus in next.add(lineage, until: expiresAt) {
+            for surplus in next.add(lineage, of: subject, until: expiresAt) {
                 try await self.ask { store, loop in store.end(surplus, on: loop) }
             }
             if try await self.write(next, key, judged: present?.version) { return }
@@ -57,12 +57,42 @@ package struct ProviderSessions: RecordCaller {
         throw NotDone(.storeUnavailable)
     }
 
+    /// Notes what begins with a sign-in, wherever the end of the provider's session or of its user is to find it. To be called
+    /// before the session is written.
+    func note(_ evidence: ProviderEvidence, of session: Session) async throws(NotDone) {
+        if session.identity.ownID != nil { try await self.noteAccount(of: session, at: evidence.provider) }
+        guard let id = evidence.sessionID else { return }
+        try await self.note(
+            session.lineage,
+            of: session.subject,
+            in: id,
+            at: evidence.provider,
+            until: session.expiresAt
+        )
+    }
+
+    /// Notes for longer which account the provider's user has: what is made of a session of the account may outlive it. To be
+    /// called before that is written.
+    func keepAccount(of session: Session) async throws(NotDone) {
+        guard session.identity.ownID != nil, let provider = session.provider?.name else { return }
+        let known = try await self.accounts(of: session.identity.subjectAtProvider, at: provider)
+        // Where the user has another account by now, the sessions of this one have ended.
+        guard known.isEmpty || known.contains(session.subject) else { return }
+        try await self.note(
+            Self.ofAccounts,
+            of: session.subject,
+            in: Self.accountName(of: session.identity.subjectAtProvider),
+            at: provider,
+            until: session.expiresAt
+        )
+    }
+
     /// Notes which account the provider's user has, whom the provider alone calls otherwise. To be called before the account's
     /// session is written, so that a logout by the provider's own id of the user finds it. One that the user had with another
     /// address ends, because such a logout would no longer find it.
-    func noteAccount(of session: Session, at provider: String) async throws(NotDone) {
+    private func noteAccount(of session: Session, at provider: String) async throws(NotDone) {
         let own = session.identity.subjectAtProvider
-        for former in try await self.accounts(of: own, at: provider) where former != session.subject {
+        for former in try await self.accounts(of: own, at: provider) where !former.isExactly(session.subject) {
             try await self.end(subject: former)
         }
         try await self.note(
@@ -75,8 +105,8 @@ package struct ProviderSessions: RecordCaller {
     }
 
     /// What the store calls the account of the user whom the provider calls so; nil: none is known.
-    func accounts(of own: String, at provider: String) async throws(NotDone) -> Set<String> {
-        Set(try await self.records(of: Self.accountName(of: own), at: provider).map(\.subject))
+    package func accounts(of own: String, at provider: String) async throws(NotDone) -> Set<String> {
+        Set(try await self.records(of: Self.accountName(of: own), at: provider).flatMap(\.subjects))
     }
 
     /// Under what a record keeps the account of a user. No session of a provider is called so, because its id has no control
