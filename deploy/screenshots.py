@@ -209,7 +209,8 @@ class Browser:
 
     def focus_wrong(self):
         """Goes around the page with the tabulator key, and through the browser's own part between end and start."""
-        expected = self.value(f"[...document.querySelectorAll('{FOCUSABLE}')].filter(element => element.checkVisibility()).length")
+        all_of_them = f"[...document.querySelectorAll('{FOCUSABLE}')]"
+        expected = self.value(f"{all_of_them}.filter(element => element.checkVisibility()).length")
         seen = {}
         for _ in range(2 * expected + 4):
             for kind in ("keyDown", "keyUp"):

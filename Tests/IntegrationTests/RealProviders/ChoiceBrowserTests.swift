@@ -177,7 +177,7 @@ struct ChoiceBrowserTests {
                 return_session_token_exchange_code=True, return_to='myapp://auth/callback')
             nodes = [node for node in flow.ui.nodes if node.group == 'oidc']
             names = [node.attributes.actual_instance.value for node in nodes]
-            assert names == ['company', 'partner', 'hub'], names
+            assert names == ['people', 'company', 'partner', 'hub'], names
             kinds = {(node.attributes.actual_instance.name, node.attributes.actual_instance.type) for node in nodes}
             assert kinds == {('provider', 'submit')}, kinds
             chosen, = [node for node in nodes if node.meta.label.text.endswith(' ' + label)]
