@@ -93,7 +93,7 @@ struct DemoCommand: AsyncParsableCommand {
             program: program ?? "sallyport",
             user: DemoUser.all[0],
             isWhole: self.longWalk,
-            isBound: place.isLocal
+            isBound: place.seesAddresses
         )
         return "# In a terminal: paste the lines below into bash, one by one or all at once.\n\(walk.text)"
     }

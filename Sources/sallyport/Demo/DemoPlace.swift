@@ -9,6 +9,8 @@ struct DemoPlace: Sendable, Equatable {
     let origin: String
     /// Whether only this machine reaches it.
     let isLocal: Bool
+    /// Whether the gateway sees the addresses of all that take part, on one machine: not behind a tunnel that ends TLS.
+    var seesAddresses: Bool { self.isLocal && !self.origin.hasPrefix("https://") }
     /// The host by which the demo's own app reaches it.
     let insideHost: String
 

@@ -39,6 +39,7 @@ struct DemoSettings: Sendable {
     private static let secretFile = "demo-api.secret"
 
     let yaml: String
+    private let isLocal: Bool
 
     /// - Parameters:
     ///   - appPort: The port of the demo's app.
@@ -55,6 +56,7 @@ struct DemoSettings: Sendable {
                       groups: [\(user.groups.joined(separator: ", "))]
             """
         }
+        self.isLocal = place.isLocal
         self.yaml = """
             listen: "\(place.listen)"
             upstream: demo
@@ -79,7 +81,7 @@ struct DemoSettings: Sendable {
                 session_transfer:
                   allowed_authentication_methods: [cookie, query]
                   # Where other machines come in, the app that plays the native one is at another address than the browser.
-                  enforce_device_binding: \(place.isLocal ? "ip" : "none")
+                  enforce_device_binding: \(place.seesAddresses ? "ip" : "none")
               - client_id: \(Self.apiClient)
                 client_secret_file: \(Self.secretFile)
 
@@ -137,7 +139,8 @@ struct DemoSettings: Sendable {
         return try SettingsLoader.load(
             file: "demo.yaml",
             environment: [:],
-            flags: InsecureFlags(http: true),
+            // Who listens for other machines has been told that they know the passwords.
+            flags: InsecureFlags(http: true, staticUsers: !self.isLocal),
             files: SettingsFiles(
                 read: { path, _ throws(SettingsFiles.Fault) in
                     guard let bytes = files[path] else { throw SettingsFiles.Fault("not a file of the demo") }
