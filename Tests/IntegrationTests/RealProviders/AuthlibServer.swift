@@ -1,5 +1,6 @@
 import Foundation
 import GatewayBench
+import Vocabulary
 
 /// A server of plain OAuth 2.0, without discovery and id_token: PyPI's Authlib with Django.
 struct AuthlibServer {
@@ -20,5 +21,39 @@ struct AuthlibServer {
             [RealProcess.script("authlib-provider.py"), "\(port)", folder.path, redirectURI, IDPyOIDC.secret]
         }
         try self.process.start()
+    }
+
+    /// Does at a page what `who` does to sign in and to agree. Returns the URL of the gateway's callback, which is not loaded.
+    func grant(_ user: inout WebUser, at page: WebUser.Arrival, as who: RealUser) throws -> String {
+        var page = page
+        if page.answer.text.contains("name=\"password\"") {
+            let answer = try self.submit(&user, page, [("username", who.login), ("password", who.password)])
+            page = try user.follow(answer, from: self.origin)
+        }
+        let answer = try self.submit(&user, page, [("confirm", "yes")])
+        guard let location = answer.value("location") else { throw BenchFailure("no consent: \(answer.text)") }
+        return location
+    }
+
+    /// Posts the form of a page with what it hides.
+    private func submit(
+        _ user: inout WebUser,
+        _ page: WebUser.Arrival,
+        _ fields: [(String, String)]
+    ) throws -> Answer {
+        let text = page.answer.text
+        guard let proof = text.firstMatch(of: /name="csrfmiddlewaretoken" value="([^"]+)"/) else {
+            throw BenchFailure("no form: \(page.url) \(text)")
+        }
+        var hidden = [("csrfmiddlewaretoken", String(proof.1))]
+        if let next = text.firstMatch(of: /name=next value="([^"]*)"/) {
+            hidden.append(("next", String(next.1).replacing("&amp;", with: "&")))
+        }
+        return try user.send(
+            "POST",
+            page.url,
+            ["Origin: \(self.origin)", "Content-Type: application/x-www-form-urlencoded"],
+            body: FormText.encoded(hidden + fields)
+        )
     }
 }

@@ -24,6 +24,28 @@ struct ChoiceBench {
 
     let gateway: Gateway
     let origin: String
+    let company: any RealProvider
+    let partner: any RealProvider
+    let hub: AuthlibServer
+
+    /// Does at a page of a provider what Ada does to sign in. Returns the URL of the gateway's callback, which is not loaded.
+    func grant(_ user: inout WebUser, at page: WebUser.Arrival, of provider: Choice) throws -> String {
+        switch provider {
+        case .company: try self.company.grant(&user, at: page, as: .ada)
+        case .partner: try self.partner.grant(&user, at: page, as: .ada)
+        case .hub: try self.hub.grant(&user, at: page, as: .ada)
+        }
+    }
+
+    /// Signs out, agrees at the provider if it asks, and follows to the end.
+    func signOut(_ user: inout WebUser, of provider: Choice) throws -> WebUser.Arrival {
+        let page = try user.follow(try user.signOut(self.origin), from: self.origin)
+        switch provider {
+        case .company: return try self.company.confirmSignOut(&user, at: page)
+        case .partner: return try self.partner.confirmSignOut(&user, at: page)
+        case .hub: return page
+        }
+    }
 
     /// Runs `body` with all of them; they are stopped afterwards.
     ///
@@ -76,7 +98,9 @@ struct ChoiceBench {
             """
         try Gateway.with(settings, files: ["client-secret": IDPyOIDC.secret]) { gateway in
             #expect(eventually { (try? gateway.admin("/readyz").status) == 200 })
-            try body(ChoiceBench(gateway: gateway, origin: origin))
+            try body(
+                ChoiceBench(gateway: gateway, origin: origin, company: company, partner: partner, hub: hub)
+            )
         }
     }
 }
