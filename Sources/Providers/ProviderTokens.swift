@@ -97,6 +97,8 @@ package final class ProviderTokens: ForeignTokens {
         var token: PresentedToken
         let key: RecordKey
         let source: Source
+        /// Where the calls are written.
+        let trace = CallTrace.current
 
         var provider: any TokenProvider { self.source.provider }
 
@@ -181,8 +183,12 @@ package final class ProviderTokens: ForeignTokens {
         if let verdict = question.provider.judge(question.token.token) {
             return self.accept(verdict, question, on: loop)
         }
-        let introspected = loop.makeFutureWithTask { await question.provider.introspect(question.token) }
-        return Eventual.later(introspected).flatMap { self.accept($0, question, on: loop) }
+        let introspected = CallTrace.with(question.trace) {
+            loop.makeFutureWithTask { await question.provider.introspect(question.token) }
+        }
+        return Eventual.later(introspected).flatMap { verdict in
+            CallTrace.with(question.trace) { self.accept(verdict, question, on: loop) }
+        }
     }
 
     private func accept(

@@ -128,6 +128,8 @@ import Testing
         #expect(PartialSuccess([0x0A, 0xFF, 0xFF], .protobuf).rejected == 0)
         #expect(PartialSuccess(Array(#"{"partialSuccess":{"rejectedSpans":"5"}}"#.utf8), .json).rejected == 5)
         #expect(PartialSuccess(Array(#"{"partialSuccess":{"rejectedSpans":6}}"#.utf8), .json).rejected == 6)
+        #expect(PartialSuccess(Array(#"{"partialSuccess":{"rejectedSpans":"-5"}}"#.utf8), .json).rejected == 0)
+        #expect(PartialSuccess(Array(#"{"partialSuccess":{"rejectedSpans":-6}}"#.utf8), .json).rejected == 0)
         #expect(PartialSuccess(Array("{}".utf8), .json).rejected == 0)
         #expect(PartialSuccess(Array("<html>".utf8), .json).rejected == 0)
     }

@@ -143,32 +143,37 @@ package final class MetricsRegistry: Sendable {
         return shard
     }
 
-    /// All metrics in Prometheus' text format 0.0.4 (`text/plain; version=0.0.4; charset=utf-8`).
+    /// All metrics.
     ///
     /// Asks each loop in turn for what it counted; the text is made off the loops. The loops must be running: NIO
     /// never answers a task for a loop that was shut down, and a sum without its slots would look like a reset of
     /// counters.
     ///
     /// - Throws: The error of a loop that shuts down meanwhile.
-    package func render() async throws -> [UInt8] {
+    package func render(as form: MetricsForm = .text) async throws -> [UInt8] {
         let shards = self.state.withLock { $0.shards }
         var totals: [Int: UInt64] = [:]
+        var exemplars: [Int: Exemplar] = [:]
         for (loop, shard) in shards {
-            for (slot, value) in try await loop.submit({ shard.value.counted() }).get() {
-                totals[slot, default: 0] &+= value
-            }
+            let (counted, traced) = try await loop.submit({ (shard.value.counted(), shard.value.exemplars) }).get()
+            for (slot, value) in counted { totals[slot, default: 0] &+= value }
+            if form == .openMetrics { exemplars.merge(traced) { $0.at < $1.at ? $1 : $0 } }
         }
-        let counted = totals
-        return await offLoop { self.text(adding: counted) }
+        let (counted, traced) = (totals, exemplars)
+        return await offLoop { self.text(adding: counted, as: form, traced) }
     }
 
-    /// - Parameter totals: What the loops counted.
-    private func text(adding totals: [Int: UInt64]) -> [UInt8] {
+    /// - Parameters:
+    ///   - totals: What the loops counted.
+    ///   - exemplars: The last ones of the loops.
+    private func text(adding totals: [Int: UInt64], as form: MetricsForm, _ exemplars: [Int: Exemplar]) -> [UInt8] {
         let (families, others) = self.state.withLock { (Array($0.families.values), $0.values) }
-        var text = PrometheusText(totals: SlotTotals(totals.merging(others) { $0 &+ $1 }))
+        let all = SlotTotals(totals.merging(others) { $0 &+ $1 })
+        var text = PrometheusText(totals: all, as: form, exemplars: exemplars)
         for registered in families.sorted(by: { $0.family.name < $1.family.name }) {
             text.append(registered)
         }
+        text.end()
         return text.bytes
     }
 

@@ -13,6 +13,8 @@ package final class MetricsShard {
     /// The number of slots that were registered when it last grew. All bounds that those slots need are here too.
     @usableFromInline package private(set) var capacity: Int
     @usableFromInline package private(set) var bounds: UnsafeMutablePointer<Int64>
+    /// The last trace in each bucket, by its slot.
+    private(set) var exemplars: [Int: Exemplar] = [:]
     /// The registry keeps the shard, and lives as long as the ids that a shard counts.
     private unowned let registry: MetricsRegistry
 
@@ -60,6 +62,13 @@ package final class MetricsShard {
         }
         self.slots[slot &+ bucket] &+= 1
         self.slots[slot &+ count &+ 1] &+= UInt64(bitPattern: value)
+    }
+
+    /// Keeps the trace of a request whose duration was counted, until another one falls under the same bound.
+    package func note(_ exemplar: Exemplar, of id: HistogramID) {
+        guard Int(id.slot) < self.capacity else { return }
+        let bucket = (0..<Int(id.boundCount)).count { exemplar.nanoseconds > self.bounds[Int(id.bound) + $0] }
+        self.exemplars[Int(id.slot) + bucket] = exemplar
     }
 
     /// The slots that are not 0, with their values; called on the loop by a scrape.

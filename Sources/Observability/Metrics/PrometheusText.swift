@@ -1,18 +1,40 @@
-/// Writes families in Prometheus' text format 0.0.4: one HELP and one TYPE line for each family, then its series. Every
-/// line ends with `\n`.
+internal import Vocabulary
+
+/// Writes families in Prometheus' text format 0.0.4 or in OpenMetrics: one HELP and one TYPE line for each family, then its
+/// series. Every line ends with `\n`.
+///
+/// Bounds of histograms are written alike in both, `1` and not `1.0`, so that a scraper that changes its mind has no other
+/// series.
 struct PrometheusText {
     private(set) var bytes: [UInt8] = []
     private let totals: SlotTotals
+    private let form: MetricsForm
+    /// By the slots of buckets; only OpenMetrics has them.
+    private let exemplars: [Int: Exemplar]
 
-    init(totals: SlotTotals) {
+    init(totals: SlotTotals, as form: MetricsForm, exemplars: [Int: Exemplar]) {
         self.totals = totals
+        self.form = form
+        self.exemplars = form == .openMetrics ? exemplars : [:]
         self.bytes.reserveCapacity(65_536)
+    }
+
+    /// Ends the text.
+    mutating func end() {
+        if self.form == .openMetrics { self.write("# EOF\n") }
+    }
+
+    /// The name that stands for a family.
+    private func name(of family: MetricFamily) -> String {
+        self.form == .openMetrics && family.kind == .counter
+            ? String(family.name.dropLast("_total".count)) : family.name
     }
 
     mutating func append(_ registered: MetricsState.Registered) {
         let family = registered.family
-        self.write("# HELP \(family.name) \(Self.escaped(family.help, quotes: false))\n")
-        self.write("# TYPE \(family.name) \(family.kind.rawValue)\n")
+        let name = self.name(of: family)
+        self.write("# HELP \(name) \(Self.escaped(family.help, quotes: self.form == .openMetrics))\n")
+        self.write("# TYPE \(name) \(family.kind.rawValue)\n")
         for series in registered.series where !series.isHidden {
             switch series.source {
             case .slot(let slot):
@@ -38,6 +60,7 @@ struct PrometheusText {
                     series.labels,
                     registered.buckets,
                     counts: (0...count).map { self.totals[Int(id.slot) + $0] },
+                    firstSlot: Int(id.slot),
                     sum: Self.seconds(nanoseconds: self.totals[Int(id.slot) + count + 1])
                 )
             case .histogramReading(let read):
@@ -53,23 +76,34 @@ struct PrometheusText {
         }
     }
 
-    /// - Parameter counts: How many values fell under each bound, and above the last.
+    /// - Parameters:
+    ///   - counts: How many values fell under each bound, and above the last.
+    ///   - firstSlot: That of the first bucket; nil: other code counts.
     private mutating func histogram(
         _ name: String,
         _ labels: String,
         _ buckets: [Double],
         counts: [UInt64],
+        firstSlot: Int? = nil,
         sum: String
     ) {
         let separator = labels.isEmpty ? "" : ","
         let bounds = buckets.map(Self.number) + ["+Inf"]
         var total: UInt64 = 0
-        for (bound, count) in zip(bounds, counts) {
+        for (place, (bound, count)) in zip(bounds, counts).enumerated() {
             total &+= count
-            self.line("\(name)_bucket", "\(labels)\(separator)le=\"\(bound)\"", "\(total)")
+            let exemplar = firstSlot.flatMap { self.exemplars[$0 + place] }.map(Self.text) ?? ""
+            self.line("\(name)_bucket", "\(labels)\(separator)le=\"\(bound)\"", "\(total)\(exemplar)")
         }
         self.line("\(name)_sum", labels, sum)
         self.line("\(name)_count", labels, "\(total)")
+    }
+
+    /// What follows the value of a bucket (OpenMetrics 1.0).
+    private static func text(_ exemplar: Exemplar) -> String {
+        let value = Self.seconds(nanoseconds: UInt64(max(exemplar.nanoseconds, 0)))
+        let time = Self.number(Double(exemplar.at.milliseconds) / 1000)
+        return " # {trace_id=\"\(exemplar.trace)\"} \(value) \(time)"
     }
 
     private mutating func line(_ name: String, _ labels: String, _ value: String) {

@@ -242,8 +242,8 @@ package struct PartialSuccess: Sendable, Equatable {
         case .json:
             let count = JSONText.decode(body, maxDepth: 16)?["partialSuccess"]?["rejectedSpans"]
             // A number of 64 bits is a text, and some write it as a number.
-            self.rejected = count?.string.flatMap { Int($0) } ?? 0
-            if case .integer(let number)? = count { self.rejected = Int(clamping: number) }
+            self.rejected = max(0, count?.string.flatMap { Int($0) } ?? 0)
+            if case .integer(let number)? = count { self.rejected = max(0, Int(clamping: number)) }
         }
     }
 }

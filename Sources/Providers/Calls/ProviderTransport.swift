@@ -129,6 +129,15 @@ package struct ProviderCallError: Error, Sendable, Hashable, CustomStringConvert
         /// The answer is larger than the limit.
         case size
         case other
+
+        /// The word for spans.
+        package var label: String {
+            switch self {
+            case .certificateName: "certificate_name"
+            case .notTLS: "not_tls"
+            default: "\(self)"
+            }
+        }
     }
 
     /// Whether the request cannot have reached the provider, so that repeating it is safe.

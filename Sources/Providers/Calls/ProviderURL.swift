@@ -66,6 +66,9 @@ package struct ProviderURL: Sendable, Hashable, CustomStringConvertible {
         return rest.hasPrefix("/") ? String(rest) : "/" + rest
     }
 
+    /// The path without the query.
+    package var path: String { String(self.target.prefix { $0 != "?" }) }
+
     package var description: String { self.text }
 
     /// RFC 3986 2.2 and 2.3 without `#`, and `%`. A backslash and other characters are read differently by parsers.

@@ -254,9 +254,34 @@ package final class RedisClient: Sendable {
         _ receiver: @escaping RedisConnectionHandler.Receiver
     ) -> RedisConnectionHandler.Receiver {
         let start = NIODeadline.now()
+        if let trace = CallTrace.current { return self.traced(kind, receiver, trace, since: start) }
         return { [meter] result in
             meter.count(kind, RedisMeter.Outcome(result), since: start)
             receiver(result)
+        }
+    }
+
+    /// The same for a request that is traced: what follows from the answer is done for it, too.
+    private func traced(
+        _ kind: RedisMeter.Kind,
+        _ receiver: @escaping RedisConnectionHandler.Receiver,
+        _ trace: CallTrace,
+        since start: NIODeadline
+    ) -> RedisConnectionHandler.Receiver {
+        { [meter] result in
+            let outcome = RedisMeter.Outcome(result)
+            let end = NIODeadline.now()
+            meter.count(kind, outcome, nanoseconds: Int((end - start).nanoseconds))
+            trace.note(
+                TracedCall(
+                    .store(operation: kind.label),
+                    for: kind.label,
+                    began: start.uptimeNanoseconds,
+                    ended: end.uptimeNanoseconds,
+                    failure: outcome == .ok ? nil : outcome.label
+                )
+            )
+            CallTrace.with(trace) { receiver(result) }
         }
     }
 

@@ -94,7 +94,8 @@ extension Exchange {
         self.collected = []
         let exchange = self.beginWaiting()
         self.callCount += 1
-        pending.start(request, on: self.loop.eventLoop) { [self] response in
+        let trace = self.record.trace?.callTrace
+        pending.start(request, on: self.loop.eventLoop, of: trace) { [self] response in
             self.callCount -= 1
             guard self.isWaiting(in: exchange) else { return }
             self.endpoint = nil
@@ -169,16 +170,21 @@ final class PendingEndpoint {
     }
 
     /// Runs the endpoint and returns its answer on `loop`.
+    ///
+    /// - Parameter trace: That of its request; nil: it is not recorded.
     func start(
         _ request: EndpointRequest,
         on loop: any TurnLoop,
+        of trace: CallTrace?,
         _ then: @escaping (EndpointResponse) -> Void
     ) {
         let answer = self.endpoint.answer
         let done = NIOLoopBound(then, eventLoop: loop)
-        self.task = Task(executorPreference: loop.taskExecutor) {
-            let response = await answer(request)
-            if loop.inEventLoop { done.value(response) } else { loop.execute { done.value(response) } }
+        self.task = CallTrace.with(trace) {
+            Task(executorPreference: loop.taskExecutor) {
+                let response = await answer(request)
+                if loop.inEventLoop { done.value(response) } else { loop.execute { done.value(response) } }
+            }
         }
     }
 

@@ -47,7 +47,6 @@ extension Exchange: AnswerReceiver, ConnectionWaiter {
         self.awaitResponse(from: self.loop.now)
         self.record.isForwarded = true
         if self.record.session != nil { self.stream?.signedIn() }
-        if let trace = self.record.trace { trace.attemptBegan = .now() }
         if let connection = pool.takeIdle(for: self) {
             self.record.upstreamReused = true
             self.send(on: connection)
@@ -91,6 +90,14 @@ extension Exchange: AnswerReceiver, ConnectionWaiter {
     package var awaitsUpgrade: Bool { self.facts.isWebSocket }
     package var isRequestWhole: Bool { self.facts.isRequestWhole }
 
+    package func upstreamTried(_ server: UpstreamServer) {
+        if self.record.trace != nil { self.attemptBegins(at: server) }
+    }
+
+    package func upstreamMissed(_ reason: Reason) {
+        if self.record.trace != nil { self.attemptFailed(reason) }
+    }
+
     package func upstreamConnected(_ connection: any AppConnection, isReused: Bool) {
         // The session may have ended while the request waited (`holdSession`).
         if let session = self.record.session, self.loop.sessions?.resolver.cache.hasEnded(session) == true {
@@ -110,11 +117,13 @@ extension Exchange: AnswerReceiver, ConnectionWaiter {
             // The connection has closed meanwhile, so another one is used.
             connection.close()
             self.record.upstreamReused = false
+            if self.record.trace != nil { self.attemptFailed(.upstreamReset) }
             if let pool = self.facts.pool { self.connect(by: pool) }
             return
         }
         guard let head = self.upstreamHead.take() else { return self.upstreamFailed(.upstreamReset) }
         self.phase = .exchange
+        if self.record.trace != nil { self.attemptBegins(at: connection.server) }
         if self.isRecorded { self.facts.sentAt = .now() }
         self.upstream = connection.begin(head, for: self)
         if !self.facts.isRequestWhole {
@@ -301,7 +310,7 @@ extension Exchange: AnswerReceiver, ConnectionWaiter {
     package func answerEnded() {
         guard self.phase == .exchange, let stream = self.stream else { return }
         self.upstream = nil
-        if let trace = self.record.trace { trace.attemptEnded = .now() }
+        if self.record.trace != nil { self.attemptEnded() }
         self.finish(on: stream)
     }
 
@@ -313,7 +322,7 @@ extension Exchange: AnswerReceiver, ConnectionWaiter {
         if self.facts.hasBegunAnswer { return self.abort(reason) }
         if let failed {
             self.upstreamHead = failed.takeBack()
-            if self.mayRetry(failed, after: reason) { return self.retry(after: failed) }
+            if self.mayRetry(failed, after: reason) { return self.retry(after: failed, reason) }
         }
         self.metrics.upstreamAnswered(
             self.record.route?.upstreamIndex ?? .max,
@@ -331,7 +340,7 @@ extension Exchange: AnswerReceiver, ConnectionWaiter {
         self.upstreamHead = failed?.takeBack()
         self.upstream = nil
         if let failed, self.record.upstreamReused, !self.facts.isRepeated {
-            self.retry(after: failed)
+            self.retry(after: failed, .upstreamMalformed)
         } else {
             self.upstreamFailed(.upstreamMalformed)
         }
@@ -341,15 +350,19 @@ extension Exchange: AnswerReceiver, ConnectionWaiter {
         !self.facts.isRepeated && self.isRepeatable && self.facts.pool?.takeRetry() == true
     }
 
-    package func goElsewhere(from stream: any AppStream) {
+    package func goElsewhere(from stream: any AppStream, after status: Int) {
         self.upstreamHead = stream.takeBack()
         self.upstream = nil
-        self.retry(after: stream)
+        self.retry(after: stream, nil, status: status)
     }
 
     /// Sends the request once more, on another connection.
-    private func retry(after failed: any AppStream) {
-        if let trace = self.record.trace { self.attemptFailed(trace) }
+    ///
+    /// - Parameters:
+    ///   - failed: The connection on which it was sent.
+    ///   - reason: Why that one will not do; nil: by the status of the answer.
+    private func retry(after failed: any AppStream, _ reason: Reason?, status: Int = 0) {
+        if self.record.trace != nil { self.attemptFailed(reason, status: status) }
         self.record.upstreamReused = false
         self.facts.isRepeated = true
         self.metrics.upstreamRetried(self.record.route?.upstreamIndex ?? .max)

@@ -259,7 +259,7 @@ extension Exchange {
             self.beginCollecting(pending)
         case .ask(let read, let purpose):
             let exchange = self.beginWaiting()
-            if let trace = self.record.trace { trace.storeAsked = (.now(), "session") }
+            if self.record.trace != nil, !read.asksProvider { self.storeIsAsked("session") }
             // A callback instead of a future, which would cost every request whose session is not in the cache.
             read.whenFound { result in
                 if self.isWaiting(in: exchange) { self.resume(Arrival(result, of: read, purpose)) }
@@ -268,7 +268,7 @@ extension Exchange {
             guard let consumer = self.configuration.judging?.handoff else {
                 return self.resume(.unavailable(.unavailable, .storeUnavailable))
             }
-            if let trace = self.record.trace { trace.storeAsked = (.now(), "handoff") }
+            if self.record.trace != nil { self.storeIsAsked("handoff") }
             if self.isRecorded {
                 self.record.log.tokenFingerprint = consumer.fingerprint(of: request.value.token)
             }
@@ -276,7 +276,7 @@ extension Exchange {
                 connection.resume(.handoff((try? result.get()) ?? .unavailable(.unavailable)))
             }
         case .redeem(let redemption):
-            if let trace = self.record.trace { trace.storeAsked = (.now(), "proof") }
+            if self.record.trace != nil { self.storeIsAsked("proof") }
             self.await(redemption) { exchange, result in exchange.resume(Arrival(result)) }
         }
     }
@@ -284,7 +284,7 @@ extension Exchange {
     /// Continues a request that has waited.
     private func resume(_ arrival: Arrival) {
         guard let head = self.waitingHead, let bytes = self.waitingBytes else { return }
-        if let trace = self.record.trace { self.storeAnswered(trace, arrival.failure) }
+        if self.record.trace != nil { self.storeAnswered(arrival.failure) }
         let step = bytes.withUnsafeReadableBytes { bytes -> Step in
             guard let base = bytes.baseAddress?.assumingMemoryBound(to: UInt8.self) else {
                 return .answer(.problem(.requestMalformed, requestID: self.record.requestID, closes: true))

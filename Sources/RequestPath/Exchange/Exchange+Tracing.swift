@@ -16,6 +16,7 @@ extension Exchange {
     @inline(never)
     func beginTrace(_ head: RequestHead, _ buffer: ByteBuffer, by configuration: PathConfiguration) {
         guard let tracer = self.loop.tracer else { return }
+        defer { self.loop.sessions?.resolver.asker = self.record.trace }
         let sampler = tracer.profile.sampler
         buffer.withUnsafeReadableBytes { bytes in
             guard let base = bytes.baseAddress?.assumingMemoryBound(to: UInt8.self) else { return }
@@ -49,26 +50,29 @@ extension Exchange {
     /// The trace as the app learns it; nil: as the client names it.
     @inline(never)
     var forwardedTrace: ForwardedTrace? {
-        self.record.trace.map { trace in
-            ForwardedTrace(
-                context: TraceContext(
-                    trace: trace.id,
-                    span: trace.appSpan,
-                    flags: trace.isSampled ? TraceContext.sampledFlag : 0
-                ),
-                keepsState: trace.parent != 0
-            )
-        }
+        guard let trace = self.record.trace, self.record.route?.hidesTrace != true else { return nil }
+        return ForwardedTrace(
+            context: TraceContext(
+                trace: trace.id,
+                span: trace.appSpan,
+                flags: trace.isSampled ? TraceContext.sampledFlag : 0
+            ),
+            keepsState: trace.parent != 0
+        )
     }
 
     // MARK: Spans within the request
+
+    /// The request asks the store, and waits.
+    @inline(never)
+    func storeIsAsked(_ operation: StaticString) { self.record.trace?.storeAsked = (.now(), operation) }
 
     /// The store has answered what the request waited for.
     ///
     /// - Parameter failure: Why there is no answer; nil: there is one.
     @inline(never)
-    func storeAnswered(_ trace: RequestTrace, _ failure: Reason?) {
-        guard let (asked, operation) = trace.storeAsked else { return }
+    func storeAnswered(_ failure: Reason?) {
+        guard let trace = self.record.trace, let (asked, operation) = trace.storeAsked else { return }
         trace.storeAsked = nil
         guard trace.isSampled, let tracer = self.loop.tracer, let system = tracer.profile.store else { return }
         let head = SpanClock().head(
@@ -92,44 +96,60 @@ extension Exchange {
         }
     }
 
-    /// The request is to be sent to the app once more.
+    /// The request is for this server: a connection to it is begun, or one is there.
     @inline(never)
-    func attemptFailed(_ trace: RequestTrace) {
+    func attemptBegins(at server: UpstreamServer) {
+        if let trace = self.record.trace, trace.attempt?.server !== server { trace.attempt = (.now(), server) }
+    }
+
+    /// The app's answer is complete.
+    @inline(never)
+    func attemptEnded() { self.record.trace?.attemptEnded = .now() }
+
+    /// The attempt has failed, and another one follows.
+    ///
+    /// - Parameters:
+    ///   - reason: nil: the app has answered, and another server may do better.
+    ///   - status: That of the answer; 0: there was none.
+    @inline(never)
+    func attemptFailed(_ reason: Reason?, status: Int = 0) {
+        guard let trace = self.record.trace, trace.attempt != nil else { return }
         if trace.isSampled, let tracer = self.loop.tracer {
             // The app of the last attempt knows the span that the head names.
-            self.writeAttempt(trace, tracer, SpanClock(), span: tracer.log.nextSpan(), end: .now(), .upstreamReset)
+            self.writeAttempt(trace, tracer, SpanClock(), span: tracer.log.nextSpan(), end: .now(), status, reason)
         }
         trace.failedAttempts += 1
-        trace.attemptBegan = .now()
+        trace.attempt = nil
     }
 
     /// Writes the span of an attempt to reach the app.
     ///
-    /// - Parameter failure: Why there is no answer, or no whole one; nil: there is one.
+    /// - Parameters:
+    ///   - status: That of the app's answer; 0: there is none.
+    ///   - failure: Why there is no answer, or no whole one; nil: there is one.
     private func writeAttempt(
         _ trace: RequestTrace,
         _ tracer: Tracer,
         _ clock: SpanClock,
         span id: UInt64,
         end: NIODeadline,
+        _ status: Int,
         _ failure: Reason?
     ) {
-        guard let began = trace.attemptBegan, let route = self.record.route, let upstream = route.upstreamIndex,
+        guard let (began, server) = trace.attempt, let route = self.record.route, let upstream = route.upstreamIndex,
             self.configuration.targets.indices.contains(upstream)
         else { return }
         let app = self.configuration.targets[upstream]
-        let server = self.record.server?.settings ?? app.settings.first
         let head = clock.head(of: trace, id, below: trace.span, .client, from: began, to: end)
-        let status = self.record.isAppsAnswer ? self.record.status : 0
         self.record.log.withMethod { method in
             tracer.log.write { span in
                 span.begin(head)
                 span.name(method ?? SpanText.otherMethod)
                 span.attribute("http.request.method", method ?? SpanText.other)
-                span.attribute("server.address", server.host)
-                span.attribute("server.port", server.port)
+                span.attribute("server.address", server.settings.host)
+                span.attribute("server.port", server.settings.port)
                 if tracer.profile.namesPaths {
-                    self.record.log.withPath { path in self.writeURL(of: self.record.server?.origin ?? app.origin, path, route, span) }
+                    self.record.log.withPath { path in self.writeURL(of: server, path, route, span) }
                 }
                 span.attribute("sallyport.upstream", app.settings.name)
                 if trace.failedAttempts > 0 { span.attribute("http.request.resend_count", trace.failedAttempts) }
@@ -147,17 +167,17 @@ extension Exchange {
 
     /// The URL that the app is asked for, without the query.
     private func writeURL(
-        of origin: [UInt8],
+        of server: UpstreamServer,
         _ path: UnsafeRawBufferPointer,
         _ route: RouteEntry,
         _ span: SpanBuffer
     ) {
         let growth = route.prefixes?.growth ?? 0
-        let room = origin.count + path.count + growth
+        let room = server.origin.count + path.count + growth
         withUnsafeTemporaryAllocation(of: UInt8.self, capacity: room + 1) { memory in
             guard let base = memory.baseAddress else { return }
             var writer = ByteWriter(base)
-            writer.write(origin)
+            writer.write(server.origin)
             let path = path.bindMemory(to: UInt8.self)
             if let prefixes = route.prefixes { prefixes.writeOwn(path, &writer) } else { writer.write(path) }
             span.attribute("url.full", UnsafeRawBufferPointer(start: base, count: writer.count))
@@ -175,10 +195,18 @@ extension Exchange {
         let clock = SpanClock()
         let end = self.record.startedAt + .nanoseconds(self.record.nanoseconds)
         let reason = self.record.reason
-        if trace.attemptBegan != nil {
+        if trace.attempt != nil {
             let failure = trace.attemptEnded == nil ? reason : nil
-            self.writeAttempt(trace, tracer, clock, span: trace.appSpan, end: trace.attemptEnded ?? end, failure)
+            let status = self.record.isAppsAnswer ? self.record.status : 0
+            let ended = trace.attemptEnded ?? end
+            self.writeAttempt(trace, tracer, clock, span: trace.appSpan, end: ended, status, failure)
         }
+        self.metrics.traced(
+            Exemplar(trace: trace.id, nanoseconds: self.record.nanoseconds, at: clock.now),
+            route: self.record.route?.index,
+            endpoint: self.record.endpointPath,
+            upstream: self.answered
+        )
         var head = clock.head(
             of: trace,
             trace.span,
@@ -207,6 +235,14 @@ extension Exchange {
             if status >= 500 || reason.map({ $0.isFailure && $0 != .clientGone }) == true { span.failed() }
             span.end()
         }
+    }
+
+    /// The index of the app that has answered, and how long after the request's beginning it began to.
+    private var answered: (index: Int, nanoseconds: Int64)? {
+        guard self.record.isAppsAnswer, let index = self.record.route?.upstreamIndex,
+            let sentAt = self.facts.sentAt, let time = self.record.log.upstreamTime
+        else { return nil }
+        return (index, (sentAt - self.record.startedAt).nanoseconds + time.nanoseconds)
     }
 
     /// The name of the span, and what the request asks for.
@@ -254,20 +290,9 @@ extension Exchange {
     }
 }
 
-/// Turns times of the monotonic clock into those of spans.
-struct SpanClock {
-    /// Nanoseconds since 1970 at time 0 of the monotonic clock.
-    private let origin: UInt64
-
-    init() {
-        var time = timespec()
-        clock_gettime(CLOCK_REALTIME, &time)
-        let now = UInt64(clamping: time.tv_sec) &* 1_000_000_000 &+ UInt64(clamping: time.tv_nsec)
-        self.origin = now &- NIODeadline.now().uptimeNanoseconds
-    }
-
+extension SpanClock {
     /// The head of a span of `trace`.
-    func head(
+    fileprivate func head(
         of trace: RequestTrace,
         _ id: UInt64,
         below parent: UInt64,
@@ -279,8 +304,8 @@ struct SpanClock {
             trace: trace.id,
             span: id,
             kind: kind,
-            start: self.origin &+ start.uptimeNanoseconds,
-            end: self.origin &+ end.uptimeNanoseconds
+            start: self.time(start.uptimeNanoseconds),
+            end: self.time(end.uptimeNanoseconds)
         )
         head.parent = parent
         return head

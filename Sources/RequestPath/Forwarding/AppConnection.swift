@@ -6,6 +6,8 @@ package import Vocabulary
 package protocol AppConnection: AnyObject {
     /// False if it has closed or carries a request.
     var isUsable: Bool { get }
+    /// The server of the app that it leads to.
+    var server: UpstreamServer { get }
 
     /// Sends the head of a request at the end of the loop's turn. Content that is written to the returned stream follows
     /// it.
@@ -76,7 +78,7 @@ package protocol AnswerReceiver: AnyObject {
     /// connection is closed, and `goElsewhere` is called.
     func mayGoElsewhere() -> Bool
     /// Sends the request to another server. It is the last call.
-    func goElsewhere(from stream: any AppStream)
+    func goElsewhere(from stream: any AppStream, after status: Int)
     /// Called with the final answer's head, which is at the front of `buffer`. `answerPauses` or `answerEnded` follows.
     func answerBegins(_ head: ResponseHead, _ buffer: ByteBuffer)
     /// Called with the next `count` bytes of `content`, which are the body's. They are taken from it.
@@ -129,6 +131,10 @@ package protocol ConnectionWaiter: AnyObject {
     ///
     /// - Parameter isReused: The connection has carried other requests, so the app may be closing it.
     func upstreamConnected(_ connection: any AppConnection, isReused: Bool)
+    /// Called when a connection to this server is begun for it.
+    func upstreamTried(_ server: UpstreamServer)
+    /// Called when that server cannot be connected to, for this reason, and another one is looked for.
+    func upstreamMissed(_ reason: Reason)
     /// Called when there is no connection for it.
     func upstreamFailed(_ reason: Reason)
 }

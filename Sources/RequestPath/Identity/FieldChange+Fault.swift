@@ -19,9 +19,9 @@ extension FieldChange {
         case .forwardedFor, .forwarded, .requestID, .native, .userAddress, .wantedPage, .managed:
             return "which only the gateway may set"
         case .earlyData: return "which says that a request may be a replay"
-        case .traceParent,
-            .traceState where self.isSet:
-            return "which the key telemetry governs"
+        // Removed, it keeps the trace from the app; one value for all requests would be no trace's.
+        case .traceParent where self.isSet, .traceState where self.isSet:
+            return "which says of what trace one request is a part"
         default: break
         }
         // Whoever passes a message on adds to these; what a server is called may be hidden from clients.

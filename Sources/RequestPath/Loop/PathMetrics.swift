@@ -217,6 +217,21 @@ final class PathMetrics {
         if let decided { self.shard.increment(decided) }
     }
 
+    /// Keeps a recorded trace beside the durations that were counted for its request.
+    ///
+    /// - Parameters:
+    ///   - route: As in `requestEnded`.
+    ///   - upstream: The index of the app, and when its answer began; nil: it gave none.
+    func traced(_ exemplar: Exemplar, route: Int?, endpoint: String?, upstream: (index: Int, nanoseconds: Int64)?) {
+        let index = min(route ?? endpoint.flatMap { self.ids.endpoints[$0] } ?? .max, self.ids.none)
+        self.shard.note(exemplar, of: self.ids.durations[index])
+        guard let upstream, upstream.index < self.ids.upstreamDurations.count else { return }
+        self.shard.note(
+            Exemplar(trace: exemplar.trace, nanoseconds: upstream.nanoseconds, at: exemplar.at),
+            of: self.ids.upstreamDurations[upstream.index]
+        )
+    }
+
     func connectionOpened() { self.shard.add(self.ids.connections, 1) }
     func connectionClosed() { self.shard.add(self.ids.connections, -1) }
 

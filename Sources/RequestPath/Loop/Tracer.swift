@@ -1,5 +1,6 @@
 import NIOCore
 package import Observability
+import Vocabulary
 
 /// How requests are traced; the same for all loops.
 package struct TraceProfile: Sendable {
@@ -20,7 +21,8 @@ package struct TraceProfile: Sendable {
 }
 
 /// One request as a part of a trace. Objects are used again, so that a request allocates none.
-final class RequestTrace {
+final class RequestTrace: TracedRequest {
+    private unowned let tracer: Tracer
     var id: TraceID
     /// The gateway's own span of the request.
     var span: UInt64 = 0
@@ -34,17 +36,22 @@ final class RequestTrace {
     var isSampled = false
     /// `tracestate` of the trace that the request continues.
     var state: [UInt8] = []
-    /// When the current attempt to reach the app began, and when its answer was complete.
-    var attemptBegan: NIODeadline?
+    /// The current attempt to reach the app: when it began, and the server that is tried; nil: none is.
+    var attempt: (began: NIODeadline, server: UpstreamServer)?
+    /// When its answer was complete.
     var attemptEnded: NIODeadline?
     /// When the store was asked what the request waits for, and the name of the operation.
     var storeAsked: (at: NIODeadline, operation: StaticString)?
     /// The attempts that have failed.
     var failedAttempts = 0
 
-    init(_ id: TraceID) {
+    init(_ id: TraceID, of tracer: Tracer) {
         self.id = id
+        self.tracer = tracer
     }
+
+    /// What is called for the request is written below its span.
+    var callTrace: CallTrace? { self.isSampled ? self.tracer.calls(of: self) : nil }
 
     /// Begins again for another request.
     func reset(_ id: TraceID, span: UInt64, appSpan: UInt64, parent: UInt64, isSampled: Bool) {
@@ -55,7 +62,7 @@ final class RequestTrace {
         self.isSampled = isSampled
         self.link = nil
         self.state.removeAll(keepingCapacity: true)
-        self.attemptBegan = nil
+        self.attempt = nil
         self.attemptEnded = nil
         self.storeAsked = nil
         self.failedAttempts = 0
@@ -66,18 +73,20 @@ final class RequestTrace {
 package final class Tracer {
     package let profile: TraceProfile
     let log: TraceLog
+    private let queue: SpanQueue
     private var spares = Spares<RequestTrace>(limit: 256)
 
     package init(_ profile: TraceProfile, queue: SpanQueue) {
         self.profile = profile
         self.log = TraceLog(queue: queue)
+        self.queue = queue
     }
 
     /// A part of this trace for a request.
     ///
     /// - Parameter parent: The span of the sender; 0: the trace begins here.
     func part(of id: TraceID, below parent: UInt64, isSampled: Bool) -> RequestTrace {
-        let trace = self.spares.take() ?? RequestTrace(id)
+        let trace = self.spares.take() ?? RequestTrace(id, of: self)
         trace.reset(
             id,
             span: self.log.nextSpan(),
@@ -86,6 +95,17 @@ package final class Tracer {
             isSampled: isSampled
         )
         return trace
+    }
+
+    /// Writes what is called for a request.
+    fileprivate func calls(of trace: RequestTrace) -> CallTrace {
+        CallTrace(
+            of: trace.id,
+            below: trace.span,
+            namesPaths: self.profile.namesPaths,
+            store: self.profile.store,
+            to: self.queue
+        )
     }
 
     func giveBack(_ trace: RequestTrace) { self.spares.keep(trace) }

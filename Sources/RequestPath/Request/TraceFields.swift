@@ -1,7 +1,7 @@
-import Observability
+package import Observability
 
 /// What a request's fields say of the trace that it belongs to.
-enum TraceFields {
+package enum TraceFields {
     /// The longest `tracestate` that a span takes over (W3C Trace Context 3.3.1.5).
     static let longestState = 512
 
@@ -21,12 +21,12 @@ enum TraceFields {
     }
 
     /// The context; nil if there is none that is well-formed.
-    static func context(of head: RequestHead, _ base: Bytes) -> TraceContext? {
+    package static func context(of head: RequestHead, _ base: Bytes) -> TraceContext? {
         self.parent(of: head).flatMap { TraceContext($0.bytes(in: base)) }
     }
 
     /// Puts the joined `tracestate` (3.3.1.1) into `state`, unless it is too long: none of its members may be cut.
-    static func readState(of head: RequestHead, _ base: Bytes, into state: inout [UInt8]) {
+    package static func readState(of head: RequestHead, _ base: Bytes, into state: inout [UInt8]) {
         state.removeAll(keepingCapacity: true)
         guard let first = head.line(.traceState) else { return }
         for index in first..<head.fields.count where head.fields[index].role == .traceState {

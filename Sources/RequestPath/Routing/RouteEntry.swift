@@ -131,6 +131,11 @@ package final class RouteEntry: Sendable {
     /// Whether the app does not get a field of the client.
     @inline(never)
     func removes(_ name: UnsafeBufferPointer<UInt8>) -> Bool { self.requestEdits.removes(name) }
+
+    /// Whether the app shall not learn the trace of a request. Only requests that are traced ask.
+    var hidesTrace: Bool {
+        self.editsRequests && Array("traceparent".utf8).withUnsafeBufferPointer { self.removes($0) }
+    }
 }
 
 /// The recipient of assertions (`aud`, RFC 7519 4.1.3).

@@ -106,6 +106,7 @@ package final class UpstreamConnection: StreamHandler, AppConnection, AppStream,
     }
 
     package var isUsable: Bool { self.phase == .idle }
+    package var server: UpstreamServer { self.pool.server }
 
     package func abandon() {
         self.receiver = nil
@@ -286,7 +287,7 @@ package final class UpstreamConnection: StreamHandler, AppConnection, AppStream,
             if group.prefersOther(than: self.pool, after: head.status), receiver.mayGoElsewhere() {
                 self.receiver = nil
                 self.close()
-                return receiver.goElsewhere(from: self)
+                return receiver.goElsewhere(from: self, after: head.status)
             }
         }
         self.keepsAlive =

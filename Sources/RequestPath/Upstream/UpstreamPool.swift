@@ -322,6 +322,7 @@ package final class UpstreamPool: AppPool {
     func makeConnection(for client: any ConnectionWaiter, in group: ServerGroup?) {
         self.open += 1
         self.group?.opens()
+        client.upstreamTried(self.server)
         let addresses = self.server.current
         guard !addresses.all.isEmpty else { return self.awaitAddresses(for: client, group) }
         self.race(addresses, client, client.exchangeNumber, group)
@@ -386,7 +387,10 @@ package final class UpstreamPool: AppPool {
         self.server.refreshSoon(now: .now())
         self.group?.failed(self, fault)
         guard client.exchangeNumber == exchange, client.isConnecting else { return }
-        if let group { return group.connectElsewhere(for: client, otherwise: fault.reason) }
+        if let group {
+            client.upstreamMissed(fault.reason)
+            return group.connectElsewhere(for: client, otherwise: fault.reason)
+        }
         client.upstreamFailed(fault.reason)
     }
 

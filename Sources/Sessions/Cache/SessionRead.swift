@@ -82,15 +82,21 @@ struct ForeignFlight {
     private var asked: [RecordKey] = []
     /// Whether a provider that was asked did not answer.
     var hasMissedAnswer = false
+    /// That of the request that asked first.
+    let trace: CallTrace?
 
-    /// - Parameter others: Who is asked after `tokens`, in this order.
+    /// - Parameters:
+    ///   - others: Who is asked after `tokens`, in this order.
+    ///   - trace: Where the calls are written; nil: nowhere.
     init(
         tokens: any ForeignTokens,
         kind: Session.Kind,
         generation: UInt64,
         known: ForeignSession?,
-        others: [ForeignCandidate] = []
+        others: [ForeignCandidate] = [],
+        trace: CallTrace? = nil
     ) {
+        self.trace = trace
         self.tokens = tokens
         self.kind = kind
         self.generation = generation
@@ -125,6 +131,9 @@ package struct SessionRead {
     let flight: SessionFlight
     let kind: Session.Kind
     let now: UnixTime
+
+    /// Whether a provider may be asked, whose calls are written by themselves (`SessionResolver.asker`).
+    package var asksProvider: Bool { self.flight.foreign != nil }
 
     /// The reason of the refusal when the answer is a failure.
     package var failure: Reason { self.flight.failure }

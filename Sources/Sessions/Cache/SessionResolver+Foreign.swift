@@ -51,7 +51,8 @@ extension SessionResolver {
                 kind: kind,
                 generation: self.foreignGeneration,
                 known: nil,
-                others: Array(candidates.dropFirst())
+                others: Array(candidates.dropFirst()),
+                trace: self.takeAsker()
             )
             flight = self.read(Secret(Array(token)), key: first.key, foreign: foreign, now: now)
         }
@@ -105,13 +106,22 @@ extension SessionResolver {
     }
 
     func ask(_ foreign: ForeignFlight, _ flight: SessionFlight) {
-        foreign.tokens.eventualSession(
-            flight.token,
-            as: foreign.kind,
-            key: flight.sessionKey,
-            known: foreign.known,
-            on: self.loop
-        ).whenComplete { self.answered($0, foreign, for: flight) }
+        let answer = CallTrace.with(foreign.trace) {
+            foreign.tokens.eventualSession(
+                flight.token,
+                as: foreign.kind,
+                key: flight.sessionKey,
+                known: foreign.known,
+                on: self.loop
+            )
+        }
+        answer.whenComplete { self.answered($0, foreign, for: flight) }
+    }
+
+    /// The trace of the request for which a token is looked up.
+    private func takeAsker() -> CallTrace? {
+        defer { self.asker = nil }
+        return CallTrace.current ?? self.asker?.callTrace
     }
 
     private func answered(

@@ -57,6 +57,10 @@ package final class SessionResolver {
     /// The answers of the store in this tick.
     private let arrivals = Batch<(flight: SessionFlight, result: Result<SessionFinding, StoreError>)>()
 
+    /// The request that is judged now, if it is recorded: what its token needs is written as its calls. Set before each request
+    /// where there are traces.
+    package var asker: (any TracedRequest)?
+
     /// A resolver for `loop`, whose cache has been registered with the `SessionCaches` that the store tells of ends.
     ///
     /// - Parameter clock: Tells how old an entry is when the store turns out to be unavailable.

@@ -11,7 +11,8 @@ extension EventLoopGroup {
         let loop = self.any()
         do {
             if loop.inEventLoop { return try await question(service, loop).get() }
-            return try await loop.flatSubmit { question(service, loop) }.get()
+            let trace = CallTrace.current
+            return try await loop.flatSubmit { CallTrace.with(trace) { question(service, loop) } }.get()
         } catch {
             throw (error as? StoreError) ?? .unavailable
         }

@@ -24,12 +24,15 @@ extension Gateway {
                 let isVerbose = request.query.first?.name.hasPrefix("verbose") ?? false
                 return Self.readiness(self.isReady(), isVerbose: isVerbose)
             },
-            Endpoint(path: "/metrics", methods: ["GET", "HEAD"], scope: .everyHost) { _ in
-                guard let text = try? await self.metrics() else { return .text(503, "metrics are not available\n") }
+            Endpoint(path: "/metrics", methods: ["GET", "HEAD"], scope: .everyHost) { request in
+                let form = MetricsForm(accept: request.fields.filter { $0.name == "accept" }.map(\.value))
+                guard let text = try? await self.metrics(as: form) else {
+                    return .text(503, "metrics are not available\n")
+                }
                 return EndpointResponse(
                     status: 200,
                     fields: [
-                        ("content-type", "text/plain; version=0.0.4; charset=utf-8"), ("cache-control", "no-store"),
+                        ("content-type", form.contentType), ("vary", "Accept"), ("cache-control", "no-store"),
                     ],
                     body: text
                 )
@@ -61,10 +64,9 @@ extension Gateway {
         return Endpoint(path: "/", methods: ["GET", "HEAD"], scope: .everyHost) { _ in .text(200, text) }
     }
 
-    /// The metrics in Prometheus's text format.
-    private func metrics() async throws -> [UInt8] {
+    private func metrics(as form: MetricsForm) async throws -> [UInt8] {
         try await self.cacheMetrics.refresh()
-        return try await self.foundations.registry.render()
+        return try await self.foundations.registry.render(as: form)
     }
 
     private static func readiness(_ state: (ready: Bool, checks: [ReadinessCheck]), isVerbose: Bool) -> EndpointResponse

@@ -1,7 +1,10 @@
+import NIOCore
 import Observability
 import Providers
+import Vocabulary
 
-/// Counts the calls to the provider, which are rare enough for the registry's own lock.
+/// Counts the calls to the provider, which are rare enough for the registry's own lock, and writes those of requests that are
+/// traced as spans.
 struct MeteredTransport: ProviderTransport {
     private enum Result: String, CaseIterable {
         case ok, refused, failed, error
@@ -29,7 +32,7 @@ struct MeteredTransport: ProviderTransport {
     }
 
     func send(_ call: ProviderCall) async throws(ProviderCallError) -> ProviderAnswer {
-        let began = ContinuousClock.now
+        let began = NIODeadline.now()
         do throws(ProviderCallError) {
             let answer = try await self.transport.send(call)
             let result: Result =
@@ -39,19 +42,36 @@ struct MeteredTransport: ProviderTransport {
                 default: .refused
                 }
             self.count(call, result, since: began)
+            self.trace(call, since: began, status: answer.status, failure: nil)
             return answer
         } catch {
             self.count(call, .error, since: began)
+            self.trace(call, since: began, status: nil, failure: error.cause)
             throw error
         }
     }
 
-    private func count(_ call: ProviderCall, _ result: Result, since began: ContinuousClock.Instant) {
+    private func count(_ call: ProviderCall, _ result: Result, since began: NIODeadline) {
         self.registry.increment(self.counter(call.purpose, result))
-        let (seconds, attoseconds) = (ContinuousClock.now - began).components
-        self.registry.observe(
-            self.duration(call.purpose),
-            nanoseconds: seconds * 1_000_000_000 + attoseconds / 1_000_000_000
+        self.registry.observe(self.duration(call.purpose), nanoseconds: (NIODeadline.now() - began).nanoseconds)
+    }
+
+    /// Writes the call as a span of the request for which it was made. A URL's query may hold a secret, and is no part of it.
+    private func trace(
+        _ call: ProviderCall,
+        since began: NIODeadline,
+        status: Int?,
+        failure: ProviderCallError.Cause?
+    ) {
+        guard let trace = CallTrace.current, let url = try? ProviderURL(call.url, allowsPlainHTTP: true) else { return }
+        trace.note(
+            TracedCall(
+                .provider(method: call.method, origin: url.origin, path: url.path, status: status),
+                for: call.purpose.rawValue,
+                began: began.uptimeNanoseconds,
+                ended: NIODeadline.now().uptimeNanoseconds,
+                failure: failure?.label ?? status.flatMap { $0 >= 400 ? "\($0)" : nil }
+            )
         )
     }
 }

@@ -1,6 +1,8 @@
 import NIOCore
 import RequestPath
 import Sessions
+import Settings
+import Vocabulary
 
 /// A client of HTTP/1 that records the bytes that it is sent, and hands over a body when the exchange asks for it.
 final class ScriptedClient: ClientStream {
@@ -111,6 +113,7 @@ final class ScriptedClient: ClientStream {
 
 /// A connection to an app and its exchange, without a socket. The test calls methods for what the app does.
 final class ScriptedApp: AppConnection, AppStream {
+    let server: UpstreamServer
     var isUsable = true
     var isWritable = true
     var unacknowledgedBytes = 0
@@ -126,6 +129,13 @@ final class ScriptedApp: AppConnection, AppStream {
     private var head: PermittedHead?
     private var body = BodyDecoder(.none)
     private var receiver: (any AnswerReceiver)?
+
+    /// - Parameter port: That of its server.
+    init(port: Int = 9) {
+        let settings = UpstreamSettings(name: "app", isHTTPS: false, host: "127.0.0.1", port: port)
+        guard let target = try? UpstreamTarget(settings) else { fatalError("an app without TLS has no files") }
+        self.server = target.first
+    }
 
     /// How far the exchange has taken the answer.
     enum Progress {
@@ -283,6 +293,22 @@ final class ScriptedPool: AppPool {
     func connectAgain(for waiter: any ConnectionWaiter, after failed: any AppStream) { self.connect(for: waiter) }
 
     func waiterLeft() { self.queuedCount -= 1 }
+
+    /// Begins a connection to this app for the exchange that waits for one, which cannot be made.
+    func cannotConnect(to app: ScriptedApp) {
+        guard let waiter = self.waiters.last?.waiter else { return }
+        waiter.upstreamTried(app.server)
+        waiter.upstreamMissed(.upstreamUnreachable)
+    }
+
+    /// Tells the exchange that waits that there is no connection for it.
+    ///
+    /// - Parameter app: Whose server was tried; nil: none was.
+    func fails(_ reason: Reason, at app: ScriptedApp?) {
+        guard let waiter = self.waiters.popLast()?.waiter else { return }
+        if let app { waiter.upstreamTried(app.server) }
+        waiter.upstreamFailed(reason)
+    }
 
     /// Hands a connection to the exchange that waits for one. False: none waits.
     func connects(_ connection: any AppConnection, isReused: Bool = false) -> Bool {

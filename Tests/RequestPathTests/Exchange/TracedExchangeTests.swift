@@ -5,6 +5,7 @@ import Observability
 import RequestPath
 import Settings
 import Testing
+import Vocabulary
 
 @Suite struct TracedExchangeTests {
     private static let given = "4bf92f3577b34da6a3ce929d0e0e4736"
@@ -22,7 +23,8 @@ import Testing
             ratio: Double = 1,
             trusted: Bool = false,
             trustsClients: Bool = false,
-            namesPaths: Bool = true
+            namesPaths: Bool = true,
+            change: (inout Settings) -> Void = { _ in }
         ) throws {
             let queue = SpanQueue(capacity: 1024, batch: 512) {}
             self.queue = queue
@@ -33,6 +35,7 @@ import Testing
             )
             self.exchange = try ExchangeBench(tracer: Tracer(profile, queue: queue)) { settings in
                 if trusted, let block = CIDRBlock("192.0.2.0/24") { settings.trustedProxies = [block] }
+                change(&settings)
             }
             self.exchange.pool.kept = [self.app]
         }
@@ -257,6 +260,73 @@ import Testing
         #expect(refused.first?["name"] as? String == "GET")
         #expect(self.attributes(refused.first ?? [:])["sallyport.decision"] == "denied")
         #expect(self.attributes(refused.first ?? [:])["error.type"] == "route.not_found")
+    }
+
+    @Test("each attempt's span names the server that was tried, and why it failed")
+    func attempts() throws {
+        let bench = try Bench()
+        bench.exchange.pool.retriesLeft = 5
+        let (kept, away, last) = (ScriptedApp(port: 11), ScriptedApp(port: 12), ScriptedApp(port: 13))
+        bench.exchange.pool.kept = [kept]
+        try bench.exchange.begin(ExchangeBench.request(path: "/app/x", []))
+        kept.end { $0.upstreamFailed(.upstreamTLS) }
+        bench.exchange.pool.cannotConnect(to: away)
+        #expect(bench.exchange.pool.connects(last))
+        last.send()
+        _ = last.answer("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+        let attempts = try bench.spans().filter { $0["kind"] as? Int == 3 }.map { self.attributes($0) }
+        #expect(attempts.map { $0["server.port"] } == ["11", "12", "13"])
+        #expect(attempts.map { $0["error.type"] } == ["upstream.tls", "upstream.unreachable", nil])
+        #expect(attempts.map { $0["http.request.resend_count"] } == [nil, "1", "2"])
+        #expect(attempts.map { $0["url.full"] }.last == "http://127.0.0.1:13/app/x")
+        #expect(attempts.map { $0["http.response.status_code"] } == [nil, nil, "200"])
+    }
+
+    @Test("an attempt after which another server is asked has the status of its answer")
+    func elsewhere() throws {
+        let bench = try Bench()
+        bench.exchange.pool.retriesLeft = 5
+        let (first, second) = (ScriptedApp(port: 11), ScriptedApp(port: 12))
+        bench.exchange.pool.kept = [first]
+        try bench.exchange.begin(ExchangeBench.request(path: "/app/x", []))
+        first.send()
+        first.end { receiver in
+            #expect(receiver.mayGoElsewhere())
+            receiver.goElsewhere(from: first, after: 503)
+        }
+        #expect(bench.exchange.pool.connects(second))
+        second.send()
+        _ = second.answer("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+        let attempts = try bench.spans().filter { $0["kind"] as? Int == 3 }.map { self.attributes($0) }
+        #expect(attempts.map { $0["server.port"] } == ["11", "12"])
+        #expect(attempts.map { $0["error.type"] } == ["503", nil])
+        #expect(attempts.map { $0["http.response.status_code"] } == ["503", "200"])
+    }
+
+    @Test("a last attempt that fails is one span, with the reason, and a request that never had a server has none")
+    func lastAttempt() throws {
+        let failing = try Bench()
+        failing.exchange.pool.kept = []
+        try failing.exchange.begin(ExchangeBench.request(path: "/app/x", []))
+        failing.exchange.pool.fails(.upstreamUnreachable, at: failing.app)
+        let spans = try failing.spans().filter { $0["kind"] as? Int == 3 }.map { self.attributes($0) }
+        #expect(spans.map { $0["error.type"] } == ["upstream.unreachable"])
+        #expect(spans.map { $0["server.port"] } == ["9"])
+        let full = try Bench()
+        full.exchange.pool.kept = []
+        try full.exchange.begin(ExchangeBench.request(path: "/app/x", []))
+        full.exchange.pool.fails(.gatewayOverloaded, at: nil)
+        let refused = try full.spans()
+        #expect(refused.compactMap { $0["kind"] as? Int } == [2])
+        #expect(self.attributes(refused.first ?? [:])["error.type"] == "503")
+    }
+
+    @Test("a route that removes traceparent keeps the trace from its app")
+    func hidden() throws {
+        let bench = try Bench(change: { $0.hosts[0].routes[0].requestHeaders.remove = ["Traceparent"] })
+        let fields = try bench.ask([Self.parent])
+        #expect(fields["traceparent"] == nil)
+        #expect(try bench.spans().count == 2)
     }
 
     @Test("one object serves the requests of a connection, and none is left of a former request")

@@ -35,6 +35,16 @@ struct RouteChangesTests {
         for isSet in [true, false] { #expect(Self.fault(name, isSet: isSet, isOfRequest: true) == nil, "\(isSet)") }
     }
 
+    @Test("one trace for all requests is refused; to keep it from an app is not, and baggage is the operator's")
+    func traces() {
+        for name in ["traceparent", "Traceparent", "tracestate", "trace_parent"] {
+            let isOfTrace = !name.contains("_")
+            #expect((Self.fault(name, isOfRequest: true) != nil) == isOfTrace, "\(name)")
+            #expect(Self.fault(name, isSet: false, isOfRequest: true) == nil, "\(name)")
+        }
+        #expect(Self.fault("baggage", isOfRequest: true) == nil)
+    }
+
     @Test("of answers, framing, caching, CORS and the gateway's cookies have keys of their own")
     func ofAnswers() {
         for name in [

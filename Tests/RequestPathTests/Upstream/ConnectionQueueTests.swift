@@ -38,6 +38,8 @@ private final class ScriptedWaiter: ConnectionWaiter {
         self.isReused = isReused
     }
 
+    func upstreamTried(_ server: UpstreamServer) {}
+    func upstreamMissed(_ reason: Reason) {}
     func upstreamFailed(_ reason: Reason) { self.failure = reason }
 }
 

@@ -1,0 +1,58 @@
+package import Vocabulary
+
+/// How a scraper gets the metrics. Both have the same series.
+package enum MetricsForm: Sendable, CaseIterable {
+    /// Prometheus' text format 0.0.4.
+    case text
+    /// OpenMetrics 1.0, the one that can name traces: exemplars of histograms.
+    case openMetrics
+
+    package var contentType: String {
+        switch self {
+        case .text: "text/plain; version=0.0.4; charset=utf-8"
+        case .openMetrics: "application/openmetrics-text; version=1.0.0; charset=utf-8"
+        }
+    }
+
+    /// The form that a scraper prefers (RFC 9110 12.5.1).
+    ///
+    /// - Parameter accept: The values of its field `Accept`. One that names neither gets text.
+    package init(accept: [String]) {
+        var (text, open) = (0.0, 0.0)
+        for part in accept.joined(separator: ",").split(separator: ",") {
+            let pieces = part.split(separator: ";").map { $0.filter { $0 != " " && $0 != "\t" }.lowercased() }
+            guard let type = pieces.first else { continue }
+            let parameters = pieces.dropFirst()
+            let weight = parameters.first { $0.hasPrefix("q=") }.map { Self.weight($0.dropFirst(2)) } ?? 1
+            let version = parameters.first { $0.hasPrefix("version=") }?.dropFirst(8)
+            switch type {
+            case "application/openmetrics-text" where version == nil || version == "1.0.0": open = max(open, weight)
+            case "text/plain", "text/*", "*/*": text = max(text, weight)
+            default: break
+            }
+        }
+        self = open > 0 && open >= text ? .openMetrics : .text
+    }
+
+    /// A weight (RFC 9110 12.4.2); 0 if it is malformed.
+    private static func weight(_ text: Substring) -> Double {
+        guard text.utf8.allSatisfy({ (0x30...0x39).contains($0) || $0 == UInt8(ascii: ".") }),
+            let weight = Double(text), weight <= 1
+        else { return 0 }
+        return weight
+    }
+}
+
+/// A trace whose request had a duration: what leads from a histogram to a request.
+package struct Exemplar: Sendable, Equatable {
+    package let trace: TraceID
+    package let nanoseconds: Int64
+    package let at: UnixTime
+
+    /// - Parameter at: When the request ended.
+    package init(trace: TraceID, nanoseconds: Int64, at: UnixTime) {
+        self.trace = trace
+        self.nanoseconds = nanoseconds
+        self.at = at
+    }
+}

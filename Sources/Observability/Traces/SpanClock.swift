@@ -1,0 +1,30 @@
+import NIOCore
+package import Vocabulary
+
+#if canImport(Glibc)
+import Glibc
+#endif
+
+/// Turns times of the monotonic clock into those of spans.
+package struct SpanClock {
+    /// Nanoseconds since 1970 at time 0 of the monotonic clock.
+    private let origin: UInt64
+
+    /// The clocks as they are now.
+    package init() {
+        var time = timespec()
+        clock_gettime(CLOCK_REALTIME, &time)
+        let now = UInt64(clamping: time.tv_sec) &* 1_000_000_000 &+ UInt64(clamping: time.tv_nsec)
+        self.origin = now &- NIODeadline.now().uptimeNanoseconds
+    }
+
+    /// When it was made.
+    package var now: UnixTime {
+        UnixTime(milliseconds: Int64(clamping: self.time(NIODeadline.now().uptimeNanoseconds) / 1_000_000))
+    }
+
+    /// Nanoseconds since 1970.
+    ///
+    /// - Parameter uptime: Nanoseconds of the monotonic clock.
+    package func time(_ uptime: UInt64) -> UInt64 { self.origin &+ uptime }
+}
