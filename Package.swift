@@ -214,7 +214,7 @@ let otherFiles = [
     "EdgeTests": ["TLS/tls_attacks.py"],
     "IntegrationTests": [
         "RealProviders/authlib-provider.py", "RealProviders/glewlwyd-provider.py", "RealProviders/idpyoidc-provider.py",
-        "Traces/trace-collector.py",
+        "Traces/trace-collector.py", "Traces/traced-peers.py",
     ],
 ]
 
@@ -278,7 +278,7 @@ if Context.environment["FUZZ"] == "1" {
     for name in [
         "RequestHead", "ProxyPreamble", "Check", "HTTP2Head", "HTTP2Frames", "ResponseHead", "ChunkedBody", "Cookie",
         "YAML", "RedisReply", "JOSE", "Claims", "ProviderDocuments", "Kratos", "ClientMetadata", "RuleEvents",
-        "Records",
+        "Records", "Traces",
     ] {
         package.targets.append(
             .executableTarget(

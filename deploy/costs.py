@@ -57,6 +57,11 @@ DEFAULTS = "log: {access: true}\n"
 # One connection carries all requests of a shape.
 PROXIED = "# The second address takes the PROXY protocol.\n"
 TLS = FOUR_HEADERS + "tls: {certificate_file: own.pem, key_file: own.key}\nlimits: {requests_per_connection: 1000000}\n"
+# What is recorded is sent to a collector, by the process that is counted.
+TRACES = FOUR_HEADERS + """telemetry:
+  endpoint: "http://127.0.0.1:{collector}"
+  sampler: parentbased_traceidratio
+  ratio: """
 CHECKS = FOUR_HEADERS + 'authorization: {listen: "127.0.0.1:{checks}", peers: [127.0.0.1/32]}\n'
 
 
@@ -85,6 +90,19 @@ class App:
             connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 1024\r\n\r\n" + BODY)
 
 
+class Collector(App):
+    """Takes all traces."""
+
+    def serve(self, connection: socket.socket):
+        received = b""
+        while piece := connection.recv(65_536):
+            received += piece
+            head, end, body = received.partition(b"\r\n\r\n")
+            if end and len(body) >= int(re.search(rb"(?i)\r\ncontent-length: (\d+)", head)[1]):
+                connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+                received = b""
+
+
 class Gateway:
     """A gateway under valgrind, with one event loop and a user who is signed in."""
 
@@ -99,6 +117,8 @@ class Gateway:
         if PROXIED in settings:
             proxied = f'{{address: "127.0.0.1:{self.secure}", proxy_protocol: {{from: [127.0.0.1]}}}}'
             listen = f'["{listen}", {proxied}]'
+        collector = Collector().port if "{collector}" in settings else 0
+        settings = settings.replace("{checks}", str(self.checks)).replace("{collector}", str(collector))
         self.authority = f"localhost:{self.port}"
         password = subprocess.run([binary, "hash-password"], input=PASSWORD, capture_output=True, text=True, check=True)
         traits = "{email: ada@example.com, name: Ada Lovelace, groups: [staff, dev], tenant: t-42}"
@@ -115,7 +135,7 @@ provider:
   static:
     users: [{{identifier: ada, id: u-000001, password_hash: "{password.stdout.strip()}", traits: {traits}}}]
 routes: [{{path: /**}}, {{path: /public/**, auth: public}}]
-{settings.replace("{checks}", str(self.checks))}"""
+{settings}"""
         )
         self.counts, self.trace = folder / "callgrind.out", folder / "valgrind.log"
         options = ["--instr-atstart=no", f"--callgrind-out-file={self.counts}", "--trace-syscalls=yes"]
@@ -368,6 +388,9 @@ SHAPES = {
     "cached_session": (FOUR_HEADERS, cached),
     "public_route": (FOUR_HEADERS, public),
     "defaults_and_log": (DEFAULTS, cached),
+    "traces_ratio_0": (TRACES + "0\n", cached),
+    "traces_1_percent": (TRACES + "0.01\n", cached),
+    "traces_on": (TRACES + "1\n", cached),
     "check": (CHECKS, check),
     "new_connection": (FOUR_HEADERS, new_connection),
     # The header itself is read in 1700 instructions; the rest is what the log says of it, and the client's place at the gate.

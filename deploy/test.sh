@@ -59,12 +59,13 @@ if [[ ! -x $tools/helm ]]; then
         rm -r "$tools/layer" "$tools/layer.zip"; } >&2 ||
         rm -rf "$tools"
 fi
-# What reads the spans of traces as Google's protobuf does.
+# What reads the spans of traces as Google's protobuf does, OpenTelemetry's own client and app, and a collector.
 collector="$SALLYPORT_ROOT/.build/collector"
-if ! "$collector/bin/python" -c 'import opentelemetry.proto.collector.trace.v1.trace_service_pb2' 2>/dev/null; then
+if ! "$collector/bin/python" -c 'import opentelemetry.proto.collector.trace.v1.trace_service_pb2, opentelemetry.sdk.trace, opentelemetry.exporter.otlp.proto.http, rotel' 2>/dev/null; then
     { python3 -m venv --clear "$collector" &&
         timeout 180 "$collector/bin/pip" install -q --disable-pip-version-check --only-binary :all: \
-            opentelemetry-proto==1.45.2; } >&2 ||
+            opentelemetry-proto==1.45.2 opentelemetry-sdk==1.45.2 opentelemetry-exporter-otlp-proto-http==1.45.2 \
+            rotel==0.0.1a15; } >&2 ||
         rm -rf "$collector"
 fi
 # Scanners of TLS, and a library for clients that no other is. They need other versions than the clients above.
@@ -150,7 +151,7 @@ fi
 if ((soak)); then
     scratch="$SALLYPORT_ROOT/.build/fuzz"
     for name in RequestHead ProxyPreamble Check HTTP2Head HTTP2Frames ResponseHead ChunkedBody Cookie YAML RedisReply JOSE Claims \
-        ProviderDocuments Kratos ClientMetadata RuleEvents Records; do
+        ProviderDocuments Kratos ClientMetadata RuleEvents Records Traces; do
         FUZZ=1 swift build --package-path "$SALLYPORT_ROOT" --scratch-path "$scratch" -c release --product "Fuzz$name" >&2
         mkdir -p "$scratch/found/$name"
         # Swift's own crash handler would leave libFuzzer no time to save the input.

@@ -143,4 +143,24 @@ import Testing
             }
         }
     }
+
+    @Test("The dashboard leads from a request id to its trace, in the data source that was chosen")
+    func traceOfRequest() throws {
+        let data = try Data(contentsOf: Self.files.appending(path: "dashboard.json"))
+        let document = try #require(try JSONSerialization.jsonObject(with: data) as? [String: Any])
+        let list = try #require((document["templating"] as? [String: Any])?["list"] as? [[String: Any]])
+        let names = Set(list.compactMap { $0["name"] as? String })
+        let links = try #require(document["links"] as? [[String: Any]])
+        let url = try #require(links.first?["url"] as? String)
+        #expect(Set(url.matches(of: /\$\{([a-z]+)\}/).map { String($0.1) }) == ["traces", "request"])
+        #expect(names.isSuperset(of: ["traces", "request"]))
+        let id = "4bf92f3577b34da6a3ce929d0e0e4736"
+        let filled = url.replacing("${traces}", with: "tempo-1").replacing("${request}", with: id)
+        let items = try #require(URLComponents(string: filled)?.queryItems)
+        let panes = try #require(items.first { $0.name == "panes" }?.value)
+        let pane = try JSONSerialization.jsonObject(with: Data(panes.utf8)) as? [String: [String: Any]]
+        let query = try #require((pane?["t"]?["queries"] as? [[String: Any]])?.first)
+        #expect(query["query"] as? String == id)
+        #expect((query["datasource"] as? [String: Any])?["uid"] as? String == "tempo-1")
+    }
 }

@@ -2,65 +2,7 @@ import Foundation
 import GatewayBench
 import Testing
 
-/// A collector of traces that reads what it is sent by Google's protobuf, and keeps it.
-private struct Collector {
-    /// The Python interpreter that has `opentelemetry-proto`.
-    static let python = Servers.find([Gateway.root.appending(path: ".build/collector/bin/python").path])
-
-    struct Span: Decodable {
-        let trace, span, parent, name: String
-        let kind, status: Int
-        let links: [String]
-    }
-
-    struct State: Decodable {
-        let spans: [Span]
-        let faults: [String]
-    }
-
-    private let process: RealProcess
-
-    init() throws {
-        let script = Gateway.root.appending(path: "Tests/IntegrationTests/Traces/trace-collector.py").path
-        self.process = try RealProcess(Self.python ?? "") { port, _ in [script, "\(port)"] }
-        try self.process.start()
-    }
-
-    func stop() { self.process.stop() }
-
-    var endpoint: String { "http://127.0.0.1:\(self.process.port)" }
-
-    /// What the gateway's settings need.
-    func settings(_ more: String = "") -> String {
-        "telemetry: {endpoint: \"\(self.endpoint)\", batch_delay: 100ms, queue_size: 100000 \(more)}"
-    }
-
-    /// How it answers from now on.
-    func answer(_ status: Int, after seconds: Int = 0) throws {
-        let target = "/mode?status=\(status)&seconds=\(seconds)"
-        _ = try Wire(to: self.process.port).request(
-            "POST \(target) HTTP/1.1\r\nHost: c\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
-        )
-    }
-
-    var state: State {
-        get throws {
-            let answer = try Wire(to: self.process.port).request(
-                "GET /spans HTTP/1.1\r\nHost: c\r\nConnection: close\r\n\r\n",
-                seconds: 60
-            )
-            return try JSONDecoder().decode(State.self, from: Data(answer.text.utf8))
-        }
-    }
-
-    /// Its state when it has so many spans.
-    func state(with count: Int) throws -> State {
-        _ = eventually { (try? self.state.spans.count) ?? 0 >= count }
-        return try self.state
-    }
-}
-
-@Suite("Traces", .blocking, .enabled(if: Collector.python != nil, "opentelemetry-proto is not installed"))
+@Suite("Traces", .blocking)
 struct TraceTests {
     private static let dropped = "sallyport_spans_dropped_total"
 
@@ -72,27 +14,29 @@ struct TraceTests {
         defer { app.stop() }
         try Gateway.with(Config.open(upstream: app.port, more: collector.settings())) { gateway throws in
             let wire = try gateway.connect()
-            for number in 0..<2000 {
+            for number in 0..<10_000 {
                 let answer = try wire.request(Request.get("/x\(number)?token=SECRET"))
                 #expect(answer.status == 200)
             }
-            let state = try collector.state(with: 4000)
+            let state = try collector.state(with: 20_000)
             #expect(state.faults == [])
-            #expect(state.spans.count == 4000)
+            #expect(state.spans.count == 20_000)
             let byID = Dictionary(state.spans.map { ($0.span, $0) }) { first, _ in first }
-            #expect(byID.count == 4000)
+            #expect(byID.count == 20_000)
             let told = Dictionary(
                 app.requests.map { ($0.values("traceparent").first ?? "", $0.values("x-request-id").first ?? "") }
             ) { first, _ in first }
-            #expect(told.count == 2000)
+            #expect(told.count == 10_000)
             for client in state.spans where client.kind == 3 {
                 let parent = try #require(byID[client.parent])
                 #expect(parent.kind == 2)
                 #expect(parent.trace == client.trace)
                 #expect(parent.parent == "")
                 #expect(told["00-\(client.trace)-\(client.span)-01"] == client.trace)
+                #expect(parent.attributes["url.path"]?.hasPrefix("/x") == true)
             }
-            #expect(try gateway.metric("sallyport_spans_sent_total") == 4000)
+            #expect(!state.spans.contains { span in span.attributes.values.contains { $0.contains("SECRET") } })
+            #expect(try gateway.metric("sallyport_spans_sent_total") == 20_000)
         }
     }
 
@@ -117,6 +61,104 @@ struct TraceTests {
             try collector.answer(200)
             #expect(try wire.request(Request.get("/x")).status == 200)
             #expect(try collector.state(with: 2).spans.count == 2)
+        }
+    }
+
+    @Test("The span of each attempt names the server that was tried, and why it failed")
+    func attempts() throws {
+        let collector = try Collector()
+        defer { collector.stop() }
+        let app = try FakeUpstream()
+        defer { app.stop() }
+        let closed = try ServerPorts.take()
+        let servers = [closed, app.port].map { "\"http://127.0.0.1:\($0)\"" }.joined(separator: ", ")
+        let more = "upstreams:\n  app: {servers: [\(servers)]}\n" + collector.settings()
+        let settings = Config.open(upstream: 1, "upstream: app", more: more)
+        try Gateway.with(settings) { gateway throws in
+            for _ in 0..<4 { #expect(try gateway.get("/x").status == 200) }
+            let state = try collector.state { $0.of("sallyport", 3).contains { $0.attributes["error.type"] != nil } }
+            let failed = state.of("sallyport", 3).filter { $0.attributes["error.type"] != nil }
+            #expect(!failed.isEmpty)
+            for span in failed {
+                #expect(span.attributes["error.type"] == "upstream.unreachable")
+                #expect(span.attributes["server.port"] == "\(closed)")
+                #expect(span.attributes["url.full"] == "http://127.0.0.1:\(closed)/x")
+            }
+            let good = state.of("sallyport", 3).filter { $0.attributes["error.type"] == nil }
+            #expect(good.allSatisfy { $0.attributes["server.port"] == "\(app.port)" })
+        }
+    }
+
+    @Test("A collector that asks for no pause is not asked again at once")
+    func pauses() throws {
+        let collector = try Collector()
+        defer { collector.stop() }
+        let app = try FakeUpstream()
+        defer { app.stop() }
+        try collector.answer(503, retryAfter: 0)
+        try Gateway.with(Config.open(upstream: app.port, more: collector.settings(", export_timeout: 2s"))) {
+            gateway throws in
+            #expect(try gateway.get("/x").status == 200)
+            #expect(eventually { ((try? gateway.metric("\(Self.dropped){reason=\"failed\"}")) ?? 0) >= 2 })
+            // After 0.8 s or more; without a pause they are hundreds.
+            #expect(try collector.requests <= 4)
+        }
+    }
+
+    @Test("A collector that hangs does not hold up the end of a gateway, whose lines are written before")
+    func hangs() throws {
+        let collector = try Collector()
+        defer { collector.stop() }
+        let app = try FakeUpstream()
+        defer { app.stop() }
+        // Longer than the second that is left, and shorter than five.
+        try collector.answer(200, after: 4)
+        let settings = Config.open(upstream: app.port, more: collector.settings(), drainTimeout: "0s")
+        try Gateway.with(settings) { gateway throws in
+            #expect(try gateway.get("/last").status == 200)
+            gateway.signal(SIGTERM)
+            #expect(gateway.exitStatus() == 0)
+            #expect(gateway.output.contains("spans are lost, as the gateway stops"))
+            let lines = gateway.output.split(separator: "\n")
+            let access = lines.firstIndex { $0.contains(#""path":"/last""#) } ?? .max
+            #expect(access < lines.firstIndex { $0.contains("spans are lost") } ?? 0)
+        }
+    }
+
+    @Test("A collector whose TLS is wrong holds up no request, and one that is trusted gets the spans")
+    func tls() throws {
+        guard let openssl = Servers.find(["/usr/bin/openssl"]) else { try Servers.missing("openssl") }
+        let folder = try Servers.folder()
+        defer { try? FileManager.default.removeItem(at: folder) }
+        func path(_ name: String) -> String { folder.appending(path: name).path }
+        let made = try Servers.run(
+            openssl,
+            [
+                "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2",
+                "-subj", "/CN=collector", "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", path("key.pem"), "-out",
+                path("collector.pem"),
+            ]
+        )
+        try #require(made.status == 0, "\(made.output)")
+        let secured = try Collector(certificate: (path("collector.pem"), path("key.pem")))
+        defer { secured.stop() }
+        let plain = try Collector()
+        defer { plain.stop() }
+        let app = try FakeUpstream()
+        defer { app.stop() }
+        for (endpoint, more, words) in [
+            (secured.endpoint, "", "certificate is not trusted"),
+            ("https://127.0.0.1:\(plain.port)", "", "answers without TLS"),
+            (secured.endpoint, ", ca_file: \(path("collector.pem"))", nil),
+        ] {
+            let telemetry = "telemetry: {endpoint: \"\(endpoint)\", batch_delay: 100ms, export_timeout: 1s\(more)}"
+            try Gateway.with(Config.open(upstream: app.port, more: telemetry)) { gateway throws in
+                let wire = try gateway.connect()
+                for _ in 0..<20 { #expect(try wire.request(Request.get("/x")).status == 200) }
+                let series = words == nil ? "sallyport_spans_sent_total" : "\(Self.dropped){reason=\"failed\"}"
+                #expect(eventually { ((try? gateway.metric(series)) ?? 0) >= 40 }, "\(endpoint) \(more)")
+                if let words { #expect(gateway.output.contains(words), "\(gateway.output)") }
+            }
         }
     }
 

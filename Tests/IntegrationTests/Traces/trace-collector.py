@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
 """A collector of traces that keeps what it is sent, for tests.
 
-trace-collector.py PORT: POST /v1/traces as OTLP over HTTP has it; GET /spans: what came, as JSON; POST /mode?status=503&seconds=1: how
-it answers from now on. What Google's protobuf cannot read, or reads only in part, is answered with 400 and kept as a fault.
+trace-collector.py PORT [CERTIFICATE KEY]: POST /v1/traces as OTLP over HTTP has it, by TLS if there is a certificate; GET /spans: what
+came, as JSON; GET /count: the number of requests; POST /mode?status=503&seconds=1&retry=0: how it answers from now on. What Google's
+protobuf cannot read, or reads only in part, is answered with 400 and kept as a fault.
 """
 import json
+import ssl
 import sys
 import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -14,7 +16,7 @@ from google.protobuf.unknown_fields import UnknownFieldSet
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
 spans, faults, requests = [], [], []
-mode = {"status": 200, "seconds": 0.0}
+mode = {"status": 200, "seconds": 0.0, "retry": ""}
 
 
 def value(any_value):
@@ -44,11 +46,11 @@ def read(body):
                 assert len(span.trace_id) == 16 and len(span.span_id) == 8 and span.name
                 assert 0 < span.start_time_unix_nano <= span.end_time_unix_nano
                 yield {
-                    "resource": about, "scope": scope.scope.name, "trace": span.trace_id.hex(),
+                    "resource": about, "service": about["service.name"], "scope": scope.scope.name, "trace": span.trace_id.hex(),
                     "span": span.span_id.hex(), "parent": span.parent_span_id.hex(), "state": span.trace_state,
                     "name": span.name, "kind": span.kind, "status": span.status.code, "flags": span.flags,
                     "links": [link.trace_id.hex() for link in span.links],
-                    "attributes": {pair.key: value(pair.value) for pair in span.attributes},
+                    "attributes": {pair.key: str(value(pair.value)) for pair in span.attributes},
                 }
 
 
@@ -62,6 +64,8 @@ class Handler(BaseHTTPRequestHandler):
         self.send_response(status)
         self.send_header("Content-Type", kind)
         self.send_header("Content-Length", str(len(body)))
+        if status >= 400 and mode["retry"]:
+            self.send_header("Retry-After", mode["retry"])
         self.end_headers()
         try:
             self.wfile.write(body)
@@ -69,6 +73,8 @@ class Handler(BaseHTTPRequestHandler):
             pass  # A gateway that has waited for long enough.
 
     def do_GET(self):
+        if self.path == "/count":
+            return self.answer(200, str(len(requests)).encode(), "text/plain")
         self.answer(200, json.dumps({"spans": spans, "faults": faults, "requests": requests}).encode())
 
     def do_POST(self):
@@ -90,5 +96,14 @@ class Handler(BaseHTTPRequestHandler):
         self.answer(status, kind="application/x-protobuf")
 
 
-server = ThreadingHTTPServer(("127.0.0.1", int(sys.argv[1])), Handler)
+class Server(ThreadingHTTPServer):
+    def handle_error(self, request, client_address):
+        pass  # A gateway that does not trust the certificate, or a port that is looked for.
+
+
+server = Server(("127.0.0.1", int(sys.argv[1])), Handler)
+if sys.argv[2:]:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(*sys.argv[2:4])
+    server.socket = context.wrap_socket(server.socket, server_side=True, do_handshake_on_connect=False)
 server.serve_forever()

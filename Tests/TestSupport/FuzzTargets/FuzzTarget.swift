@@ -22,6 +22,7 @@ package enum FuzzTarget: String, CaseIterable, Sendable {
     case clientMetadata = "ClientMetadata"
     case ruleEvents = "RuleEvents"
     case records = "Records"
+    case traces = "Traces"
 
     /// The promise that `bytes` broke; nil: none. A crash is the other way to fail.
     package func violation(_ bytes: [UInt8]) async -> String? {
@@ -69,6 +70,7 @@ package enum FuzzTarget: String, CaseIterable, Sendable {
         case .clientMetadata: .prompt(ClientFuzzing.metadata)
         case .ruleEvents: .prompt(RuleFuzzing.rules)
         case .records: .prompt(RecordFuzzing.record)
+        case .traces: .prompt(TraceFuzzing.trace)
         }
     }
 
