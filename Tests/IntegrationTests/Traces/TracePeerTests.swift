@@ -1,5 +1,6 @@
 import Foundation
 import GatewayBench
+import KratosBench
 import Testing
 
 /// Traces beside what others have made: OpenTelemetry's own SDK as client and app, a provider, Redis, a collector, and
@@ -23,7 +24,7 @@ struct TracePeerTests {
         let python = try #require(Collector.python)
         let port = try ServerPorts.take()
         let origin = "http://localhost:\(port)"
-        let provider = try IDPyOIDC(for: origin, life: 3600)
+        let provider = try RealProviderKind.idpyoidc.start(for: origin)
         defer {
             provider.process.stop()
             try? FileManager.default.removeItem(at: provider.process.folder)
