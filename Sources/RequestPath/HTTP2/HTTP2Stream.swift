@@ -101,8 +101,8 @@ package final class HTTP2Stream {
     func dataCame(_ bytes: UnsafeRawBufferPointer) {
         guard !self.isReset, !self.outputHasEnded, !self.isBodyDone || self.isTunnel || self.webSocketAccept != nil
         else {
-            // Behind the answer, the window of the stream stays closed.
-            if self.isAnswered { return self.connection.consume(bytes.count) }
+            // Nobody needs it. But many clients read an answer when their request is sent, so they may send the rest of it
+            // while the stream lasts.
             return self.connection.consume(bytes.count, of: self.id)
         }
         self.awaitsContinue = false
