@@ -24,7 +24,7 @@ package final class UpstreamServer: Sendable {
     private let names: AppNames
     private let upstream: String
     /// nil: its address is no name.
-    private let name: HostName?
+    private let hostName: HostName?
     private let state: Mutex<State>
     /// That of `state`, for the loops to look at.
     private let version = Atomic<UInt32>(0)
@@ -56,11 +56,11 @@ package final class UpstreamServer: Sendable {
         let host = settings.host
         let bare = host.hasPrefix("[") ? String(host.dropFirst().dropLast()) : host
         if let address = try? SocketAddress(ipAddress: bare, port: settings.port) {
-            self.name = nil
+            self.hostName = nil
             self.tlsName = name
             self.state = Mutex(State(name: NameState(fixed: [address])))
         } else {
-            self.name = HostName(host, port: settings.port)
+            self.hostName = HostName(host, port: settings.port)
             self.tlsName = name ?? host
             self.state = Mutex(State(name: NameState(period: TimeAmount(upstream.dnsRefresh))))
         }
@@ -88,18 +88,18 @@ package final class UpstreamServer: Sendable {
     var currentVersion: UInt32 { self.version.load(ordering: .relaxed) }
 
     /// What is known of the name; nil: the address is no name.
-    package var nameState: NameState? { self.name.map { _ in self.state.withLock { $0.name } } }
+    package var nameState: NameState? { self.hostName.map { _ in self.state.withLock { $0.name } } }
 
     /// Resolves the name if it is time, in the background.
     package func refreshIfDue(now: NIODeadline) {
-        guard let name = self.name else { return }
+        guard let name = self.hostName else { return }
         let begins = self.state.withLock { $0.name.begin(now: now) }
         if begins { self.lookUp(name, isAwaited: false) }
     }
 
     /// Resolves the name again as soon as it has rested.
     package func refreshSoon(now: NIODeadline) {
-        guard self.name != nil else { return }
+        guard self.hostName != nil else { return }
         self.state.withLock { $0.name.doubt() }
         self.refreshIfDue(now: now)
     }
@@ -113,7 +113,7 @@ package final class UpstreamServer: Sendable {
     func resolveFirst(now: NIODeadline, patience: TimeAmount, _ then: @escaping @Sendable (Addresses) -> Void)
         -> Bool
     {
-        guard let name = self.name else { return false }
+        guard let name = self.hostName else { return false }
         let (begins, waits) = self.state.withLock { state in
             state.name.doubt()
             let begins = state.name.begin(now: now)
