@@ -69,4 +69,10 @@ package struct SocialUser: Sendable, Hashable {
     package let realm: Realm
     /// Whether a provider of that realm has issued the proof, and ends its user's sessions.
     package let isOfProvider: Bool
+
+    package init(proven: ProvenUser, realm: Realm, isOfProvider: Bool) {
+        self.proven = proven
+        self.realm = realm
+        self.isOfProvider = isOfProvider
+    }
 }

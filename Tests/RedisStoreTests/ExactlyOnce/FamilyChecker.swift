@@ -80,12 +80,14 @@ final class FamilyChecker: OnceChecker {
 
     private func begin() async throws -> Family {
         let now = Clock.system.now()
-        let user = Authentication(
+        let authentication = Authentication(
             identity: Identity(id: "alice", traits: [:]),
             aal: .aal1,
             methods: ["password"],
             authenticatedAt: now
         )
+        let proven = ProvenUser(authentication, ProviderEvidence(provider: "kit"))
+        let user = SocialUser(proven: proven, realm: .default, isOfProvider: false)
         var token: Secret?
         try await waitUntil("a sign-in") {
             token = try? await self.services[0]
