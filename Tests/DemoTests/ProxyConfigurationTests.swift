@@ -114,6 +114,74 @@ import Testing
     }
 
     @Test(
+        "All servers of an app are printed, with the balance and the names as far as the proxy has them",
+        arguments: [
+            (
+                "nginx",
+                [
+                    "    least_conn;\n        server a.internal:8443 weight=2;\n        server b.internal:443;",
+                    "hash $remote_addr consistent;",
+                    "# WARNING: app_two: sticky", "# WARNING: app_one_tls: this proxy asks",
+                ]
+            ),
+            (
+                "haproxy",
+                [
+                    "balance leastconn", "server app_1 a.internal:8443 ssl verify required ca-file @system-ca sni",
+                    "sni str(one.internal) verifyhost one.internal weight 2", "sni str(b.one.internal)",
+                    "balance source\n    hash-type consistent",
+                    "option httpchk GET /healthz\n    http-check expect status 204",
+                    "check inter 10000ms rise 2 fall 3",
+                ]
+            ),
+            (
+                "envoy",
+                [
+                    "lb_policy: LEAST_REQUEST", "load_balancing_weight: 2", "sni: b.one.internal",
+                    "lb_policy: MAGLEV", "hash_policy: [{connection_properties: {source_ip: true}}]",
+                    "envoy.transport_socket_match: {name: one.internal}", "interval: 10.000s",
+                ]
+            ),
+            (
+                "traefik",
+                [
+                    "{url: \"https://a.internal:8443\", weight: 2}, {url: \"https://b.internal:443\"}",
+                    "strategy: p2c", "strategy: hrw", "serverName: one.internal", "interval: 10000ms",
+                ]
+            ),
+            (
+                "caddy",
+                [
+                    "https://a.internal:8443 https://b.internal:443 {", "lb_policy least_conn", "lb_policy ip_hash",
+                    "tls_server_name one.internal", "health_uri /healthz",
+                    "# WARNING: app_one_tls: this proxy has weights",
+                ]
+            ),
+        ]
+    )
+    func servers(proxy: String, texts: [String]) throws {
+        let settings = """
+            public_url: https://app.example.com
+            routes:
+              - {path: /**, auth: public, upstream: one}
+              - {path: /two/**, auth: public, upstream: two}
+            upstreams:
+              one:
+                servers:
+                  - {url: "https://a.internal:8443", weight: 2}
+                  - {url: "https://b.internal", server_name: b.one.internal}
+                server_name: one.internal
+              two:
+                servers: [http://c.internal, http://d.internal]
+                balance: sticky
+                health: {path: /healthz, status: 204}
+            """
+        let result = try Self.print(proxy, settings: settings)
+        #expect(result.status == 0, "\(result.output)")
+        for text in texts { #expect(result.output.contains(text), "no \(text): \(result.output)") }
+    }
+
+    @Test(
         "explain says how the proxy is answered",
         arguments: [
             ("nginx", "answer to the proxy\n  401 Unauthorized, with Location"),

@@ -365,7 +365,8 @@ package final class UpstreamPool: AppPool {
         guard client.exchangeNumber == exchange, client.isConnecting else { return self.release() }
         guard !addresses.all.isEmpty else { return self.unreachable(.unreachable, for: client, exchange, group) }
         self.turn &+= 1
-        self.connectStream(addresses.all.begun(at: self.turn), within: self.loop.configuration.connectTimeout) { result in
+        self.connectStream(addresses.all.begun(at: self.turn), within: self.loop.configuration.connectTimeout) {
+            result in
             switch result.map(self.start) {
             case .failure(let fault): self.unreachable(fault, for: client, exchange, group)
             case .success(nil): self.unreachable(.unreachable, for: client, exchange, group)
@@ -430,7 +431,9 @@ package final class UpstreamPool: AppPool {
             try channel.pipeline.syncOperations.addHandlers(handler, stream.value)
         }.assumeIsolated().whenComplete { result in
             guard let channel = try? result.get() else { return then(.failure(.unreachable)) }
-            self.awaitTLS(on: stream.value, until: end) { fault in
+            // Where the first addresses took all of the time, the handshake still gets some.
+            let patience = max(end - .now(), .nanoseconds(timeout.nanoseconds / 4))
+            self.awaitTLS(on: stream.value, for: patience) { fault in
                 then(fault.map { .failure($0) } ?? .success((stream.value, channel.remoteAddress)))
             }
         }
@@ -441,10 +444,10 @@ package final class UpstreamPool: AppPool {
     /// - Parameter then: Called with why there is none.
     private func awaitTLS(
         on stream: TLSStream,
-        until end: NIODeadline,
+        for patience: TimeAmount,
         _ then: @escaping (ServerNotice.Fault?) -> Void
     ) {
-        let timer = self.transport.assumeIsolated().scheduleTask(deadline: end) { stream.giveUp() }
+        let timer = self.transport.assumeIsolated().scheduleTask(in: patience) { stream.giveUp() }
         stream.onHandshake = { isComplete in
             timer.cancel()
             if let fault = stream.fault { self.tell(.upstreamTLS, fault.description) }
@@ -455,7 +458,11 @@ package final class UpstreamPool: AppPool {
     /// Connects to see whether the server is there, and closes the connection. Calls `then` once.
     func seek(_ then: @escaping (Bool) -> Void) {
         self.connectStream(self.knownAddresses, within: self.loop.configuration.connectTimeout) { result in
-            if case .success(let connected) = result { connected.stream.close() } else { self.server.refreshSoon(now: .now()) }
+            if case .success(let connected) = result {
+                connected.stream.close()
+            } else {
+                self.server.refreshSoon(now: .now())
+            }
             then((try? result.get()) != nil)
         }
     }
