@@ -25,10 +25,10 @@ package struct ServerLoad {
     ///
     /// - Parameters:
     ///   - elapsed: The time since then.
-    ///   - period: When it has all of it.
+    ///   - period: When it has all of it; nil: at once.
     /// - Returns: Whether it has not yet.
-    package mutating func grow(_ elapsed: TimeAmount, of period: TimeAmount) -> Bool {
-        let percent = elapsed.nanoseconds / max(period.nanoseconds / 100, 1)
+    package mutating func grow(_ elapsed: TimeAmount, of period: TimeAmount?) -> Bool {
+        let percent = period.map { elapsed.nanoseconds / max($0.nanoseconds / 100, 1) } ?? 100
         self.weight = self.share * Int(min(max(percent, 10), 100))
         return percent < 100
     }

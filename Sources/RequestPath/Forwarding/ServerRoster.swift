@@ -152,10 +152,8 @@ package struct ServerRoster {
     /// Gives a server that has come back more of its share, at the first call a tenth.
     package mutating func grow(_ place: Int, now: NIODeadline, period: Duration?) {
         guard let since = self.entries[place].growsSince else { return }
-        guard self.loads[place].grow(now - since, of: period.map { TimeAmount($0) } ?? .zero) else {
-            self.entries[place].growsSince = nil
-            return
-        }
+        let isGrowing = self.loads[place].grow(now - since, of: period.map { TimeAmount($0) })
+        if !isGrowing { self.entries[place].growsSince = nil }
     }
 
     /// A number below `limit`.

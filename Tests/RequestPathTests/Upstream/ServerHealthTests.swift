@@ -179,7 +179,7 @@ import Testing
             return load.weight
         }
         #expect(weights == [30, 30, 48, 150, 288, 300])
-        // Without slow_start it has its whole share at the next look.
-        #expect(!load.grow(.milliseconds(250), of: .zero) && load.weight == 300)
+        // Without slow_start it has its whole share at once.
+        #expect(!load.grow(.zero, of: nil) && load.weight == 300)
     }
 }

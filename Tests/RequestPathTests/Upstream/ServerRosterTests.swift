@@ -125,7 +125,7 @@ import Testing
         var roster = Self.full(.roundRobin, [1, 3], open: [4, 0], idle: [0])
         #expect(Set((0..<8).compactMap { _ in Self.choose(&roster, limit: 4) }) == [0, 1])
         #expect(roster.giver(for: 1, limit: 4) == 0)
-        for (open, isShared) in [([2, 2], true), ([1, 3], false), ([0, 4], false)] {
+        for (open, isShared) in [([2, 2], true), ([1, 3], false), ([0, 4], true)] {
             var roster = Self.full(.roundRobin, [1, 3], open: open, idle: open[0] > 0 ? [0] : [1])
             let places = Set((0..<8).compactMap { _ in Self.choose(&roster, limit: 4) })
             #expect(places == (isShared ? [0, 1] : open[0] > 0 ? [0] : [1]), "\(open)")
