@@ -150,6 +150,15 @@ struct ProviderLogoutTests {
         #expect(try await [self.lives(one), self.lives(two), self.lives(brian)] == [false, false, true])
     }
 
+    @Test("The sessions of a user whose id has the same characters in other bytes are another user's")
+    func lookalikes() async throws {
+        let token = try await self.signIn("re\u{301}my", at: nil)
+        let users = UserSessions(sessions: self.sessions)
+        #expect(try await users.all(of: "r\u{E9}my").isEmpty)
+        #expect(try await users.all(of: "re\u{301}my").count == 1)
+        #expect(try await self.lives(token))
+    }
+
     @Test("Where the id_tokens of the provider had no sid, the sub of its logout token decides")
     func unknownSession() async throws {
         let session = try await self.signIn("ada", at: nil)

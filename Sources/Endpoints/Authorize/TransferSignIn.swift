@@ -37,7 +37,8 @@ struct TransferSignIn: Sendable {
         /// Whether the user whom it signs in, else the one who is signed in, is another than the one with this id.
         func isOther(than userID: String?) -> Bool {
             let session = self.user?.session ?? self.existing?.session
-            return session.map { $0.identity.id != userID } ?? false
+            guard let session, let userID else { return session != nil }
+            return !session.identity.id.isExactly(userID)
         }
 
         /// Whether that user signed in at a provider that is none of these; empty: any is one.

@@ -182,7 +182,7 @@ struct ClientLogout: Sendable {
     /// The hint names the client's session and not the browser's, so that the user decides.
     func isProven(for live: [FoundSession], _ request: EndpointRequest) -> Bool {
         switch self.hint {
-        case .own(let token): live.allSatisfy { $0.session.identity.id == token.subject }
+        case .own(let token): live.allSatisfy { $0.session.identity.id.isExactly(token.subject) }
         case .none: ["same-origin", "none"].contains(request.field("sec-fetch-site"))
         case .foreign: false
         }

@@ -100,7 +100,7 @@ extension ProviderGrant {
     /// A refresh is no authentication (OpenID Connect Core 12.2): it changes neither the level nor the methods nor the
     /// time of the sign-in.
     package func update(of session: Session, _ key: RecordKey) -> Session? {
-        guard session.provider?.grant == key, session.subject == self.owner.subject else { return nil }
+        guard session.provider?.grant == key, session.subject.isExactly(self.owner.subject) else { return nil }
         var next = session
         if let identity = self.identity { next.identity = identity.inRealm(session.identity.realm) }
         next.provider?.renewAt = self.renewAt

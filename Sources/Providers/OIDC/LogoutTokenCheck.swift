@@ -28,8 +28,10 @@ struct LogoutTokenCheck: Sendable {
             throw JOSEError("typ is not that of a logout token")
         }
         let claims = try JWTClaims(token.payload, loneSurrogates: .replaced)
-        guard claims.issuer == self.issuer else { throw JOSEError("iss is not the issuer") }
-        guard claims.audience.contains(self.clientID) else { throw JOSEError("aud is not the client") }
+        guard claims.issuer?.isExactly(self.issuer) == true else { throw JOSEError("iss is not the issuer") }
+        guard claims.audience.contains(where: { $0.isExactly(self.clientID) }) else {
+            throw JOSEError("aud is not the client")
+        }
         guard let issuedAt = claims.issuedAt else { throw JOSEError("iat is missing") }
         guard issuedAt <= self.now.advanced(by: Self.leeway) else { throw JOSEError("iat is in the future") }
         let end = issuedAt.advanced(by: Self.longestAge)

@@ -170,7 +170,7 @@ package final class ForeignSessions: Sendable {
         }
         let (former, session) = (standing.foreign.session, new.foreign.session)
         // A provider that now names another user for the token is not believed.
-        guard former.subject == session.subject, former.provider?.sessionID == session.provider?.sessionID,
+        guard former.subject.isExactly(session.subject), former.provider?.sessionID == session.provider?.sessionID,
             standing.isCurrent(epochs)
         else { return nil }
         // An answer that a later one has overtaken, here or at another gateway, changes nothing.

@@ -161,7 +161,7 @@ struct MemoryRecords {
         var found: [(key: RecordKey, began: UnixTime)] = []
         // The latest come first, except in places that were used before.
         self.kept.forEach(subject.hashValue) { _, kept in
-            if let session = kept.content.session?.record, session.subject == subject, session.isListed {
+            if let session = kept.content.session?.record, session.subject.isExactly(subject), session.isListed {
                 found.append((kept.key, session.issuedAt))
             }
             return found.count < limit

@@ -24,7 +24,7 @@ package struct UserSessions: RecordCaller {
                 on: loop
             )
         }
-        return found.compactMap(\.self).filter { $0.session.subject == subject && $0.session.isListed }
+        return found.compactMap(\.self).filter { $0.session.subject.isExactly(subject) && $0.session.isListed }
             .sorted { $0.session.issuedAt > $1.session.issuedAt }
     }
 

@@ -149,6 +149,10 @@ struct TicketCaseTests {
         Use(description: "of another user", verdict: .askAgain) {
             $0.existing = [Self.own { $0.identity.id = "bob" }]
         },
+        Use(description: "of another user, whose id only looks the same", verdict: .askAgain) {
+            $0.existing = [Self.own { $0.identity.id = "re\u{301}my" }]
+            $0.parent?.identity.id = "r\u{E9}my"
+        },
         Use(description: "of another user, after a new sign-in", verdict: .make) {
             $0.existing = [Self.own { $0.identity.id = "bob" }]
             $0.parent?.issuedAt = Self.now.advanced(by: .seconds(-5))

@@ -124,7 +124,7 @@ package struct TicketUseCase: Sendable {
         guard self.now < self.ticket.expiresAt else { return .refuse(.ticketExpired) }
         guard let parent = self.parent, self.now < parent.expiresAt else { return .refuse(.ticketUnknown) }
         // A link of another site to the sign-in page must not silently change the account in which a user works.
-        if self.existing.contains(where: { $0.session.subject != parent.subject }),
+        if self.existing.contains(where: { !$0.session.subject.isExactly(parent.subject) }),
             !FreshSignIn.began(parent, after: self.begunAt)
         {
             return .askAgain
@@ -139,7 +139,7 @@ package struct TicketUseCase: Sendable {
 
     /// Whether the browser's session is of the same sign-in and would be no better if it were made now.
     private func isAsGood(_ own: Session, as parent: Session) -> Bool {
-        own.lineage == parent.lineage && own.subject == parent.subject && own.actor == parent.actor
+        own.lineage == parent.lineage && own.subject.isExactly(parent.subject) && own.actor == parent.actor
             && own.aal >= parent.aal
             && own.authenticatedAt >= parent.authenticatedAt
             && own.expiresAt >= parent.expiresAt && BindingJudge.allows(self.bindings, own, self.device)
