@@ -35,6 +35,38 @@ struct LinkedAccountsTests {
             return String(try #require(answer.text.firstMatch(of: /X-User: (\S+)/), "\(answer.text)").1)
         }
 
+        /// The tokens for what google's kit gives to an app of its user.
+        func kitTokens() throws -> (access: String, refresh: String) {
+            let idToken = self.google.logoutToken(sessionID: nil, subject: "7", type: "JWT") { claims in
+                claims["events"] = nil
+                claims["email"] = "ada@example.com"
+                claims["email_verified"] = true
+            }
+            let answer = try self.tokens(
+                "grant_type=urn:ietf:params:oauth:grant-type:token-exchange&scope=openid+offline_access"
+                    + "&subject_token_type=http://auth0.com/oauth/token-type/google-id-token&subject_token=\(idToken)"
+            )
+            let document = JSONText.decode(Array(answer.text.utf8))
+            let access = try #require(document?["access_token"]?.string, "\(answer.text)")
+            return (access, try #require(document?["refresh_token"]?.string))
+        }
+
+        /// The answer of the token endpoint to the client `app`.
+        func tokens(_ form: String) throws -> Answer {
+            var app = WebUser(self.gateway)
+            let type = "Content-Type: application/x-www-form-urlencoded"
+            let url = "\(LinkedAccountsTests.app)/oauth/token"
+            return try app.send("POST", url, [type], body: "client_id=app&\(form)")
+        }
+
+        /// Whose access token it is; nil: nobody's any more.
+        func subject(ofToken token: String) throws -> String? {
+            var app = WebUser(self.gateway)
+            let url = "\(LinkedAccountsTests.app)/userinfo"
+            let answer = try app.send("GET", url, ["Authorization: Bearer \(token)"])
+            return JSONText.decode(Array(answer.text.utf8))?["sub"]?.string
+        }
+
         /// The provider asks for the end of sessions.
         func logout(_ token: String) throws -> Int {
             var server = WebUser(self.gateway)
@@ -80,7 +112,7 @@ struct LinkedAccountsTests {
         let settings = """
             listen: 127.0.0.1:0
             event_loops: 1
-            admin: {listen: 127.0.0.1:0}
+            admin: {listen: 127.0.0.1:0, tokens_file: operator-tokens}
             upstream: http://127.0.0.1:\(upstream.port)
             session: {cookie: sallyport}
             identity: {headers: {X-User: subject, X-Provider: provider.name}}
@@ -94,10 +126,15 @@ struct LinkedAccountsTests {
             \(element("work", work, isTrusted: true))\
             \(element("google", google, isTrusted: true))\
             \(element("other", other, isTrusted: false))\
+            native_social:
+              google: {audiences: [gateway], issuers: ["\(google.issuer)"], jwks_url: "\(google.issuer)/jwks.json"}
+            clients:
+              - {client_id: app, native_social_login: {google: {enabled: true}}}
             drain: {delay: 0s, timeout: 100ms}
 
             """
         let files = [
+            "operator-tokens": OperatorTokens.file,
             "client-secret": OpenIDScript().clients[0].secret ?? "",
             "accounts.key": "a key of accounts that is long enough for that",
         ]
@@ -182,6 +219,51 @@ struct LinkedAccountsTests {
             #expect(try bench.logout(bench.work.logoutToken(sessionID: sid, subject: "w-1")) == 200)
             #expect(try bench.subject(of: desk).hasPrefix("session."))
             #expect(try bench.subject(of: phone) == account)
+        }
+    }
+
+    @Test("A kit's user is the account, which the provider and operators end by the provider's own id of the user")
+    func kitsAndOperators() throws {
+        try Self.with { bench throws in
+            var desk = WebUser(bench.gateway)
+            let account = try bench.signIn(&desk, at: "work")
+            let first = try bench.kitTokens()
+            #expect(try bench.subject(ofToken: first.access) == account)
+            let own = "google%7C7"
+            func list(_ query: String) throws -> String {
+                try bench.gateway.operate("GET", "/sessions?\(query)", token: OperatorTokens.reader).text
+            }
+            for (id, provider) in [(own, "google"), ("w-1", "work"), (account, "work")] {
+                let listed = try list("subject=\(id)&provider=\(provider)")
+                for kind in ["web", "native"] { #expect(listed.contains("\"kind\":\"\(kind)\""), "\(id): \(listed)") }
+            }
+            #expect(try !list("subject=w-1&provider=google").contains("kind"))
+            #expect(try bench.logout(bench.google.logoutToken(sessionID: nil, subject: "7")) == 200)
+            #expect(try bench.subject(ofToken: first.access) == nil)
+            let refreshed = try bench.tokens("grant_type=refresh_token&refresh_token=\(first.refresh)")
+            #expect(refreshed.status == 400 && refreshed.text.contains("invalid_grant"), "\(refreshed.text)")
+            #expect(try bench.subject(of: desk).hasPrefix("session."))
+            bench.work.endSession()
+            #expect(try bench.signIn(&desk, at: "work") == account)
+            let second = try bench.kitTokens()
+            let target = "/subjects/\(own)/sign-out?provider=google"
+            #expect(try bench.gateway.operate("POST", target, token: OperatorTokens.all).status == 204)
+            #expect(try bench.subject(ofToken: second.access) == nil)
+            #expect(try bench.subject(of: desk).hasPrefix("session."))
+        }
+    }
+
+    @Test("Another key of accounts takes effect at the next start, and the reload says so")
+    func otherKey() throws {
+        try Self.with { bench throws in
+            var user = WebUser(bench.gateway)
+            let account = try bench.signIn(&user, at: "google")
+            let file = bench.gateway.folder.appending(path: "accounts.key")
+            try "another key of accounts that is long enough".write(to: file, atomically: true, encoding: .utf8)
+            try bench.gateway.reload(bench.settings)
+            #expect(bench.gateway.output.contains("accounts.key_file: has another key"))
+            var other = WebUser(bench.gateway)
+            #expect(try bench.signIn(&other, at: "work") == account)
         }
     }
 
