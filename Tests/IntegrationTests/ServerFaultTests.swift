@@ -56,6 +56,20 @@ import Glibc
         return counts.withLock { $0 }
     }
 
+    @Test("A server that is five times as fast gets five times the requests, about")
+    func shares() throws {
+        let apps = try (0..<2).map { number in
+            let turn = Turn()
+            return try Self.app(number) { _, _ in turn.work(number == 0 ? 4000 : 20_000) }
+        }
+        defer { for app in apps { app.stop() } }
+        try Gateway.with(Self.settings(Self.urls(apps.map(\.port)))) { gateway throws in
+            let counts = Self.load(gateway, threads: 16, count: 50)
+            let share = Double(counts["0", default: 0]) / Double(counts["1", default: 1])
+            #expect(share > 3.5 && share < 6.5, "\(counts)")
+        }
+    }
+
     @Test(
         "At the limit of connections all servers get requests, and connections are kept",
         arguments: ["round_robin", "least_requests"]
@@ -130,17 +144,22 @@ import Glibc
         defer { for app in apps { app.stop() } }
         let dead = try ServerPorts.take()
         let keys = ["balance: round_robin"]
-        func settings(_ ports: [Int]) -> String { Self.settings(Self.urls(ports), ports.count > 1 ? keys : []) }
+        func settings(_ ports: [Int], _ more: [String] = []) -> String {
+            Self.settings(Self.urls(ports), ports.count > 1 ? keys + more : [])
+        }
         try Gateway.with(settings([dead, apps[0].port])) { gateway throws in
             #expect(Self.load(gateway, threads: 1, count: 20) == ["0": 20])
             #expect(try Self.metric(gateway, "out", dead) == 1)
+            // Other pools, and four failures are not five.
+            try gateway.reload(settings([dead, apps[0].port], ["reuse: strict"]))
+            #expect(Self.load(gateway, threads: 1, count: 8) == ["0": 8])
+            #expect(try Self.metric(gateway, "out", dead) == 0)
             try gateway.reload(settings([apps[0].port, apps[1].port]))
             #expect(try !gateway.admin("/metrics").text.contains("127.0.0.1:\(dead)\""))
             try gateway.reload(settings([apps[0].port]))
             #expect(try !gateway.admin("/metrics").text.contains("sallyport_upstream_server_out{"))
             try gateway.reload(settings([dead, apps[0].port]))
             #expect(try Self.metric(gateway, "ejections_total", dead) == 1)
-            // Four failures are not five.
             #expect(Self.load(gateway, threads: 1, count: 8) == ["0": 8])
             #expect(try Self.metric(gateway, "out", dead) == 0)
         }
@@ -155,8 +174,6 @@ import Glibc
         try Gateway.with(settings) { gateway throws in
             #expect(Self.load(gateway, threads: 1, count: 20) == ["0": 20])
             #expect(try Self.metric(gateway, "out", dead) == 1)
-            let back = try Self.app(1)
-            defer { back.stop() }
             let other = try FakeUpstream(port: dead)
             defer { other.stop() }
             #expect(eventually { (try? Self.metric(gateway, "out", dead)) == 0 })
@@ -170,6 +187,7 @@ import Glibc
     /// A listener that takes connections and says nothing, or ends each.
     private static func mute(ends: Bool) throws -> FakeUpstream {
         try FakeUpstream { link in
+            if ends { _ = link.wire.receive() }
             if ends { link.send("HTTP/1.1 400 Bad Request\r\n\r\n") } else { _ = link.wire.receiveAll(seconds: 60) }
         }
     }
@@ -220,7 +238,7 @@ import Glibc
         let settings = Self.settings(
             [mute.port, port].map { "https://127.0.0.1:\($0)" },
             keys,
-            more: "timeouts:\n  connect: 300ms\n"
+            more: "timeouts:\n  connect: 2s\n"
         )
         try Gateway.with(settings) { gateway throws in
             for index in 0..<20 {
@@ -326,8 +344,16 @@ import Glibc
             // No other answer than that of the busy one: it is passed on.
             app.stop()
             #expect(eventually { (try? gateway.get("/").status) == 503 })
-            try gateway.reload(settings([]))
         }
+    }
+}
+
+/// A machine that does one thing at a time.
+private final class Turn: Sendable {
+    private let isBusy = Mutex(false)
+
+    func work(_ microseconds: UInt32) {
+        self.isBusy.withLock { _ in _ = usleep(microseconds) }
     }
 }
 

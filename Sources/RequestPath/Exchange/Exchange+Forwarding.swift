@@ -346,8 +346,9 @@ extension Exchange: AnswerReceiver, ConnectionWaiter {
         }
     }
 
-    package func mayGoElsewhere() -> Bool {
-        !self.facts.isRepeated && self.isRepeatable && self.facts.pool?.takeRetry() == true
+    package func mayGo(to servers: UInt64) -> Bool {
+        guard !self.facts.isRepeated, self.isRepeatable, servers & ~self.facts.failedServers != 0 else { return false }
+        return self.facts.pool?.takeRetry() == true
     }
 
     package func goElsewhere(from stream: any AppStream, after status: Int) {

@@ -76,7 +76,9 @@ package protocol AnswerReceiver: AnyObject {
     func answerIsAnnounced(_ head: ResponseHead, _ buffer: ByteBuffer)
     /// Called with an answer that need not be passed on, since another server may have a better one (`retry_on`). True: the
     /// connection is closed, and `goElsewhere` is called.
-    func mayGoElsewhere() -> Bool
+    ///
+    /// - Parameter servers: Those that serve, as bits of `ConnectionWaiter.failedServers`.
+    func mayGo(to servers: UInt64) -> Bool
     /// Sends the request to another server. It is the last call.
     func goElsewhere(from stream: any AppStream, after status: Int)
     /// Called with the final answer's head, which is at the front of `buffer`. `answerPauses` or `answerEnded` follows.

@@ -174,11 +174,11 @@ package final class ServerGroup: AppPool {
 
     package var hasSeveralServers: Bool { true }
 
-    /// Whether a server says by this status that another one may answer better, and there is one.
-    func prefersOther(than pool: UpstreamPool, after status: Int) -> Bool {
-        guard self.target.settings.retryOn.contains(status) else { return false }
-        return self.members.indices.contains {
-            self.members[$0].pool !== pool && self.roster.entries[$0].isServing
+    /// The other servers that serve, as bits, if this one says by the status that another one may answer better.
+    func others(than pool: UpstreamPool, after status: Int) -> UInt64 {
+        guard self.target.settings.retryOn.contains(status) else { return 0 }
+        return zip(self.members, self.roster.entries).reduce(0) { bits, server in
+            server.0.pool !== pool && server.1.isServing ? bits | server.1.bit : bits
         }
     }
 

@@ -284,7 +284,8 @@ package final class UpstreamConnection: StreamHandler, AppConnection, AppStream,
     private func beginAnswer(_ head: ResponseHead, _ buffer: inout ByteBuffer, _ receiver: any AnswerReceiver) {
         if let group = self.pool.group {
             group.answered(self.pool, head.status)
-            if group.prefersOther(than: self.pool, after: head.status), receiver.mayGoElsewhere() {
+            let others = group.others(than: self.pool, after: head.status)
+            if others != 0, receiver.mayGo(to: others) {
                 self.receiver = nil
                 self.close()
                 return receiver.goElsewhere(from: self, after: head.status)
