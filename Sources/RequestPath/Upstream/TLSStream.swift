@@ -20,9 +20,12 @@ final class TLSStream: TLSPipelineEnd, ByteStream {
     ///
     /// - Throws: `ChannelError`, if it has closed meanwhile.
     func start(_ handler: any StreamHandler) throws {
-        guard self.context?.channel.isActive == true else { throw ChannelError.ioOnClosedChannel }
+        guard self.isOpen else { throw ChannelError.ioOnClosedChannel }
         self.handler = handler
     }
+
+    /// Whether the connection has not ended.
+    var isOpen: Bool { self.context?.channel.isActive == true }
 
     /// Closes the connection, because TLS takes too long.
     func giveUp() {

@@ -447,6 +447,8 @@ package final class UpstreamPool: AppPool {
         for patience: TimeAmount,
         _ then: @escaping (ServerNotice.Fault?) -> Void
     ) {
+        // It may have ended while it began.
+        guard stream.isOpen else { return then(stream.fault == nil ? .reset : .tls) }
         let timer = self.transport.assumeIsolated().scheduleTask(in: patience) { stream.giveUp() }
         stream.onHandshake = { isComplete in
             timer.cancel()
