@@ -10,6 +10,7 @@ source "$(dirname "${BASH_SOURCE[0]}")/build.sh"
 # Real servers for the tests, a checker of the metrics, certificates, and clocks that differ.
 packages=(
     curl nginx haproxy caddy redis-server apache2-bin libapache2-mod-auth-openidc lighttpd python3 python3-venv python3-yaml
+    dnsmasq-base
     libnginx-mod-stream openssl nghttp2-client prometheus faketime glewlwyd php-cli systemd
 )
 soak=0

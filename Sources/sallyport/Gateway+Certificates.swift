@@ -16,7 +16,10 @@ extension Gateway {
     func watchCertificates() {
         let period = Self.certificatePeriod
         self.group.next().scheduleRepeatedTask(initialDelay: period, delay: period) { _ in
-            Task.detached { self.renewCertificates() }
+            Task.detached {
+                self.renewCertificates()
+                self.renewTLSToApps()
+            }
         }
     }
 
@@ -39,6 +42,21 @@ extension Gateway {
         case .kept(let reason):
             self.logger.error("certificates not renewed, the former ones are in use: \(reason)")
             registry.increment(registry.counter(MetricNames.tlsReloads, "failure"))
+        }
+    }
+
+    /// Takes renewed files of TLS with apps into use. Where they are bad, the former ones stay.
+    private func renewTLSToApps() {
+        let registry = self.foundations.registry
+        for target in self.state.withLock({ $0.assembly }).configuration.targets {
+            do throws(UpstreamTLSError) {
+                guard try target.renewTLS() else { continue }
+                self.logger.info("TLS with an app renewed", metadata: ["upstream": "\(target.settings.name)"])
+                registry.increment(registry.counter(MetricNames.tlsReloads, "success"))
+            } catch {
+                self.logger.error("TLS with an app not renewed, the former files are in use: \(error)")
+                registry.increment(registry.counter(MetricNames.tlsReloads, "failure"))
+            }
         }
     }
 

@@ -99,7 +99,7 @@ import Glibc
             )
             guard result.status == 0 else { throw BenchFailure(result.output) }
         }
-        for (name, subject) in [("server", "app.internal"), ("client", "the-gateway")] {
+        for (name, subject) in [("server", "app.internal"), ("client", "the-gateway"), ("renewed", "renewed")] {
             let result = try Servers.run(
                 "/usr/bin/openssl",
                 ["req", "-x509"] + key + [
@@ -340,6 +340,31 @@ import Glibc
         }
         try Gateway.with(self.settings(port, folder)) { gateway throws in
             #expect(try gateway.get().status == 502)
+        }
+    }
+
+    @Test("A reload takes a renewed certificate of the gateway and a renewed authority into use")
+    func renewedFiles() throws {
+        guard let folder = try self.certificates() else { try Servers.missing("openssl or python3") }
+        defer { try? FileManager.default.removeItem(at: folder) }
+        func replace(_ name: String, by other: String) throws {
+            let content = try Data(contentsOf: folder.appending(path: other))
+            try content.write(to: folder.appending(path: name), options: .atomic)
+        }
+        let port = try ServerPorts.take()
+        let server = try self.server(port, "mutual", in: folder)
+        defer { server.stop() }
+        let settings = self.settings(port, folder, client: true)
+        try Gateway.with(settings) { gateway throws in
+            let client = try gateway.connect()
+            #expect(try client.request(Request.get()).text == "sni=app.internal client=the-gateway")
+            for type in ["pem", "key"] { try replace("client.\(type)", by: "renewed.\(type)") }
+            try gateway.reload(settings)
+            #expect(try client.request(Request.get()).text == "sni=app.internal client=renewed")
+            try replace("ca.pem", by: "other.pem")
+            try gateway.reload(settings)
+            let answer = try client.request(Request.get())
+            #expect(answer.status == 502 && answer.reason == "upstream.tls", "\(answer.lines)")
         }
     }
 

@@ -33,6 +33,8 @@ struct SettingsBench {
     var lacksFiles = false
     /// The paths of files that every user can read.
     var openToAll: Set<String> = []
+    /// What is wrong with sockets, by their paths.
+    var socketFaults: [String: SocketFault] = [:]
 
     static let path = "/etc/sallyport/sallyport.yaml"
 
@@ -52,7 +54,8 @@ struct SettingsBench {
                 return bytes
             },
             isReadable: { known[$0] != nil },
-            isOpenToAll: { [openToAll = self.openToAll] in openToAll.contains($0) }
+            isOpenToAll: { [openToAll = self.openToAll] in openToAll.contains($0) },
+            socketFault: { [socketFaults = self.socketFaults] in socketFaults[$0] }
         )
         do throws(SettingsFailure) {
             return .success(

@@ -137,6 +137,40 @@ import Transport
         }
     }
 
+    /// A local socket refuses more clients than its server has accepted (EAGAIN), and nothing tells when it takes one.
+    @Test func aLocalServerThatAcceptsSlowlyIsAskedAgain() async throws {
+        try await SocketBench.with { bench in
+            let path = "/tmp/sallyport-\(UInt64.random(in: .min ... .max)).sock"
+            defer { unlink(path) }
+            let address = try SocketAddress(unixDomainSocketPath: path)
+            let type = Int32(SOCK_STREAM.rawValue) | Int32(SOCK_NONBLOCK.rawValue)
+            let listener = socket(AF_UNIX, type, 0)
+            defer { close(listener) }
+            try #require(address.withSockAddr { bind(listener, $0, socklen_t($1)) } == 0)
+            try #require(listen(listener, 1) == 0)
+            var clients: [Int32] = []
+            defer { for client in clients { close(client) } }
+            var error: Int32 = 0
+            while error == 0, clients.count < 64 {
+                let client = socket(AF_UNIX, type, 0)
+                clients.append(client)
+                if address.withSockAddr({ connect(client, $0, socklen_t($1)) }) != 0 { error = errno }
+            }
+            #expect(error == EAGAIN)
+            let loop = bench.loop
+            let promise = loop.makePromise(of: Void.self)
+            try await bench.onLoop {
+                _ = ConnectingSocket.begin(address, on: loop, .seconds(10)) { result in
+                    promise.completeWith(Result { try result.get().close() })
+                }
+                // It waits now. One that is given up while it does leaves nothing behind.
+                _ = ConnectingSocket.begin(address, on: loop, .milliseconds(1)) { _ in }
+            }
+            for _ in clients.dropLast() { close(accept(listener, nil, nil)) }
+            try await promise.futureResult.get()
+        }
+    }
+
     @Test func aResetIsAnErrorInThePipeline() async throws {
         try await SocketBench.with { bench in
             let listener = try Peer.listener()

@@ -51,7 +51,7 @@ package enum MetricNames {
     )
     package static let tlsReloads = MetricFamily.counter(
         "sallyport_tls_reloads_total{result}",
-        "Certificates whose files have changed, by result (success, failure: the former ones stay).",
+        "Certificates of listeners, and TLS with apps, whose files have changed, by result (success, failure: the former ones stay).",
         hidesZero: true
     )
     package static let tlsCertificateNotAfter = MetricFamily.gauge(

@@ -146,8 +146,12 @@ extension Exchange {
                 span.begin(head)
                 span.name(method ?? SpanText.otherMethod)
                 span.attribute("http.request.method", method ?? SpanText.other)
-                span.attribute("server.address", server.settings.host)
-                span.attribute("server.port", server.settings.port)
+                if let path = server.settings.socketPath {
+                    span.attribute("server.address", path)
+                } else {
+                    span.attribute("server.address", server.settings.host)
+                    span.attribute("server.port", server.settings.port)
+                }
                 if tracer.profile.namesPaths {
                     self.record.log.withPath { path in self.writeURL(of: server, path, route, span) }
                 }

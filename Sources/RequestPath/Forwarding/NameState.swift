@@ -27,6 +27,8 @@ package struct NameState {
     package private(set) var addresses: [SocketAddress]
     /// Differs when the addresses do.
     package private(set) var version: UInt32 = 0
+    /// The version since which connections may serve.
+    private(set) var oldest: UInt32 = 0
     /// Whether the last lookup has failed.
     package private(set) var isFailing = false
     /// When the last good answer came; nil: none has.
@@ -74,6 +76,12 @@ package struct NameState {
     ///   longer already.
     package func isWorthWaiting(now: NIODeadline, patience: TimeAmount) -> Bool {
         self.began.map { now < $0 + patience } ?? false
+    }
+
+    /// Called when no connection may serve any more that was begun before.
+    mutating func outdate() {
+        self.version &+= 1
+        self.oldest = self.version
     }
 
     /// Called with the answer of a lookup.

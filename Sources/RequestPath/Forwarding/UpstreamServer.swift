@@ -37,9 +37,19 @@ package final class UpstreamServer: Sendable {
 
     /// Addresses of a server, and their version.
     struct Addresses: Sendable {
-        static let none = Addresses(all: [], version: 0)
+        static let none = Addresses()
         let all: [SocketAddress]
         let version: UInt32
+        /// The version since which connections may serve.
+        let oldest: UInt32
+
+        private init() { (self.all, self.version, self.oldest) = ([], 0, 0) }
+
+        init(_ name: NameState) {
+            self.all = name.addresses
+            self.version = name.version
+            self.oldest = name.oldest
+        }
     }
 
     /// - Parameters:
@@ -51,11 +61,17 @@ package final class UpstreamServer: Sendable {
         self.names = names
         self.givenName = name
         self.name = settings.origin
-        self.origin = Array(settings.origin.utf8)
+        self.origin = Array(settings.urlOrigin.utf8)
         self.hash = StickyKey.hash(settings.origin.utf8)
         let host = settings.host
         let bare = host.hasPrefix("[") ? String(host.dropFirst().dropLast()) : host
-        if let address = try? SocketAddress(ipAddress: bare, port: settings.port) {
+        if let path = settings.socketPath {
+            self.hostName = nil
+            self.tlsName = name
+            // The settings have no longer path than fits.
+            let address = try? SocketAddress(unixDomainSocketPath: path)
+            self.state = Mutex(State(name: NameState(fixed: [address].compactMap(\.self))))
+        } else if let address = try? SocketAddress(ipAddress: bare, port: settings.port) {
             self.hostName = nil
             self.tlsName = name
             self.state = Mutex(State(name: NameState(fixed: [address])))
@@ -79,10 +95,18 @@ package final class UpstreamServer: Sendable {
         self.state.withLock { $0.name.period = TimeAmount(upstream.dnsRefresh) }
     }
 
+    /// Called when no connection may serve any more that was begun before.
+    func outdateConnections() {
+        self.state.withLock { state in
+            state.name.outdate()
+            self.version.store(state.name.version, ordering: .relaxed)
+        }
+    }
+
     // MARK: Its addresses
 
     /// The last good addresses; empty until the name has been resolved once.
-    var current: Addresses { self.state.withLock { Addresses(all: $0.name.addresses, version: $0.name.version) } }
+    var current: Addresses { self.state.withLock { Addresses($0.name) } }
 
     /// The version of its addresses.
     var currentVersion: UInt32 { self.version.load(ordering: .relaxed) }
@@ -135,8 +159,7 @@ package final class UpstreamServer: Sendable {
             defer { state.waiting = [] }
             let change = state.name.finish(answer, now: .now())
             self.version.store(state.name.version, ordering: .relaxed)
-            let addresses = Addresses(all: state.name.addresses, version: state.name.version)
-            return (change, addresses, state.waiting)
+            return (change, Addresses(state.name), state.waiting)
         }
         for then in waiting { then(addresses) }
         let isResolved = if case .success = answer { true } else { false }

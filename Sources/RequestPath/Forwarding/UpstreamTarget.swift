@@ -8,7 +8,6 @@ import Vocabulary
 /// One app, shared by all loops: its servers and its TLS settings.
 package final class UpstreamTarget: Sendable {
     package let settings: UpstreamSettings
-    package let tls: NIOSSLContext?
     /// The server, or the first of several.
     package let first: UpstreamServer
     /// All servers, in the order of the settings.
@@ -17,8 +16,17 @@ package final class UpstreamTarget: Sendable {
     package let isGroup: Bool
     /// The first server's own origin, as the app may write it in `Location`.
     package let origin: [UInt8]
-    /// What was in the files of the TLS settings.
-    private let files: [Digest256?]
+    /// How TLS with the app is set up now.
+    private let security: Mutex<Security>
+
+    private struct Security {
+        var context: NIOSSLContext?
+        /// What was in the files of the settings.
+        var files: [Digest256?]
+        /// The files as they were seen last.
+        var marks: [FileMark?]
+    }
+
     /// Until when nothing more is told about the app, by reason.
     private let silences = Mutex<[Reason: NIODeadline]>([:])
 
@@ -31,13 +39,16 @@ package final class UpstreamTarget: Sendable {
         keeping former: UpstreamTarget? = nil,
         names: AppNames = AppNames()
     ) throws(UpstreamTLSError) {
+        // Before they are read: what is replaced meanwhile is found by the next look.
+        let marks = UpstreamTLS.files(settings).map { FileMark($0) }
         let files = UpstreamTLS.digests(settings)
         var kept: [UpstreamServer] = []
         if let former, former.files == files, former.settings.hasTLS(of: settings) {
-            self.tls = former.tls
+            self.security = Mutex(Security(context: former.tls, files: files, marks: marks))
             kept = former.servers
         } else {
-            self.tls = settings.isHTTPS ? try UpstreamTLS.context(settings) : nil
+            let context = settings.isHTTPS ? try UpstreamTLS.context(settings) : nil
+            self.security = Mutex(Security(context: context, files: files, marks: marks))
         }
         func server(_ server: ServerSettings) -> UpstreamServer {
             let name = server.serverName ?? settings.serverName
@@ -49,11 +60,34 @@ package final class UpstreamTarget: Sendable {
         }
         let first = server(settings.first)
         self.settings = settings
-        self.files = files
         self.first = first
         self.servers = [first] + settings.others.map(server)
         self.isGroup = !settings.others.isEmpty
         self.origin = first.origin
+    }
+
+    /// TLS with the app; nil: without. Connections keep that with which they were made.
+    package var tls: NIOSSLContext? { self.security.withLock { $0.context } }
+
+    private var files: [Digest256?] { self.security.withLock { $0.files } }
+
+    /// Looks whether the files of its TLS were replaced, and takes renewed ones into use. Connections that were made with the
+    /// former ones serve nobody any more. It blocks.
+    ///
+    /// - Returns: Whether others are in use now.
+    /// - Throws: The name of the first file that cannot be used; the former ones stay, and the next look tries again.
+    package func renewTLS() throws(UpstreamTLSError) -> Bool {
+        let marks = UpstreamTLS.files(self.settings).map { FileMark($0) }
+        guard marks != self.security.withLock({ $0.marks }) else { return false }
+        let files = UpstreamTLS.digests(self.settings)
+        guard files != self.files else {
+            self.security.withLock { $0.marks = marks }
+            return false
+        }
+        let context = try UpstreamTLS.context(self.settings)
+        self.security.withLock { $0 = Security(context: context, files: files, marks: marks) }
+        for server in self.servers { server.outdateConnections() }
+        return true
     }
 
     /// The target of these settings: one of `former` that has equal settings and files, or a new one. A target that stays

@@ -1,4 +1,3 @@
-import Glibc
 package import Settings
 import Synchronization
 
@@ -54,25 +53,5 @@ package final class CertificateWatch: Sendable {
     /// Forgets what was seen: the next look reads the files again, whatever has happened to them meanwhile.
     package func forget() {
         self.marks.withLock { $0 = [] }
-    }
-}
-
-/// What changes when a file is replaced, links being followed: Kubernetes replaces a linked directory.
-private struct FileMark: Equatable {
-    private let device: UInt
-    private let inode: UInt
-    private let size: Int
-    private let seconds: Int
-    private let nanoseconds: Int
-
-    /// nil: there is no such file.
-    init?(_ path: String) {
-        var status = stat()
-        guard stat(path, &status) == 0 else { return nil }
-        self.device = UInt(status.st_dev)
-        self.inode = UInt(status.st_ino)
-        self.size = Int(status.st_size)
-        self.seconds = status.st_mtim.tv_sec
-        self.nanoseconds = status.st_mtim.tv_nsec
     }
 }

@@ -58,7 +58,7 @@ package final class UpstreamPool: AppPool {
     /// How many connections were begun: each begins with the next address of the name.
     private var turn = 0
     /// The version of the server's addresses that the pool has seen.
-    private var addressVersion: UInt32
+    private var addressVersion: UInt32 = 0
     private var isRetired = false
 
     /// Makes the pools of a loop on this event loop.
@@ -162,10 +162,12 @@ package final class UpstreamPool: AppPool {
         )
     }
 
-    /// Whether the server still has the address to which a connection leads.
+    /// Whether the server still has the address to which a connection leads, and its TLS has not been renewed since.
     private func isCurrent(_ connection: UpstreamConnection) -> Bool {
         let addresses = self.server.current
-        guard let address = connection.address, addresses.all.contains(address) else { return false }
+        guard connection.addressVersion >= addresses.oldest, let address = connection.address,
+            addresses.all.contains(address)
+        else { return false }
         connection.addressVersion = addresses.version
         return true
     }
@@ -365,8 +367,8 @@ package final class UpstreamPool: AppPool {
         guard client.exchangeNumber == exchange, client.isConnecting else { return self.release() }
         guard !addresses.all.isEmpty else { return self.unreachable(.unreachable, for: client, exchange, group) }
         self.turn &+= 1
-        self.connectStream(addresses.all.begun(at: self.turn), within: self.loop.configuration.connectTimeout) {
-            result in
+        let ordered = addresses.all.begun(at: self.turn)
+        self.connectStream(ordered, within: self.loop.configuration.connectTimeout) { result in
             switch result.map(self.start) {
             case .failure(let fault): self.unreachable(fault, for: client, exchange, group)
             case .success(nil): self.unreachable(.unreachable, for: client, exchange, group)
@@ -460,10 +462,9 @@ package final class UpstreamPool: AppPool {
     /// Connects to see whether the server is there, and closes the connection. Calls `then` once.
     func seek(_ then: @escaping (Bool) -> Void) {
         self.connectStream(self.knownAddresses, within: self.loop.configuration.connectTimeout) { result in
-            if case .success(let connected) = result {
-                connected.stream.close()
-            } else {
-                self.server.refreshSoon(now: .now())
+            switch result {
+            case .success(let connected): connected.stream.close()
+            case .failure: self.server.refreshSoon(now: .now())
             }
             then((try? result.get()) != nil)
         }

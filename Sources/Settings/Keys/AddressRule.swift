@@ -103,14 +103,23 @@ extension TextRule {
         .url(try Self.origin(text))
     }
 
+    /// A server of an app.
+    static let serverURL = TextRule(
+        "URL",
+        allowed: "http://host:port, https://host:port, or unix:/path of a socket",
+        pattern: "^([Hh][Tt][Tt][Pp][Ss]?://[^/?#@]+/?|[Uu][Nn][Ii][Xx]:/[!-~]+)$"
+    ) { text throws(SyntaxFault) in
+        try Self.server(text)
+    }
+
     /// An app, by its name under `upstreams` or by its URL.
     static let upstream = TextRule(
         "name or URL",
-        allowed: "a name from upstreams, or http://host:port or https://host:port",
-        pattern: "^([A-Za-z0-9._~-]{1,128}|[Hh][Tt][Tt][Pp][Ss]?://[^/?#@]+/?)$"
+        allowed: "a name from upstreams, or http://host:port, https://host:port or unix:/path of a socket",
+        pattern: "^([A-Za-z0-9._~-]{1,128}|[Hh][Tt][Tt][Pp][Ss]?://[^/?#@]+/?|[Uu][Nn][Ii][Xx]:/[!-~]+)$"
     ) { text throws(SyntaxFault) in
         if text.utf8.contains(UInt8(ascii: ":")) || text.utf8.contains(UInt8(ascii: "/")) {
-            return .url(try Self.origin(text))
+            return try Self.server(text)
         }
         return try TextRule.clientID.read(text)
     }
@@ -148,6 +157,37 @@ extension ListenAddress {
 }
 
 extension TextRule {
+    /// The scheme of a socket of this machine.
+    static let socketScheme = "unix:"
+    /// The longest path of a socket, for which Linux has 108 bytes with the one that ends it.
+    private static let longestSocketPath = 107
+    /// How other products write a socket.
+    private static let foreignSockets = ["http+unix:", "http://unix:", "unix//", "unix@"]
+
+    /// Reads where a server is: a URL, or `unix:` and the path of a socket, which becomes a text.
+    private static func server(_ text: String) throws(SyntaxFault) -> SettingValue {
+        let lowercased = text.lowercased()
+        guard !Self.foreignSockets.contains(where: { lowercased.hasPrefix($0) }) else {
+            throw SyntaxFault("write a socket as unix:/run/app.sock")
+        }
+        guard lowercased.hasPrefix(Self.socketScheme) else { return .url(try Self.origin(text)) }
+        var path = text.dropFirst(Self.socketScheme.count)
+        // RFC 3986 writes the empty host of a path as well.
+        if path.hasPrefix("///") { path = path.dropFirst(2) }
+        guard path.hasPrefix("/"), !path.hasPrefix("//"), !path.hasSuffix("/") else {
+            throw SyntaxFault("write the whole path of the socket, as in unix:/run/app.sock")
+        }
+        guard path.utf8.allSatisfy({ (0x21...0x7E).contains($0) }) else {
+            throw SyntaxFault("give the socket a path of visible ASCII characters without spaces")
+        }
+        guard path.utf8.count <= Self.longestSocketPath else {
+            throw SyntaxFault(
+                "give the socket a shorter path: this one has \(path.utf8.count) bytes, and \(Self.longestSocketPath) is the most"
+            )
+        }
+        return .text("\(Self.socketScheme)\(path)")
+    }
+
     /// Reads an absolute URL that ends after its authority or after one `/`.
     private static func origin(_ text: String) throws(SyntaxFault) -> PublicURL {
         guard let separator = text.utf8.firstRange(of: "://".utf8) else {

@@ -305,7 +305,11 @@ extension Section {
     ])
 
     static let upstream = Section([
-        SettingsKey("url", .text(.upstreamURL), "The address of the app, if it has one server."),
+        SettingsKey(
+            "url",
+            .text(.serverURL),
+            "The address of the app, if it has one server; unix:/path is a socket of this machine."
+        ),
         SettingsKey(
             "servers",
             .list(.shorthand("url", for: .server)),
@@ -422,7 +426,12 @@ extension Section {
     )
 
     static let server = Section([
-        SettingsKey("url", .text(.upstreamURL), required: true, "The address of the server."),
+        SettingsKey(
+            "url",
+            .text(.serverURL),
+            required: true,
+            "The address of the server; unix:/path is a socket of this machine."
+        ),
         SettingsKey(
             "weight",
             at: \ServerSettings.weight,

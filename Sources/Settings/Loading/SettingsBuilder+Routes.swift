@@ -10,6 +10,13 @@ extension SettingsBuilder {
                 self.upstreams.append(Self.upstream(named: name, at: url))
             }
             return name
+        case .text(let name) where name.hasPrefix(TextRule.socketScheme):
+            if !self.upstreams.contains(where: { $0.name == name }) {
+                let upstream = Self.upstream(named: name, atSocket: name)
+                self.checkSocket(of: upstream.first, tree.place(of: "upstream"))
+                self.upstreams.append(upstream)
+            }
+            return name
         case .text(let name):
             guard !self.upstreams.contains(where: { $0.name == name }) else { return name }
             let names = self.upstreams.map(\.name).filter { !$0.utf8.contains(UInt8(ascii: ":")) }

@@ -8,7 +8,8 @@ extension SettingsBuilder {
         return (upstreams?.entries ?? []).compactMap { name, _ in
             guard let tree = upstreams?.tree(name) else { return nil }
             let servers = self.servers(tree)
-            var upstream = Self.upstream(named: name, at: nil)
+            var upstream = UpstreamSettings.initial
+            upstream.name = name
             if let first = servers.first {
                 upstream.first = first
                 upstream.others = Array(servers.dropFirst())
@@ -59,15 +60,59 @@ extension SettingsBuilder {
         }
     }
 
-    /// An app on one server.
-    static func upstream(named name: String, at url: PublicURL?) -> UpstreamSettings {
+    /// An app on one server, which has an address.
+    static func upstream(named name: String, at url: PublicURL) -> UpstreamSettings {
         let server = self.server(at: url)
         return UpstreamSettings(name: name, isHTTPS: server.isHTTPS, host: server.host, port: server.port)
     }
 
-    private static func server(at url: PublicURL?) -> ServerSettings {
-        let isHTTPS = url?.isHTTPS ?? false
-        return ServerSettings(isHTTPS: isHTTPS, host: url?.host ?? "", port: url?.port ?? (isHTTPS ? 443 : 80))
+    /// An app on one server, which has a socket.
+    ///
+    /// - Parameter text: `unix:` and its path.
+    static func upstream(named name: String, atSocket text: String) -> UpstreamSettings {
+        var upstream = UpstreamSettings.initial
+        upstream.name = name
+        if let server = self.server(atSocket: text) { upstream.first = server }
+        return upstream
+    }
+
+    private static func server(at url: PublicURL) -> ServerSettings {
+        ServerSettings(isHTTPS: url.isHTTPS, host: url.host, port: url.port ?? (url.isHTTPS ? 443 : 80))
+    }
+
+    private static func server(atSocket text: String) -> ServerSettings? {
+        guard text.hasPrefix(TextRule.socketScheme) else { return nil }
+        return ServerSettings(socketPath: String(text.dropFirst(TextRule.socketScheme.count)))
+    }
+
+    /// The server of `url`; nil: it is missing or wrong.
+    private mutating func server(_ tree: SettingsTree) -> ServerSettings? {
+        if let url = tree.url("url") { return Self.server(at: url) }
+        guard let server = tree.text("url").flatMap(Self.server(atSocket:)) else { return nil }
+        self.checkSocket(of: server, tree.place(of: "url"))
+        return server
+    }
+
+    /// Looks at the socket of a server. One that is not there yet is no mistake: its app may start later.
+    mutating func checkSocket(of server: ServerSettings, _ place: KeyPlace) {
+        guard let path = server.socketPath, let fault = self.files.socketFault(path), !self.isPartial else { return }
+        switch fault {
+        case .otherKind:
+            self.report(
+                place,
+                found: "something that is no socket at \(quoted(path))",
+                allowed: "the path of the socket at which the app listens",
+                mend: "check the path"
+            )
+        case .absent:
+            self.warnings.append(
+                "\(place.key): there is no socket at \(path); until its app makes one, requests get 502 upstream.unreachable"
+            )
+        case .closed:
+            self.warnings.append(
+                "\(place.key): this user (\(FileStanding.user)) may not connect to \(path): it needs the permission to write to the socket and to search the directories that lead there"
+            )
+        }
     }
 
     /// `url`, or `servers`.
@@ -76,11 +121,11 @@ extension SettingsBuilder {
             if tree["url"] == nil {
                 self.reportMissing(
                     tree.place(of: "url"),
-                    TextRule.upstreamURL.allowed,
+                    TextRule.serverURL.allowed,
                     "add the key url: the address of the app; or servers: those of all its servers"
                 )
             }
-            return tree.url("url").map { [Self.server(at: $0)] } ?? []
+            return self.server(tree).map { [$0] } ?? []
         }
         let place = tree.place(of: "servers")
         if tree["url"] != nil {
@@ -103,8 +148,7 @@ extension SettingsBuilder {
         var origins: [String: SettingsOrigin] = [:]
         var servers: [ServerSettings] = []
         for tree in trees {
-            guard let url = tree.url("url") else { continue }
-            var server = Self.server(at: url)
+            guard var server = self.server(tree) else { continue }
             tree.set(.server, in: &server)
             self.checkOnce(
                 server.origin,
@@ -131,7 +175,7 @@ extension SettingsBuilder {
     private mutating func reportTLSKey(_ name: String, of tree: SettingsTree) {
         self.report(
             tree.place(of: name),
-            found: "a key for TLS, but url is plain http",
+            found: "a key for TLS, but url is not https",
             allowed: "\(name) with an https url only",
             mend: "write https in url, or remove the key"
         )

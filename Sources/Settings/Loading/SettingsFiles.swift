@@ -26,17 +26,21 @@ package struct SettingsFiles: Sendable {
     package let isOpenToAll: @Sendable (_ path: String) -> Bool
     /// Whose a file is and who can read it; nil: there is none, or nobody looks.
     let standing: @Sendable (_ path: String) -> FileStanding?
+    /// Why nobody can be connected to at the path of a socket; nil: somebody may be, or nobody looks.
+    let socketFault: @Sendable (_ path: String) -> SocketFault?
 
     package init(
         read: @escaping @Sendable (_ path: String, _ limit: Int) throws(Fault) -> [UInt8],
         isReadable: @escaping @Sendable (_ path: String) -> Bool,
         isOpenToAll: @escaping @Sendable (_ path: String) -> Bool = { _ in false },
-        standing: @escaping @Sendable (_ path: String) -> FileStanding? = { _ in nil }
+        standing: @escaping @Sendable (_ path: String) -> FileStanding? = { _ in nil },
+        socketFault: @escaping @Sendable (_ path: String) -> SocketFault? = { _ in nil }
     ) {
         self.read = read
         self.isReadable = isReadable
         self.isOpenToAll = isOpenToAll
         self.standing = standing
+        self.socketFault = socketFault
     }
 
     /// The file system.
@@ -65,7 +69,12 @@ package struct SettingsFiles: Sendable {
             let folders = String(cString: real).split(separator: "/").dropLast()
             return folders.indices.allSatisfy { others("/" + folders[...$0].joined(separator: "/")) & 0o001 != 0 }
         },
-        standing: FileStanding.init
+        standing: FileStanding.init,
+        socketFault: { path in
+            guard let mode = Self.mode(of: path) else { return errno == EACCES ? .closed : .absent }
+            guard mode & S_IFMT == S_IFSOCK else { return .otherKind }
+            return access(path, W_OK) == 0 ? nil : .closed
+        }
     )
 
     /// Whether there is a file, or a directory, that may not be readable.
@@ -117,7 +126,8 @@ package struct SettingsFiles: Sendable {
             read: { path, limit throws(Fault) in path == added ? bytes : try read(path, limit) },
             isReadable: { $0 == added || isReadable($0) },
             isOpenToAll: self.isOpenToAll,
-            standing: self.standing
+            standing: self.standing,
+            socketFault: self.socketFault
         )
     }
 
@@ -139,7 +149,8 @@ package struct SettingsFiles: Sendable {
                 return answer
             },
             isOpenToAll: self.isOpenToAll,
-            standing: self.standing
+            standing: self.standing,
+            socketFault: self.socketFault
         )
     }
 
@@ -151,6 +162,35 @@ package struct SettingsFiles: Sendable {
 
         let state = Mutex(State())
     }
+}
+
+/// What changes when a file is replaced, links being followed: Kubernetes replaces a linked directory.
+package struct FileMark: Sendable, Equatable {
+    private let device: UInt
+    private let inode: UInt
+    private let size: Int
+    private let seconds: Int
+    private let nanoseconds: Int
+
+    /// nil: there is no such file.
+    package init?(_ path: String) {
+        var status = stat()
+        guard stat(path, &status) == 0 else { return nil }
+        self.device = UInt(status.st_dev)
+        self.inode = UInt(status.st_ino)
+        self.size = Int(status.st_size)
+        self.seconds = status.st_mtim.tv_sec
+        self.nanoseconds = status.st_mtim.tv_nsec
+    }
+}
+
+/// Why nobody can be connected to at the path of a socket.
+package enum SocketFault: Sendable {
+    case absent
+    /// The path is that of a file or directory.
+    case otherKind
+    /// This user may not.
+    case closed
 }
 
 /// Whose a file is, and who can read it.

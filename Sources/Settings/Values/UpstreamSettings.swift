@@ -59,6 +59,8 @@ package struct ServerSettings: Sendable, Equatable {
     /// A name, or an address (IPv6 in brackets).
     package var host: String
     package var port: Int
+    /// The path of its socket on this machine; nil: it has an address.
+    package var socketPath: String?
     /// Its share of the requests, against the weights of the others.
     package var weight = 1
     /// The name in its certificate; nil: that of the app.
@@ -70,8 +72,17 @@ package struct ServerSettings: Sendable, Equatable {
         self.port = port
     }
 
-    /// Its origin, e.g. `http://app-1:3000`: what an operator knows it by.
-    package var origin: String { "\(self.isHTTPS ? "https" : "http")://\(self.authority)" }
+    /// A server behind a socket of this machine, whose own URLs begin with `http://localhost`.
+    package init(socketPath: String) {
+        self.init(isHTTPS: false, host: "localhost", port: 80)
+        self.socketPath = socketPath
+    }
+
+    /// What an operator knows it by: its origin, e.g. `http://app-1:3000`, or `unix:` and the path of its socket.
+    package var origin: String { self.socketPath.map { "unix:\($0)" } ?? self.urlOrigin }
+
+    /// The origin of its own URLs, e.g. `http://app-1:3000`.
+    package var urlOrigin: String { "\(self.isHTTPS ? "https" : "http")://\(self.authority)" }
 
     /// Its host, and its port where that is not the usual one: the value of `Host`.
     package var authority: String {

@@ -10,6 +10,12 @@ package final class ConnectingSocket: EventSource {
     private let loop: TransportLoop
     private var descriptor: Int32
     private var timer: Scheduled<Void>?
+    /// Whether the loop has it.
+    private var isListed = false
+    /// For the next try.
+    private var pause: Scheduled<Void>?
+    /// How long a local socket is waited for whose server has not accepted enough: nothing tells when it has.
+    private static let retryPause = TimeAmount.milliseconds(10)
     private var then: Then?
 
     private init(_ descriptor: Int32, on loop: TransportLoop, _ then: @escaping Then) {
@@ -57,15 +63,34 @@ package final class ConnectingSocket: EventSource {
 
     private func begin(_ address: SocketAddress, _ timeout: TimeAmount) throws {
         do {
-            let result = address.withSockAddr { Glibc.connect(self.descriptor, $0, socklen_t($1)) }
-            if result != 0, errno != EINPROGRESS { throw System.error("connect") }
-            try self.loop.add(self, self.descriptor, events: Events.output | Events.once)
+            try self.connect(address)
         } catch {
             close(self.descriptor)
             throw error
         }
         self.timer = self.loop.assumeIsolated().scheduleTask(in: timeout) {
             self.end(.failure(ChannelError.connectTimeout(timeout)))
+        }
+    }
+
+    private func connect(_ address: SocketAddress) throws {
+        let result = address.withSockAddr { Glibc.connect(self.descriptor, $0, socklen_t($1)) }
+        if result != 0, errno == EAGAIN, case .unixDomainSocket = address {
+            self.pause = self.loop.assumeIsolated().scheduleTask(in: Self.retryPause) { self.connectAgain(address) }
+            return
+        }
+        if result != 0, errno != EINPROGRESS { throw System.error("connect") }
+        try self.loop.add(self, self.descriptor, events: Events.output | Events.once)
+        self.isListed = true
+    }
+
+    private func connectAgain(_ address: SocketAddress) {
+        self.pause = nil
+        guard self.then != nil else { return }
+        do {
+            try self.connect(address)
+        } catch {
+            self.end(.failure(error))
         }
     }
 
@@ -88,11 +113,13 @@ package final class ConnectingSocket: EventSource {
         guard let then = self.then.take() else { return }
         self.timer?.cancel()
         self.timer = nil
+        self.pause?.cancel()
+        self.pause = nil
         if self.descriptor >= 0 {
             self.loop.close(self.descriptor)
             self.descriptor = -1
         }
-        self.loop.remove(self)
+        if self.isListed { self.loop.remove(self) }
         then(result)
     }
 }

@@ -1,4 +1,5 @@
 import Endpoints
+import NIOCore
 import RequestPath
 import Settings
 import Synchronization
@@ -19,10 +20,12 @@ extension Gateway {
             collected.withLock { $0 += reports }
         }
         let reports = collected.withLock { $0 }
-        return self.state.withLock { $0.settings.upstreams }.map { app in
-            let servers = app.servers.map { server in
+        return self.state.withLock { $0.assembly }.configuration.targets.map { target in
+            let app = target.settings
+            let servers = zip(app.servers, target.servers).map { server, shared in
                 Self.document(
                     server,
+                    shared.nameState,
                     reports.filter { $0.upstream == app.name && $0.server == server.origin }
                 )
             }
@@ -32,14 +35,25 @@ extension Gateway {
         }
     }
 
-    /// - Parameter reports: One of each event loop.
-    private static func document(_ server: ServerSettings, _ reports: [ServerReport]) -> JSONValue {
+    /// - Parameters:
+    ///   - name: What is known of its name; nil: it has none.
+    ///   - reports: One of each event loop.
+    private static func document(
+        _ server: ServerSettings,
+        _ name: NameState?,
+        _ reports: [ServerReport]
+    ) -> JSONValue {
         let out = reports.count(where: \.isOut)
         let state = out == 0 ? "serving" : out == reports.count ? "out" : "partly out"
         func sum(_ count: (ServerReport) -> Int) -> JSONValue { .integer(Int64(reports.reduce(0) { $0 + count($1) })) }
-        return [
+        var document: [String: JSONValue] = [
             "url": .string(server.origin), "weight": .integer(Int64(server.weight)), "state": .string(state),
             "in_flight": sum { $0.inFlight }, "idle": sum { $0.idle }, "ejections": sum { $0.ejections },
         ]
+        if let name {
+            document["addresses"] = .array(name.addresses.map { .string($0.ipAddress ?? "") })
+            document["is_resolved"] = .bool(!name.isFailing && !name.addresses.isEmpty)
+        }
+        return .object(document)
     }
 }

@@ -65,6 +65,13 @@ struct UpstreamsCommand: ParsableCommand {
             if case .integer(let number)? = server[name] { number } else { 0 }
         }
         let counts = "in flight \(number("in_flight")), idle \(number("idle")), left out \(number("ejections")) times"
-        return "  \(server["url"]?.string ?? ""): \(server["state"]?.string ?? ""), \(counts)"
+        return "  \(server["url"]?.string ?? ""): \(server["state"]?.string ?? ""), \(counts)\(Self.name(of: server))"
+    }
+
+    /// The addresses of its name, which it may not have.
+    private static func name(of server: JSONValue) -> String {
+        guard case .array(let addresses)? = server["addresses"] else { return "" }
+        let text = addresses.isEmpty ? "no address" : "at \(addresses.compactMap(\.string).joined(separator: ", "))"
+        return server["is_resolved"] == .bool(true) ? ", \(text)" : ", \(text), cannot be resolved now"
     }
 }

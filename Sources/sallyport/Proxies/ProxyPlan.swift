@@ -100,6 +100,11 @@ struct ProxyPlan {
         if let field = self.fields.first(where: { !$0.utf8.allSatisfy(Self.isPlain) }) {
             return "identity.headers: proxies cannot name \(field): use letters, digits, - and _"
         }
+        let names = Set(self.settings.hosts.flatMap { $0.routes.compactMap(\.upstream) })
+        if let app = self.settings.upstreams.first(where: { $0.first.socketPath != nil && names.contains($0.name) }) {
+            return
+                "the app \(app.name) is behind a socket of this machine, which is not printed: write it by hand, or give the app an address"
+        }
         if let path = self.hosts.lazy.compactMap(\.dividedPath).first {
             return "the path \(path) leads to one app or another by the method, which is not printed: write it by hand"
         }

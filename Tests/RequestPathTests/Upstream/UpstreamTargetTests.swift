@@ -51,4 +51,38 @@ import Testing
         try file.replace(with: Array((Self.certificate + "\n").utf8))
         #expect(try UpstreamTarget.make(settings, keeping: [target]) !== target)
     }
+
+    @Test func aLookAtTheFilesTakesRenewedOnesIntoUse() throws {
+        let file = try TemporaryFile(Self.certificate)
+        defer { file.remove() }
+        let settings = Self.settings {
+            $0.isHTTPS = true
+            $0.caFile = file.path
+        }
+        let target = try UpstreamTarget.make(settings, keeping: [])
+        let first = try #require(target.tls)
+        #expect(try target.renewTLS() == false)
+        #expect(target.tls === first)
+        // The same content in a new file.
+        try file.replace(with: Array(Self.certificate.utf8))
+        #expect(try target.renewTLS() == false)
+        #expect(target.tls === first)
+        try file.replace(with: Array((Self.certificate + "\n").utf8))
+        #expect(try target.renewTLS() == true)
+        let second = try #require(target.tls)
+        #expect(second !== first)
+        // A reload finds what is in use already.
+        #expect(try UpstreamTarget.make(settings, keeping: [target]) === target)
+        try file.replace(with: Array("nonsense, and longer".utf8))
+        for _ in 0..<2 { #expect(throws: UpstreamTLSError.self) { try target.renewTLS() } }
+        #expect(target.tls === second)
+        try file.replace(with: Array((Self.certificate + "\n\n").utf8))
+        #expect(try target.renewTLS() == true)
+    }
+
+    @Test func anAppWithoutTLSHasNoFiles() throws {
+        let target = try UpstreamTarget.make(Self.settings(), keeping: [])
+        #expect(try target.renewTLS() == false)
+        #expect(target.tls == nil)
+    }
 }

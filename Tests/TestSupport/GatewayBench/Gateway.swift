@@ -38,12 +38,14 @@ package final class Gateway: Sendable {
     ///     - files: Additional files for the same folder, by name.
     ///     - environment: Variables in addition to `PATH`.
     ///     - descriptors: The limit on its open files.
+    ///     - starter: A program that becomes the gateway, with its arguments.
     package init(
         _ settings: String,
         files: [String: String] = [:],
         arguments: [String] = [],
         environment: [String: String] = [:],
-        descriptors: Int? = nil
+        descriptors: Int? = nil,
+        starter: [String] = []
     ) throws {
         guard FileManager.default.isExecutableFile(atPath: Self.binary.path) else {
             throw BenchFailure("\(Self.binary.path) is missing: build the whole package first")
@@ -61,7 +63,10 @@ package final class Gateway: Sendable {
         let process = Process()
         // Tests connect on loopback without a proxy, whatever the public URL says.
         let command = ["run", "--config", file.path, "--insecure-http", "--insecure-unnamed-proxy"] + arguments
-        if let descriptors {
+        if let program = starter.first {
+            process.executableURL = URL(filePath: program)
+            process.arguments = starter.dropFirst() + [Self.binary.path] + command
+        } else if let descriptors {
             process.executableURL = URL(filePath: "/usr/bin/prlimit")
             process.arguments = ["--nofile=\(descriptors):\(descriptors)", Self.binary.path] + command
         } else {
