@@ -67,6 +67,13 @@ import Testing
                 listen: [{address: "127.0.0.1:8080", proxy_protocol: {from: [127.0.0.1]}}]
                 """, "tls: false"
             ),
+            (
+                """
+                public_url: https://app.example.com
+                routes: [{path: /**, auth: public, upstream: app}]
+                upstreams: {app: {servers: ["http://127.0.0.1:1", "unix:/run/app.sock"]}}
+                """, "the app app is behind a socket"
+            ),
         ]
     )
     func unwritable(settings: String, named: String) throws {

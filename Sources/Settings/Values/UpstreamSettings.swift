@@ -31,6 +31,9 @@ package struct UpstreamSettings: Sendable, Equatable {
     /// All servers, in the order of the settings.
     package var servers: [ServerSettings] { [self.first] + self.others }
 
+    /// Whether one of its servers is behind a socket of this machine.
+    package var hasSocket: Bool { self.servers.contains { $0.socketPath != nil } }
+
     /// Whether the gateway speaks TLS with the app. It does so with all servers or with none.
     package var isHTTPS: Bool {
         get { self.first.isHTTPS }

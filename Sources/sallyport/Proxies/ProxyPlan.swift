@@ -101,7 +101,7 @@ struct ProxyPlan {
             return "identity.headers: proxies cannot name \(field): use letters, digits, - and _"
         }
         let names = Set(self.settings.hosts.flatMap { $0.routes.compactMap(\.upstream) })
-        if let app = self.settings.upstreams.first(where: { $0.first.socketPath != nil && names.contains($0.name) }) {
+        if let app = self.settings.upstreams.first(where: { $0.hasSocket && names.contains($0.name) }) {
             return
                 "the app \(app.name) is behind a socket of this machine, which is not printed: write it by hand, or give the app an address"
         }
