@@ -44,11 +44,15 @@ package struct ExportRequest: Sendable {
     package func body(_ buffers: [SpanBuffer]) -> [UInt8] {
         switch self.form {
         case .protobuf:
+            // Each span is copied once.
             let spans = buffers.reduce(0) { $0 + $1.bytes.count }
-            var scoped = self.scope
-            scoped.reserveCapacity(scoped.count + spans)
-            for buffer in buffers { scoped.append(contentsOf: buffer.bytes) }
-            return Self.field(1, self.resource + Self.field(2, scoped))
+            let scopeSpans = Self.head(2, of: self.scope.count + spans) + self.scope
+            var body = Self.head(1, of: self.resource.count + scopeSpans.count + spans)
+            body.reserveCapacity(body.count + self.resource.count + scopeSpans.count + spans)
+            body += self.resource
+            body += scopeSpans
+            for buffer in buffers { body.append(contentsOf: buffer.bytes) }
+            return body
         case .json:
             return self.json(buffers)
         }
@@ -56,15 +60,19 @@ package struct ExportRequest: Sendable {
 
     /// A field of bytes.
     private static func field(_ number: UInt8, _ content: [UInt8]) -> [UInt8] {
-        var field = [number << 3 | 2]
-        field.reserveCapacity(content.count + 8)
-        var rest = content.count
+        self.head(number, of: content.count) + content
+    }
+
+    /// What stands before the content of a field of so many bytes.
+    private static func head(_ number: UInt8, of count: Int) -> [UInt8] {
+        var head = [number << 3 | 2]
+        var rest = count
         while rest >= 0x80 {
-            field.append(UInt8(truncatingIfNeeded: rest) | 0x80)
+            head.append(UInt8(truncatingIfNeeded: rest) | 0x80)
             rest >>= 7
         }
-        field.append(UInt8(truncatingIfNeeded: rest))
-        return field + content
+        head.append(UInt8(truncatingIfNeeded: rest))
+        return head
     }
 
     // MARK: JSON

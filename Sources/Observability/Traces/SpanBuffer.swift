@@ -153,13 +153,17 @@ package final class SpanBuffer: @unchecked Sendable {
 
     /// An attribute with a text.
     package func attribute(_ name: StaticString, _ value: UnsafeRawBufferPointer) {
-        withUTF8(value, limit: Self.textLimit) { value in
-            let inner = 1 &+ Self.size(value.count) &+ value.count
-            guard self.beginAttribute(name, inner) else { return }
-            self.put(Self.key(1, .bytes))
-            self.put(length: value.count)
-            self.put(value)
-        }
+        // No closure for what nearly all texts are, as each would count references.
+        if isPlain(value) { return self.write(name, value) }
+        withUTF8(value, limit: Self.textLimit) { self.write(name, $0) }
+    }
+
+    private func write(_ name: StaticString, _ value: UnsafeRawBufferPointer) {
+        let inner = 1 &+ Self.size(value.count) &+ value.count
+        guard self.beginAttribute(name, inner) else { return }
+        self.put(Self.key(1, .bytes))
+        self.put(length: value.count)
+        self.put(value)
     }
 
     package func attribute(_ name: StaticString, _ value: String) {
@@ -210,13 +214,16 @@ package final class SpanBuffer: @unchecked Sendable {
     }
 
     private func text(_ field: UInt8, _ text: UnsafeRawBufferPointer) {
-        withUTF8(text, limit: Self.textLimit) { text in
-            guard self.count &- self.contentStart &+ text.count &+ 4 < Self.spanLimit else { return }
-            self.reserve(text.count &+ 4)
-            self.put(Self.key(field, .bytes))
-            self.put(length: text.count)
-            self.put(text)
-        }
+        if isPlain(text) { return self.write(field, text) }
+        withUTF8(text, limit: Self.textLimit) { self.write(field, $0) }
+    }
+
+    private func write(_ field: UInt8, _ text: UnsafeRawBufferPointer) {
+        guard self.count &- self.contentStart &+ text.count &+ 4 < Self.spanLimit else { return }
+        self.reserve(text.count &+ 4)
+        self.put(Self.key(field, .bytes))
+        self.put(length: text.count)
+        self.put(text)
     }
 
     // MARK: Protobuf
@@ -299,6 +306,22 @@ package final class SpanBuffer: @unchecked Sendable {
         self.base = base
         self.capacity = capacity
     }
+}
+
+/// Whether the text is ASCII and not too long, and so is written as it is.
+private func isPlain(_ text: UnsafeRawBufferPointer) -> Bool {
+    guard text.count <= SpanBuffer.textLimit, let base = text.baseAddress else { return text.isEmpty }
+    var bits: UInt64 = 0
+    var index = 0
+    while index &+ 8 <= text.count {
+        bits |= base.loadUnaligned(fromByteOffset: index, as: UInt64.self)
+        index &+= 8
+    }
+    while index < text.count {
+        bits |= UInt64(base.load(fromByteOffset: index, as: UInt8.self))
+        index &+= 1
+    }
+    return bits & 0x8080_8080_8080_8080 == 0
 }
 
 /// Passes the text as valid UTF-8 of at most `limit` bytes, or a little more where bytes are replaced.
