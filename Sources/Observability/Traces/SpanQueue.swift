@@ -130,22 +130,20 @@ package final class SpanQueue: Sendable {
     /// a burst, and a large queue is seldom full.
     private var mostSpare: Int { max(4, 2 * self.batch / self.handover.spans) }
 
-    /// Takes no more spans.
-    ///
-    /// - Returns: How many wait, which are lost.
-    @discardableResult
-    package func close() -> Int {
+    /// Takes no more spans. Those that wait are lost.
+    package func close() {
         self.state.withLock { state in
-            let lost = state.spans + state.single.spans
             state.isClosed = true
-            state.losses[.failed, default: 0] += UInt64(lost)
+            state.losses[.failed, default: 0] += UInt64(state.spans + state.single.spans)
             state.waiting = []
             state.spare = []
             state.spans = 0
             state.single.removeAll()
-            return lost
         }
     }
+
+    /// How many spans were lost for this reason.
+    package func lost(_ loss: Loss) -> UInt64 { self.state.withLock { $0.losses[loss, default: 0] } }
 
     /// The empty buffers that are kept.
     package var spare: Int { self.state.withLock { $0.spare.count } }

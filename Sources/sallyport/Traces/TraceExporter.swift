@@ -120,6 +120,7 @@ final class TraceExporter: Sendable {
     ///   second at most.
     func stop(until deadline: ContinuousClock.Instant) async {
         let limit = min(max(deadline - .now, Self.lastWords.least), Self.lastWords.most)
+        let former = self.queue.lost(.failed)
         self.isStopping.store(true, ordering: .sequentiallyConsistent)
         self.wake.yield()
         self.pausing.withLock { $0?.cancel() }
@@ -130,7 +131,8 @@ final class TraceExporter: Sendable {
         }
         await task.value
         timer.cancel()
-        let lost = self.queue.close()
+        self.queue.close()
+        let lost = self.queue.lost(.failed) - former
         if lost > 0 {
             self.logger.warning("spans are lost, as the gateway stops", metadata: ["spans": "\(lost)"])
         }

@@ -75,7 +75,7 @@ struct TraceTests {
         let more = "upstreams:\n  app: {servers: [\(servers)]}\n" + collector.settings()
         let settings = Config.open(upstream: 1, "upstream: app", more: more)
         try Gateway.with(settings) { gateway throws in
-            for _ in 0..<4 { #expect(try gateway.get("/x").status == 200) }
+            for _ in 0..<16 { #expect(try gateway.get("/x").status == 200) }
             let state = try collector.state { $0.of("sallyport", 3).contains { $0.attributes["error.type"] != nil } }
             let failed = state.of("sallyport", 3).filter { $0.attributes["error.type"] != nil }
             #expect(!failed.isEmpty)
