@@ -110,7 +110,15 @@ enum Proxy: String, Sendable, CaseIterable, CustomTestStringConvertible {
             }
         // Envoy ends with the thread that started it, so that thread is a shell's.
         guard self == .envoy else {
-            return try Servers.Running(program, arguments, in: folder, port: places.proxy, within: 30)
+            let running = try Servers.Running(program, arguments, in: folder, port: places.proxy, within: 30)
+            // Traefik listens a moment before it has read its routes.
+            if self == .traefik {
+                _ = eventually {
+                    let answer = try? Wire(to: places.proxy).request(Request.get("/.sallyport/login"))
+                    return answer.map { $0.status != 404 } ?? false
+                }
+            }
+            return running
         }
         let shell = #"trap 'kill "$child"' TERM; "$0" "$@" & child=$!; wait "$child"; wait "$child""#
         // Threads that run tests block SIGTERM, and what they start would, too.
