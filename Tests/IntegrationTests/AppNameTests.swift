@@ -38,11 +38,7 @@ import Glibc
 
         /// - Parameter hosts: Lines as in `/etc/hosts`.
         init(_ hosts: String) throws {
-            guard let dnsmasq = Servers.find(["/usr/sbin/dnsmasq"]), let python = Servers.find(["/usr/bin/python3"])
-            else { try Servers.missing("dnsmasq or python3") }
-            guard getuid() == 0, try Servers.run("/usr/bin/unshare", ["--mount", "true"]).status == 0 else {
-                try Servers.missing("a namespace for resolv.conf", isOptional: true)
-            }
+            let (dnsmasq, python) = try Self.programs()
             self.folder = try Servers.folder()
             self.port = try ServerPorts.take()
             try AppNameTests.app.write(to: self.folder.appending(path: "app.py"), atomically: true, encoding: .utf8)
@@ -62,6 +58,15 @@ import Glibc
             self.server.standardInput = FileHandle.nullDevice
             try self.write(hosts)
             try self.server.run()
+        }
+
+        private static func programs() throws -> (dnsmasq: String, python: String) {
+            guard let dnsmasq = Servers.find(["/usr/sbin/dnsmasq"]), let python = Servers.find(["/usr/bin/python3"])
+            else { try Servers.missing("dnsmasq or python3") }
+            guard getuid() == 0, try Servers.run("/usr/bin/unshare", ["--mount", "true"]).status == 0 else {
+                try Servers.missing("a namespace for resolv.conf", isOptional: true)
+            }
+            return (dnsmasq, python)
         }
 
         private func write(_ hosts: String) throws {
