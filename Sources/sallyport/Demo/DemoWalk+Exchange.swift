@@ -6,7 +6,8 @@ extension DemoWalk {
         return [
             DemoStep(
                 "Another app sends its user through the browser, without OAuth: it begins a flow and keeps its code,",
-                "BEGUN=$(curl -sS '\(origin)/self-service/login/api?return_session_token_exchange_code=true'); "
+                "BEGUN=$(curl -sS '\(origin)/self-service/login/api?return_session_token_exchange_code=true"
+                    + "&return_to=\(DemoSettings.appReturn)'); "
                     + "ID=$(echo \"$BEGUN\" | field id); KEPT=$(echo \"$BEGUN\" | field session_token_exchange_code); "
                     + "echo \"$KEPT\"",
                 shows: ["spi_"]
