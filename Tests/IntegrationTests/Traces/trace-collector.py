@@ -5,6 +5,7 @@ trace-collector.py PORT [CERTIFICATE KEY]: POST /v1/traces as OTLP over HTTP has
 came, as JSON; GET /count: the number of requests; POST /mode?status=503&seconds=1&retry=0: how it answers from now on. What Google's
 protobuf cannot read, or reads only in part, is answered with 400 and kept as a fault.
 """
+import gzip
 import json
 import ssl
 import sys
@@ -89,6 +90,9 @@ class Handler(BaseHTTPRequestHandler):
         requests.append({"path": url.path, "type": self.headers.get("Content-Type"), "fields": dict(self.headers)})
         if status == 200:
             try:
+                # The gateway sends none so, and rotel all.
+                if self.headers.get("Content-Encoding") == "gzip":
+                    body = gzip.decompress(body)
                 spans.extend(read(body))
             except Exception as error:
                 faults.append(repr(error))
