@@ -17,15 +17,19 @@ import Vocabulary
 extension Gateway {
     /// Starts serving.
     ///
-    /// - Parameter reload: Reads the settings again on SIGHUP; nil if there is nothing to read again.
+    /// - Parameters:
+    ///   - terminal: Where lines become text for a person; nil: they go to standard output as they are.
+    ///   - reload: Reads the settings again on SIGHUP; nil if there is nothing to read again.
     /// - Throws: `StartRefusal` or `ListenerError`, which name the setting.
-    static func start(_ loaded: LoadedSettings, reload: (@Sendable () throws -> LoadedSettings)?) async throws
-        -> Gateway
-    {
+    static func start(
+        _ loaded: LoadedSettings,
+        terminal: TerminalLog? = nil,
+        reload: (@Sendable () throws -> LoadedSettings)?
+    ) async throws -> Gateway {
         let settings = loaded.settings
         // A closed pipe is a failed write, and not the end of the process.
         signal(SIGPIPE, SIG_IGN)
-        let logs = try LineWriter(descriptor: Process.standardOutput)
+        let logs = try LineWriter(descriptor: terminal?.descriptor ?? Process.standardOutput)
         JSONLogHandler.bootstrap(
             queue: logs.queue(.log, capacity: settings.logs.buffer),
             threshold: JSONLogHandler.Threshold(Logger.Level(rawValue: settings.logs.level.rawValue) ?? .info)
@@ -123,6 +127,7 @@ extension Gateway {
             loops: PathLoops(loops),
             traces: traces,
             logs: logs,
+            terminal: terminal,
             logger: logger,
             reload: reload
         )

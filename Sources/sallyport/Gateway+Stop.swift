@@ -19,9 +19,12 @@ extension Gateway {
             if signal == .sighup {
                 await self.reloadSettings()
             } else if stopping == nil {
-                self.logger.info("stopping", metadata: ["signal": "\(signal)"])
+                // Nobody balances load over what a person runs on a terminal.
+                let isByHand = signal == .sigint && Terminal.isThere
+                await self.tellStopping("\(signal)", isByHand: isByHand)
                 stopping = Task {
-                    await self.drainAndStop()
+                    await self.drainAndStop(isByHand: isByHand)
+                    self.terminal?.finish()
                     exit(0)
                 }
             } else {
@@ -29,6 +32,27 @@ extension Gateway {
                 await self.stopAtOnce()
             }
         }
+    }
+
+    /// Says what the end waits for.
+    private func tellStopping(_ signal: String, isByHand: Bool) async {
+        let drain = self.state.withLock { $0.settings.drain }
+        guard isByHand else {
+            return self.logger.info(
+                "stopping",
+                metadata: [
+                    "signal": "\(signal)", "new_requests_for": "\(drain.delay)",
+                    "running_requests_for": "\(drain.timeout)",
+                ]
+            )
+        }
+        let busy = await self.loops.busyCount()
+        self.logger.info(
+            busy == 0
+                ? "stopping"
+                : "stopping: waiting for \(busy == 1 ? "one request" : "\(busy) requests") under way, \(drain.timeout) at most; Ctrl-C again stops at once",
+            metadata: ["signal": "\(signal)"]
+        )
     }
 
     /// Cuts everything off, as the end of the drain time does, and ends the process.
@@ -43,20 +67,24 @@ extension Gateway {
             loop.flushAccessLog()
         }
         _ = self.logs.flush(timeout: .milliseconds(200))
+        self.terminal?.finish()
         exit(1)
     }
 
     /// Ends readiness first, then new connections, then requests under way, then the rest.
-    func drainAndStop() async {
+    ///
+    /// - Parameter isByHand: Whether a person waits for the end: then new connections end at once.
+    func drainAndStop(isByHand: Bool = false) async {
         let drain = self.state.withLock { state in
             state.isDraining = true
             return state.settings.drain
         }
         await self.loops.onEach { $0.drain() }
-        try? await Task.sleep(for: drain.delay)
+        let delay = isByHand ? .zero : drain.delay
+        try? await Task.sleep(for: delay)
         // Some load balancers ignore readiness and connect until the end: connections that were made are served, and
         // bytes that were sent are read.
-        let moment = min(drain.delay, .milliseconds(20))
+        let moment = min(delay, .milliseconds(20))
         for listener in self.listeners.withLock({ $0 }) {
             if moment > .zero { await listener.takeLast(within: moment) }
             await listener.close()

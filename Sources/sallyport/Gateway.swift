@@ -31,6 +31,8 @@ final class Gateway: Sendable {
     /// nil: nothing is traced.
     let traces: TraceExporter?
     let logs: LineWriter
+    /// nil: no person reads the lines as text.
+    let terminal: TerminalLog?
     let logger: Logger
     let reload: (@Sendable () throws -> LoadedSettings)?
     let state: Mutex<State>
@@ -51,6 +53,7 @@ final class Gateway: Sendable {
         loops: PathLoops,
         traces: TraceExporter?,
         logs: LineWriter,
+        terminal: TerminalLog?,
         logger: Logger,
         reload: (@Sendable () throws -> LoadedSettings)?
     ) {
@@ -66,6 +69,7 @@ final class Gateway: Sendable {
         self.gate = ConnectionGate(settings.limits, trusted: settings.trustedProxies)
         self.authorizationGate = ConnectionGate(settings.limits, trusted: settings.authorization?.peers ?? [])
         self.logs = logs
+        self.terminal = terminal
         self.logger = logger
         self.reload = reload
     }

@@ -9,10 +9,11 @@ struct Sallyport: AsyncParsableCommand {
         abstract: "A session gateway: native-to-web single sign-on in front of any web app.",
         version: Version.current,
         subcommands: [
-            RunCommand.self, DemoCommand.self, CheckCommand.self, ExplainCommand.self, HealthcheckCommand.self,
+            RunCommand.self, DemoCommand.self, InitCommand.self, CheckCommand.self, ExplainCommand.self,
+            ReloadCommand.self, HealthcheckCommand.self,
             UpstreamsCommand.self, LimitsCommand.self, TextsCommand.self,
             KeysCommand.self, CertificateCommand.self, HashPasswordCommand.self, VerifyCommand.self,
-            DPoPProofCommand.self,
+            DPoPProofCommand.self, CompletionCommand.self, ManCommand.self,
         ]
     )
 

@@ -512,6 +512,11 @@ extension Section {
 
     private static let log = Section([
         SettingsKey("level", at: \Settings.logs.level, "The lowest level that is written."),
+        SettingsKey(
+            "format",
+            at: \Settings.logs.format,
+            "JSON, one line each, or text for people: auto writes text on a terminal and JSON elsewhere."
+        ),
         SettingsKey("access", at: \Settings.logs.access, "One line for each request, never with a query string."),
         SettingsKey("audit", at: \Settings.logs.audit, "One line for each security event."),
         SettingsKey(

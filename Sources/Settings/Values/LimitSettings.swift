@@ -50,7 +50,14 @@ package struct DrainSettings: Sendable, Equatable {
 /// What is written to standard output, one JSON object on each line.
 package struct LogSettings: Sendable, Equatable {
     package enum Level: String, Sendable, CaseIterable, SettingWord { case debug, info, warning, error }
+    /// In which form lines are written.
+    package enum Format: String, Sendable, CaseIterable, SettingWord {
+        /// Text on a terminal, JSON elsewhere.
+        case auto
+        case json, text
+    }
     package var level: Level = .info
+    package var format = Format.auto
     package var access = true
     package var audit = true
     package var auditRefusesWhenFull = false

@@ -33,7 +33,10 @@ struct CheckCommand: AsyncParsableCommand {
     @Flag(help: "Also connect to the configured Redis and to the provider, and print what is wrong with them.")
     var network = false
 
-    @Flag(help: "Judge the settings without the files that they name, such as secrets: for pipelines that do not have them.")
+    @Flag(
+        help:
+            "Judge the settings without the files that they name, such as secrets: for pipelines that do not have them."
+    )
     var withoutFiles = false
 
     @Option(

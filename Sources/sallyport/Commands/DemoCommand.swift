@@ -1,4 +1,5 @@
 import ArgumentParser
+import Observability
 import Settings
 
 #if canImport(Glibc)
@@ -66,10 +67,13 @@ struct DemoCommand: AsyncParsableCommand {
         Process.reportFatalSignals()
         let app = try await DemoApp.start(at: place)
         let gateway: Gateway
+        var terminal: TerminalLog?
         do {
             let loaded = try DemoSettings(place, appPort: app.port, logs: self.logs).load()
-            gateway = try await Gateway.start(loaded, reload: nil)
+            terminal = Terminal.log(loaded.settings.logs)
+            gateway = try await Gateway.start(loaded, terminal: terminal, reload: nil)
         } catch {
+            terminal?.finish()
             Console.complain("the demo cannot start: \(error)")
             Console.complain("If port \(place.port) is in use, `sallyport demo --port 0` takes a free one.")
             throw ExitCode.failure
@@ -78,6 +82,7 @@ struct DemoCommand: AsyncParsableCommand {
         if self.walk || self.longWalk { Console.say(self.walk(at: place)) }
         let user = DemoUser.all[0]
         Console.say("\nOpen \(place.origin)/  \(user.identifier) / \(user.password)")
+        terminal?.open(with: "")
         await gateway.runUntilSignalled()
         await app.close()
     }

@@ -6,6 +6,15 @@ import Vocabulary
 import Glibc
 #endif
 
+/// A user in a file of users.
+enum UserEntry {
+    /// The element of the list, in YAML; the name is quoted, as it may be anything.
+    static func text(of name: String, hash: String) -> String {
+        let quoted = String(decoding: JSONText.encode(.string(name)), as: UTF8.self)
+        return "- identifier: \(quoted)\n  password_hash: \"\(hash)\""
+    }
+}
+
 /// `sallyport hash-password`: the `password_hash` of a user in the settings.
 struct HashPasswordCommand: ParsableCommand {
     /// The longest password that the static provider accepts, in bytes.
@@ -16,9 +25,18 @@ struct HashPasswordCommand: ParsableCommand {
         abstract: "Print the scrypt hash of a password, for password_hash of a static user.",
         discussion: """
             At a terminal it asks for the password twice and shows nothing of it. Otherwise the password is the first \
-            line of standard input.
+            line of standard input. With --user it prints the user's whole entry, to append to users.yaml.
             """
     )
+
+    @Option(help: ArgumentHelp("What the user types at sign-in: an email address or a name.", valueName: "name"))
+    var user: String?
+
+    func validate() throws {
+        guard self.user.map({ UserIdentifier($0) != nil }) ?? true else {
+            throw ValidationError("--user must be 1 to \(UserIdentifier.longest) bytes without control characters.")
+        }
+    }
 
     func run() throws {
         try PrivateFileFailure.reported {
@@ -26,7 +44,8 @@ struct HashPasswordCommand: ParsableCommand {
             guard (1...Self.longest).contains(password.count) else {
                 throw PrivateFileFailure("the password has \(password.count) bytes; allowed are 1 to \(Self.longest)")
             }
-            Console.say(String(decoding: Scrypt.hash(password: password).bytes, as: UTF8.self))
+            let hash = String(decoding: Scrypt.hash(password: password).bytes, as: UTF8.self)
+            Console.say(self.user.map { UserEntry.text(of: $0, hash: hash) } ?? hash)
         }
     }
 

@@ -1,4 +1,5 @@
 import ArgumentParser
+import Observability
 import Settings
 
 /// `sallyport run`: serves until it is stopped.
@@ -12,6 +13,9 @@ struct RunCommand: AsyncParsableCommand {
     @OptionGroup var named: SettingsFileArgument
     @OptionGroup var insecure: InsecureOptions
 
+    @Option(help: ArgumentHelp("Write the process id to this file, for `sallyport reload`.", valueName: "file"))
+    var pidFile: String?
+
     func validate() throws { try self.named.validate(besides: self.options) }
 
     func run() async throws {
@@ -19,12 +23,17 @@ struct RunCommand: AsyncParsableCommand {
         let options = self.options.naming(self.named)
         let flags = self.insecure.flags
         let gateway: Gateway
+        var terminal: TerminalLog?
         do {
             let loaded = try options.load(flags)
-            gateway = try await Gateway.start(loaded, reload: { try options.load(flags) })
+            if let pidFile { try PIDFile.write(to: pidFile) }
+            terminal = Terminal.log(loaded.settings.logs)
+            gateway = try await Gateway.start(loaded, terminal: terminal, reload: { try options.load(flags) })
+            terminal?.open(with: loaded.settings.readyLine)
         } catch let failure as SettingsFailure {
             throw Console.failure(options.report(failure))
         } catch {
+            terminal?.finish()
             throw Console.failure("\(error)")
         }
         await gateway.runUntilSignalled()

@@ -41,7 +41,8 @@ struct SettingsOptions: ParsableArguments {
     func report(_ failure: SettingsFailure, named argument: SettingsFileArgument? = nil) -> String {
         let hasFile = self.config != nil || argument?.file != nil
         if !hasFile, !Process.environment.keys.contains(where: { $0.hasPrefix("SALLYPORT_") }) {
-            return "there are no settings: name a file, or set SALLYPORT_PUBLIC_URL, SALLYPORT_UPSTREAM and a provider; "
+            return
+                "there are no settings: name a file, or set SALLYPORT_PUBLIC_URL, SALLYPORT_UPSTREAM and a provider; "
                 + "`sallyport init` writes a file to begin with, and the shortest way to see the gateway at work is `sallyport demo`"
         }
         let count = failure.problems.count

@@ -185,7 +185,7 @@ enum KeysStep {
 extension Secret {
     /// 384 random bits as base64url, under an id that none of `others` has. The id in a token tells which secret made
     /// it.
-    fileprivate static func generated(besides others: [Secret]) -> Secret {
+    static func generated(besides others: [Secret]) -> Secret {
         let taken = Set(others.map { TokenAuthority.keyID(of: $0) })
         while true {
             let secret = Secret(Random.base64URL(48))

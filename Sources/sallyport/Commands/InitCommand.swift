@@ -1,0 +1,206 @@
+import ArgumentParser
+import Cryptography
+import Settings
+import Vocabulary
+
+#if canImport(Glibc)
+import Glibc
+#endif
+
+/// `sallyport init`: writes settings to begin with, and the secrets beside them.
+struct InitCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "init",
+        abstract: "Write a settings file with comments, the secret and, with --users, a first user.",
+        discussion: """
+            Nothing that exists is overwritten. The settings are valid as they are; `sallyport check` says what they mean.
+            """
+    )
+
+    enum Provider: String, EnumerableFlag {
+        case users, oidc, kratos
+
+        static func help(for value: Provider) -> ArgumentHelp? {
+            switch value {
+            case .users: "Users in a file, for trying and for a few people on this machine (the default)."
+            case .oidc: "Users of an OpenID provider."
+            case .kratos: "Users of Ory Kratos."
+            }
+        }
+    }
+
+    @Flag var provider = Provider.users
+
+    @Option(help: ArgumentHelp("Where the files are written.", valueName: "directory"))
+    var directory = "."
+
+    @Option(
+        name: .customLong("public-url"),
+        help: ArgumentHelp("The URL by which browsers reach the gateway.", valueName: "URL")
+    )
+    var publicURL = "http://localhost:8080"
+
+    @Option(help: ArgumentHelp("The app behind the gateway.", valueName: "URL"))
+    var upstream = "http://127.0.0.1:3000"
+
+    @Option(help: ArgumentHelp("With --users: what the first user types at sign-in.", valueName: "name"))
+    var user = "admin@example.com"
+
+    @Option(help: ArgumentHelp("With --oidc: the provider's issuer.", valueName: "URL"))
+    var issuer = "https://id.example.com"
+
+    @Option(name: .customLong("client-id"), help: ArgumentHelp("With --oidc: the gateway's id there.", valueName: "id"))
+    var clientID = "sallyport"
+
+    @Option(help: ArgumentHelp("With --kratos: its public URL.", valueName: "URL"))
+    var kratosURL = "http://127.0.0.1:4433"
+
+    func validate() throws {
+        guard UserIdentifier(self.user) != nil else {
+            throw ValidationError("--user must be 1 to \(UserIdentifier.longest) bytes without control characters.")
+        }
+    }
+
+    func run() throws {
+        try PrivateFileFailure.reported {
+            let password = Random.base64URL(12)
+            let files = self.files(password: password)
+            for (name, _, _) in files where access(self.path(name), F_OK) == 0 {
+                throw PrivateFileFailure("\(self.path(name)) exists already: nothing is written")
+            }
+            // Before anything is written: a value of the command line that the gateway would refuse.
+            try self.judge(files)
+            if mkdir(self.directory, 0o755) != 0, errno != EEXIST { throw PrivateFileFailure.system(self.directory) }
+            for (name, content, mode) in files {
+                try PrivateFile.make(at: self.path(name), with: Array(content.utf8), mode: mode)
+                Console.say("made \(self.path(name))\(mode == 0o600 ? ", which only you can read" : "")")
+            }
+            Console.say(self.next(password))
+        }
+    }
+
+    private func path(_ name: String) -> String { self.directory == "." ? name : "\(self.directory)/\(name)" }
+
+    private func judge(_ files: [(name: String, content: String, mode: mode_t)]) throws {
+        let contents = Dictionary(uniqueKeysWithValues: files.map { ("/\($0.name)", Array($0.content.utf8)) })
+        let source = SettingsFiles(
+            read: { path, _ throws(SettingsFiles.Fault) in
+                guard let bytes = contents[path] else { throw SettingsFiles.Fault.absent }
+                return bytes
+            },
+            isReadable: { contents[$0] != nil }
+        )
+        do throws(SettingsFailure) {
+            _ = try SettingsLoader.load(
+                file: "/sallyport.yaml",
+                environment: [:],
+                flags: InsecureFlags(),
+                files: source,
+                judges: .gateway
+            )
+        } catch {
+            throw PrivateFileFailure(
+                "these settings would be refused; nothing is written:\n"
+                    + error.problems.map { "  \($0)" }.joined(separator: "\n")
+            )
+        }
+    }
+
+    private func files(password: String) -> [(name: String, content: String, mode: mode_t)] {
+        var files: [(name: String, content: String, mode: mode_t)] = [
+            ("sallyport.yaml", self.settings, 0o644),
+            ("secret", String(decoding: SecretFile(.generated(besides: [])).bytes, as: UTF8.self), 0o600),
+        ]
+        switch self.provider {
+        case .users:
+            let hash = Scrypt.hash(password: Array(password.utf8)).bytes
+            let entry = UserEntry.text(of: self.user, hash: String(decoding: hash, as: UTF8.self))
+            files.append(
+                ("users.yaml", "# More users: sallyport hash-password --user NAME >> users.yaml\n\(entry)\n", 0o600)
+            )
+        case .oidc:
+            files.append(("client-secret", "replace-this-with-the-secret-of-the-client\n", 0o600))
+        case .kratos: break
+        }
+        return files
+    }
+
+    /// A text as YAML takes it, whatever is in it.
+    private static func quoted(_ text: String) -> String {
+        String(decoding: JSONText.encode(.string(text)), as: UTF8.self)
+    }
+
+    private var settings: String {
+        """
+        # Settings of Sallyport. `sallyport check sallyport.yaml` says what they mean; every other key has a default:
+        # Config/sallyport.reference.yaml shows them all.
+
+        # The URL by which browsers reach the gateway. Cookies, redirects and tokens are made from it.
+        public_url: \(Self.quoted(self.publicURL))
+
+        # Where it listens. Behind a proxy on another machine: "0.0.0.0:8080", and the proxy's address in trusted_proxies.
+        listen: "127.0.0.1:8080"
+        # trusted_proxies: [127.0.0.1]
+
+        # The app behind the gateway.
+        upstream: \(Self.quoted(self.upstream))
+
+        # From it all keys are made. Without it every session ends with the process; all gateways of one store share it.
+        secret_file: secret
+
+        # Where users sign in.
+        provider:
+        \(self.providerLines)
+
+        # The paths, and whether they need a session. The most specific path wins.
+        routes:
+          - path: /**
+          # - path: /assets/**
+          #   auth: public            # no session
+          # - path: /admin/**
+          #   require: {groups_any: [admins]}
+
+        # Several gateways, or sessions that survive a restart, need Redis:
+        # store:
+        #   redis:
+        #     url_file: redis-url     # rediss://user:password@host:6379
+
+        """
+    }
+
+    private var providerLines: String {
+        switch self.provider {
+        case .users:
+            """
+              static:
+                users_file: users.yaml      # on loopback only, unless --insecure-static-users allows more
+            """
+        case .oidc:
+            """
+              oidc:
+                # Register \(self.publicURL)/.sallyport/callback as redirect URI there.
+                issuer: \(Self.quoted(self.issuer))
+                client_id: \(Self.quoted(self.clientID))
+                client_secret_file: client-secret
+            """
+        case .kratos:
+            """
+              kratos:
+                public_url: \(Self.quoted(self.kratosURL))
+            """
+        }
+    }
+
+    private func next(_ password: String) -> String {
+        let file = self.path("sallyport.yaml")
+        let check = self.provider == .users ? "" : "\n  sallyport check --network \(file)"
+        let note =
+            switch self.provider {
+            case .users: "Open \(self.publicURL)/ and sign in as \(self.user) with the password \(password)"
+            case .oidc:
+                "Write the client's secret to \(self.path("client-secret")), and register \(self.publicURL)/.sallyport/callback at the provider"
+            case .kratos: "Kratos must allow \(self.publicURL) in selfservice.allowed_return_urls"
+            }
+        return "\nNext:\(check)\n  sallyport run \(file)\n\(note)"
+    }
+}
