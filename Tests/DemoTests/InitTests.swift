@@ -1,0 +1,186 @@
+import Cryptography
+import Foundation
+import GatewayBench
+import Testing
+import Vocabulary
+
+/// `init`, and what goes with it: entries of users, completion, the manual page, `reload`.
+@Suite struct InitTests {
+    private static func withFolder(_ body: (String) throws -> Void) throws {
+        let folder = try Servers.folder()
+        defer { try? FileManager.default.removeItem(at: folder) }
+        try body(folder.path)
+    }
+
+    private static func run(_ words: [String], input: String = "") throws -> (status: Int32, output: String) {
+        try Servers.run(Gateway.binary.path, words, input: Array(input.utf8))
+    }
+
+    private static func mode(_ path: String) throws -> Int {
+        let attributes = try FileManager.default.attributesOfItem(atPath: path)
+        return try #require(attributes[.posixPermissions] as? Int)
+    }
+
+    @Test(
+        arguments: [
+            ([], ["secret", "users.yaml"]), (["--users", "--user", "ada \"x\" #: '"], ["secret", "users.yaml"]),
+            (["--oidc", "--issuer", "https://id.example.com/realms/a"], ["secret", "client-secret"]),
+            (["--kratos"], ["secret"]),
+            (["--oidc", "--public-url", "https://app.example.com"], ["secret", "client-secret"]),
+        ] as [([String], [String])]
+    )
+    func writesValidSettingsAndSecretsThatOnlyTheOwnerReads(options: [String], secrets: [String]) throws {
+        try Self.withFolder { folder throws in
+            let made = try Self.run(["init", "--directory", folder] + options)
+            #expect(
+                made.status == 0 && made.output.contains("sallyport run \(folder)/sallyport.yaml"),
+                "\(made.output)"
+            )
+            let names = try FileManager.default.contentsOfDirectory(atPath: folder)
+            #expect(Set(names) == Set(secrets + ["sallyport.yaml"]))
+            for name in secrets { #expect(try Self.mode("\(folder)/\(name)") == 0o600, "\(name)") }
+            let check = try Self.run(["check", "--quiet", "\(folder)/sallyport.yaml"])
+            #expect(check.status == 0 && !check.output.contains("can read"), "\(check.output)")
+            let again = try Self.run(["init", "--directory", folder] + options)
+            #expect(again.status == 1 && again.output.contains("exists already: nothing is written"), "\(again.output)")
+        }
+    }
+
+    @Test func tellsThePasswordOfTheFirstUserOnce() throws {
+        try Self.withFolder { folder throws in
+            let made = try Self.run(["init", "--directory", folder, "--user", "ada@example.com"])
+            let password = try #require(made.output.split(separator: " ").last).trimmingCharacters(in: .newlines)
+            let users = try String(contentsOfFile: "\(folder)/users.yaml", encoding: .utf8)
+            #expect(users.contains("- identifier: \"ada@example.com\"") && !users.contains(password))
+            let hash = try #require(users.firstMatch(of: /password_hash: "([^"]+)"/)?.1)
+            #expect(Scrypt.verify(password: Array(password.utf8), encoded: Secret(String(hash))))
+        }
+    }
+
+    @Test func writesNothingThatTheGatewayWouldRefuse() throws {
+        try Self.withFolder { folder throws in
+            for options in [
+                ["--public-url", "http://app.example.com"], ["--upstream", "nowhere:"], ["--oidc", "--issuer", "x"],
+            ] {
+                let result = try Self.run(["init", "--directory", folder] + options)
+                #expect(result.status == 1 && result.output.contains("nothing is written"), "\(result.output)")
+            }
+            #expect(try FileManager.default.contentsOfDirectory(atPath: folder) == [])
+        }
+    }
+
+    @Test func printsTheEntryOfAUser() throws {
+        let result = try Self.run(["hash-password", "--user", "ada: \"x\""], input: "analytical engine\n")
+        #expect(result.status == 0)
+        let lines = result.output.split(separator: "\n")
+        #expect(lines.count == 2 && lines.first == #"- identifier: "ada: \"x\"""#, "\(result.output)")
+        let hash = try #require(lines.last?.firstMatch(of: /^  password_hash: "([^"]+)"$/)?.1)
+        #expect(Scrypt.verify(password: Array("analytical engine".utf8), encoded: Secret(String(hash))))
+        #expect(try Self.run(["hash-password", "--user", "a\u{1}"], input: "x\n").status == 64)
+    }
+
+    @Test(arguments: ["bash", "zsh", "fish"])
+    func completes(shell: String) throws {
+        let result = try Self.run(["completion", shell])
+        #expect(result.status == 0)
+        for word in ["hash-password", "without-files", "upstreams"] { #expect(result.output.contains(word), "\(word)") }
+        guard shell == "bash" else { return }
+        let syntax = try Servers.run("/bin/bash", ["-n"], input: Array(result.output.utf8))
+        #expect(syntax.status == 0, "\(syntax.output)")
+    }
+
+    @Test func hasAManualPage() throws {
+        let result = try Self.run(["man"])
+        #expect(result.status == 0 && result.output.hasPrefix(".TH SALLYPORT 1 "))
+        for part in [
+            ".SS sallyport run\n", ".SS sallyport keys make\n", "\\-\\-without\\-files", "\\-\\-pid\\-file <file>",
+        ] {
+            #expect(result.output.contains(part), "\(part)")
+        }
+        #expect(!result.output.contains("\n.SH COMMANDS\n.SH"))
+    }
+
+    @Test func reloadsOnlyAGatewayAndOnlyValidSettings() throws {
+        try Self.withFolder { folder throws in
+            #expect(try Self.run(["init", "--directory", folder]).status == 0)
+            let file = "\(folder)/sallyport.yaml"
+            // A process of another program is not ended by a signal for the gateway.
+            let stranger = Foundation.Process()
+            stranger.executableURL = URL(filePath: "/bin/sleep")
+            stranger.arguments = ["60"]
+            try stranger.run()
+            defer { stranger.terminate() }
+            let other = try Self.run(["reload", file, "--pid", "\(stranger.processIdentifier)"])
+            #expect(other.status == 1 && other.output.contains("is no running gateway"), "\(other.output)")
+            #expect(stranger.isRunning)
+            for pid in ["0", "-1", "999999999"] {
+                #expect(try Self.run(["reload", file, "--pid=\(pid)"]).status == 1, "\(pid)")
+            }
+            #expect(try Self.run(["reload", file]).status == 64)
+
+            let gateway = try TerminalRun(["run", file, "--pid-file", "\(folder)/pid"], folder)
+            defer { gateway.end() }
+            #expect(
+                gateway.shows(
+                    "ready: http://localhost:8080/ -> http://127.0.0.1:3000, sign-in by 1 user of the settings"
+                )
+            )
+            let first = gateway.output.split(separator: "\r\n").first ?? ""
+            #expect(first.hasPrefix("ready: "), "\(gateway.output)")
+            #expect(!gateway.output.contains("{\"stream\""), "a person reads text: \(gateway.output)")
+            let told = try Self.run(["reload", file, "--pid-file", "\(folder)/pid"])
+            #expect(told.status == 0, "\(told.output)")
+            #expect(gateway.shows("reloaded") || gateway.shows("settings"), "\(gateway.output)")
+            let second = try Self.run(["run", file, "--pid-file", "\(folder)/pid"])
+            #expect(second.status == 1 && second.output.contains("is running"), "\(second.output)")
+            let text = try String(contentsOfFile: file, encoding: .utf8)
+            try Data((text + "\nsesion: {}\n").utf8).write(to: URL(filePath: file))
+            let wrong = try Self.run(["reload", file, "--pid-file", "\(folder)/pid"])
+            #expect(wrong.status == 1 && wrong.output.contains("invalid: 1 problem"), "\(wrong.output)")
+            gateway.interrupt()
+            #expect(gateway.shows("stopping") && gateway.hasEnded)
+        }
+    }
+}
+
+/// The gateway on a terminal, as `script` makes one.
+private final class TerminalRun {
+    private let process = Foundation.Process()
+    private let log: URL
+    private let pid: URL
+
+    init(_ words: [String], _ folder: String) throws {
+        self.log = URL(filePath: "\(folder)/typescript")
+        self.pid = URL(filePath: "\(folder)/pid")
+        let command = ([Gateway.binary.path] + words).joined(separator: " ")
+        self.process.executableURL = URL(filePath: "/usr/bin/script")
+        self.process.arguments = ["-qefc", command, self.log.path]
+        var environment = Gateway.environment
+        environment["SALLYPORT_LISTEN"] = "127.0.0.1:0"
+        environment["SALLYPORT_ADMIN_LISTEN"] = "127.0.0.1:0"
+        self.process.environment = environment
+        self.process.standardInput = FileHandle.nullDevice
+        self.process.standardOutput = FileHandle.nullDevice
+        try self.process.run()
+    }
+
+    var output: String {
+        let text = (try? String(contentsOf: self.log, encoding: .utf8)) ?? ""
+        return String(text.drop { $0 != "\r\n" && $0 != "\n" }.dropFirst())
+    }
+
+    func shows(_ text: String) -> Bool { eventually { self.output.contains(text) } }
+
+    var hasEnded: Bool { eventually { !self.process.isRunning } }
+
+    /// Ctrl-C.
+    func interrupt() {
+        let text = (try? String(contentsOf: self.pid, encoding: .utf8)) ?? ""
+        if let id = Int32(text.trimmingCharacters(in: .newlines)), id > 1 { kill(id, SIGINT) }
+    }
+
+    func end() {
+        self.interrupt()
+        self.process.terminate()
+    }
+}
