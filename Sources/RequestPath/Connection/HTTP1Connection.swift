@@ -162,7 +162,12 @@ package final class HTTP1Connection {
     /// Parses a head from the front of `buffer`; false when it is not complete yet.
     private func readHead(_ buffer: inout ByteBuffer) -> Bool {
         if self.configuration !== self.loop.configuration { self.configuration = self.loop.configuration }
-        let configuration = self.configuration
+        // Not replaced before the next head.
+        return Pinned(self.configuration).use { self.readHead(&buffer, by: $0) }
+    }
+
+    @inline(__always)
+    private func readHead(_ buffer: inout ByteBuffer, by configuration: PathConfiguration) -> Bool {
         guard
             self.state.headComes(
                 buffer,

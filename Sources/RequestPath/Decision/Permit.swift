@@ -7,14 +7,16 @@ package import Vocabulary
 ///
 /// A request without a permit cannot reach an app, because only a permit makes an upstream head.
 package struct Permit: ~Copyable {
-    package let route: RouteEntry
+    package let pinnedRoute: Pinned<RouteEntry>
     /// The session whose identity the app sees; nil on public routes and for anonymous requests of optional ones.
     package let session: CachedSession?
 
     fileprivate init(route: RouteEntry, session: CachedSession?) {
-        self.route = route
+        self.pinnedRoute = Pinned(route)
         self.session = session
     }
+
+    package var route: RouteEntry { self.pinnedRoute.counted }
 }
 
 /// The result of judging a request.

@@ -103,8 +103,8 @@ extension Exchange {
             now: self.loop.sessionNow,
             wallNow: self.loop.wallNow,
             scratch: self.loop.scratch.reading,
-            proofKeys: self.loop.sessions?.proofKeys,
-            namedHosts: self.loop.namedHosts,
+            proofKeys: self.proofKeys,
+            namedHosts: self.namedHosts,
             notesStrayForwarding: !self.loop.hasToldStrayForwarding
         )
     }
@@ -117,19 +117,8 @@ extension Exchange {
             if !self.record.judge.findings.events.isEmpty { self.record(base) }
             switch consume next {
             case .ask(let question):
-                let token = UnsafeRawBufferPointer(question.token.bytes(in: base))
                 let answer: SessionAnswer
-                guard let host = self.record.pinnedHost, let resolver = self.resolver else {
-                    preconditionFailure("a session is asked for where there is none")
-                }
-                let resolution = host.use { host in
-                    resolver.use { resolver in
-                        question.isProviders
-                            ? resolver.resolve(providerCookie: token, of: host.realms, now: given.now)
-                            : resolver.resolve(question.kind, token: token, of: host.realms, now: given.now)
-                    }
-                }
-                switch consume resolution {
+                switch self.resolve(question, given) {
                 case .hit(let session): answer = .found(session)
                 case .miss(let read):
                     if question.purpose == .request {
@@ -159,6 +148,22 @@ extension Exchange {
                 return self.forward(permit, identity, given)
             case .answer(let answer):
                 return .answer(answer)
+            }
+        }
+    }
+
+    /// Looks for the session that the judge asks for.
+    @inline(__always)
+    private func resolve(_ question: SessionQuestion, _ given: JudgingContext) -> Resolution {
+        guard let host = self.record.pinnedHost, let resolver = self.resolver else {
+            preconditionFailure("a session is asked for where there is none")
+        }
+        let token = UnsafeRawBufferPointer(question.token.bytes(in: given.base))
+        return host.use { host in
+            resolver.use { resolver in
+                question.isProviders
+                    ? resolver.resolve(providerCookie: token, of: host.realms, now: given.now)
+                    : resolver.resolve(question.kind, token: token, of: host.realms, now: given.now)
             }
         }
     }

@@ -1,4 +1,5 @@
 package import AddressIntelligence
+import JOSE
 package import NIOCore
 import Sessions
 import Settings
@@ -30,6 +31,8 @@ package final class Exchange {
     // The loop's own: read through the loop, each use of these would be counted.
     let metrics: PathMetrics
     let resolver: Pinned<SessionResolver>?
+    let proofKeys: Pinned<DPoPKeyCache>?
+    let namedHosts: Pinned<NamedHostCache>
     let peer: IPAddress
     let peerText: [UInt8]
     /// What becomes of the requests.
@@ -76,6 +79,8 @@ package final class Exchange {
         self.loop = loop
         self.metrics = loop.metrics
         self.resolver = loop.sessions.map { Pinned($0.resolver) }
+        self.proofKeys = loop.sessions.map { Pinned($0.proofKeys) }
+        self.namedHosts = Pinned(loop.namedHosts)
         self.configuration = loop.configuration
         self.peer = peer
         self.peerText = Array(peer.description.utf8)

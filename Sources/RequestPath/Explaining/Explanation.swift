@@ -62,7 +62,7 @@ package struct Explanation: Sendable {
                         wallNow: now,
                         scratch: scratch,
                         proofKeys: nil,
-                        namedHosts: names,
+                        namedHosts: Pinned(names),
                         notesStrayForwarding: false
                     )
                     withExtendedLifetime((clients, certificate, names)) {

@@ -38,7 +38,9 @@ package struct AnswerHead {
     package func use(_ body: (ResponseHead, Bytes, _ origin: [UInt8], _ publicOrigin: [UInt8]) -> Void) {
         self.head.use { head in
             self.app.use { app in
-                self.host.use { host in body(head, self.base, app.origin(in: head, self.base), host.origin) }
+                app.server(namedIn: head, self.base).use { server in
+                    self.host.use { host in body(head, self.base, server.origin, host.origin) }
+                }
             }
         }
     }

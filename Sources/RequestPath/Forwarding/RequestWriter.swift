@@ -57,7 +57,19 @@ package enum RequestWriter {
         own names: OwnNames,
         into buffer: inout ByteBuffer
     ) {
-        let route = permit.route
+        permit.pinnedRoute.use { Self.write(head, base, on: $0, credentials, facts, names, into: &buffer) }
+    }
+
+    @inline(__always)
+    private static func write(
+        _ head: RequestHead,
+        _ base: Bytes,
+        on route: RouteEntry,
+        _ credentials: Credentials,
+        _ facts: ForwardedFacts,
+        _ names: OwnNames,
+        into buffer: inout ByteBuffer
+    ) {
         let lines =
             (facts.identity?.count ?? 0) + facts.host.use { $0.forwardedLines.count } + route.lines.count
             + (route.takesHostLine ? facts.host.use { $0.hostLine.count } : 0)

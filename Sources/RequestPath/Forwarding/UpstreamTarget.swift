@@ -14,8 +14,6 @@ package final class UpstreamTarget: Sendable {
     package let servers: [UpstreamServer]
     /// Whether there are several.
     package let isGroup: Bool
-    /// The first server's own origin, as the app may write it in `Location`.
-    package let origin: [UInt8]
     /// How TLS with the app is set up now.
     private let security: Mutex<Security>
 
@@ -63,7 +61,6 @@ package final class UpstreamTarget: Sendable {
         self.first = first
         self.servers = [first] + settings.others.map(server)
         self.isGroup = !settings.others.isEmpty
-        self.origin = first.origin
     }
 
     /// TLS with the app; nil: without. Connections keep that with which they were made.
@@ -104,20 +101,21 @@ package final class UpstreamTarget: Sendable {
         return try UpstreamTarget(settings, keeping: former, names: names)
     }
 
-    /// The origin that the app writes in an answer with this head: that of one of its servers.
+    /// The server whose origin the app writes in an answer with this head.
     @inline(__always)
-    func origin(in head: ResponseHead, _ base: Bytes) -> [UInt8] {
-        self.isGroup && head.hasLocation ? self.origin(ofLocationIn: head, base) : self.origin
+    func server(namedIn head: ResponseHead, _ base: Bytes) -> Pinned<UpstreamServer> {
+        guard self.isGroup, head.hasLocation else { return Pinned(self.first) }
+        return Pinned(self.server(ofLocationIn: head, base))
     }
 
-    private func origin(ofLocationIn head: ResponseHead, _ base: Bytes) -> [UInt8] {
+    private func server(ofLocationIn head: ResponseHead, _ base: Bytes) -> UpstreamServer {
         for index in 0..<head.fields.count where head.fields[index].role == .location {
             let value = head.fields[index].value.bytes(in: base)
             // The longest, as one origin may begin like another: `http://app` and `http://app:8080`.
-            let origins = self.servers.map(\.origin).filter { value.starts(with: $0) }
-            return origins.max { $0.count < $1.count } ?? self.origin
+            let servers = self.servers.filter { value.starts(with: $0.origin) }
+            return servers.max { $0.origin.count < $1.origin.count } ?? self.first
         }
-        return self.origin
+        return self.first
     }
 
     /// Whether the operator may be told something for this reason now: once a minute, for all loops together.

@@ -15,9 +15,8 @@ package struct JudgingContext {
     package let base: Bytes
     /// The configuration; the same for all steps of a request.
     package let configuration: PathConfiguration
-    /// The clients at the time of the step. The driver keeps them, and the keys: a counted reference would cost every
-    /// request.
-    package unowned(unsafe) let clients: ClientSnapshot
+    /// The clients at the time of the step. The driver keeps them, as it keeps the keys and the names.
+    package let clients: Pinned<ClientSnapshot>
     /// The address of the other end of the connection.
     package let peer: IPAddress
     /// The time by the clock of the store that keeps the sessions.
@@ -27,10 +26,10 @@ package struct JudgingContext {
     /// Room for a normalised path that differs from the path as sent; used only within a step.
     package let scratch: UnsafeMutableBufferPointer<UInt8>
     /// The keys of clients that proved themselves on this loop; nil where there is no loop.
-    package unowned(unsafe) let proofKeys: DPoPKeyCache?
-    /// The names of wildcards that clients have asked for lately. The driver keeps them, and the one of a request until that
-    /// has ended: no configuration does.
-    package unowned(unsafe) let namedHosts: NamedHostCache
+    package let proofKeys: Pinned<DPoPKeyCache>?
+    /// The names of wildcards that clients have asked for lately. The driver keeps the one of a request until that has ended:
+    /// no configuration does.
+    package let namedHosts: Pinned<NamedHostCache>
     /// Whether to note a field by which proxies name their clients when the peer is not trusted.
     package let notesStrayForwarding: Bool
 
@@ -43,14 +42,14 @@ package struct JudgingContext {
         now: UnixTime,
         wallNow: UnixTime,
         scratch: UnsafeMutableBufferPointer<UInt8>,
-        proofKeys: DPoPKeyCache?,
-        namedHosts: NamedHostCache,
+        proofKeys: Pinned<DPoPKeyCache>?,
+        namedHosts: Pinned<NamedHostCache>,
         notesStrayForwarding: Bool
     ) {
         self.head = head
         self.base = base
         self.configuration = configuration
-        self.clients = clients
+        self.clients = Pinned(clients)
         self.peer = peer
         self.now = now
         self.wallNow = wallNow

@@ -161,7 +161,7 @@ extension RequestJudge {
     private func asksApp(_ denial: Denial, _ given: borrowing RoutedRequest) -> Bool {
         // A session that does not suffice for the route would be followed by another that does not.
         guard case .unauthenticated = denial, given.route.settings.handoff, self.findings.note != .ruleSignInRequired,
-            let client = given.route.settings.client.flatMap(given.clients.client), client.takesTokens
+            let client = given.client, client.takesTokens
         else { return false }
         return Navigation.announcesNativeApp(given.head, given.base, given.cookies)
     }
@@ -189,7 +189,7 @@ extension RequestJudge {
                 return .answer(self.refuse(error))
             }
         }
-        if let lines = permit.route.crossOriginLines {
+        if let lines = given.route.crossOriginLines {
             self.findings.crossOriginLines = lines.lines(for: given.value(.origin))
         }
         return .permitted(permit, identity: identity)

@@ -59,7 +59,7 @@ extension RequestJudge {
             // The proxy that asks so drops the redirect that brings the session: a token would be spent for nothing.
             return self.credentials.handoffParameter == nil ? nil : .answer(self.refusal(.handoffNotNavigation, given))
         }
-        guard let client = given.route.settings.client.flatMap(given.clients.client),
+        guard let client = given.client,
             client.isKnown(to: given.host.settings.providers)
         else { return nil }
         let trial = HandoffTrial(client: client, parameter: self.credentials.handoffParameter)

@@ -27,7 +27,7 @@ extension RequestJudge {
                     target: DPoPTarget(origin: given.host.origin, path: Array(given.head.path.bytes(in: given.base))),
                     accessToken: Secret(Array(token.bytes(in: given.base)))
                 ),
-                keys: given.proofKeys,
+                keys: given.proofKeys?.counted,
                 now: given.now
             )
             guard let proof else { return nil }

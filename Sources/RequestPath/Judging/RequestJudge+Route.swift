@@ -11,12 +11,21 @@ extension RequestJudge {
         self.findings.clientAddress = self.clientAddress(given)
         if self.findings.isMisdirected { return self.refuseConnection() }
         let authority = head.authority.bytes(in: base)
-        guard let host = configuration.routes.host(for: authority, kept: given.namedHosts) else {
+        guard let host = configuration.routes.pinnedHost(for: authority, kept: given.namedHosts) else {
             if configuration.routes.isElsewhere(authority) { return self.refuseConnection() }
             self.findings.events.append(.unknownHost(head.authority))
             return .answer(configuration.unknownHost(for: given.peer, self.findings.requestID))
         }
-        self.findings.pinnedHost = Pinned(host)
+        self.findings.pinnedHost = host
+        var end: JudgeAction?
+        host.use { end = self.chooseRoute(on: $0, given) }
+        return end
+    }
+
+    /// The same among the routes and endpoints of the host.
+    @inline(__always)
+    private mutating func chooseRoute(on host: HostEntry, _ given: JudgingContext) -> JudgeAction? {
+        let (head, base, configuration) = (given.head, given.base, given.configuration)
         if let line = configuration.strictTransport, host.publicURL.isHTTPS { self.findings.answerLines.append(line) }
         if let id = self.trustedRequestID(given) { self.findings.requestID.given = id }
         // `OPTIONS *` asks about the server, and the gateway is the server (RFC 9110 9.3.7).
@@ -75,12 +84,12 @@ extension RequestJudge {
             }
             switch configuration.routes.match(host: host, head: head, base, reading: reading) {
             case .route(let route):
-                self.findings.pinnedRoute = Pinned(route)
+                self.findings.pinnedRoute = route
                 // No other form: an optional action that is chosen would be copied for each request.
-                if route.upstreamIndex == nil, self.findings.dialect == nil {
+                if route.use({ $0.upstreamIndex == nil }), self.findings.dialect == nil {
                     return self.refuseRoute(.routeNotForwarded)
                 }
-                if route.changesPath, route.prefixes?.fits(head.path.bytes(in: base)) == false {
+                if route.use({ $0.changesPath && $0.prefixes?.fits(head.path.bytes(in: base)) == false }) {
                     return self.refuseRoute(.pathAmbiguous)
                 }
                 return nil

@@ -76,9 +76,9 @@ package struct RequestJudge {
         else {
             preconditionFailure("a request continues without a route")
         }
-        return route.use { route in
-            host.use { host in
-                judging.use { judging in RoutedRequest.lend(given, judging, route, host) { next(&self, $0) } }
+        return route.lend { route in
+            host.lend { host in
+                judging.lend { judging in RoutedRequest.lend(given, judging, route, host) { next(&self, $0) } }
             }
         }
     }

@@ -13,12 +13,12 @@ struct RoutedRequest: ~Copyable {
     /// The bytes to which the slices of the head refer.
     let base: Bytes
     let configuration: PathConfiguration
-    unowned(unsafe) let clients: ClientSnapshot
+    let clients: Pinned<ClientSnapshot>
     /// The address of the other end of the connection.
     let peer: IPAddress
     let now: UnixTime
     let wallNow: UnixTime
-    unowned(unsafe) let proofKeys: DPoPKeyCache?
+    let proofKeys: Pinned<DPoPKeyCache>?
     let judging: JudgingProfile
     let route: RouteEntry
     let host: HostEntry
@@ -62,6 +62,8 @@ struct RoutedRequest: ~Copyable {
 
     /// The names of the gateway's cookies on the host.
     @inline(__always) var cookies: OwnCookies { self.configuration.ownNames.cookies(of: self.host) }
+    /// The client of the route; nil: it names none, or one that does not exist any more.
+    var client: ClientSettings? { self.route.settings.client.flatMap { name in self.clients.use { $0.client(name) } } }
     /// Whether a person sees the answer.
     var wantsPage: Bool { Navigation.wantsPage(self.head, self.base) }
     /// Whether a page of another origin started the navigation.

@@ -7,7 +7,7 @@ package struct Pinned<Part: AnyObject> {
     private let part: Unmanaged<Part>
 
     @inline(__always)
-    init(_ part: Part) {
+    package init(_ part: Part) {
         self.part = .passUnretained(part)
     }
 
@@ -16,8 +16,11 @@ package struct Pinned<Part: AnyObject> {
 
     /// Lends the part to `body`. A closure and no key path: one with two steps is made and followed at run time.
     @inline(__always)
-    func use<Value: ~Copyable>(_ body: (Part) -> Value) -> Value {
-        // The library's function returns copyable values only.
+    func use<Value>(_ body: (Part) -> Value) -> Value { self.part._withUnsafeGuaranteedRef { body($0) } }
+
+    /// The same for a value that cannot be copied, which the library's function does not return.
+    @inline(__always)
+    func lend<Value: ~Copyable>(_ body: (Part) -> Value) -> Value {
         var value: Value?
         self.part._withUnsafeGuaranteedRef { value = body($0) }
         guard let value = value.take() else { preconditionFailure("a closure that was called has returned nothing") }

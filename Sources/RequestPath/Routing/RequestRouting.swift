@@ -10,7 +10,7 @@ extension RouteTable {
         let match = self.match(host: host, method: head.method.bytes(in: base), rawPath: path, reading: reading)
         guard case .methodNotAllowed = match, let asked = head.value(.preflightMethod, in: base),
             case .route(let route) = self.match(host: host, method: asked, rawPath: path, reading: reading),
-            route.preflight(head) != nil
+            route.use({ $0.preflight(head) }) != nil
         else { return match }
         return .route(route)
     }

@@ -15,12 +15,14 @@ extension HostEntry {
         // A reserved path never reaches the app, even if no endpoint exists there.
         if reading.isReserved { return .notFound }
         let match = self.match(reading.bytes, method)
-        guard case .route(let route) = match else { return match }
-        if reading.hasEncodedSlash, !route.settings.allowEncodedSlashes { return .refused(.pathEncodedSlash) }
-        if self.isUniform { return match }
-        if self.demandsMoreByCase(than: route, reading.bytes, method) { return .refused(.pathAmbiguous) }
-        if reading.habits.isEmpty { return match }
-        return self.agreed(route, method, rawPath, self.habits(of: reading, for: route))
+        guard case .route(let pinned) = match else { return match }
+        return pinned.use { route in
+            if reading.hasEncodedSlash, !route.settings.allowEncodedSlashes { return .refused(.pathEncodedSlash) }
+            if self.isUniform { return .route(pinned) }
+            if self.demandsMoreByCase(than: route, reading.bytes, method) { return .refused(.pathAmbiguous) }
+            if reading.habits.isEmpty { return .route(pinned) }
+            return self.agreed(route, method, rawPath, self.habits(of: reading, for: route))
+        }
     }
 
     /// The habits of the host's apps that may lead the path elsewhere than to `route`. Colons that the operator has
@@ -40,8 +42,8 @@ extension HostEntry {
     ) -> RouteMatch {
         let leaf = self.tree.leaf(of: path)
         let match = self.tree.match(leaf, method)
-        guard case .route(let route) = match, !self.isStrictest(route) else { return match }
-        return self.tree.judgingPathInfo(route, leaf, path, method)
+        guard case .route(let route) = match, !route.use({ self.isStrictest($0) }) else { return match }
+        return self.tree.judgingPathInfo(route.counted, leaf, path, method)
     }
 
     /// Whether the same path without regard to letter case leads to demands that `route` does not make.
@@ -76,13 +78,13 @@ extension HostEntry {
                 if habits.isCoherent(among: present) {
                     let path = UnsafeBufferPointer(start: output, count: habits.read(rawPath, into: output))
                     switch self.match(path, method) {
-                    case .route(let other) where other.demands == chosen.demands: break
+                    case .route(let other) where other.use({ $0.demands }) == chosen.demands: break
                     case .notFound where !self.tree.demandsMore(than: chosen, path, method): break
                     default: return .refused(.pathAmbiguous)
                     }
                     if self.demandsMoreByCase(than: chosen, path, method) { return .refused(.pathAmbiguous) }
                 }
-                if subset == 0 { return .route(chosen) }
+                if subset == 0 { return .route(Pinned(chosen)) }
                 subset = (subset &- 1) & present.rawValue
             }
         }
@@ -91,7 +93,7 @@ extension HostEntry {
     /// Whether a route of the host answers a GET of this path only with a session.
     package func demandsSession(for path: String) -> Bool {
         guard case .route(let route) = self.match(path, "GET") else { return false }
-        return route.settings.auth == .required
+        return route.use { $0.settings.auth == .required }
     }
 
     /// The same for a path as an operator writes it, for messages about the settings.

@@ -3,7 +3,7 @@ package import Vocabulary
 
 /// The result of looking for a route.
 package enum RouteMatch: Sendable {
-    case route(RouteEntry)
+    case route(Pinned<RouteEntry>)
     case notFound
     /// 405, with the value of `Allow`.
     case methodNotAllowed(allow: String)
@@ -75,14 +75,24 @@ package final class RouteTable: Sendable {
     /// The host that the value of `Host` names, or nil. Allocates nothing, but for a name of a wildcard that is not kept.
     ///
     /// - Parameter names: Where the hosts of such names are kept.
-    package func host(for authority: UnsafeBufferPointer<UInt8>, kept names: NamedHostCache) -> HostEntry? {
-        if let index = self.directory.index(of: authority) { return self.hosts[index] }
-        return self.namedHost(for: authority, names) ?? self.anyHost
+    @inline(__always)
+    func pinnedHost(
+        for authority: UnsafeBufferPointer<UInt8>,
+        kept names: Pinned<NamedHostCache>
+    ) -> Pinned<HostEntry>? {
+        if let index = self.directory.index(of: authority) { return Pinned(self.hosts[index]) }
+        return names.use { self.namedHost(for: authority, $0) }
     }
 
     @inline(never)
-    private func namedHost(for authority: UnsafeBufferPointer<UInt8>, _ names: NamedHostCache) -> HostEntry? {
-        self.directory.wildcard(of: authority) { index, label in names.host(self.hosts[index], label) }
+    private func namedHost(for authority: UnsafeBufferPointer<UInt8>, _ names: NamedHostCache) -> Pinned<HostEntry>? {
+        let named = self.directory.wildcard(of: authority) { index, label in names.host(self.hosts[index], label) }
+        return (named ?? self.anyHost).map { Pinned($0) }
+    }
+
+    /// The same as a counted reference.
+    package func host(for authority: UnsafeBufferPointer<UInt8>, kept names: NamedHostCache) -> HostEntry? {
+        withExtendedLifetime(names) { self.pinnedHost(for: authority, kept: Pinned(names))?.counted }
     }
 
     /// Whether the gateway serves the host that the value of `Host` names at another address.

@@ -136,12 +136,12 @@ struct RouteTableBuilder {
             let path = pattern.example("example")
             let method = route.methods.names.first ?? "GET"
             // A more specific route may match the example.
-            guard case .route(let own) = entry.match(path, method), own === route else { continue }
+            guard case .route(let own) = entry.match(path, method), own.counted === route else { continue }
             let weaker = { (spelling: String) -> RouteEntry? in
                 guard spelling != path, case .route(let found) = entry.match(spelling, method),
-                    !found.strictness.covers(route.strictness)
+                    !found.counted.strictness.covers(route.strictness)
                 else { return nil }
-                return found
+                return found.counted
             }
             capitals = capitals ?? weaker(path.uppercased()).map { (path.uppercased(), $0) }
             let passing = Self.spellings(of: path, hasRest: pattern.hasRest).compactMap { spelling in

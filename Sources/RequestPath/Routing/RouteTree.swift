@@ -158,7 +158,7 @@ final class RouteTree: @unchecked Sendable {
         guard let route = self.leaves[leaf].route(method) else {
             return .methodNotAllowed(allow: self.leaves[leaf].allow)
         }
-        return .route(route)
+        return .route(Pinned(route))
     }
 
     /// - Parameter start: The offset of the next segment; beyond the end when there is none.
@@ -198,7 +198,7 @@ final class RouteTree: @unchecked Sendable {
         var prefix = Prefix()
         while true {
             let script = self.nextScript(behind: &prefix, of: path, leaf)
-            guard script >= 0 else { return .route(current) }
+            guard script >= 0 else { return .route(Pinned(current)) }
             guard !current.strictness.covers(self.leaves[script].strictness(method)) else { continue }
             let followed = self.leaves[script].route(method) ?? self.leaves[script].routes[0]
             guard followed.settings.pathInfo == .follow else { return .refused(.pathAmbiguous) }

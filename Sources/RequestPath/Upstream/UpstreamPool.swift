@@ -128,7 +128,11 @@ package final class UpstreamPool: AppPool {
                 continue
             }
             connection.idleSince = self.loop.now
-            if connection.isDoubtful { self.idle.insert(connection, at: 0) } else { self.idle.append(connection) }
+            if connection.isDoubtful {
+                self.idle.insert(consume connection, at: 0)
+            } else {
+                self.idle.append(consume connection)
+            }
             self.loop.metrics.upstreamConnections(active: -1, idle: 1)
         }
         if let group = self.group { return group.serveQueue() }

@@ -267,8 +267,8 @@ final class JudgedRequest {
                     now: self.now,
                     wallNow: self.wallNow,
                     scratch: scratch,
-                    proofKeys: self.bench.proofKeys,
-                    namedHosts: self.bench.namedHosts,
+                    proofKeys: Pinned(self.bench.proofKeys),
+                    namedHosts: Pinned(self.bench.namedHosts),
                     notesStrayForwarding: true
                 )
                 return self.tell(body(&self.judge, given), base)

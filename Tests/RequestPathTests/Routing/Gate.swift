@@ -43,7 +43,7 @@ struct Gate {
                     self.table.match(host: entry, method: $0, rawPath: reading.raw, reading: reading)
                 }
                 switch match {
-                case .route(let route): return .route(route.name)
+                case .route(let route): return .route(route.counted.name)
                 case .notFound: return .notFound
                 case .methodNotAllowed(let allow): return .methodNotAllowed(allow)
                 case .refused(let reason): return .refused(reason)
