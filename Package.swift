@@ -11,7 +11,7 @@ let strict: [SwiftSetting] = [
 ]
 
 // Modules that no request in a hurry runs are compiled for size.
-let forSize: Set = ["Providers", "Pages", "Settings", "Rules", "Endpoints", "SignOn"]
+let forSize: Set = ["Providers", "Pages", "Settings", "Rules", "Endpoints", "SignOn", "RedisStore"]
 let compact = strict + [.unsafeFlags(["-Osize"], .when(configuration: .release))]
 
 let nioCore: Target.Dependency = .product(name: "NIOCore", package: "swift-nio")
