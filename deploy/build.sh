@@ -5,7 +5,9 @@ set -euo pipefail
 # Every swift command gets the same flags, because others would build everything again. Line tables are what a backtrace
 # needs of the debug information; the rest of it takes a sixth of the compiler's time. BoringSSL's, which is written in C
 # and C++, needs none: that is a fifth of a quarter of the build.
-SALLYPORT_FLAGS=(-c release -Xswiftc -cross-module-optimization -Xswiftc -enforce-exclusivity=unchecked -Xswiftc -gline-tables-only -Xcc -g0 -Xcxx -g0)
+# Each function has a section of its own: the linker leaves out those that nothing calls, and makes one of those with the
+# same code.
+SALLYPORT_FLAGS=(-c release -Xswiftc -cross-module-optimization -Xswiftc -enforce-exclusivity=unchecked -Xswiftc -gline-tables-only -Xcc -g0 -Xcxx -g0 -Xswiftc -Xfrontend -Xswiftc -function-sections -Xcc -ffunction-sections)
 SALLYPORT_ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 
 # Installs packages without starting the servers among them: the tests start their own.
