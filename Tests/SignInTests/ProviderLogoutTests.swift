@@ -418,7 +418,8 @@ struct ProviderLogoutTests {
                 realm: .default,
                 isOfProvider: isOfProvider
             )
-            return try await self.tokens.begin(user, for: nil, scopes: ["openid"], by: requester).session
+            let scopes = ["openid", "offline_access"]
+            return try await self.tokens.begin(user, for: nil, scopes: scopes, by: requester).session
         }
         // No provider vouches for the address of whom a kit alone names.
         #expect(try await begin(isOfProvider: false).session.subject == "ada")
