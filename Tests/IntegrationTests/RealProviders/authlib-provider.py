@@ -10,6 +10,7 @@ import signal
 import sys
 import time
 from socketserver import ThreadingMixIn
+from wsgiref import simple_server
 from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
 
 # Authlib refuses plain http without it.
@@ -202,6 +203,18 @@ def user(request):
 
 
 urlpatterns = [path("login", LoginView.as_view()), path("authorize", authorize), path("token", token), path("user", user)]
+
+
+class Answer(simple_server.ServerHandler):
+    """HTTP/1.1, with one request a connection."""
+    http_version = "1.1"
+
+    def send_preamble(self):
+        super().send_preamble()
+        self._write(b"Connection: close\r\n")
+
+
+simple_server.ServerHandler = Answer
 
 
 class Server(ThreadingMixIn, WSGIServer):
