@@ -287,7 +287,7 @@ import Testing
             "write the URL by which clients reach the gateway (public_url or SALLYPORT_PUBLIC_URL), or hosts",
             isWhole: true
         ),
-        Row("[]", "", "write key: value, one a line, indented", isWhole: true),
+        Row("[]", "(top level)", "write key: value, one a line, indented", isWhole: true),
         Row(
             "public_url: [a\n",
             "public_url",

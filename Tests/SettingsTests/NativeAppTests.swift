@@ -32,7 +32,7 @@ struct NativeAppTests {
         #expect(client.androidApps.map(\.packageName) == ["com.example.app"])
         #expect(client.androidApps.map(\.fingerprints) == [[Self.fingerprint.uppercased()]])
         #expect(client.callbacks.map(\.securePath) == ["/signed-in", nil])
-        #expect(settings.hosts[0].namesApps && client.hasCallback(on: settings.hosts[0]))
+        #expect(settings.hosts[0].namesApps && client.hasCallback(on: settings.hosts[0], among: settings.hosts))
         #expect(try self.warnings(SettingsBench.base + text) == [])
     }
 

@@ -30,8 +30,7 @@ package struct ListenerError: Error, CustomStringConvertible {
 
     /// `listen or SALLYPORT_LISTEN`
     private static func place(of setting: String) -> String {
-        let key = Section.file.allKeys().first { $0.path == setting }?.key
-        return key?.environmentName.map { "\(setting) or \($0)" } ?? setting
+        Section.variable(of: setting).map { "\(setting) or \($0)" } ?? setting
     }
 }
 

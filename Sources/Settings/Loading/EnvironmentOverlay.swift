@@ -141,3 +141,10 @@ struct EnvironmentOverlay {
         return names.count == 1 && end.count > 4 ? names.first : nil
     }
 }
+
+extension Section {
+    /// The variable that sets the key with this path; nil: none does.
+    package static func variable(of key: String) -> String? {
+        EnvironmentOverlay.variables.first { $0.value.path.joined(separator: ".") == key }?.key
+    }
+}

@@ -28,7 +28,7 @@ extension SettingsBuilder {
         for (client, tree) in zip(clients, self.tree.trees("clients").filter { $0.text("client_id") != nil }) {
             let keys = ["ios_app_ids", "android_apps"].filter { tree.list($0)?.isEmpty == false }
             guard let key = keys.first else { continue }
-            let isNamed = hosts.contains { $0.namesApps && client.hasCallback(on: $0) }
+            let isNamed = hosts.contains { $0.namesApps && client.hasCallback(on: $0, among: hosts) }
             if !isNamed {
                 self.warnings.append(
                     "\(tree.key(of: key)) does nothing: no callback of the client is an https URL on a host with well_known: true"
@@ -42,7 +42,9 @@ extension SettingsBuilder {
                     "\(key): Apple and Google ask only by https at port 443, and the host is \(host.publicURL)"
                 )
             }
-            guard !clients.contains(where: { $0.hasCallback(on: host) && $0.namesApps }), !self.isAtRunTime else {
+            guard !clients.contains(where: { $0.hasCallback(on: host, among: hosts) && $0.namesApps }),
+                !self.isAtRunTime
+            else {
                 continue
             }
             self.warnings.append(
@@ -54,10 +56,15 @@ extension SettingsBuilder {
 
 extension ClientSettings {
     /// Whether one of its callbacks is on the host, for users of the host's providers.
-    package func hasCallback(on host: HostSettings) -> Bool {
-        let served = ServedOrigins([host])
+    ///
+    /// - Parameter hosts: All hosts: a wildcard does not stand for those that have a name of their own.
+    package func hasCallback(on host: HostSettings, among hosts: [HostSettings]) -> Bool {
+        let others = host.publicURL.isWildcard ? hosts.filter { !$0.publicURL.isWildcard } : []
+        let (served, taken) = (ServedOrigins([host]), ServedOrigins(others))
         return self.isKnown(to: host.providers)
-            && self.callbacks.contains { $0.scheme == "https" && $0.origin.map(served.contains) == true }
+            && self.callbacks.contains {
+                $0.scheme == "https" && $0.origin.map { served.contains($0) && !taken.contains($0) } == true
+            }
     }
 
     /// Whether it names apps.

@@ -54,7 +54,9 @@ struct Draft {
                 (AppNamingEndpoints.androidPath, !client.androidApps.isEmpty || client.iosAppIDs.isEmpty),
             ]
             let closed = platforms.filter { $0.1 && host.demandsSession(for: $0.0) }.map(\.0)
-            guard client.hasCallback(on: host.settings), !closed.isEmpty else { continue }
+            guard client.hasCallback(on: host.settings, among: self.assembly.settings.hosts), !closed.isEmpty else {
+                continue
+            }
             findings.append(
                 "clients[\(index)].callbacks: no app can take the https callback on \(host.publicURL.authority), because "
                     + "\(closed.joined(separator: " and ")) \(closed.count == 1 ? "needs" : "need") a session there; write "

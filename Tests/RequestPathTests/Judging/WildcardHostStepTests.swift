@@ -45,7 +45,7 @@ import Vocabulary
         for name in ["b.example.com", "id.example.com"] {
             let request = JudgedRequest(bench, "GET", "/x", [cookie], host: name)
             guard name != "id.example.com" else {
-                #expect(try request.begin() == .answer(404, .routeUnknownHost))
+                #expect(try request.begin() == .answer(404, .routeNotFound))
                 continue
             }
             #expect(try request.begin() == .ask(.web, .request))
