@@ -320,6 +320,12 @@ import Testing
         bench.lacksFiles = true
         let text = SettingsBench.base + "secret_file: secret\nsession: {idle: 90}\npages: {logo: a.png}\nsecret: x\n"
         #expect(Set(bench.problems(text).map(\.key)) == ["session.idle", "secret"])
+        let provider = "{oidc: {issuer: https://id.example.com, client_id: a, client_secret_file: s}}"
+        #expect(
+            try !bench.load(SettingsBench.file(provider: provider)).get().warnings.contains {
+                $0.contains("_secret_file")
+            }
+        )
     }
 
     @Test("A file that exists is no secret: it is named, and one that does not exist may be the secret itself")

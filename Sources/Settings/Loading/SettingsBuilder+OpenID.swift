@@ -7,7 +7,7 @@ extension SettingsBuilder {
         let caFile = self.readablePath("ca_file", of: tree)
         let client = self.providerClient(tree)
         self.reportMissingKeys(of: tree, in: .openID)
-        if let client, client.method == .none, tree["client_authentication"] == nil {
+        if let client, client.method == .none, tree["client_authentication"] == nil, !self.lacksFiles {
             self.warnings.append(
                 "\(tree.key) has no client_secret_file: the gateway is a public client of the provider, and anybody can act as it; "
                     + "if it is registered as one, write client_authentication: none"
