@@ -11,6 +11,9 @@ struct PlaceTable<Value> {
 
     var count: Int { self.places.count - self.free.count }
 
+    /// The number after that of the last place that has ever had a value.
+    var end: Int32 { Int32(self.places.count) }
+
     /// The value in a place; nil if there is none.
     subscript(place: Int32) -> Value? { self.places[Int(place)]?.value }
 

@@ -11,7 +11,7 @@ struct Sallyport: AsyncParsableCommand {
         subcommands: [
             RunCommand.self, DemoCommand.self, InitCommand.self, CheckCommand.self, ExplainCommand.self,
             ReloadCommand.self, HealthcheckCommand.self,
-            UpstreamsCommand.self, LimitsCommand.self, TextsCommand.self,
+            UpstreamsCommand.self, SessionsCommand.self, LimitsCommand.self, TextsCommand.self,
             KeysCommand.self, CertificateCommand.self, HashPasswordCommand.self, VerifyCommand.self,
             DPoPProofCommand.self, CompletionCommand.self, ManCommand.self,
         ]

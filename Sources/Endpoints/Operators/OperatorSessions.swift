@@ -9,6 +9,9 @@ internal import Vocabulary
 ///
 /// ```
 /// GET    /sessions?subject=                the sessions of a user; of several providers, &provider= names the user's
+/// GET    /sessions?email=[&provider=]      those of users with this address, vouched for or not
+/// GET    /sessions[?provider=][&page=]     all, by pages: next in an answer is the page of the next one
+/// GET    /sessions/{id}[?subject=]         shows one: by its handle, or by its id and its subject
 /// DELETE /sessions/{id}[?subject=]         ends one: by its handle, or by its id and its subject
 /// POST   /subjects/{subject}/sign-out      ends all sessions of a user
 /// ```
@@ -59,7 +62,9 @@ package struct OperatorSessions: Sendable {
     package var endpoints: [Endpoint] {
         [
             Endpoint(path: "/sessions", methods: ["GET"], scope: .everyHost, answer: self.list),
-            .everywhere("/sessions/{id}", ["DELETE"], answer: self.end),
+            .everywhere("/sessions/{id}", ["GET", "DELETE"]) { request in
+                request.method == "GET" ? await self.show(request) : await self.end(request)
+            },
             .everywhere("/subjects/{subject}/sign-out", ["POST"], answer: self.signOut),
         ]
     }
@@ -107,37 +112,91 @@ package struct OperatorSessions: Sendable {
         let act = OperatorGate.Act(
             "sessions.list",
             subject: user?.subject,
-            usage: "GET /sessions?subject=SUBJECT\(self.providerUsage)"
+            usage: "GET /sessions?subject=SUBJECT\(self.providerUsage), GET /sessions?email=ADDRESS, or GET /sessions"
         )
         return await self.gate.admit(request, .read, act) { _ throws(NotDone) in
-            guard let user else { throw NotDone(.requestParameters) }
-            return .json(200, ["sessions": .array(try await self.sessions(of: user).map(Self.document))])
+            if let user {
+                return .json(200, ["sessions": .array(try await self.sessions(of: user).map(Self.document))])
+            }
+            guard request.parameters("subject").isEmpty, let isWanted = self.filter(request) else {
+                throw NotDone(.requestParameters)
+            }
+            if let address = try Self.address(request) {
+                let found = try await self.users.all(with: address).filter(isWanted)
+                return .json(200, ["sessions": .array(found.map(Self.document))])
+            }
+            let (found, next) = try await self.users.some(from: try Self.place(request))
+            return .json(
+                200,
+                [
+                    "sessions": .array(found.filter(isWanted).map(Self.document)),
+                    "next": next.map { .string($0.text) } ?? .null,
+                ]
+            )
         }
     }
 
-    @Sendable
-    private func end(_ request: EndpointRequest) async -> EndpointResponse {
-        let id = request.pathParameter("id") ?? ""
+    /// Whether a session is of the provider that the request names, or of any; nil: there is none of that name.
+    private func filter(_ request: EndpointRequest) -> ((FoundSession) -> Bool)? {
+        let names = request.parameters("provider")
+        guard let name = names.first else { return { _ in true } }
+        guard names.count == 1, self.providers().contains(where: { $0.name.isExactly(name) }) else { return nil }
+        return { $0.session.identity.realm.name.isExactly(name) }
+    }
+
+    private static func address(_ request: EndpointRequest) throws(NotDone) -> EmailAddress? {
+        let values = request.parameters("email")
+        guard let value = values.first else { return nil }
+        guard values.count == 1, request.parameters("page").isEmpty, let address = EmailAddress(value) else {
+            throw NotDone(.requestParameters)
+        }
+        return address
+    }
+
+    private static func place(_ request: EndpointRequest) throws(NotDone) -> IndexPlace? {
+        let values = request.parameters("page")
+        guard let value = values.first else { return nil }
+        guard values.count == 1, let place = IndexPlace(value) else { throw NotDone(.requestParameters) }
+        return place
+    }
+
+    private func show(_ request: EndpointRequest) async -> EndpointResponse {
         let user = self.user(request)
-        let act = OperatorGate.Act(
-            "sessions.end",
-            subject: user?.subject,
-            session: String(id.prefix(64)),
-            usage: "DELETE /sessions/HANDLE, or DELETE /sessions/ID?subject=SUBJECT\(self.providerUsage)"
-        )
+        return await self.gate.admit(request, .read, self.act("sessions.show", on: user, request)) { _ throws(NotDone) in
+            guard let found = try await self.session(request, of: user) else { throw NotDone(.sessionUnknown) }
+            return .json(200, Self.document(found))
+        }
+    }
+
+    private func end(_ request: EndpointRequest) async -> EndpointResponse {
+        let user = self.user(request)
+        let act = self.act("sessions.end", on: user, request)
         return await self.gate.admit(request, .sessions, act) { caller throws(NotDone) in
-            let found: FoundSession?
-            if let key = Self.key(id) {
-                found = try await self.users.session(key)
-            } else if let user {
-                found = try await self.sessions(of: user).first {
-                    $0.session.id == id || KratosID.uuid(.session, of: $0.session.id) == id.lowercased()
-                }
-            } else {
-                throw NotDone(.requestParameters)
+            if let found = try await self.session(request, of: user) {
+                try await self.users.end(found, by: caller.name, for: request.requester.withoutCookies)
             }
-            if let found { try await self.users.end(found, by: caller.name, for: request.requester.withoutCookies) }
             return .noContent()
+        }
+    }
+
+    /// An act on one session.
+    private func act(_ name: String, on user: User?, _ request: EndpointRequest) -> OperatorGate.Act {
+        OperatorGate.Act(
+            name,
+            subject: user?.subject,
+            session: String((request.pathParameter("id") ?? "").prefix(64)),
+            usage: "\(request.method) /sessions/HANDLE, or \(request.method) /sessions/ID?subject=SUBJECT"
+                + self.providerUsage
+        )
+    }
+
+    /// The live session that the path names, by its handle or by its id and the user.
+    private func session(_ request: EndpointRequest, of user: User?) async throws(NotDone) -> FoundSession? {
+        let id = request.pathParameter("id") ?? ""
+        if let key = Self.key(id) { return try await self.users.session(key) }
+        guard let user else { throw NotDone(.requestParameters) }
+        return try await self.sessions(of: user).first {
+            $0.session.id == id || KratosID.uuid(.session, of: $0.session.id) == id.lowercased()
         }
     }
 
@@ -186,6 +245,7 @@ package struct OperatorSessions: Sendable {
             "last_seen_at": .string((found.usedAt ?? session.issuedAt).rfc3339),
         ]
         if session.identity.realm != .default { members["provider"] = .string(session.identity.realm.name) }
+        if let email = session.identity.traitsDocument["email"]?.string { members["email"] = .string(email) }
         if let host = session.host { members["host"] = .string(host) }
         if let client = session.clientID { members["client_id"] = .string(client) }
         if let actor = session.actor { members["actor"] = .string(actor) }

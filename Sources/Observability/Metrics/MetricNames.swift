@@ -164,6 +164,11 @@ package enum MetricNames {
         "Renewals of providers' tokens, by result (renewed, later, ended, lost, too_large)."
     )
 
+    package static let sessionsLive = MetricFamily.gauge(
+        "sallyport_sessions_live",
+        "Live sessions of all gateways of the store, without access tokens; estimated where there are more than 256. NaN: unknown."
+    )
+
     // What the process keeps where there is no Redis.
     package static let storeRecords = MetricFamily.gauge(
         "sallyport_store_records{kind}",

@@ -53,6 +53,10 @@ package enum RedisNeeds {
             Command("exists", RedisCommand("EXISTS", [key])),
             Command("pttl", RedisCommand("PTTL", [key])),
             Command("pexpire", RedisCommand("PEXPIRE", [key, Array("1".utf8)])),
+            // Without these three, operators find no sessions but those of a user whom they name.
+            Command("append", RedisCommand("APPEND", [key, []]), isRequired: false),
+            Command("getrange", RedisCommand("GETRANGE", [key, Array("0".utf8), Array("0".utf8)]), isRequired: false),
+            Command("strlen", RedisCommand("STRLEN", [key]), isRequired: false),
             Command("time", RedisCommand("TIME")),
             Command("eval", RedisCommand("EVAL", "return 1", "0")),
             Command("evalsha", RedisCommand("EVALSHA", String(repeating: "0", count: 40), "0")),

@@ -1,17 +1,18 @@
 internal import Cryptography
 package import NIOCore
 package import Sessions
-internal import Vocabulary
+package import Vocabulary
 
-/// The sessions of each subject. They are noted once a session is written. No sign-in waits for Redis's answer, and a note
-/// that fails only leaves a session out of a list.
+/// Sessions, found by their subject, by an email address, or by when they began (`RedisStore+Log.swift`). They are noted
+/// once a session is written. No sign-in waits for Redis's answer, and a note that fails only leaves a session out of a
+/// list.
 ///
 /// A list is lines of `<end in ms> <sealed key of the session in base64url>`. One script adds a line, so that sign-ins at
 /// once are all noted, and no list is sent to a gateway for it.
 extension RedisStore {
     package func sessions(of subject: String, on loop: any EventLoop) -> EventLoopFuture<[RecordKey]> {
         // One command for each name, because names have different slots.
-        let lists = self.names(of: subject).map { self.list($0, on: loop) }
+        let lists = self.names(of: subject).map { self.list(Keyspace.sessions($0), on: loop) }
         let former = self.formerLists?.formerSessionLists(of: subject) ?? []
         let records = former.map { key in
             self.replaceable(key, as: FormerSessionList.self, on: loop).map { stored in
@@ -22,8 +23,17 @@ extension RedisStore {
         return EventLoopFuture.whenAllSucceed(lists + records, on: loop).map { Array(Set($0.joined())) }
     }
 
-    private func list(_ name: String, on loop: any EventLoop) -> EventLoopFuture<[RecordKey]> {
-        let place = Keyspace.sessions(name)
+    package func sessions(with address: EmailAddress, on loop: any EventLoop) -> EventLoopFuture<[RecordKey]> {
+        let lists = self.names(of: address).map { self.list(Keyspace.sessions($0), on: loop) }
+        return EventLoopFuture.whenAllSucceed(lists, on: loop).map { Array(Set($0.joined())) }
+    }
+
+    /// The names of the lists of an address. No subject begins so (`Realm.subject`).
+    private func names(of address: EmailAddress) -> [String] {
+        self.seals.ring.names(of: "\u{0}address \(address.text)")
+    }
+
+    private func list(_ place: [UInt8], on loop: any EventLoop) -> EventLoopFuture<[RecordKey]> {
         // Not with `MGET`, which cannot tell a missing key from one of another type.
         return self.client.ask(RedisCommand("GET", [place]), on: loop) { reply in
             switch reply {
@@ -37,28 +47,43 @@ extension RedisStore {
     package func note(_ new: NewSession, on loop: any EventLoop) {
         guard loop.inEventLoop else { return loop.execute { self.note(new, on: loop) } }
         guard new.session.isListed, let name = self.names(of: new.session.subject).first else { return }
-        let place = Keyspace.sessions(name)
-        let end = Self.digits(of: new.session.expiresAt)
-        var line = end + [UInt8(ascii: " ")]
-        line += Base64URL.encoded(self.seals.seal(sessionKey: new.key, at: place))
-        line.append(UInt8(ascii: "\n"))
+        self.note(new, in: Keyspace.sessions(name), on: loop)
+        self.noteAddress(of: new, on: loop)
+        self.log(new, on: loop)
+    }
+
+    /// Notes the session under its user's email address alone: it is new, or has changed.
+    func noteAddress(of new: NewSession, on loop: any EventLoop) {
+        guard new.session.isListed, let name = new.session.address.flatMap({ self.names(of: $0).first }) else { return }
+        self.note(new, in: Keyspace.sessions(name), on: loop)
+    }
+
+    private func note(_ new: NewSession, in place: [UInt8], on loop: any EventLoop) {
         let call = ScriptCall(
             Scripts.noteSession,
             keys: [place],
             arguments: [
-                Self.digits(of: self.clock.now()), end, line, Array("\(Self.listCapacity)".utf8),
-                Self.digits(Self.margin),
+                Self.digits(of: self.clock.now()), Self.digits(of: new.session.expiresAt), self.line(new, in: place),
+                Array("\(Self.listCapacity)".utf8), Self.digits(Self.margin),
             ]
         )
         self.client.evaluate(call, on: loop) { _ in }
     }
 
+    /// The line of a session in the list at `place`.
+    func line(_ new: NewSession, in place: [UInt8]) -> [UInt8] {
+        var line = Self.digits(of: new.session.expiresAt) + [UInt8(ascii: " ")]
+        line += Base64URL.encoded(self.seals.seal(sessionKey: new.key, at: place))
+        line.append(UInt8(ascii: "\n"))
+        return line
+    }
+
     /// The latest sessions in a list that have not expired. If a line cannot be read, there is still a session: the list is
     /// *unavailable*.
-    private func sessions(in list: [UInt8], at place: [UInt8]) throws(StoreError) -> [RecordKey] {
+    func sessions(in list: some Collection<UInt8>, at place: [UInt8]) throws(StoreError) -> [RecordKey] {
         let now = self.clock.now().milliseconds
         var live: [ArraySlice<UInt8>] = []
-        for line in list.split(separator: UInt8(ascii: "\n")) {
+        for line in Array(list).split(separator: UInt8(ascii: "\n")) {
             guard let blank = line.firstIndex(of: UInt8(ascii: " ")),
                 let end = Int64(String(decoding: line[..<blank], as: UTF8.self))
             else { throw .unavailable }

@@ -17,32 +17,37 @@ extension RedisStore {
             guard let standing = try self.liveSession(values, key, at: keys[0], isEnding: false), let bytes = values[0]
             else { return .later(self.verify(absent: values.doubtful(keys), on: loop).map { Replacement.absent }) }
             guard standing.version == judged else { return .success(.changed) }
-            return .later(self.replace(standing.record, bytes, keys, with: session, on: loop))
+            return .later(self.replace(standing.record, key, bytes, with: session, on: loop))
         }
         return self.telling(.sessionRecord(key), after: answer, on: loop)
     }
 
     private func replace(
         _ standing: Session,
+        _ key: RecordKey,
         _ bytes: [UInt8],
-        _ keys: [[UInt8]],
         with session: Session,
         on loop: any EventLoop
     ) -> EventLoopFuture<Replacement> {
-        var session = session
-        session.epoch = standing.epoch
+        let keys = Keyspace.all(of: key)
+        var written = session
+        written.epoch = standing.epoch
         let call = ScriptCall(
             Scripts.replaceSession,
             keys: keys,
-            arguments: [bytes, self.seals.seal(session.encoded, at: keys[0])]
+            arguments: [bytes, self.seals.seal(written.encoded, at: keys[0])]
         )
         return self.epoch(of: standing.subject, on: loop).flatMap { epoch in
             guard standing.epoch >= epoch else { return loop.makeSucceededFuture(.absent) }
-            return self.client.run(call, on: loop).flatMapThrowing { reply in
+            return self.client.run(call, on: loop).flatMapThrowing { reply -> Replacement in
                 switch reply {
-                case .integer(1): .done
-                case .integer(0): .absent
-                case .integer(-1): .changed
+                case .integer(1):
+                    if session.address != standing.address {
+                        self.noteAddress(of: NewSession(key: key, session: session), on: loop)
+                    }
+                    return .done
+                case .integer(0): return .absent
+                case .integer(-1): return .changed
                 default: throw StoreError.unavailable
                 }
             }

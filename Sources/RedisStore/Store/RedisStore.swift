@@ -68,6 +68,7 @@ package final class RedisStore: RecordStore {
     let formerLists: TokenAuthority?
     /// The subjects, of whose names each costs an HMAC.
     let knownSubjects = RecentTable<String, KnownSubject>(capacity: 16_384)
+    let loggedHour = Mutex(LoggedHour())
     private let versions = Atomic<UInt64>(0)
 
     /// A store over `client`, which reports to `caches` what ends here.

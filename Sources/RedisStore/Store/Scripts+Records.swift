@@ -87,6 +87,45 @@ extension Scripts {
         isDurable: false
     )
 
+    /// Adds a line to the log of an hour. Returns 1.
+    ///
+    /// Keys: log. Arguments: now (ms), the session's end (ms), its line, how much longer the log is kept than its sessions
+    /// live (ms).
+    static let logSession = RedisScript(
+        """
+        local life = math.max(1, ARGV[2] - ARGV[1] + ARGV[4], redis.call('PTTL', KEYS[1]))
+        redis.call('APPEND', KEYS[1], ARGV[3])
+        redis.call('PEXPIRE', KEYS[1], string.format('%.0f', life))
+        return 1
+        """,
+        kind: .note,
+        isDurable: false
+    )
+
+    /// Notes until when the log of an hour may have sessions that live, and takes out the hours of which that is past.
+    /// Returns 1.
+    ///
+    /// Keys: list of hours. Arguments: now (ms), that end (ms), the hour, how much longer the list is kept than its
+    /// logs (ms).
+    static let noteHour = RedisScript(
+        """
+        local kept, last = {}, tonumber(ARGV[2])
+        for line, time, hour in string.gmatch(redis.call('GET', KEYS[1]) or '', '((%d+) (%d+)\\n)') do
+          if hour == ARGV[3] then
+            last = math.max(last, tonumber(time))
+          elseif tonumber(time) > tonumber(ARGV[1]) then
+            table.insert(kept, line)
+          end
+        end
+        table.insert(kept, string.format('%.0f %s\\n', last, ARGV[3]))
+        local life = math.max(1, last - ARGV[1] + ARGV[4], redis.call('PTTL', KEYS[1]))
+        redis.call('SET', KEYS[1], table.concat(kept), 'PX', string.format('%.0f', life))
+        return 1
+        """,
+        kind: .note,
+        isDurable: false
+    )
+
     /// Stores an id: 1 the first time, 0 when it is present under any of its names. It is stored under the first name.
     ///
     /// Keys: the id's, one for each name. Arguments: TTL (ms).

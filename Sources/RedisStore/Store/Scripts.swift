@@ -249,7 +249,8 @@ package enum Scripts {
         Self.createSession, Self.createSingleUse, Self.consume, Self.confirm, Self.touch, Self.replaceSession,
         Self.endSession, Self.confirmEnd, Self.endLineage, Self.endSubject, Self.raiseEpoch, Self.replace,
         Self.replaceUnconfirmed,
-        Self.rewrite, Self.endRecord, Self.noteSession, Self.once, Self.putDocument, Self.deleteDocument, Self.allow,
+        Self.rewrite, Self.endRecord, Self.noteSession, Self.logSession, Self.noteHour, Self.once, Self.putDocument,
+        Self.deleteDocument, Self.allow,
         Self.giveBack, Self.forgive, Self.register,
     ]
 }

@@ -112,7 +112,13 @@ struct MemoryRecords {
         var session = session
         session.epoch = standing.record.epoch
         let stored = Stored(record: session, version: self.newVersion(), usedAt: standing.usedAt)
-        self.kept.change(place) { $0.content = .session(stored) }
+        if session.address == standing.record.address {
+            self.kept.change(place) { $0.content = .session(stored) }
+        } else {
+            // In this order, so that its subject is not without records in between.
+            self.keep(.session(stored), under: key)
+            _ = self.forget(place)
+        }
         return .done
     }
 
@@ -156,18 +162,48 @@ struct MemoryRecords {
         return place.flatMap { self.remove($0, for: .sessionRevoked)?.expiresAt }
     }
 
-    /// The keys of the subject's sessions, and when each began; the latest if there are more than `limit`.
-    func sessions(of subject: String, limit: Int) -> [(key: RecordKey, began: UnixTime)] {
+    /// The keys of the sessions that are found by `hash` and wanted, and when each began; the latest if there are more than
+    /// `limit`.
+    func sessions(
+        _ hash: Int,
+        limit: Int,
+        where isWanted: (Session) -> Bool
+    ) -> [(key: RecordKey, began: UnixTime)] {
         var found: [(key: RecordKey, began: UnixTime)] = []
         // The latest come first, except in places that were used before.
-        self.kept.forEach(subject.hashValue) { _, kept in
-            if let session = kept.content.session?.record, session.subject.isExactly(subject), session.isListed {
+        self.kept.forEach(hash) { _, kept in
+            if let session = kept.content.session?.record, session.isListed, isWanted(session) {
                 found.append((kept.key, session.issuedAt))
             }
             return found.count < limit
         }
         return found
     }
+
+    /// The sessions in the places below `end`, the latest first as above: at most `limit`, and after a look at no more than
+    /// `looks` places. Also says where it stopped; 0: there are no more.
+    func sessions(below end: Int64, limit: Int, looks: Int32) -> (keys: [RecordKey], end: Int64) {
+        var keys: [RecordKey] = []
+        let first = Int32(clamping: min(end, Int64(self.kept.end)))
+        var place = first
+        while place > 0, first - place < looks, keys.count < limit {
+            place -= 1
+            guard let kept = self.kept[place], kept.content.session?.record.isListed == true else { continue }
+            keys.append(kept.key)
+        }
+        return (keys, Int64(place))
+    }
+
+    /// The key of the session in one of all places, chosen by chance; nil: there is none.
+    func anySession() -> RecordKey? {
+        guard self.kept.end > 0, let kept = self.kept[Int32.random(in: 0..<self.kept.end)],
+            kept.content.session?.record.isListed == true
+        else { return nil }
+        return kept.key
+    }
+
+    /// How many places there are for records.
+    var places: Int { Int(self.kept.end) }
 
     // MARK: Expiry
 
@@ -236,6 +272,9 @@ struct MemoryRecords {
         if let owner = content.owner {
             self.subjects.join(owner)
             hashes.append(owner.subject.hashValue)
+        }
+        if let session = content.session?.record, session.isListed, let address = session.address {
+            hashes.append(address.hashValue)
         }
         let place = self.kept.add(Kept(key: key, content: content, due: deadline), hashes: hashes)
         self.deadlines.push(place, due: deadline)

@@ -23,7 +23,7 @@ package final class MemoryStore: RecordStore {
     /// How many are removed while a shard's lock is held once, so that no event loop waits long for it.
     private static let collectedPerHold = 64
 
-    private let shards: [Shard]
+    let shards: [Shard]
     private let subjects: SubjectDirectory
     let limits: MemoryLimits
     let onces: OnceTable
@@ -170,15 +170,6 @@ package final class MemoryStore: RecordStore {
 
     package func now(on loop: any EventLoop) -> EventLoopFuture<UnixTime> {
         loop.makeSucceededFuture(self.clock.now())
-    }
-
-    // MARK: SessionIndex
-
-    package func sessions(of subject: String, on loop: any EventLoop) -> EventLoopFuture<[RecordKey]> {
-        let limit = Self.listCapacity
-        var found = self.shards.flatMap { $0.records.withLock { $0.sessions(of: subject, limit: limit) } }
-        if found.count > limit { found.sort { $0.began > $1.began } }
-        return loop.makeSucceededFuture(found.prefix(limit).map(\.key))
     }
 
     // MARK: Steps

@@ -14,6 +14,26 @@ package struct UserSessions: RecordCaller {
     /// The live sessions of the subject, the latest first.
     package func all(of subject: String) async throws(NotDone) -> [FoundSession] {
         let keys = try await self.ask { store, loop in store.sessions(of: subject, on: loop) }
+        return try await self.live(keys) { $0.subject.isExactly(subject) }
+    }
+
+    /// The live sessions whose users have this email address, vouched for or not, the latest first.
+    package func all(with address: EmailAddress) async throws(NotDone) -> [FoundSession] {
+        let keys = try await self.ask { store, loop in store.sessions(with: address, on: loop) }
+        return try await self.live(keys) { $0.address == address }
+    }
+
+    /// Some of all live sessions, and where the next ones begin; nil: there are no more. There may be none of this page
+    /// and yet more.
+    package func some(from place: IndexPlace?) async throws(NotDone) -> (found: [FoundSession], next: IndexPlace?) {
+        let page = try await self.ask { store, loop in store.sessions(from: place, on: loop) }
+        return (try await self.live(Array(Set(page.keys))) { _ in true }, page.next)
+    }
+
+    private func live(
+        _ keys: [RecordKey],
+        where isWanted: (Session) -> Bool
+    ) async throws(NotDone) -> [FoundSession] {
         let found = try await self.ask { store, loop in
             EventLoopFuture.whenAllSucceed(
                 keys.map { key in
@@ -24,7 +44,7 @@ package struct UserSessions: RecordCaller {
                 on: loop
             )
         }
-        return found.compactMap(\.self).filter { $0.session.subject.isExactly(subject) && $0.session.isListed }
+        return found.compactMap(\.self).filter { $0.session.isListed && isWanted($0.session) }
             .sorted { $0.session.issuedAt > $1.session.issuedAt }
     }
 

@@ -22,7 +22,8 @@ enum AdminProbe {
         var line: String { String(self.body.prefix { !$0.isNewline }.prefix(200)) }
     }
 
-    static let longestAnswer = 65_536
+    /// In bytes: more than a page of sessions.
+    static let longestAnswer = 1 << 20
 
     /// `GET path` at `address`, or another method; takes at most `seconds`, or a little more if the answer arrives slowly.
     ///

@@ -19,8 +19,6 @@ struct LimitsCommand: ParsableCommand {
     )
 
     struct Options: ParsableArguments {
-        @OptionGroup var settings: SettingsOptions
-
         @Option(help: ArgumentHelp("The client's address.", valueName: "address"))
         var address: String
 
@@ -29,22 +27,10 @@ struct LimitsCommand: ParsableCommand {
         )
         var account: String?
 
-        @Option(help: ArgumentHelp("A file with the operator's token; - is standard input.", valueName: "file"))
-        var tokenFile: String
-
-        @Option(
-            help: ArgumentHelp(
-                "The address of an admin listener, instead of the one in the settings; with https:// in front it has TLS. Repeatable.",
-                valueName: "address:port"
-            )
-        )
-        var admin: [String] = []
+        @OptionGroup var operators: OperatorOptions
 
         func validate() throws {
             guard IPAddress(self.address) != nil else { throw ValidationError("--address must be an IP address.") }
-            guard self.admin.allSatisfy({ AdminTarget.read($0) != nil }) else {
-                throw ValidationError("--admin must be \(AdminTarget.allowed).")
-            }
         }
     }
 
@@ -66,53 +52,13 @@ struct LimitsCommand: ParsableCommand {
 }
 
 extension LimitsCommand {
-    /// How long to wait for each gateway.
-    private static let patience = 5
     fileprivate static func ask(_ method: String, _ options: Options) throws {
         var query = [(name: "address", value: options.address)]
         if let account = options.account { query.append(("account", account)) }
         let target = "/limits?\(FormText.encoded(query))"
-        let token = try self.token(options.tokenFile)
-        var hasFailed = false
-        for admin in try options.settings.adminTargets(options.admin, sendsSecret: true) {
-            let address = admin.address
-            do throws(AdminProbe.Failure) {
-                let answer = try AdminProbe.get(
-                    target,
-                    method: method,
-                    token: token,
-                    at: admin,
-                    seconds: self.patience
-                )
-                guard (200...299).contains(answer.status) else {
-                    throw AdminProbe.Failure(
-                        description: "\(address) answers \(answer.status): \(self.advice(answer.status))"
-                    )
-                }
-                Console.say(method == "GET" ? self.table(answer.body) : "\(address): cleared")
-            } catch {
-                Console.complain(error.description)
-                hasFailed = true
-            }
-        }
-        if hasFailed { throw ExitCode.failure }
-    }
-
-    private static func token(_ file: String) throws -> String {
-        let token = Console.readToken(file) ?? []
-        guard !token.isEmpty, token.allSatisfy({ (0x21...0x7E).contains($0) }) else {
-            throw ValidationError("The file of --token-file must hold an operator's token.")
-        }
-        return String(decoding: token, as: UTF8.self)
-    }
-
-    private static func advice(_ status: Int) -> String {
-        switch status {
-        case 401: "the token is not in its admin.tokens_file"
-        case 403: "the token needs the scope read to show, and sessions to clear"
-        case 404: "it has no admin.tokens_file"
-        case 503: "its store cannot be asked, or its audit stream is full"
-        default: "see its log"
+        try options.operators.forEach { gateway throws(AdminProbe.Failure) in
+            let answer = try gateway.ask(method, target)
+            Console.say(method == "GET" ? self.table(answer.body) : "\(gateway.address): cleared")
         }
     }
 

@@ -272,6 +272,18 @@ package final class ScriptedStore: RecordStore {
         self.guarded(on: loop) { self.base.sessions(of: subject, on: loop) }
     }
 
+    package func sessions(with address: EmailAddress, on loop: any EventLoop) -> EventLoopFuture<[RecordKey]> {
+        self.guarded(on: loop) { self.base.sessions(with: address, on: loop) }
+    }
+
+    package func sessions(from place: IndexPlace?, on loop: any EventLoop) -> EventLoopFuture<SessionPage> {
+        self.guarded(on: loop) { self.base.sessions(from: place, on: loop) }
+    }
+
+    package func sample(on loop: any EventLoop) -> EventLoopFuture<SessionSample> {
+        self.guarded(on: loop) { self.base.sample(on: loop) }
+    }
+
     // MARK: ReplaceableStore
 
     package func eventualReplaceable<Record: ReplaceableRecord>(

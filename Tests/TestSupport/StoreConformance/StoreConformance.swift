@@ -33,7 +33,7 @@ package struct StoreConformance: Sendable, CustomStringConvertible {
         Self.sessionCases + Self.absenceCases + Self.replacedSessionCases + Self.endCases + Self.transferCases
         + Self.singleUseCases + Self.singleUseCases.map { $0.about(TestTicket.self) }
         + Self.offspringCases + Self.replaceableCases + Self.onceCases + Self.documentCases
-        + Self.foreignSessionCases
+        + Self.foreignSessionCases + Self.indexCases
 
     private static let singleUseCases = Self.lookupCases + Self.consumptionCases + Self.concurrencyCases
 

@@ -1,0 +1,206 @@
+internal import Cryptography
+package import NIOCore
+package import Sessions
+import Synchronization
+internal import Vocabulary
+
+/// Sessions by when they began: one log an hour, to which lines are only added, and a list of the hours whose logs may have
+/// sessions that live. So to find all sessions needs no look at every key of Redis, and no list grows without end.
+///
+/// A log has the lines of a list (`RedisStore+Index.swift`), all of the same length, and lives as long as its longest session.
+/// Hours are counted from 1970. The list of hours has lines of `<end in ms> <hour>`.
+extension RedisStore {
+    /// The hour to which this gateway added last, and until when the list of hours has it.
+    struct LoggedHour: Sendable {
+        var hour: Int64 = 0
+        var end: Int64 = 0
+    }
+
+    private static let hour: Int64 = 3_600_000
+    /// How many bytes of a log a page reads: those of a page's lines, with room for longer ones.
+    private static let chunk = 128 * pageSize
+
+    /// The keys of the log of an hour, one for each secret.
+    private func logs(of hour: Int64) -> [[UInt8]] {
+        self.seals.ring.names(of: "\u{0}log \(hour)").map(Keyspace.sessions)
+    }
+
+    /// The keys of the list of hours, one for each secret.
+    private var hourLists: [[UInt8]] { self.seals.ring.names(of: "\u{0}hours").map(Keyspace.sessions) }
+
+    /// Adds a session to the log of this hour.
+    func log(_ new: NewSession, on loop: any EventLoop) {
+        let now = self.clock.now()
+        let (hour, end) = (now.milliseconds / Self.hour, new.session.expiresAt.milliseconds)
+        guard let place = self.logs(of: hour).first, let hours = self.hourLists.first else { return }
+        let margin = Self.digits(Self.margin)
+        let added = ScriptCall(
+            Scripts.logSession,
+            keys: [place],
+            arguments: [
+                Self.digits(of: now), Self.digits(of: new.session.expiresAt), self.line(new, in: place), margin,
+            ]
+        )
+        self.client.evaluate(added, on: loop) { _ in }
+        let listed = self.loggedHour.withLock { logged -> Int64? in
+            guard hour != logged.hour || end > logged.end else { return nil }
+            // An hour more, so that not every sign-in writes it, each of which ends a little later.
+            logged = LoggedHour(hour: hour, end: end.addingWithinBounds(Self.hour))
+            return logged.end
+        }
+        guard let listed else { return }
+        let call = ScriptCall(
+            Scripts.noteHour,
+            keys: [hours],
+            arguments: [Self.digits(of: now), Array("\(listed)".utf8), Array("\(hour)".utf8), margin]
+        )
+        self.client.evaluate(call, on: loop) { _ in }
+    }
+
+    // MARK: Pages
+
+    /// A place is the number of a secret, an hour, and the offset in its log. The latest hour is first.
+    package func sessions(from place: IndexPlace?, on loop: any EventLoop) -> EventLoopFuture<SessionPage> {
+        let lists = self.hourLists
+        let numbers = place?.numbers ?? [0, .max, 0]
+        guard numbers.count == 3, let number = Int(exactly: numbers[0]), lists.indices.contains(number) else {
+            return loop.makeSucceededFuture(SessionPage())
+        }
+        return self.hours(in: lists[number], on: loop).flatMap { hours in
+            let left = hours.filter { $0 <= numbers[1] }
+            let afterAll = number + 1 < lists.count ? IndexPlace([numbers[0] + 1, .max, 0]) : nil
+            guard let hour = left.first else { return loop.makeSucceededFuture(SessionPage(next: afterAll)) }
+            let next = left.count > 1 ? IndexPlace([numbers[0], left[1], 0]) : afterAll
+            let offset = hour == numbers[1] ? numbers[2] : 0
+            return self.page(self.logs(of: hour)[number], from: offset, on: loop).map { keys, read in
+                SessionPage(
+                    keys: keys,
+                    next: read.map { IndexPlace([numbers[0], hour, offset.addingWithinBounds($0)]) } ?? next
+                )
+            }
+        }
+    }
+
+    /// The live sessions in a piece of a log, and how many bytes it has; nil: it ends the log.
+    private func page(
+        _ log: [UInt8],
+        from offset: Int64,
+        on loop: any EventLoop
+    ) -> EventLoopFuture<(keys: [RecordKey], read: Int64?)> {
+        self.piece(of: log, offset, Self.chunk, on: loop).flatMapThrowing { bytes in
+            var end = bytes.startIndex
+            for _ in 0..<Self.pageSize {
+                guard let line = bytes[end...].firstIndex(of: UInt8(ascii: "\n")) else { break }
+                end = line + 1
+            }
+            let isLast = bytes.count < Self.chunk && end == bytes.endIndex
+            // Else the page would never end.
+            guard isLast || end > bytes.startIndex else { throw StoreError.unavailable }
+            return (try self.sessions(in: bytes[..<end], at: log), isLast ? nil : Int64(end))
+        }
+    }
+
+    private func piece(
+        of log: [UInt8],
+        _ offset: Int64,
+        _ count: Int,
+        on loop: any EventLoop
+    ) -> EventLoopFuture<[UInt8]> {
+        let range = [offset, offset.addingWithinBounds(Int64(count) - 1)].map { Array("\($0)".utf8) }
+        return self.client.ask(RedisCommand("GETRANGE", [log] + range), on: loop) { reply in
+            guard case .bulk(let bytes) = reply else { throw StoreError.unavailable }
+            return .success(bytes)
+        }
+    }
+
+    /// The hours in a list whose logs may have sessions that live, the latest first.
+    private func hours(in list: [UInt8], on loop: any EventLoop) -> EventLoopFuture<[Int64]> {
+        self.client.ask(RedisCommand("GET", [list]), on: loop) { reply in
+            guard case .bulk(let bytes) = reply else {
+                guard case .null = reply else { throw StoreError.unavailable }
+                return .success([])
+            }
+            let now = self.clock.now().milliseconds
+            var hours: Set<Int64> = []
+            for line in bytes.split(separator: UInt8(ascii: "\n")) {
+                let numbers = line.split(separator: UInt8(ascii: " ")).compactMap {
+                    Int64(String(decoding: $0, as: UTF8.self))
+                }
+                guard numbers.count == 2, numbers[1] >= 0 else { throw StoreError.unavailable }
+                if numbers[0] > now { hours.insert(numbers[1]) }
+            }
+            return .success(hours.sorted(by: >))
+        }
+    }
+
+    // MARK: Samples
+
+    private struct Log: Sendable {
+        let place: [UInt8]
+        let length: Int
+    }
+
+    /// The logs of a deployment's last hours, at most: a sample must not ask without end.
+    private static let mostLogs = 2048
+
+    package func sample(on loop: any EventLoop) -> EventLoopFuture<SessionSample> {
+        let lists = self.hourLists
+        return EventLoopFuture.whenAllSucceed(lists.map { self.hours(in: $0, on: loop) }, on: loop).flatMap { hours in
+            let logs = hours.enumerated().flatMap { number, hours in hours.map { self.logs(of: $0)[number] } }
+            let lengths = logs.prefix(Self.mostLogs).map { self.length(of: $0, on: loop) }
+            return EventLoopFuture.whenAllSucceed(lengths, on: loop)
+        }.flatMap { logs in
+            self.sample(of: logs.filter { $0.length > 0 }, on: loop)
+        }
+    }
+
+    private func length(of log: [UInt8], on loop: any EventLoop) -> EventLoopFuture<Log> {
+        self.client.ask(RedisCommand("STRLEN", [log]), on: loop) { reply in
+            guard case .integer(let length) = reply else { throw StoreError.unavailable }
+            return .success(Log(place: log, length: Int(length)))
+        }
+    }
+
+    private func sample(of logs: [Log], on loop: any EventLoop) -> EventLoopFuture<SessionSample> {
+        guard let first = logs.first else {
+            return loop.makeSucceededFuture(SessionSample(noted: 0, drawn: 0, keys: []))
+        }
+        return self.piece(of: first.place, 0, Self.chunk, on: loop).flatMap { bytes in
+            guard let end = bytes.firstIndex(of: UInt8(ascii: "\n")) else {
+                return loop.makeFailedFuture(StoreError.unavailable)
+            }
+            let line = end + 1
+            let noted = logs.reduce(0) { $0 + $1.length / line }
+            let isWhole = noted <= Self.sampleSize
+            let drawn =
+                isWhole ? logs.map { ($0.place, 0, $0.length) } : Self.draw(Self.sampleSize, of: logs, line, noted)
+            let keys = drawn.map { place, offset, count in
+                self.piece(of: place, Int64(offset), count, on: loop).flatMapThrowing { bytes in
+                    // It may have expired meanwhile.
+                    try self.sessions(in: bytes, at: place)
+                }
+            }
+            return EventLoopFuture.whenAllSucceed(keys, on: loop).map { keys in
+                SessionSample(noted: noted, drawn: isWhole ? noted : drawn.count, keys: Array(keys.joined()))
+            }
+        }
+    }
+
+    /// Lines chosen by chance: their logs, offsets and lengths.
+    private static func draw(
+        _ count: Int,
+        of logs: [Log],
+        _ line: Int,
+        _ noted: Int
+    ) -> [(place: [UInt8], offset: Int, count: Int)] {
+        (0..<count).compactMap { _ in
+            var chosen = Int.random(in: 0..<noted)
+            for log in logs {
+                let lines = log.length / line
+                if chosen < lines { return (log.place, chosen * line, line) }
+                chosen -= lines
+            }
+            return nil
+        }
+    }
+}

@@ -1,0 +1,35 @@
+package import NIOCore
+import Synchronization
+internal import Vocabulary
+
+/// Counts the live sessions of all gateways that share a store, from a sample where there are many: a count of each
+/// would read them all.
+package final class SessionCensus: Sendable {
+    private let store: any RecordStore
+    private let last = Mutex<Double?>(nil)
+
+    package init(store: any RecordStore) {
+        self.store = store
+    }
+
+    /// The last count; nil before the first, and while the store does not answer.
+    package var count: Double? { self.last.withLock { $0 } }
+
+    /// Counts again. The future never fails.
+    package func refresh(on loop: any EventLoop) -> EventLoopFuture<Void> {
+        self.store.sample(on: loop).flatMap { sample -> EventLoopFuture<Double?> in
+            let isWhole = sample.drawn == sample.noted
+            // A session may be noted twice.
+            let keys = isWhole ? Array(Set(sample.keys)) : sample.keys
+            return EventLoopFuture.whenAllSucceed(keys.map { self.store.session($0, on: loop) }, on: loop).map {
+                found in
+                let live = found.count { $0?.record.isListed ?? false }
+                return isWhole ? Double(live) : (Double(sample.noted) * Double(live) / Double(sample.drawn)).rounded()
+            }
+        }.recover { _ in
+            nil
+        }.map { count in
+            self.last.withLock { $0 = count }
+        }
+    }
+}

@@ -1,0 +1,81 @@
+import ArgumentParser
+import Settings
+
+/// What each command needs that calls admin listeners as an operator.
+struct OperatorOptions: ParsableArguments {
+    @OptionGroup var settings: SettingsOptions
+
+    @Option(help: ArgumentHelp("A file with the operator's token; - is standard input.", valueName: "file"))
+    var tokenFile: String
+
+    @Option(
+        help: ArgumentHelp(
+            "The address of an admin listener, instead of the one in the settings; with https:// in front it has TLS. Repeatable.",
+            valueName: "address:port"
+        )
+    )
+    var admin: [String] = []
+
+    func validate() throws {
+        guard self.admin.allSatisfy({ AdminTarget.read($0) != nil }) else {
+            throw ValidationError("--admin must be \(AdminTarget.allowed).")
+        }
+    }
+
+    /// An admin listener, called with an operator's token.
+    struct Gateway {
+        /// How long to wait for each answer, in seconds.
+        private static let patience = 5
+
+        fileprivate let target: AdminTarget
+        fileprivate let token: String
+
+        var address: String { "\(self.target.address)" }
+
+        /// The answer, if it is 2xx.
+        func ask(_ method: String, _ path: String) throws(AdminProbe.Failure) -> AdminProbe.Answer {
+            let answer = try AdminProbe.get(
+                path,
+                method: method,
+                token: self.token,
+                at: self.target,
+                seconds: Self.patience
+            )
+            guard (200...299).contains(answer.status) else {
+                throw AdminProbe.Failure(
+                    description: "\(self.address) answers \(answer.status): \(Self.advice(answer.status))"
+                )
+            }
+            return answer
+        }
+
+        private static func advice(_ status: Int) -> String {
+            switch status {
+            case 400: "it knows no such provider or session, or there are several providers and none is named"
+            case 401: "the token is not in its admin.tokens_file"
+            case 403: "the token needs the scope read to show, and sessions to end or clear"
+            case 404: "there is no such session, or it has no admin.tokens_file"
+            case 503: "its store cannot be asked, or its audit stream is full"
+            default: "see its log"
+            }
+        }
+    }
+
+    /// Calls `body` with each gateway. Where it fails, the others are called too, and the command fails in the end.
+    func forEach(_ body: (Gateway) throws(AdminProbe.Failure) -> Void) throws {
+        let token = Console.readToken(self.tokenFile) ?? []
+        guard !token.isEmpty, token.allSatisfy({ (0x21...0x7E).contains($0) }) else {
+            throw ValidationError("The file of --token-file must hold an operator's token.")
+        }
+        var hasFailed = false
+        for target in try self.settings.adminTargets(self.admin, sendsSecret: true) {
+            do throws(AdminProbe.Failure) {
+                try body(Gateway(target: target, token: String(decoding: token, as: UTF8.self)))
+            } catch {
+                Console.complain(error.description)
+                hasFailed = true
+            }
+        }
+        if hasFailed { throw ExitCode.failure }
+    }
+}
