@@ -28,12 +28,9 @@ struct Foundations: Sendable {
     let clientOverlay: ClientOverlay
     let registry: MetricsRegistry
     let audit: AuditStream
-<<<<<<< HEAD
     /// How the names of apps are resolved.
     let names: AppNames
-=======
     let census: SessionCensus
->>>>>>> eef6ca3f (Operators see who is signed in, and sign users out by address: sallyport sessions; sessions are found by the email address and by when they began; a gauge of live sessions that is right with Redis)
 
     /// - Parameters:
     ///   - caches: The caches that it tells of ends.

@@ -334,25 +334,15 @@ extension Gateway {
         }
     }
 
-<<<<<<< HEAD
-    /// Resolves the names of apps and removes expired records, periodically in the background.
+    /// Resolves the names of apps, removes expired records and counts the live sessions, periodically in the background.
     func keepUp() {
         self.group.next().scheduleRepeatedTask(initialDelay: .seconds(30), delay: .seconds(30)) { _ in
             Task.detached { self.foundations.backing.collectExpired() }
+            self.foundations.census.refresh(on: self.group.next()).whenComplete { _ in }
         }
         self.group.next().scheduleRepeatedTask(initialDelay: .seconds(1), delay: .seconds(1)) { _ in
             let now = NIODeadline.now()
             for target in self.state.withLock({ $0.assembly }).configuration.targets { target.refreshNames(now: now) }
-=======
-    /// Resolves the names of apps, removes expired records and counts the live sessions, periodically in the background.
-    func collectExpired() {
-        self.group.next().scheduleRepeatedTask(initialDelay: .seconds(30), delay: .seconds(30)) { _ in
-            Task.detached {
-                self.foundations.backing.collectExpired()
-                self.foundations.census.refresh(on: self.group.next()).whenComplete { _ in }
-                self.state.withLock { $0.assembly }.configuration.targets.forEach { $0.refresh() }
-            }
->>>>>>> eef6ca3f (Operators see who is signed in, and sign users out by address: sallyport sessions; sessions are found by the email address and by when they began; a gauge of live sessions that is right with Redis)
         }
     }
 }
