@@ -44,10 +44,13 @@ package struct CheckForm: Sendable {
 
     /// An answer of the gateway to the original request, as the proxy can pass it on. It never lets the request pass: only
     /// `GrantedFields` does.
-    func denial(_ answer: LocalAnswer) -> LocalAnswer {
+    ///
+    /// - Parameter origin: That of the host of the original request, if it is known.
+    func denial(_ answer: LocalAnswer, on origin: String?) -> LocalAnswer {
         var answer = Self.marked(answer)
         switch self.dialect {
         case .forwardAuth:
+            if let origin { Self.complete(&answer.response.fields, on: origin) }
             if answer.response.status < 300 { answer.response.status = Self.refused }
         case .extAuthz:
             if answer.response.status == 200 { answer.response.status = Self.refused }
@@ -61,6 +64,13 @@ package struct CheckForm: Sendable {
             }
         }
         return answer
+    }
+
+    /// A path in `Location` gets its origin: Traefik takes it for one of the address at which it asks.
+    private static func complete(_ fields: inout [(name: String, value: String)], on origin: String) {
+        for index in fields.indices where fields[index].name.lowercased() == "location" {
+            if fields[index].value.hasPrefix("/") { fields[index].value = origin + fields[index].value }
+        }
     }
 
     private static let refused = 403

@@ -14,7 +14,9 @@ extension Exchange {
         let lines = self.record.extraLines + [self.record.crossOriginLines]
         if let check = self.check {
             self.checkResult = CheckResult(answer)
-            self.send(check.denial(answer), check.lines(lines))
+            let url = self.record.host?.publicURL
+            let origin = url.flatMap { $0.isWildcard ? nil : $0.description }
+            self.send(check.denial(answer, on: origin), check.lines(lines))
         } else {
             self.send(self.service == .checks ? CheckForm.marked(answer) : answer, Array(lines.joined()))
         }

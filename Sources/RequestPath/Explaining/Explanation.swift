@@ -251,7 +251,7 @@ package struct Explanation: Sendable {
     private mutating func tell(_ answer: LocalAnswer, _ given: JudgingContext, _ findings: JudgeFindings) {
         self.tellAnswer(answer, given, findings)
         guard let form = self.check?.form else { return }
-        let denial = form.denial(answer).response
+        let denial = form.denial(answer, on: nil).response
         var line = "\(denial.status) \(StatusText.phrase(denial.status))"
         if denial.fields.contains(where: { $0.name == "Location" }) {
             line += denial.status == 401 ? ", with Location: the proxy makes a redirect of it" : ", with Location"
