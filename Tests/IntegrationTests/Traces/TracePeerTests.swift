@@ -132,7 +132,10 @@ struct TracePeerTests {
             #expect(eventually { (try? gateway.admin("/readyz").status) == 200 })
             let cookie = try gateway.browser()
             #expect(try gateway.get("/x", ["Cookie: sallyport=\(cookie)"]).status == 200)
-            let login = try collector.state { $0.spans.contains { $0.name == "create" } }
+            // The request's own span comes after those of its calls.
+            let login = try collector.state { state in
+                state.spans.contains { span in span.name == "create" && state.spans.contains { $0.span == span.parent } }
+            }
             let created = try #require(login.spans.first { $0.name == "create" })
             let parent = login.spans.first { $0.span == created.parent }
             #expect(parent?.name == "POST /.sallyport/login")
