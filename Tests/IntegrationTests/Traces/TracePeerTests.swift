@@ -134,7 +134,8 @@ struct TracePeerTests {
             #expect(try gateway.get("/x", ["Cookie: sallyport=\(cookie)"]).status == 200)
             // The request's own span comes after those of its calls.
             let login = try collector.state { state in
-                state.spans.contains { span in span.name == "create" && state.spans.contains { $0.span == span.parent } }
+                state.spans.contains { span in span.name == "create" && state.spans.contains { $0.span == span.parent }
+                }
             }
             let created = try #require(login.spans.first { $0.name == "create" })
             let parent = login.spans.first { $0.span == created.parent }
