@@ -148,7 +148,7 @@ import Testing
         Row("trusted_proxies: [10.0.0.1/8]", "trusted_proxies[0]", "all bits after the length must be 0"),
         Row("trusted_proxies: 10.0.0.300", "trusted_proxies", "all bits after the length must be 0"),
         Row("upsteam: http://127.0.0.1:3000", "upsteam", "did you mean upstream?"),
-        Row("log: {format: txt}", "log.format", "write one of these words"),
+        Row("log: {format: txt}", "log.format", "did you mean text?"),
         Row("log: {level: verbose}", "log.level", "write one of these words"),
         Row("limits: {max_sessions: 5}", "limits.max_sessions", "move it: the key is store.memory.max_sessions"),
         Row(

@@ -56,7 +56,7 @@ struct ReloadCommand: ParsableCommand {
 enum PIDFile {
     /// Writes the id of this process. A file that another gateway left behind is replaced; that of one that runs is not.
     static func write(to path: String) throws {
-        if let former = try? self.read(path), former != getpid(), self.isGateway(former) {
+        if access(path, F_OK) == 0, let former = try? self.read(path), former != getpid(), self.isGateway(former) {
             throw PrivateFileFailure("\(path): the gateway with process id \(former) is running")
         }
         unlink(path)
