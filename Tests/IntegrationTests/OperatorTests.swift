@@ -156,7 +156,6 @@ import Vocabulary
     func details() throws {
         try self.with(Self.admin) { gateway throws in
             for (method, target, token, detail) in [
-                ("GET", "/sessions", OperatorTokens.all, "write GET /sessions?subject=SUBJECT"),
                 (
                     "GET", "/sessions?subject=a&provider=other", OperatorTokens.all,
                     "write GET /sessions?subject=SUBJECT"
