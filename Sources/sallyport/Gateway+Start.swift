@@ -336,7 +336,7 @@ extension Gateway {
 
     /// Resolves the names of apps, removes expired records and counts the live sessions, periodically in the background.
     func keepUp() {
-        self.group.next().scheduleRepeatedTask(initialDelay: .seconds(30), delay: .seconds(30)) { _ in
+        self.group.next().scheduleRepeatedTask(initialDelay: .zero, delay: .seconds(30)) { _ in
             Task.detached { self.foundations.backing.collectExpired() }
             self.foundations.census.refresh(on: self.group.next()).whenComplete { _ in }
         }

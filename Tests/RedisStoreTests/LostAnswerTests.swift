@@ -97,8 +97,9 @@ import Vocabulary
                     on: loops.next()
                 ).get()
                 #expect(consumed == .done && seen.scripts == 1)
-                for _ in 0..<500 where seen.notes == 0 { try await Task.sleep(for: .milliseconds(10)) }
-                #expect(seen.notes == 1)
+                // For its user, its address, its hour, and the list of hours.
+                for _ in 0..<500 where seen.notes < 4 { try await Task.sleep(for: .milliseconds(10)) }
+                #expect(seen.notes == 4)
             }
         }
     }

@@ -7,6 +7,7 @@ import Testing
     private static func file(_ more: String, upstream: String = "app") -> String {
         """
         public_url: https://app.example.com
+        trusted_proxies: [10.0.0.1]
         upstream: "\(upstream)"
         provider: {static: {users: [{identifier: ada, password_hash: "\(passwordHash)"}]}}
         \(more)

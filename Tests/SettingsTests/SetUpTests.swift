@@ -45,9 +45,9 @@ struct SetUpTests {
     @Test(
         "the advice for an unknown rule is never to remove it",
         arguments: [
-            ("groups", "did you mean groups_any?"), ("group", "did you mean groups_any?"),
+            ("groups", "write groups_any: [...]"), ("group", "write groups_any: [...]"),
             ("scope", "did you mean scopes?"),
-            ("roles", "write one of those keys"), ("users", "write one of those keys"),
+            ("roles", "write groups_any: [...]"), ("users", "write groups_any: [...]"),
             ("path", "write one of those keys"),
         ]
     )

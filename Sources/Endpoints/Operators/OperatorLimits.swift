@@ -37,7 +37,8 @@ package struct OperatorLimits: Sendable {
     private static func usage(_ method: String) -> String { "\(method) /limits?address=ADDRESS[&account=ACCOUNT]" }
 
     private func list(_ request: EndpointRequest) async -> EndpointResponse {
-        await self.gate.admit(request, .read, OperatorGate.Act("limits.list", usage: Self.usage("GET"))) { _ throws(NotDone) in
+        await self.gate.admit(request, .read, OperatorGate.Act("limits.list", usage: Self.usage("GET"))) {
+            _ throws(NotDone) in
             guard let question = Self.question(request) else { throw NotDone(.requestParameters) }
             let counts = try await self.limits.counts(of: question.address, account: question.account)
             return .json(200, ["limits": .array(counts.map(Self.document))])

@@ -162,7 +162,8 @@ package struct OperatorSessions: Sendable {
 
     private func show(_ request: EndpointRequest) async -> EndpointResponse {
         let user = self.user(request)
-        return await self.gate.admit(request, .read, self.act("sessions.show", on: user, request)) { _ throws(NotDone) in
+        return await self.gate.admit(request, .read, self.act("sessions.show", on: user, request)) {
+            _ throws(NotDone) in
             guard let found = try await self.session(request, of: user) else { throw NotDone(.sessionUnknown) }
             return .json(200, Self.document(found))
         }

@@ -166,7 +166,7 @@ package enum MetricNames {
 
     package static let sessionsLive = MetricFamily.gauge(
         "sallyport_sessions_live",
-        "Live sessions of all gateways of the store, without access tokens; estimated where there are more than 256. NaN: unknown."
+        "Live sessions of all gateways of the store, without access tokens; estimated where there are more than 256."
     )
 
     // What the process keeps where there is no Redis.

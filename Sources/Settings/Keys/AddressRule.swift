@@ -9,7 +9,9 @@ extension TextRule {
     ) { text throws(SyntaxFault) in
         guard let colon = text.lastIndex(of: ":") else {
             guard Self.port(text[...]) == nil else {
-                throw SyntaxFault("write \":\(text)\" for every address, or \"127.0.0.1:\(text)\" for this machine only")
+                throw SyntaxFault(
+                    "write \":\(text)\" for every address, or \"127.0.0.1:\(text)\" for this machine only"
+                )
             }
             throw SyntaxFault("add the port: \":8080\"")
         }

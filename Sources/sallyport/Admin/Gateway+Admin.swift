@@ -53,8 +53,8 @@ extension Gateway {
             GET  /upstreams                         the servers of all apps; as a command: sallyport upstreams
 
             \(hasTokens ? "With a token of admin.tokens_file" : "These are served with admin.tokens_file"):
-            GET  /sessions?subject=                 the sessions of a user (read)
-            DELETE /sessions/{id}                   ends one (sessions)
+            GET  /sessions[?subject=|?email=]       who is signed in (read); sallyport sessions
+            GET, DELETE /sessions/{id}              shows or ends one (read, sessions)
             POST /subjects/{subject}/sign-out       ends all of a user (sessions)
             GET, DELETE /limits?address=            what is counted at sign-in (read, sessions); sallyport limits
             GET, POST   /api/v2/clients             clients at run time (read, clients)
