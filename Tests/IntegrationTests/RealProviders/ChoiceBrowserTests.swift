@@ -218,6 +218,8 @@ struct ChoiceBrowserTests {
             for provider in ChoiceBench.Choice.allCases {
                 let begun = try Self.app(bench, "begin", provider.label)
                 try #require(begun.count == 2, "\(begun)")
+                // The tab that was sent to an app asks whether to open it, and takes no clicks from then on.
+                _ = try browser.openTab()
                 browser.forgetRequests()
                 try person.open(begun[1])
                 try person.signIn(at: provider)
