@@ -14,6 +14,11 @@ import Testing
         """
     }
 
+    /// The warnings about the socket: the file has another one, as it names no proxy.
+    private static func warnings(_ loaded: LoadedSettings) -> [String] {
+        loaded.warnings.filter { $0.contains("/run/app.sock") }
+    }
+
     @Test(
         "A socket is named by its path, in each of the usual forms",
         arguments: ["unix:/run/app.sock", "unix:///run/app.sock", "UNIX:/run/app.sock"]
@@ -25,7 +30,8 @@ import Testing
         ] {
             let loaded = try SettingsBench().load(file).get()
             let app = try #require(loaded.settings.upstreams.first)
-            #expect(app.first.socketPath == "/run/app.sock" && !app.isHTTPS && loaded.warnings == [])
+            #expect(app.first.socketPath == "/run/app.sock" && !app.isHTTPS)
+            #expect(Self.warnings(loaded) == [])
             #expect(app.first.origin == "unix:/run/app.sock" && app.first.urlOrigin == "http://localhost")
         }
         let name = try SettingsBench().load(Self.file("", upstream: text)).get().settings.upstreams.map(\.name)
@@ -82,7 +88,7 @@ import Testing
                 (Self.file(Self.upstreams("{url: \"unix:/run/app.sock\"}")), "upstreams.app.url: "),
                 (Self.file("", upstream: "unix:/run/app.sock"), "upstream: "),
             ] {
-                let warnings = try bench.load(text).get().warnings
+                let warnings = Self.warnings(try bench.load(text).get())
                 #expect(warnings.count == 1)
                 #expect(warnings.first?.hasPrefix(key) == true)
                 #expect(warnings.first?.contains(words) == true)
