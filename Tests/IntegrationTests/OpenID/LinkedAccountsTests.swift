@@ -94,6 +94,7 @@ struct LinkedAccountsTests {
         defer { work.stop() }
         let google = try provider("7", "ada@Example.com")
         defer { google.stop() }
+        google.signAsKits()
         let other = try provider("7", "ada@example.com")
         defer { other.stop() }
         let upstream = try FakeUpstream()

@@ -113,6 +113,9 @@ package final class OpenIDProvider: Sendable {
         }
     }
 
+    /// Signs by RS256 from now on, as the kits of social providers do.
+    package func signAsKits() { self.rotateKey(.rs256) }
+
     // MARK: What happened
 
     /// The number of calls of an endpoint, with those that failed.
