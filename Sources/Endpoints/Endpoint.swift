@@ -148,6 +148,9 @@ package struct Endpoint: Sendable {
     /// Whether runs of `/` in its path count as one, for clients that append a path to one that ends with `/`. Only for
     /// listeners without apps: an app could read such a path differently.
     package let mergesSlashes: Bool
+    /// Whether the names in its path may have escapes, as `%7C` for `|`, for clients that encode each. Only for listeners
+    /// without apps.
+    package let takesEscapes: Bool
     /// Whether it plays an app: it takes every form of its paths, and sees the head as sent, with the credentials. Only for
     /// listeners without apps.
     package let isApp: Bool
@@ -162,6 +165,7 @@ package struct Endpoint: Sendable {
         outlivesClient: Bool = false,
         envelope: RefusalEnvelope? = nil,
         mergesSlashes: Bool = false,
+        takesEscapes: Bool = false,
         isApp: Bool = false,
         answer: @escaping @Sendable (EndpointRequest) async -> EndpointResponse
     ) {
@@ -173,6 +177,7 @@ package struct Endpoint: Sendable {
         self.outlivesClient = outlivesClient
         self.envelope = envelope
         self.mergesSlashes = mergesSlashes
+        self.takesEscapes = takesEscapes
         self.isApp = isApp
         self.answer = answer
     }

@@ -57,7 +57,8 @@ package struct OperatorClients: Sendable {
                 bodyLimit: 65_536,
                 outlivesClient: true,
                 envelope: ManagementAnswer.envelope,
-                mergesSlashes: true
+                mergesSlashes: true,
+                takesEscapes: true
             ) { request in
                 await offLoop {
                     let id = request.pathParameter("id") ?? ""

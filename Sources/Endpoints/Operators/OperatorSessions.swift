@@ -62,11 +62,26 @@ package struct OperatorSessions: Sendable {
     package var endpoints: [Endpoint] {
         [
             Endpoint(path: "/sessions", methods: ["GET"], scope: .everyHost, answer: self.list),
-            .everywhere("/sessions/{id}", ["GET", "DELETE"]) { request in
+            Self.endpoint("/sessions/{id}", ["GET", "DELETE"]) { request in
                 request.method == "GET" ? await self.show(request) : await self.end(request)
             },
-            .everywhere("/subjects/{subject}/sign-out", ["POST"], answer: self.signOut),
+            Self.endpoint("/subjects/{subject}/sign-out", ["POST"], answer: self.signOut),
         ]
+    }
+
+    private static func endpoint(
+        _ path: String,
+        _ methods: [String],
+        answer: @escaping @Sendable (EndpointRequest) async -> EndpointResponse
+    ) -> Endpoint {
+        Endpoint(
+            path: path,
+            methods: methods,
+            scope: .everyHost,
+            outlivesClient: true,
+            takesEscapes: true,
+            answer: answer
+        )
     }
 
     /// The parameter that says whose user is meant, where there are several providers.

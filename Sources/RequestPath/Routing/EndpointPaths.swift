@@ -34,7 +34,8 @@ package final class EndpointPaths: Sendable {
         fileprivate let methods: [String]
         fileprivate let match: EndpointMatch
         fileprivate let envelope: RefusalEnvelope?
-        fileprivate let mergesSlashes: Bool
+        /// The habits that do not make a path ambiguous, because no app is behind the listener.
+        fileprivate let clear: PathHabits
         fileprivate let isApp: Bool
 
         /// An endpoint that the gateway answers.
@@ -43,7 +44,10 @@ package final class EndpointPaths: Sendable {
             self.methods = endpoint.methods
             self.match = .endpoint(endpoint)
             self.envelope = endpoint.envelope
-            self.mergesSlashes = endpoint.mergesSlashes
+            // What is decoded once is what was meant, unless it holds a separator.
+            let escapes: PathHabits = [.decodes, .decodesTwice, .dropsStreams, .reparses, .trims]
+            let names: PathHabits = endpoint.takesEscapes ? escapes : []
+            self.clear = endpoint.mergesSlashes ? names.union(.merges) : names
             self.isApp = endpoint.isApp
         }
 
@@ -53,7 +57,7 @@ package final class EndpointPaths: Sendable {
             self.methods = endpoint.methods
             self.match = .forward(route)
             self.envelope = nil
-            self.mergesSlashes = false
+            self.clear = []
             self.isApp = false
         }
     }
@@ -143,7 +147,7 @@ package final class EndpointPaths: Sendable {
     package func match(_ reading: PathReading, method: UnsafeBufferPointer<UInt8>) -> EndpointMatch {
         guard let place = self.place(of: reading.bytes) else { return .none }
         for entry in place.entries where entry.methods.contains(where: { $0.utf8.elementsEqual(method) }) {
-            let isClear = reading.isRaw || entry.isApp || entry.mergesSlashes && reading.habits == .merges
+            let isClear = reading.isRaw || entry.isApp || reading.habits.isSubset(of: entry.clear)
             return isClear ? entry.match : .refused(.pathAmbiguous, place.envelope)
         }
         return .methodNotAllowed(place.allow, place.envelope)

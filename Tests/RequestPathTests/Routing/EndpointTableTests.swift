@@ -129,6 +129,24 @@ struct EndpointTableTests {
         }
     }
 
+    @Test("An endpoint that takes escapes takes those in names, and no other spelling")
+    func escapes() throws {
+        let table = try Self.table([
+            Endpoint(path: "/users/{id}/end", methods: ["GET"], takesEscapes: true) { _ in EndpointResponse(status: 200)
+            }
+        ])
+        for (name, id) in [
+            ("google%7C7", "google|7"), ("ada%40example.com", "ada@example.com"), ("a%20b", "a b"),
+            ("urn%3Aa", "urn:a"),
+            ("50%25", "50%"), ("%2541", "%41"), ("a%3Fb%23c", "a?b#c"), ("%C3%A4", "\u{e4}"), ("a.", "a."),
+        ] {
+            #expect(Self.ask(table, "/users/\(name)/end") == .endpoint("/users/{id}/end", ["id=\(id)"]), "\(name)")
+        }
+        for path in ["/users/a%2Fb/end", "/users//a/end", "/users/a;v=1/end", "/users/a%3Bv=1/end"] {
+            #expect(Self.ask(table, path) == .refused(.pathAmbiguous), "\(path)")
+        }
+    }
+
     @Test("An endpoint that plays an app takes every spelling of its paths")
     func playedApp() throws {
         let table = try Self.table([
