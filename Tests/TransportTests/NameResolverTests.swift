@@ -116,6 +116,6 @@ private final class Gate: Sendable {
     func open() { self.isOpen.withLock { $0 = true } }
 
     func wait() {
-        while !self.isOpen.withLock({ $0 }) { usleep(1000) }
+        for _ in 0..<20_000 where !self.isOpen.withLock({ $0 }) { usleep(1000) }
     }
 }

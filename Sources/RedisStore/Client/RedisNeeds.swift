@@ -7,14 +7,22 @@ package enum RedisNeeds {
         package let name: String
         /// The harmless form. Every reply except `NOPERM` shows that the command is allowed.
         package let trial: RedisCommand
-        /// False: the gateway works without it; only an operator would miss it.
-        package let isRequired: Bool
+        /// What it is good for, if the gateway works without it; nil: it is required.
+        package let courtesy: Courtesy?
 
-        init(_ name: String, _ trial: RedisCommand, isRequired: Bool = true) {
+        init(_ name: String, _ trial: RedisCommand, for courtesy: Courtesy? = nil) {
             self.name = name
             self.trial = trial
-            self.isRequired = isRequired
+            self.courtesy = courtesy
         }
+    }
+
+    /// What only an operator would miss.
+    package enum Courtesy: String, Sendable, CaseIterable {
+        /// Connections have a name in `CLIENT LIST`.
+        case name
+        /// All sessions are found, not only those of a user or an address that is named.
+        case sessions
     }
 
     /// The keys of one type, with commands that change none of the gateway's keys.
@@ -53,17 +61,16 @@ package enum RedisNeeds {
             Command("exists", RedisCommand("EXISTS", [key])),
             Command("pttl", RedisCommand("PTTL", [key])),
             Command("pexpire", RedisCommand("PEXPIRE", [key, Array("1".utf8)])),
-            // Without these three, operators find no sessions but those of a user whom they name.
-            Command("append", RedisCommand("APPEND", [key, []]), isRequired: false),
-            Command("getrange", RedisCommand("GETRANGE", [key, Array("0".utf8), Array("0".utf8)]), isRequired: false),
-            Command("strlen", RedisCommand("STRLEN", [key]), isRequired: false),
+            Command("append", RedisCommand("APPEND", [key, []]), for: .sessions),
+            Command("getrange", RedisCommand("GETRANGE", [key, Array("0".utf8), Array("0".utf8)]), for: .sessions),
+            Command("strlen", RedisCommand("STRLEN", [key]), for: .sessions),
             Command("time", RedisCommand("TIME")),
             Command("eval", RedisCommand("EVAL", "return 1", "0")),
             Command("evalsha", RedisCommand("EVALSHA", String(repeating: "0", count: 40), "0")),
             Command("info", RedisCommand("INFO", "replication")),
             Command("wait", RedisCommand("WAIT", "0", "1")),
             Command("client|id", RedisCommand("CLIENT", "ID")),
-            Command("client|setname", RedisCommand("CLIENT", "SETNAME", "sallyport"), isRequired: false),
+            Command("client|setname", RedisCommand("CLIENT", "SETNAME", "sallyport"), for: .name),
             Command("client|tracking", RedisCommand("CLIENT", "TRACKING", "OFF")),
         ]
     }

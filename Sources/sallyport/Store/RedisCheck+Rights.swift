@@ -25,10 +25,10 @@ extension RedisCheck {
                 let mend = lacks.rules.isEmpty ? "" : ": ACL SETUSER \(user) \(lacks.rules.joined(separator: " "))"
                 verdicts.append(self.error(endpoint, "commands", findings.joined(separator: "; ") + mend))
             }
-            if !lacks.courtesies.isEmpty {
-                let rules = lacks.courtesies.joined(separator: " ")
-                let finding = "connections have no name in CLIENT LIST: ACL SETUSER \(user) \(rules)"
-                verdicts.append(.warning("\(endpoint) name", finding))
+            for courtesy in RedisNeeds.Courtesy.allCases {
+                guard let rules = lacks.courtesies[courtesy] else { continue }
+                let finding = "\(courtesy.loss): ACL SETUSER \(user) \(rules.joined(separator: " "))"
+                verdicts.append(.warning("\(endpoint) \(courtesy.rawValue)", finding))
             }
             return verdicts
                 + replies.compactMap(\.writeRefusal).prefix(1).map {
@@ -40,12 +40,22 @@ extension RedisCheck {
     }
 }
 
+extension RedisNeeds.Courtesy {
+    /// What is missing without its commands.
+    fileprivate var loss: String {
+        switch self {
+        case .name: "connections have no name in CLIENT LIST"
+        case .sessions: "sallyport sessions finds those of a user or an address only, and live sessions are not counted"
+        }
+    }
+}
+
 /// What the gateway's user lacks, by the replies to what was tried.
 private struct Lacks {
     /// Rules that would grant it.
     private(set) var rules: [String] = []
     /// Rules for what the gateway can do without.
-    private(set) var courtesies: [String] = []
+    private(set) var courtesies: [RedisNeeds.Courtesy: [String]] = [:]
     private var commands: [String] = []
     private var unknown: [String] = []
     private var untouchable: [String] = []
@@ -58,10 +68,10 @@ private struct Lacks {
             if reply.isUnknownCommand {
                 self.unknown.append(need.name.replacing("|", with: " ").uppercased())
             } else if reply.denial == .command {
-                if need.isRequired {
-                    self.commands.append("+\(need.name)")
+                if let courtesy = need.courtesy {
+                    self.courtesies[courtesy, default: []].append("+\(need.name)")
                 } else {
-                    self.courtesies.append("+\(need.name)")
+                    self.commands.append("+\(need.name)")
                 }
             }
         }

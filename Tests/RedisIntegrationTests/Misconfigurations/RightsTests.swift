@@ -62,6 +62,14 @@ import Testing
                         others,
                         says: "name: connections have no name in CLIENT LIST: ACL SETUSER NAME +client|setname"
                     )
+                case "+append", "+getrange", "+strlen":
+                    try add(
+                        command,
+                        others,
+                        says:
+                            "sessions: sallyport sessions finds those of a user or an address only, and live sessions are "
+                            + "not counted: ACL SETUSER NAME \(command)"
+                    )
                 default:
                     try add(
                         command,
