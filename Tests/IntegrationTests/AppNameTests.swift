@@ -49,9 +49,12 @@ import Glibc
             )
             self.app = try Servers.Running(python, ["app.py", "\(self.port)"], in: self.folder, port: self.port)
             self.server = Process()
-            self.server.executableURL = URL(filePath: dnsmasq)
+            // Below a shell: it closes every file that it has not opened, and Foundation takes a process that has closed
+            // its end of a socket for one that has ended, and waits for it before it looks at any other.
+            self.server.executableURL = URL(filePath: "/bin/sh")
             self.server.arguments = [
-                "--keep-in-foreground", "--no-resolv", "--no-hosts", "--user=root", "--pid-file=",
+                "-c", "\"$@\"; exit", "sh", dnsmasq, "--keep-in-foreground", "--no-resolv", "--no-hosts", "--user=root",
+                "--pid-file=\(self.folder.path)/pid",
                 "--conf-file=/dev/null", "--log-facility=\(self.folder.path)/dnsmasq.log", "--bind-interfaces",
                 "--listen-address=\(self.address)", "--addn-hosts=\(self.folder.path)/hosts", "--local=/test/",
             ]
@@ -79,7 +82,12 @@ import Glibc
             self.signal(SIGHUP)
         }
 
-        func signal(_ number: Int32) { kill(self.server.processIdentifier, number) }
+        func signal(_ number: Int32) {
+            let pid = try? String(contentsOf: self.folder.appending(path: "pid"), encoding: .utf8)
+            if let pid = pid.flatMap({ pid_t($0.trimmingCharacters(in: .whitespacesAndNewlines)) }), pid > 1 {
+                kill(pid, number)
+            }
+        }
 
         /// What starts a gateway that has the name server in its own `/etc/resolv.conf`.
         var starter: [String] {
@@ -101,6 +109,7 @@ import Glibc
 
         func stop() {
             self.signal(SIGCONT)
+            self.signal(SIGTERM)
             self.server.terminate()
             self.server.waitUntilExit()
             self.app.stop()
