@@ -61,6 +61,7 @@ import Glibc
             self.server.standardInput = FileHandle.nullDevice
             try self.write(hosts)
             try self.server.run()
+            #expect(eventually { self.serving != nil }, "the name server begins")
         }
 
         private static func programs() throws -> (dnsmasq: String, python: String) {
@@ -82,11 +83,16 @@ import Glibc
             self.signal(SIGHUP)
         }
 
-        func signal(_ number: Int32) {
-            let pid = try? String(contentsOf: self.folder.appending(path: "pid"), encoding: .utf8)
-            if let pid = pid.flatMap({ pid_t($0.trimmingCharacters(in: .whitespacesAndNewlines)) }), pid > 1 {
-                kill(pid, number)
+        /// The name server's process; nil: it has not begun to serve.
+        private var serving: pid_t? {
+            let text = try? String(contentsOf: self.folder.appending(path: "pid"), encoding: .utf8)
+            return text.flatMap { pid_t($0.trimmingCharacters(in: .whitespacesAndNewlines)) }.flatMap {
+                $0 > 1 ? $0 : nil
             }
+        }
+
+        func signal(_ number: Int32) {
+            if let pid = self.serving { kill(pid, number) }
         }
 
         /// What starts a gateway that has the name server in its own `/etc/resolv.conf`.
