@@ -11,8 +11,10 @@ import Glibc
 @Suite("Servers that are restarted", .blocking) struct ServerRestartTests {
     private static func settings(_ ports: [Int], _ keys: [String]) -> String {
         let servers = ports.map { "http://127.0.0.1:\($0)" }.joined(separator: ", ")
+        // Each client keeps its connection, however fast requests are answered.
+        let limits = "limits: {requests_per_connection: 1000000}\n"
         let upstreams = "upstreams:\n  app:\n    servers: [\(servers)]\n"
-        return Config.open(upstream: 1, "upstream: app", more: upstreams + keys.map { "    \($0)\n" }.joined())
+        return Config.open(upstream: 1, "upstream: app", more: limits + upstreams + keys.map { "    \($0)\n" }.joined())
     }
 
     private static func metric(_ gateway: Gateway, _ name: String, _ port: Int) throws -> Double {
