@@ -120,32 +120,11 @@ package final class LineWriter: @unchecked Sendable {
     // MARK: The thread
 
     private func start() throws(StartError) {
-        var thread = pthread_t()
-        let reference = Unmanaged.passRetained(self)
-        let code = pthread_create(
-            &thread,
-            nil,
-            { argument in
-                guard let argument else { return nil }
-                let writer = Unmanaged<LineWriter>.fromOpaque(argument).takeRetainedValue()
-                writer.run()
-                return nil
-            },
-            reference.toOpaque()
-        )
-        guard code == 0 else {
-            reference.release()
-            throw StartError(code: code)
-        }
-        pthread_detach(thread)
+        let code = OutputThread.start { self.run() }
+        guard code == 0 else { throw StartError(code: code) }
     }
 
     private func run() {
-        // A reader that goes away raises SIGPIPE on the writing thread. It is blocked here, so that it never ends the
-        // process, whatever the process does with the signal elsewhere. Other threads handle the other signals.
-        var signals = sigset_t()
-        sigfillset(&signals)
-        pthread_sigmask(SIG_BLOCK, &signals, nil)
         while let (queue, chunk) = self.next() {
             var written = 0
             var failures = 0

@@ -33,7 +33,7 @@ package final class TerminalLog: Sendable {
         guard pipe(&ends) == 0 else { return nil }
         for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
         (self.source, self.descriptor, self.output) = (ends[0], ends[1], output)
-        guard self.start() else {
+        guard OutputThread.start({ self.run() }) == 0 else {
             close(ends[0])
             close(ends[1])
             return nil
@@ -60,31 +60,7 @@ package final class TerminalLog: Sendable {
         for _ in 0..<200 where !self.state.withLock({ $0.hasEnded }) { usleep(5_000) }
     }
 
-    private func start() -> Bool {
-        var thread = pthread_t()
-        let reference = Unmanaged.passRetained(self)
-        let code = pthread_create(
-            &thread,
-            nil,
-            { argument in
-                guard let argument else { return nil }
-                Unmanaged<TerminalLog>.fromOpaque(argument).takeRetainedValue().run()
-                return nil
-            },
-            reference.toOpaque()
-        )
-        guard code == 0 else {
-            reference.release()
-            return false
-        }
-        pthread_detach(thread)
-        return true
-    }
-
     private func run() {
-        var signals = sigset_t()
-        sigfillset(&signals)
-        pthread_sigmask(SIG_BLOCK, &signals, nil)
         var piece = [UInt8](repeating: 0, count: 65_536)
         var rest: [UInt8] = []
         while true {
