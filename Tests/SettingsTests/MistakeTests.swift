@@ -30,8 +30,11 @@ import Testing
             "write groups_any: [...]: routes ask for groups of the user"
         ),
         Row("routes: [{path: /a, public: true}]", "routes[0].public", "write auth: public"),
-        Row("routes: [{path: /a, auth: none}]", "routes[0].auth", "write one of these words"),
-        Row("routes: [{path: /a, auth: yes}]", "routes[0].auth", "write one of these words"),
+        Row("routes: [{path: /a, auth: none}]", "routes[0].auth", "write public"),
+        Row("routes: [{path: /a, auth: false}]", "routes[0].auth", "write public"),
+        Row("routes: [{path: /a, auth: Anonymous}]", "routes[0].auth", "write public"),
+        Row("routes: [{path: /a, auth: yes}]", "routes[0].auth", "write required"),
+        Row("routes: [{path: /a, auth: nowhere}]", "routes[0].auth", "write one of these words"),
         Row("routes: [{path: /a, methods: [get]}]", "routes[0].methods[0]", "CONNECT and TRACE are never served"),
         Row("routes: [{path: a}]", "routes[0].path", "begin with /"),
         Row(
@@ -149,7 +152,17 @@ import Testing
         Row("trusted_proxies: 10.0.0.300", "trusted_proxies", "all bits after the length must be 0"),
         Row("upsteam: http://127.0.0.1:3000", "upsteam", "did you mean upstream?"),
         Row("log: {format: txt}", "log.format", "did you mean text?"),
-        Row("log: {level: verbose}", "log.level", "write one of these words"),
+        Row("log: {level: verbose}", "log.level", "write debug"),
+        Row("log: {format: pretty}", "log.format", "write text"),
+        Row("logging: {level: debug}", "logging", "write log, with level, format and access"),
+        Row("cookie: {domain: example.com}", "cookie", "write session.cookie for its name, same_site for the host"),
+        Row("cookies: {secure: true}", "cookies", "write session.cookie for its name, same_site for the host"),
+        Row("redirect_uris: [https://x]", "redirect_uris", "remove it: register the URL /.sallyport/callback"),
+        Row("rate_limit: 10", "rate_limit", "remove it: sign-ins are limited always"),
+        Row("basic_auth: true", "basic_auth", "write provider.static.users_file"),
+        Row("csp: x", "csp", "write response_headers for a route"),
+        Row("trust_proxy: true", "trust_proxy", "write trusted_proxies"),
+        Row("tracing: true", "tracing", "write telemetry.endpoint"),
         Row("limits: {max_sessions: 5}", "limits.max_sessions", "move it: the key is store.memory.max_sessions"),
         Row(
             "clients: [{client_id: a, redirect_uris: [\"https://a.example/x\"]}]",
@@ -340,5 +353,18 @@ import Testing
         #expect(long.count == 1 && long[0].found.hasSuffix(" at long"), "\(long)")
         let absent = bench.problems(SettingsBench.base + "secret_file: \(canary)\n")
         #expect(absent.count == 1 && !absent[0].description.contains(canary), "\(absent)")
+    }
+
+    @Test(
+        "An absent file with a name as files of secrets have is named; what may be a secret is not",
+        arguments: [
+            ("client-secret", true), ("keys/redis-url.txt", true), ("the.secret", true), ("app_secret.key", true),
+            ("correct-horse-battery", false), ("secret1", false), ("Secret", false), ("secretary", false),
+            ("hunter2", false), ("c2VjcmV0LWtleQ==", false),
+        ]
+    )
+    func namesAbsentFiles(name: String, isNamed: Bool) {
+        let problems = SettingsBench().problems(SettingsBench.base + "secret_file: \"\(name)\"\n")
+        #expect(problems.count == 1 && problems[0].description.contains(name) == isNamed, "\(problems)")
     }
 }

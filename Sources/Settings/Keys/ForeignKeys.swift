@@ -124,6 +124,12 @@ package enum ForeignKeys {
             in: ["", "provider", "provider.oidc", "provider.oauth2"],
             "remove it: register the URL /.sallyport/callback of each host at the provider"
         ),
+        Advice(
+            "redirect_uris redirect_urls callbacks",
+            in: ["", "provider", "provider.oidc", "provider.oauth2"],
+            "remove it: register the URL /.sallyport/callback of each host at the provider; those of native apps and of other clients are in clients[].callbacks",
+            keys: ["clients[].callbacks"]
+        ),
         Advice("redirect_uri redirect_uris", in: ["clients"], "write callbacks", keys: ["clients[].callbacks"]),
         Advice(
             "issuer_url discovery_url authority well_known_url",
@@ -153,6 +159,12 @@ package enum ForeignKeys {
         Advice("remember_me remember", in: ["", "session"], "write session.persistent", keys: ["session.persistent"]),
         Advice("cookie_expire session_lifetime", in: [""], "write session.absolute", keys: ["session.absolute"]),
         Advice("cookie_refresh session_timeout", in: [""], "write session.idle", keys: ["session.idle"]),
+        Advice(
+            "cookie cookies session_cookie",
+            in: [""],
+            "write session.cookie for its name, same_site for the host, and session.absolute and session.idle for how long it lasts",
+            keys: ["session.cookie", "same_site", "session.absolute", "session.idle"]
+        ),
         Advice("cookie_name", in: [""], "write session.cookie", keys: ["session.cookie"]),
         Advice("cookie_name name", in: ["session"], "write cookie", keys: ["session.cookie"]),
         Advice(
@@ -198,14 +210,61 @@ package enum ForeignKeys {
         ),
         Advice("cert cert_file cert_path", in: ["tls"], "write certificate_file", keys: ["tls.certificate_file"]),
         Advice("tls_key tls_key_file ssl_certificate_key", in: [""], "write tls.key_file", keys: ["tls.key_file"]),
-        Advice("log_level", in: [""], "write log.level", keys: ["log.level"]),
+        Advice("log_level loglevel verbosity debug", in: [""], "write log.level", keys: ["log.level"]),
+        Advice("log_format", in: [""], "write log.format", keys: ["log.format"]),
         Advice(
-            "reverse_proxy trusted_ips forwarded_allow_ips",
+            "logging logs logger access_log",
+            in: [""],
+            "write log, with level, format and access",
+            keys: ["log.level", "log.format", "log.access"]
+        ),
+        Advice(
+            "tracing traces otel otlp opentelemetry jaeger zipkin",
+            in: [""],
+            "write telemetry.endpoint: traces are sent as OTLP over HTTP",
+            keys: ["telemetry.endpoint"]
+        ),
+        Advice(
+            "rate_limit rate_limits rate_limiting ratelimit throttle",
+            in: ["", "hosts", "routes"],
+            "remove it: sign-ins are limited always; other requests are limited by a proxy in front or by the app"
+        ),
+        Advice(
+            "basic_auth basicauth htpasswd htpasswd_file",
+            in: ["", "provider", "hosts", "routes"],
+            "write provider.static.users_file: its users sign in on a page; identity.basic is for an app that wants Basic",
+            keys: ["provider.static.users_file", "identity.basic"]
+        ),
+        Advice(
+            "csp content_security_policy security_headers",
+            in: ["", "hosts", "routes"],
+            "write response_headers for a route; the gateway's own pages have a strict policy always",
+            keys: ["routes[].response_headers"]
+        ),
+        Advice(
+            "reverse_proxy trusted_ips forwarded_allow_ips trust_proxy trust_proxies trusted_proxy_ips real_ip_from",
             in: [""],
             "write trusted_proxies",
             keys: ["trusted_proxies"]
         ),
     ]
+
+    /// Words that other products take, and the word that means the same here, where a key takes it.
+    private static let words: [(names: String, meaning: String)] = [
+        ("none off no false disabled anonymous bypass skip open allow unauthenticated guest", "public"),
+        ("true yes on enabled require protected private authenticated login user one_factor any", "required"),
+        ("verbose trace", "debug"),
+        ("warn", "warning"),
+        ("err fatal critical panic", "error"),
+        ("pretty console plain human logfmt", "text"),
+    ]
+
+    /// What to write in place of `text` for a key that takes one of `words`.
+    static func word(for text: String, among words: [String]) -> String? {
+        let text = text.lowercased()
+        return self.words.first { words.contains($0.meaning) && $0.names.split(separator: " ").contains(text[...]) }?
+            .meaning
+    }
 
     /// What to write in place of the unknown key `name` at `path`, which is that of the file, such as
     /// `hosts[0].routes[2].groups`.

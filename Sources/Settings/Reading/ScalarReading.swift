@@ -22,7 +22,8 @@ extension SettingKind {
             return .size(value)
         case .choice(let words):
             guard words.contains(text) else {
-                throw SyntaxFault(suggestion(for: text, among: words, else: "write one of these words"))
+                let meant = ForeignKeys.word(for: text, among: words).map { "write \($0)" }
+                throw SyntaxFault(meant ?? suggestion(for: text, among: words, else: "write one of these words"))
             }
             return .text(text)
         case .text(let rule), .secret(let rule):
@@ -68,7 +69,16 @@ extension SettingKind {
 /// The path of a secret's file. An operator may write the secret itself in its place, which must not reach a log.
 private func shownPath(_ path: String) -> String {
     let looksLikePath = ["/", "./", "../"].contains { path.hasPrefix($0) } && path.utf8.count <= 255
-    return looksLikePath ? path : "<redacted, as it may be the secret itself>"
+    return looksLikePath || isName(ofFile: path) ? path : "<redacted, as it may be the secret itself>"
+}
+
+/// Whether a text is what people call the file of a secret, as `client-secret` or `keys/redis-url.txt`: small letters alone,
+/// and such a word among them.
+private func isName(ofFile text: String) -> Bool {
+    let marks = "-_./".utf8
+    guard text.utf8.count <= 64, text.utf8.allSatisfy({ $0 &- 0x61 < 26 || marks.contains($0) }) else { return false }
+    let words = ["secret", "secrets", "key", "keys", "token", "tokens", "url", "users", "file"]
+    return text.utf8.split { marks.contains($0) }.contains { words.contains(String(Substring($0))) }
 }
 
 extension String {
