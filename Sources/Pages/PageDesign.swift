@@ -121,6 +121,9 @@ package struct PageDesign: Sendable, Equatable {
     /// The design of a gateway whose operator chooses nothing.
     package static let included = PageDesign()
 
+    /// The icon in browsers' tabs, as a `data:` URL.
+    package var iconURL: String { self.icon.url }
+
     /// Writes pages in the language at this position; in the first if there is none.
     package func writer(_ position: Int) -> PageWriter {
         PageWriter(design: self, language: self.languages.indices.contains(position) ? self.languages[position] : nil)

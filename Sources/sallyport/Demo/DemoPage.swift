@@ -23,6 +23,7 @@ enum DemoPage {
         return self.page(
             """
             <section class="card">
+            \(self.brand)
             \(identity.isEmpty ? self.publicCard : self.card(request))
             </section>
             \(identity.isEmpty ? "" : self.experiments)
@@ -45,11 +46,14 @@ enum DemoPage {
         return self.page(
             """
             <section class="card">
-            <p class="kicker">This page plays the native app</p>
+            \(self.brand)
             <h1>The native app is signed in</h1>
-            <p>It opened the sign-in page in the browser and kept a code. The browser brought a second one back, and both
-            together gave the app a session of its own: whoever sees one of them has nothing. The browser's own session
-            stayed as it was.</p>
+            <p>This page plays a native app that has signed its user in with the browser.</p>
+            \(self.flow([
+                ("The native app", "opened the sign-in page in the browser, and kept a code."),
+                ("Your browser", "brought a second code back. Its own session stayed as it was."),
+                ("Sallyport", "gave the app a session of its own for both. Whoever sees one code has nothing."),
+            ]))
             <div class="buttons">
             <a class="quiet" href="/.sallyport/sessions">My sessions, with the app's</a>
             <a class="quiet" href="/hello">Back to the app in the browser</a>
@@ -73,6 +77,7 @@ enum DemoPage {
             <meta charset="utf-8">
             <meta name="viewport" content="width=device-width, initial-scale=1">
             <title>Demo app - Sallyport</title>
+            <link rel="icon" href="\(PageDesign.included.iconURL)">
             <style>\(self.style)</style>
             </head>
             <body>
@@ -83,71 +88,101 @@ enum DemoPage {
             </html>
 
             """,
-            styleDigest: self.styleDigest
+            styleDigest: self.styleDigest,
+            hasImages: true
         )
     }
 
     // MARK: The card
 
+    private static let brand =
+        "<p class=\"kicker\"><img src=\"\(PageDesign.included.iconURL)\" alt=\"\"> The demo of Sallyport, a session gateway</p>"
+
     private static func card(_ request: EndpointRequest) -> String {
         func text(_ field: String) -> String { HTMLText.escaped(request.field(field) ?? "") }
-        let isTransfer = request.field("x-auth-origin") == "transfer"
-        let way =
-            isTransfer
-            ? "by the native app: no sign-in page was shown"
-            : request.field("x-auth-origin") == "native" ? "in a native app" : "on the gateway's sign-in page"
         let groups = text("x-auth-groups").split(separator: ",").joined(separator: ", ")
         return """
-            <p class="kicker">An app behind Sallyport, which has no sign-in of its own</p>
             <h1>Hello, \(text("x-auth-name"))</h1>
+            <p>This app has no sign-in of its own: the gateway in front of it has signed you in.</p>
+            \(self.way(request))
             <dl>
             <dt>Account</dt><dd>\(text("x-auth-email"))</dd>
             <dt>Groups</dt><dd>\(groups)</dd>
-            <dt>Signed in</dt><dd>\(way)</dd>
             </dl>
-            \(self.explanation(request, isTransfer: isTransfer))
+            \(self.note(request))
             <div class="buttons">
             <form method="post" action="/.sallyport/logout">
             <input type="hidden" name="return_to" value="\(self.nativePath)?\(self.user)=\(text("x-auth-subject"))">
-            <button>Sign out, then open as the native app</button>
+            <button aria-describedby="native">Sign out, then open as the native app</button>
             </form>
             <a class="quiet" href="/.sallyport/sessions">My sessions</a>
             <a class="quiet" href="/.sallyport/logout?return_to=/public/">Sign out</a>
             </div>
+            <p class="soft" id="native">Native apps open pages like this one for their user without a sign-in page. The first button
+            plays such an app.</p>
             """
     }
 
-    private static func explanation(_ request: EndpointRequest, isTransfer: Bool) -> String {
-        if request.head?.split(separator: "\n").first?.utf8.contains(self.isFromNative.utf8) == true, !isTransfer {
-            return """
-                <p class="note">The native app opened this page, but you were signed in as the same user here: your session
-                stays as it is. Sign out, then use the button on the public page.</p>
-                """
+    /// The way of this request, from the browser to the app.
+    private static func way(_ request: EndpointRequest) -> String {
+        let email = HTMLText.escaped(request.field("x-auth-email") ?? "")
+        let app = (
+            "This app",
+            "reads who you are in headers that only the gateway can send: <code>X-Auth-Email: \(email)</code>"
+        )
+        switch request.field("x-auth-origin") {
+        case "transfer":
+            return self.flow([
+                ("The native app", "is signed in. It opened this page with a token that is good once, for a minute."),
+                ("Sallyport", "took the token out of the URL, and gave your browser a session: no sign-in page."), app,
+            ])
+        case "native":
+            return self.flow([
+                ("The native app", "is signed in, and sends its session token."),
+                ("Sallyport", "checks the token, and keeps it to itself."), app,
+            ])
+        default:
+            return self.flow([
+                ("Your browser", "sends a cookie, and knows nothing else."),
+                ("Sallyport", "asked for your password once. It checks the cookie each time, and keeps it to itself."),
+                app,
+            ])
         }
-        return isTransfer
-            ? """
-            <p>The app on the phone was signed in. It opened this page with a token that is good once, for a minute; the
-            gateway took it out of the URL and signed the browser in.</p>
-            """
-            : """
-            <p>The gateway asked for your password. It tells the app who you are in headers, which nobody else can send, and the
-            app never sees your session's cookie.</p>
+    }
+
+    /// Who takes part, in order. The names and sentences are markup.
+    private static func flow(_ parts: [(name: String, sentence: String)]) -> String {
+        let items = parts.map { "<li><strong>\($0.name)</strong> <span>\($0.sentence)</span></li>" }
+        return "<ol class=\"flow\">\n\(items.joined(separator: "\n"))\n</ol>"
+    }
+
+    /// Why a page that the native app opened shows the browser's own session.
+    private static func note(_ request: EndpointRequest) -> String {
+        guard request.field("x-auth-origin") != "transfer",
+            request.head?.split(separator: "\n").first?.utf8.contains(self.isFromNative.utf8) == true
+        else { return "" }
+        return """
+            <p class="note">The native app opened this page, but you were signed in as the same user here: your session
+            stays as it is. Sign out, then use the button on the public page.</p>
             """
     }
 
     private static let publicCard = """
-        <p class="kicker">An app behind Sallyport, which has no sign-in of its own</p>
         <h1>A public page</h1>
-        <p>Everybody may read this page. The gateway tells the app nothing about its visitors here, even if they are signed
-        in.</p>
-        <p>A native app can open pages for its user without a sign-in page. The button plays such an app on the phone of
-        \(DemoUser.all[0].name): if nobody is signed in here, \(DemoUser.all[0].name) is then.</p>
+        <p>Everybody may read this page of the app. Its other pages need a session, which the gateway asks for.</p>
+        \(flow([
+            ("Your browser", "sends its request, signed in or not."),
+            ("Sallyport", "lets everybody through to this path, and drops identity headers that visitors send."),
+            ("This app", "has no sign-in of its own, and is told nothing about who visits."),
+        ]))
         <div class="buttons">
         <form method="post" action="\(nativePath)">
-        <button>Open as the native app</button>
+        <button aria-describedby="native">Open as the native app</button>
         </form>
         <a class="quiet" href="/hello">A page that needs a session</a>
         </div>
+        <p class="soft" id="native">Native apps open pages for their user without a sign-in page. The first button plays such an app
+        on the phone of \(DemoUser.all[0].name): if nobody is signed in here, \(DemoUser.all[0].name) is then.</p>
         """
 
     // MARK: The rest
@@ -159,6 +194,8 @@ enum DemoPage {
         <li><a href="/board/">A page for a group that you are not in</a>: the gateway answers 403, and the app is not asked.</li>
         <li><a href="/down/">A page whose app is down</a>: 502, and what to do.</li>
         <li><a href="/hello" target="_blank">This page in another tab</a>: sign out here, then reload it there.</li>
+        <li><a href="/.sallyport/login?return_to=/hello">Another account</a>: \(DemoUser.all[1].identifier) /
+        \(DemoUser.all[1].password).</li>
         <li><a href="\(signInPath)">The native app signs its user in with this browser</a> (web to native): two codes give
         the app a session of its own.</li>
         <li><a href="/public/">A public page</a>: anybody may read it.</li>
@@ -187,12 +224,21 @@ enum DemoPage {
         main{box-sizing:border-box;max-width:48rem;margin:0 auto;padding:1.5rem 1rem}
         .card,details{margin-bottom:1rem;padding:1.5rem;background:var(--sheet);border:1px solid var(--line);\
         border-radius:.75rem}
-        .kicker{margin:0 0 .5rem;color:var(--soft);font-size:.875rem}
+        .kicker{display:flex;align-items:center;gap:.5rem;margin:0 0 1rem;color:var(--soft);font-size:.875rem}\
+        .kicker img{width:1.5rem;height:1.5rem}
         h1{margin:0;font-size:1.75rem;line-height:1.2}
         h2{margin:0 0 .5rem;font-size:1.125rem}details h2{margin-top:1.5rem}
         p{margin:.75rem 0 0}
         dl{display:grid;grid-template-columns:auto 1fr;gap:.25rem 1.5rem;margin:1rem 0 0}
         dt{color:var(--soft)}dd{margin:0;overflow-wrap:anywhere}
+        .flow{display:grid;grid-template-columns:1fr 1fr 1fr;gap:2.5rem;margin:1.5rem 0 0;padding:0;list-style:none}\
+        .flow li{position:relative;margin:0;padding:.75rem;background:var(--ground);border:1px solid var(--line);\
+        border-radius:.375rem;font-size:.875rem}.flow strong,.flow code{display:block}.flow code{margin-top:.25rem;\
+        font-size:.8125rem}.flow strong{font-size:1rem}\
+        .flow li+li:before{content:"";position:absolute;top:50%;inset-inline-start:-1.75rem;width:.625rem;height:.625rem;\
+        border:solid var(--soft);border-width:2px 2px 0 0;transform:rotate(45deg)}\
+        [dir=rtl] .flow li+li:before{transform:rotate(-135deg)}
+        .soft{color:var(--soft);font-size:.875rem}
         .note{padding:.75rem;background:var(--tint);border-inline-start:4px solid var(--accent)}
         .buttons{display:flex;flex-wrap:wrap;gap:.75rem;margin-top:1.5rem}
         button,.quiet{box-sizing:border-box;padding:.5rem 1rem;border:1px solid transparent;border-radius:.375rem;\
@@ -208,7 +254,9 @@ enum DemoPage {
         th{width:15rem;padding-inline-end:.75rem;font-weight:600}
         td,code{font-family:ui-monospace,monospace;font-size:.9375rem;overflow-wrap:anywhere}
         a{color:var(--link)}
-        @media (max-width:36rem){dl{display:block}dt{margin-top:.5rem}tr,th,td{display:block;width:auto}\
+        @media (max-width:36rem){.flow{display:block}.flow li+li{margin-top:1.75rem}\
+        .flow li+li:before,[dir=rtl] .flow li+li:before{top:-1.375rem;inset-inline-start:50%;transform:rotate(135deg)}\
+        dl{display:block}dt{margin-top:.5rem}tr,th,td{display:block;width:auto}\
         th{border:0;padding-bottom:0}.buttons,.buttons>*,.buttons button{display:block;width:100%}\
         .buttons>*+*{margin-top:.75rem;text-align:center}}
         """
