@@ -326,6 +326,8 @@ def walk_demo(demo: Demo, browser: Browser):
             "document.querySelector('form').requestSubmit()"
         )
 
+    browser.visit(f"{demo.origin}/.sallyport/login")
+    yield "demo-login"
     browser.visit(f"{demo.origin}/public/")
     yield "demo-public"
     browser.value("document.querySelector('form').requestSubmit()")

@@ -85,6 +85,10 @@ import Testing
         #expect(results[0].output.contains("<h1>A public page</h1>"))
         #expect(results[0].output.contains("&lt;b&gt;bold") && !results[0].output.contains("<b>bold"))
         #expect(results[1].output.contains(#"<form method="post" action="/.sallyport/login">"#))
+        // Visitors on a phone do not see the terminal with the passwords.
+        let hint = "<strong>ada@example.com</strong> and <strong>analytical-engine</strong>"
+        #expect(results[1].output.contains(hint), "\(results[1].output)")
+        #expect(!results[0].output.contains("analytical-engine"), "\(results[0].output)")
     }
 
     /// Without a native app and without curl, a visitor sees what a handoff does.
@@ -104,7 +108,7 @@ import Testing
         for result in results[1...] {
             #expect(result.output.contains("<h1>Hello, Ada Lovelace</h1>"), "\(result.output)")
             #expect(result.output.contains(#"<th scope="row">X-Auth-Origin</th><td>transfer</td>"#), "\(result.output)")
-            #expect(result.output.contains("by the native app: no sign-in page was shown"), "\(result.output)")
+            #expect(result.output.contains("gave your browser a session: no sign-in page"), "\(result.output)")
             #expect(!result.output.contains("spt_"), "\(result.output)")
         }
         let written = try demo.written(until: #""path":"/public/native-app""#)
@@ -128,7 +132,7 @@ import Testing
         let button = #"name="return_to" value="/public/native-app?user=user-1815""#
         #expect(results[0].output.contains(button), "\(results[0].output)")
         #expect(results[1].output.contains("you were signed in as the same user here"), "\(results[1].output)")
-        let shown = "by the native app: no sign-in page was shown"
+        let shown = "gave your browser a session: no sign-in page"
         #expect(results[2].output.contains(shown), "\(results[2].output)")
         #expect(results[3].output.hasSuffix(" 403"), "\(results[3].output)")
         #expect(results[3].output.contains("ada@example.com"), "\(results[3].output)")

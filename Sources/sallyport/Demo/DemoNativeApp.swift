@@ -98,6 +98,9 @@ struct DemoNativeApp: Sendable {
     }
 
     private func document(_ call: ProviderCall, status: Int = 200) async throws -> JSONValue {
+        var call = call
+        // By it users tell the app from others in the list of their sessions.
+        call.fields.append(("user-agent", "DemoApp/1.0 (iPhone)"))
         let answer = try await self.transport.send(call)
         guard answer.status == status, let document = JSONText.decode(answer.body) else {
             throw Failure(description: "status \(answer.status)")

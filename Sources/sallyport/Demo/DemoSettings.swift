@@ -133,9 +133,43 @@ struct DemoSettings: Sendable {
             """
     }
 
+    /// The frame of the sign-in page, which says how to sign in: whoever opens it on a phone does not see the terminal.
+    private static let signInPage = """
+        <!DOCTYPE html>
+        <html lang="{{language}}" dir="{{direction}}">
+        <head>
+        <meta charset="utf-8">
+        <meta name="viewport" content="width=device-width, initial-scale=1">
+        <title>{{window_title}}</title>
+        {{style}}
+        </head>
+        <body>
+        <main>
+        {{brand}}<h1>{{title}}</h1>
+        <p class="notice calm" lang="en" dir="ltr">This is a demo. Sign in with \
+        <strong>\(DemoUser.all[0].identifier)</strong> and <strong>\(DemoUser.all[0].password)</strong>.</p>
+        {{content}}{{support}}
+        </main>
+        </body>
+        </html>
+
+        """
+
+    /// What only the demo has, and nobody who copies its settings.
+    private static let pages = """
+        pages:
+          name: Sallyport demo
+          templates_dir: pages
+
+        """
+
     /// The settings, validated like any others.
     func load() throws(SettingsFailure) -> LoadedSettings {
-        let files = ["demo.yaml": Array(self.yaml.utf8), Self.secretFile: Array(Self.apiSecret.utf8)]
+        let files = [
+            "demo.yaml": Array((self.yaml + Self.pages).utf8),
+            Self.secretFile: Array(Self.apiSecret.utf8),
+            "pages/login.html": Array(Self.signInPage.utf8),
+        ]
         return try SettingsLoader.load(
             file: "demo.yaml",
             environment: [:],
@@ -143,7 +177,7 @@ struct DemoSettings: Sendable {
             flags: InsecureFlags(http: true, staticUsers: !self.isLocal),
             files: SettingsFiles(
                 read: { path, _ throws(SettingsFiles.Fault) in
-                    guard let bytes = files[path] else { throw SettingsFiles.Fault("not a file of the demo") }
+                    guard let bytes = files[path] else { throw .absent }
                     return bytes
                 },
                 isReadable: { files[$0] != nil }
