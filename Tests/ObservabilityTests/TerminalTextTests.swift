@@ -62,4 +62,30 @@ import Glibc
         let shown = FileHandle(fileDescriptor: ends[0], closeOnDealloc: true).readDataToEndOfFile()
         #expect(String(decoding: shown, as: UTF8.self) == "ready: first\n15:04:05 early\n15:04:05 late\n")
     }
+
+    @Test("A terminal that is stopped (Ctrl-S) holds up neither the start nor the end")
+    func stoppedTerminal() throws {
+        var ends: [Int32] = [-1, -1]
+        try #require(pipe(&ends) == 0)
+        // The thread may write to the other end as long as it lives.
+        defer { close(ends[0]) }
+        // A pipe that takes no byte more.
+        let flags = fcntl(ends[1], F_GETFL)
+        _ = fcntl(ends[1], F_SETFL, flags | O_NONBLOCK)
+        let piece = [UInt8](repeating: 0x2E, count: 4096)
+        while piece.withUnsafeBytes({ write(ends[1], $0.baseAddress, $0.count) }) > 0 {}
+        _ = fcntl(ends[1], F_SETFL, flags)
+        let log = try #require(TerminalLog(output: ends[1]))
+        let done = DispatchSemaphore(value: 0)
+        Thread.detachNewThread {
+            log.open(with: "ready: first")
+            log.finish()
+            done.signal()
+        }
+        #expect(done.wait(timeout: .now() + 30) == .success)
+        // What still waits can be written, so that no thread is left behind.
+        var taken = [UInt8](repeating: 0, count: 65_536)
+        _ = taken.withUnsafeMutableBytes { read(ends[0], $0.baseAddress, $0.count) }
+        _ = done.wait(timeout: .now() + 10)
+    }
 }

@@ -5,23 +5,23 @@ import Glibc
 #endif
 
 /// Shows the lines of a `LineWriter` on a terminal as text. A thread of its own reads what the writer writes, so that
-/// nothing else knows of it.
+/// nothing else knows of it, and it alone writes: a terminal may be stopped (Ctrl-S), and a reader may be slow.
 package final class TerminalLog: Sendable {
     private struct State {
-        /// Lines wait until something is said first.
-        var isOpen = false
-        var waiting: [String] = []
+        /// What is said first; nil: lines wait for it.
+        var first: String?
+        var isEnding = false
         var hasEnded = false
     }
 
-    /// What ends the output: no line of a writer begins with this byte.
-    private static let end: [UInt8] = [0, 0x0A]
     /// The most lines that wait.
     private static let most = 1000
 
     /// Where the writer writes.
     package let descriptor: Int32
     private let source: Int32
+    /// A byte here has the thread look at the state.
+    private let calls: (source: Int32, target: Int32)
     private let output: Int32
     private let state = Mutex(State())
 
@@ -29,15 +29,25 @@ package final class TerminalLog: Sendable {
     ///
     /// - Parameter output: The terminal.
     package init?(output: Int32) {
-        var ends: [Int32] = [-1, -1]
-        guard pipe(&ends) == 0 else { return nil }
-        for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
-        (self.source, self.descriptor, self.output) = (ends[0], ends[1], output)
-        guard OutputThread.start({ self.run() }) == 0 else {
-            close(ends[0])
-            close(ends[1])
+        guard let lines = Self.pipe() else { return nil }
+        guard let calls = Self.pipe() else {
+            for end in [lines.source, lines.target] { close(end) }
             return nil
         }
+        // Whoever calls the thread never waits for it.
+        for end in [calls.source, calls.target] { _ = fcntl(end, F_SETFL, O_NONBLOCK) }
+        (self.source, self.descriptor, self.calls, self.output) = (lines.source, lines.target, calls, output)
+        guard OutputThread.start({ self.run() }) == 0 else {
+            for end in [lines.source, lines.target, calls.source, calls.target] { close(end) }
+            return nil
+        }
+    }
+
+    private static func pipe() -> (source: Int32, target: Int32)? {
+        var ends: [Int32] = [-1, -1]
+        guard Glibc.pipe(&ends) == 0 else { return nil }
+        for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
+        return (ends[0], ends[1])
     }
 
     /// Writes `text` before all lines of the log, and the lines from now on.
@@ -45,47 +55,57 @@ package final class TerminalLog: Sendable {
     /// - Parameter text: Empty: nothing is said first.
     package func open(with text: String) {
         self.state.withLock { state in
-            guard !state.isOpen else { return }
-            state.isOpen = true
-            let lines = (text.isEmpty ? [] : [text]) + state.waiting
-            state.waiting = []
-            for line in lines { self.put(line) }
+            if state.first == nil { state.first = text }
         }
+        self.call()
     }
 
     /// Waits, a second at most, until what the writer has written is shown.
     package func finish() {
         self.open(with: "")
-        _ = Self.end.withUnsafeBytes { write(self.descriptor, $0.baseAddress, $0.count) }
+        self.state.withLock { $0.isEnding = true }
+        self.call()
         for _ in 0..<200 where !self.state.withLock({ $0.hasEnded }) { usleep(5_000) }
     }
+
+    private func call() {
+        var byte: UInt8 = 0
+        _ = write(self.calls.target, &byte, 1)
+    }
+
+    // MARK: The thread
 
     private func run() {
         var piece = [UInt8](repeating: 0, count: 65_536)
         var rest: [UInt8] = []
+        var waiting: [String] = []
+        var isOpen = false
         while true {
+            let state = self.state.withLock { $0 }
+            if !isOpen, let first = state.first {
+                isOpen = true
+                if !first.isEmpty { self.put(first) }
+                for line in waiting { self.put(line) }
+                waiting = []
+            }
+            var polls = [self.source, self.calls.source].map { pollfd(fd: $0, events: Int16(POLLIN), revents: 0) }
+            _ = poll(&polls, nfds_t(polls.count), state.isEnding ? 0 : -1)
+            if polls[1].revents != 0 {
+                _ = piece.withUnsafeMutableBytes { read(self.calls.source, $0.baseAddress, $0.count) }
+            }
+            guard polls[0].revents != 0 else {
+                guard state.isEnding else { continue }
+                // All that was written before the end was called is shown.
+                return self.state.withLock { $0.hasEnded = true }
+            }
             let count = piece.withUnsafeMutableBytes { read(self.source, $0.baseAddress, $0.count) }
             if count < 0, errno == EINTR { continue }
             guard count > 0 else { return }
             rest += piece[..<count]
             while let end = rest.firstIndex(of: 0x0A) {
-                let line = rest[..<end]
-                if line.elementsEqual(Self.end.dropLast()) {
-                    self.state.withLock { $0.hasEnded = true }
-                } else {
-                    self.show(TerminalText.line(line))
-                }
+                let line = TerminalText.line(rest[..<end])
+                if isOpen { self.put(line) } else if waiting.count < Self.most { waiting.append(line) }
                 rest.removeSubrange(...end)
-            }
-        }
-    }
-
-    private func show(_ line: String) {
-        self.state.withLock { state in
-            if state.isOpen {
-                self.put(line)
-            } else if state.waiting.count < Self.most {
-                state.waiting.append(line)
             }
         }
     }
@@ -95,6 +115,12 @@ package final class TerminalLog: Sendable {
         while !rest.isEmpty {
             let count = rest.withUnsafeBytes { write(self.output, $0.baseAddress, $0.count) }
             if count < 0, errno == EINTR { continue }
+            if count < 0, errno == EAGAIN {
+                // Another program on this terminal has made it non-blocking.
+                var poll = pollfd(fd: self.output, events: Int16(POLLOUT), revents: 0)
+                _ = Glibc.poll(&poll, 1, 250)
+                continue
+            }
             guard count > 0 else { return }
             rest = rest.dropFirst(count)
         }
