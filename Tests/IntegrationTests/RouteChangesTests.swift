@@ -17,6 +17,9 @@ import Testing
           - path: /new/**
             auth: public
             add_prefix: /base
+          - path: /named/**
+            auth: public
+            host: wiki.internal:8080
         """
 
     @Test("The app gets the path without its prefix, on every way, and the token of a handoff is removed as well")
@@ -111,6 +114,16 @@ import Testing
                 ("/new/", "/base/\t/evil.example", "/base/\t/evil.example"),
                 ("/old/", "/v2//evil.example", "/old//evil.example"),
                 ("/x", "/login", "/login"),
+                // Schemes and hosts are equal in any case, an app may not know of TLS, and it may know itself by another name.
+                ("/x", "HTTP://127.0.0.1:\(app.port)/x", "\(origin)/x"),
+                ("/app/", origin.uppercased() + "/X", "\(origin)/app/X"),
+                ("/app/", "http://\(Request.host)/x", "\(origin)/app/x"),
+                ("/app/", "http://\(Request.host).evil.example/x", "http://\(Request.host).evil.example/x"),
+                ("/named/", "http://wiki.internal:8080/x", "\(origin)/x"),
+                ("/named/", "https://Wiki.internal:8080?a", "\(origin)?a"),
+                ("/named/", "http://wiki.internal:8080@evil.example/", "http://wiki.internal:8080@evil.example/"),
+                ("/named/", "http://wiki.internal:80801/", "http://wiki.internal:80801/"),
+                ("/named/", "/x", "/x"), ("/x", "http://wiki.internal:8080/x", "http://wiki.internal:8080/x"),
             ] {
                 let answer = try gateway.get(path, [session, "X-To: \(place)"])
                 #expect(answer.values("location") == [expected], "\(path) \(place)")

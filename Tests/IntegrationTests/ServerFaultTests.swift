@@ -346,6 +346,45 @@ import Glibc
             #expect(eventually { (try? gateway.get("/").status) == 503 })
         }
     }
+
+    @Test("A check understands interim answers, and reads answers to their end, so that no app has to log an error")
+    func checks() throws {
+        let ends = Mutex<[Wire.Event]>([])
+        let checked = try FakeUpstream { link in
+            while let request = link.next() {
+                guard request.values("user-agent") == ["sallyport-health"] else {
+                    link.answer(body: "0")
+                    continue
+                }
+                link.send("HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\nHTTP/1.1 10")
+                link.send("2 Processing\r\n\r\n")
+                let isSent = link.send(
+                    "HTTP/1.1 200 OK\r\nContent-Length: 30000\r\n\r\n" + String(repeating: "x", count: 30000)
+                )
+                // What is not read when the connection ends makes that a reset.
+                let end = link.wire.receive(seconds: 10)
+                ends.withLock { $0.append(isSent ? end : .reset) }
+                return
+            }
+        }
+        let refusing = try FakeUpstream(
+            serve: FakeUpstream.answering { link, _ in
+                link.send("HTTP/1.1 103 Early Hints\r\n\r\n")
+                link.answer("503 Service Unavailable", body: "1")
+            }
+        )
+        defer {
+            checked.stop()
+            refusing.stop()
+        }
+        let servers = Self.urls([checked.port, refusing.port])
+        try Gateway.with(Self.settings(servers, ["health: {interval: 1s, fails: 1}"])) { gateway throws in
+            #expect(eventually { ends.withLock { $0.count } > 2 })
+            #expect(ends.withLock { $0.allSatisfy { $0 == .end } }, "\(ends.withLock { $0 })")
+            #expect(try Self.metric(gateway, "out", checked.port) == 0)
+            #expect(eventually { (try? Self.metric(gateway, "out", refusing.port)) == 1 })
+        }
+    }
 }
 
 /// A machine that does one thing at a time.

@@ -195,17 +195,34 @@ package struct ResponseWriter: Sendable {
         _ publicOrigin: [UInt8],
         _ writer: inout ByteWriter
     ) {
-        var rest = value
-        for own in [origin, publicOrigin] where rest.count == value.count && Self.begins(value, with: own) {
-            writer.write(publicOrigin)
-            rest = UnsafeBufferPointer(rebasing: value.dropFirst(own.count))
-        }
-        let isPath = rest.count < value.count || rest.first == 0x2F && rest.dropFirst().first != 0x2F
+        let own = Self.ownLength(value, route, origin, publicOrigin)
+        if own > 0 { writer.write(publicOrigin) }
+        let rest = UnsafeBufferPointer(rebasing: value.dropFirst(own))
+        let isPath = own > 0 || rest.first == 0x2F && rest.dropFirst().first != 0x2F
         guard isPath, let route else { return writer.write(rest) }
         route.use { route in
             if let prefixes = route.prefixes { prefixes.writePublic(rest, &writer) } else { writer.write(rest) }
         }
     }
+
+    /// The length of the origin with which a URL of the app begins; 0: it leads elsewhere, or has none.
+    private static func ownLength(
+        _ value: UnsafeBufferPointer<UInt8>,
+        _ route: Pinned<RouteEntry>?,
+        _ origin: [UInt8],
+        _ publicOrigin: [UInt8]
+    ) -> Int {
+        for own in [origin, publicOrigin] where Self.begins(value, with: own) { return own.count }
+        guard let route else { return 0 }
+        // An app may not know that its clients come by TLS. One that has a name of its own on this route writes that, with
+        // either scheme.
+        var origins = route.use { $0.ownOrigins }
+        if publicOrigin.starts(with: Self.secure) { origins.append(Self.plain + publicOrigin[Self.secure.count...]) }
+        return origins.first { Self.begins(value, with: $0) }?.count ?? 0
+    }
+
+    private static let secure = Array("https://".utf8)
+    private static let plain = Array("http://".utf8)
 
     private func setsOwnCookie(_ value: UnsafeBufferPointer<UInt8>) -> Bool {
         var value = ByteClass.trimmed(value)
@@ -236,9 +253,10 @@ package struct ResponseWriter: Sendable {
         return isPrivate
     }
 
-    /// Whether `value` is a URL on `origin`: the origin, alone or with a path, query or fragment.
+    /// Whether `value` is a URL on `origin`: the origin, alone or with a path, query or fragment. Schemes and hosts are equal
+    /// in any case of letters (RFC 3986 6.2.2.1).
     private static func begins(_ value: UnsafeBufferPointer<UInt8>, with origin: [UInt8]) -> Bool {
-        guard value.count >= origin.count, value.prefix(origin.count).elementsEqual(origin) else { return false }
+        guard ByteClass.begins(value, with: origin) else { return false }
         guard value.count > origin.count else { return true }
         let next = value[origin.count]
         return next == 0x2F || next == 0x3F || next == 0x23

@@ -26,7 +26,9 @@ package final class RouteEntry: Sendable {
     let editsRequests: Bool
     /// What the client gets with the app's answers.
     let answerEdits: FieldEdits
-    /// Whether the answers of the app differ on this route: their fields, or a path in `Location`.
+    /// The origins that the app takes for its own on this route, by the name that it has here; empty: the public one.
+    let ownOrigins: [[UInt8]]
+    /// Whether the answers of the app differ on this route: their fields, or an origin or path in `Location`.
     let changesAnswers: Bool
     /// Whom the app's assertions are for, where `takesHostAudience` is not set.
     package let audience: Audience
@@ -94,7 +96,9 @@ package final class RouteEntry: Sendable {
         self.requestEdits = requestEdits
         self.editsRequests = !requestEdits.isEmpty
         self.answerEdits = answerEdits
-        self.changesAnswers = !answerEdits.isEmpty || self.prefixes != nil
+        self.ownOrigins =
+            settings.hostHeader.map { name in ["http", "https"].map { Array("\($0)://\(name)".utf8) } } ?? []
+        self.changesAnswers = !answerEdits.isEmpty || self.prefixes != nil || !self.ownOrigins.isEmpty
         self.audience = audience
         self.takesHostAudience = url.isWildcard && settings.audience == nil
         self.isPublic = settings.auth == .public

@@ -2,13 +2,20 @@ package import NIOCore
 package import Settings
 import Transport
 
-/// One question to a server of an app: whether it is there. Only the status line of the answer is read.
+/// One question to a server of an app: whether it is there. Only the status line of the answer counts; the rest is read as
+/// well, because an app whose answer is cut off by a reset has an error to log, at each check.
 final class HealthCheck: StreamHandler {
+    /// The most bytes of an answer.
+    private static let limit = 65_536
+    /// The most bytes of interim answers (RFC 9110 15.2).
+    private static let interimLimit = 8192
+
     private let health: HealthSettings
     private let request: String
     private var stream: (any ByteStream)?
-    private var line: [UInt8] = []
+    private var head: [UInt8] = []
     private var then: ((Bool) -> Void)?
+    private var unread = limit
     /// Ends the check when it takes too long.
     var timer: Scheduled<Void>?
 
@@ -37,19 +44,24 @@ final class HealthCheck: StreamHandler {
         stream.writeAndFlush(ByteBuffer(string: self.request))
     }
 
-    /// Ends the check, if it has not ended.
+    /// Ends the check, if it has not ended, and its connection.
     func end(_ isGood: Bool) {
-        guard let then = self.then.take() else { return }
         self.timer.take()?.cancel()
         self.stream.take()?.close()
-        then(isGood)
+        self.head = []
+        self.then.take()?(isGood)
     }
 
     func received(_ buffer: inout ByteBuffer) {
-        // `HTTP/1.1 200`
-        self.line += buffer.readableBytesView.prefix(12 - self.line.count)
+        let count = buffer.readableBytes
+        if self.then != nil { self.head += buffer.readableBytesView }
         buffer.clear()
-        if self.line.count == 12 { self.end(Self.status(self.line).map(self.health.isGood) ?? false) }
+        self.unread -= min(count, self.unread)
+        if self.then != nil, let isGood = self.verdict() {
+            self.head = []
+            self.then.take()?(isGood)
+        }
+        if self.unread == 0 { self.end(false) }
     }
 
     func becameWritable() {}
@@ -59,10 +71,24 @@ final class HealthCheck: StreamHandler {
         self.end(false)
     }
 
+    /// Whether the answer is a good one; nil: its status has not come yet.
+    private func verdict() -> Bool? {
+        var rest = self.head[...]
+        while rest.count >= 12 {
+            // `HTTP/1.1 200`
+            guard let status = Self.status(rest.prefix(12)) else { return false }
+            // What agrees to another protocol is no interim answer, and nobody has asked for that.
+            guard 100..<200 ~= status, status != 101 else { return self.health.isGood(status) }
+            guard let end = rest.firstRange(of: [0x0D, 0x0A, 0x0D, 0x0A]) else { break }
+            rest = rest[end.upperBound...]
+        }
+        return self.head.count > Self.interimLimit ? false : nil
+    }
+
     /// The status in the first twelve bytes of an answer; nil: they are not HTTP/1.
-    static func status(_ line: [UInt8]) -> Int? {
-        guard line.count == 12, line.starts(with: "HTTP/1.".utf8), line[8] == 0x20 else { return nil }
-        return Int(String(decoding: line[9...], as: UTF8.self))
+    private static func status(_ line: ArraySlice<UInt8>) -> Int? {
+        guard line.starts(with: "HTTP/1.".utf8), line.dropFirst(8).first == 0x20 else { return nil }
+        return Int(String(decoding: line.dropFirst(9), as: UTF8.self))
     }
 }
 
