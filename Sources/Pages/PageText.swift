@@ -117,6 +117,7 @@ package enum RefusalTopic: String, CaseIterable, Sendable {
     case secondFactor = "second_factor"
     case onlyUser = "only_user"
     case noAccess = "no_access"
+    case appsOnly = "apps_only"
     case unusableAccount = "unusable_account"
     case prefetchedLink = "prefetched_link"
     case unconfirmed

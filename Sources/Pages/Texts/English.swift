@@ -142,6 +142,9 @@ extension PageLanguage {
             refusal.no_access.title: You have no access to this page
             refusal.no_access.event: You are signed in, but this page is not open to your account.
             refusal.no_access.advice: Ask the people who run this site for access, or sign in with another account.
+            refusal.apps_only.title: This page is for apps
+            refusal.apps_only.event: You are signed in, but this page is open to apps only, not to browsers.
+            refusal.apps_only.advice: Use the app, or begin at the start page.
             refusal.unusable_account.title: Your account cannot be used here
             refusal.unusable_account.event: Your account holds something that the app behind this page cannot take.
             refusal.unusable_account.advice: Tell the people who run this site, with the reason below.

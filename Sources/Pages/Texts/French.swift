@@ -142,6 +142,9 @@ extension PageLanguage {
             refusal.no_access.title: Vous n’avez pas accès à cette page
             refusal.no_access.event: Vous êtes connecté, mais cette page n’est pas ouverte à votre compte.
             refusal.no_access.advice: Demandez l’accès aux responsables de ce site ou connectez-vous avec un autre compte.
+            refusal.apps_only.title: Cette page est destinée aux applications
+            refusal.apps_only.event: Vous êtes connecté, mais cette page n’est ouverte qu’aux applications, pas aux navigateurs.
+            refusal.apps_only.advice: Utilisez l’application ou commencez à la page d’accueil.
             refusal.unusable_account.title: Votre compte ne peut pas être utilisé ici
             refusal.unusable_account.event: Votre compte contient quelque chose que l’application derrière cette page ne peut pas accepter.
             refusal.unusable_account.advice: Communiquez le motif ci-dessous aux responsables de ce site.

@@ -142,6 +142,9 @@ extension PageLanguage {
             refusal.no_access.title: Sie haben keinen Zugang zu dieser Seite
             refusal.no_access.event: Sie sind angemeldet, aber diese Seite ist für Ihr Konto nicht offen.
             refusal.no_access.advice: Bitten Sie die Betreiber dieser Website um Zugang, oder melden Sie sich mit einem anderen Konto an.
+            refusal.apps_only.title: Diese Seite ist für Apps
+            refusal.apps_only.event: Sie sind angemeldet, aber diese Seite ist nur für Apps offen, nicht für Browser.
+            refusal.apps_only.advice: Benutzen Sie die App oder beginnen Sie auf der Startseite.
             refusal.unusable_account.title: Ihr Konto kann hier nicht benutzt werden
             refusal.unusable_account.event: Ihr Konto enthält etwas, das die App hinter dieser Seite nicht annehmen kann.
             refusal.unusable_account.advice: Nennen Sie den Betreibern dieser Website den Grund, der unten steht.

@@ -142,6 +142,9 @@ extension PageLanguage {
             refusal.no_access.title: No tiene acceso a esta página
             refusal.no_access.event: Ha iniciado sesión, pero esta página no está abierta para su cuenta.
             refusal.no_access.advice: Pida acceso a los responsables de este sitio o inicie sesión con otra cuenta.
+            refusal.apps_only.title: Esta página es para aplicaciones
+            refusal.apps_only.event: Ha iniciado sesión, pero esta página solo está abierta para aplicaciones, no para navegadores.
+            refusal.apps_only.advice: Use la aplicación o empiece en la página de inicio.
             refusal.unusable_account.title: Su cuenta no se puede usar aquí
             refusal.unusable_account.event: Su cuenta contiene algo que la aplicación detrás de esta página no puede aceptar.
             refusal.unusable_account.advice: Comunique el motivo que figura abajo a los responsables de este sitio.

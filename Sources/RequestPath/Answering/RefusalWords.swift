@@ -100,7 +100,9 @@ package struct RefusalWords: Sendable {
         case .requireMaxAge: RefusalWords(.tooOld, .signIn)
         case .requireAAL: RefusalWords(.secondFactor, .otherAccount)
         case .requireActor: RefusalWords(.onlyUser, .start)
-        case .requireProvider, .requireGroups, .requireScopes, .requireOrigin: RefusalWords(.noAccess, .otherAccount)
+        case .requireProvider, .requireGroups: RefusalWords(.noAccess, .otherAccount)
+        // No account gets them in a browser.
+        case .requireScopes, .requireOrigin: RefusalWords(.appsOnly, .start)
         case .identityUnsafeValue, .identityTooLarge: RefusalWords(.unusableAccount, .none)
         case .handoffNotNavigation: RefusalWords(.prefetchedLink, .again)
         case .handoffUnconfirmed: RefusalWords(.unconfirmed, .signIn)

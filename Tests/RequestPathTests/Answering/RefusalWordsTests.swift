@@ -51,6 +51,8 @@ struct RefusalWordsTests {
         func way(_ reason: Reason) -> RefusalWords.Way { RefusalWords(reason, isForm: false).way }
         #expect(way(.credentialMissing) == .signIn && way(.sessionUnknown) == .signIn)
         #expect(way(.requireMaxAge) == .signIn && way(.requireGroups) == .otherAccount)
+        // No other account opens to a browser what is for apps.
+        #expect(way(.requireScopes) == .start && way(.requireOrigin) == .start)
         #expect(way(.storeUnavailable) == .again && way(.upstreamTimeout) == .again)
         #expect(way(.pathAmbiguous) == .start && way(.routeNotFound) == .start)
         #expect(way(.requestBodyTooLarge) == .none)
