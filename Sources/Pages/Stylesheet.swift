@@ -16,21 +16,25 @@ enum Stylesheet {
         a{color:var(--link)}
         .brand{margin:0 0 1.5rem;font-weight:600}.brand img{display:block;max-width:100%;max-height:4rem}
         .support{margin-top:1.5rem}
-        .list{margin:1rem 0 0;padding:0;list-style:none}.list li{padding:1rem 0;border-top:1px solid var(--line)}\
-        .list h2{margin:0;font-size:1rem}.list p{margin:.25rem 0 .5rem;color:var(--soft)}.list button{margin-top:.5rem;width:auto}
+        .list{margin:1rem 0 0;padding:0;list-style:none}.list li{display:flex;flex-wrap:wrap;\
+        align-items:center;gap:.75rem 1rem;padding:1rem 0;border-top:1px solid var(--line)}.list div{flex:1 1 11rem;min-width:0}\
+        .list h2{margin:0;font-size:1rem;overflow-wrap:anywhere}.list p{margin:.25rem 0 0;color:var(--soft);font-size:.9375rem}\
+        .list button{margin:0;padding:.375rem .75rem;width:auto}
+        .here{padding:.125rem .625rem;border:1px solid var(--line);border-radius:1rem;background:var(--ground);\
+        font-size:.875rem}
         label{display:block;margin-top:1rem;font-weight:600}
         input,button,.way{box-sizing:border-box;display:block;width:100%;padding:.625rem .75rem;font:inherit;\
         border-radius:.375rem;border:1px solid transparent}
         input{margin-top:.25rem;border-color:var(--field);background:var(--sheet);color:inherit}
         .choice{display:flex;align-items:center;gap:.5rem;font-weight:400}.choice input{width:1.25rem;height:1.25rem;\
-        margin:0;flex:none}
+        margin:0;flex:none;accent-color:var(--accent)}
         input[aria-invalid]{border-color:var(--alert)}
         button,.way{margin-top:1.5rem;background:var(--accent);color:var(--on);font-weight:600;text-align:center;\
         text-decoration:none;cursor:pointer}
         button:hover,.way:hover{background:var(--deep)}
         .quiet{background:transparent;border-color:var(--field);color:inherit}.quiet:hover{background:var(--ground)}
         @media (forced-colors:active){:is(button,.way):not(.quiet),input[aria-invalid]{border-width:3px}}
-        .end{color:var(--alert)}.back{text-align:center}
+        .end{border-color:var(--alert);color:var(--alert)}.back{text-align:center}
         .provider{box-sizing:border-box;display:flex;align-items:center;gap:.75rem;margin-top:.75rem;padding:.625rem .75rem;\
         border:1px solid var(--field);border-radius:.375rem;background:var(--sheet);color:inherit;font-weight:600;\
         text-decoration:none;overflow-wrap:anywhere}.provider:hover{background:var(--ground)}.provider span{min-width:0}\

@@ -148,6 +148,11 @@ struct SessionListTests {
         #expect(page.text.contains("<h2>Safari on iPhone</h2>") && page.text.contains("198.51.100.7"))
         #expect(page.text.contains("<h2>Unknown device</h2>") && page.text.contains("This session"))
         #expect(!page.text.contains("1 <script>"))
+        // This session stands first, whichever was used last.
+        for session in [phone, desk] {
+            let own = try await gateway.send("GET", path, fields: Gateway.cookies([session]))
+            #expect(own.text.split(separator: "<li>").dropFirst().first?.contains("This session") == true)
+        }
         let policy = try #require(page.value("content-security-policy"))
         #expect(policy.contains("frame-ancestors 'none'") && policy.contains("; script-src 'sha256-"))
         // The script shows the time in the browser's zone; without it the page says that it is in UTC.
@@ -187,8 +192,8 @@ struct SessionListTests {
         arguments: [
             ("Mozilla/5.0 (Windows NT 10.0) Chrome/1 Safari/1 Edg/1", "Edge on Windows"),
             ("Mozilla/5.0 (Linux; Android 14) Chrome/1 Mobile Safari/1", "Chrome on Android"),
-            ("Mozilla/5.0 (X11; Linux x86_64; rv:1) Firefox/1", "Firefox on Linux"), ("okhttp/4.12", "okhttp/4.12"),
-            ("MyApp/1 CFNetwork (iPad)", "MyApp/1 on iPad"),
+            ("Mozilla/5.0 (X11; Linux x86_64; rv:1) Firefox/1", "Firefox on Linux"), ("okhttp/4.12", "okhttp"),
+            ("MyApp/1 CFNetwork (iPad)", "MyApp on iPad"), ("/1 CFNetwork", "Unknown device"),
         ]
     )
     func devices(agent: String, name: String) async throws {

@@ -71,8 +71,9 @@ package struct SessionsPage: Sendable {
     }
 
     private func page(_ current: FoundSession, _ request: EndpointRequest) async throws(NotDone) -> EndpointResponse {
-        var all = try await self.users.all(of: current.session.subject)
-        if !all.contains(where: { $0.key == current.key }) { all.insert(current, at: 0) }
+        let found = try await self.users.all(of: current.session.subject)
+        // Users look for this session first, and compare the others with it.
+        let all = [found.first { $0.key == current.key } ?? current] + found.filter { $0.key != current.key }
         let pages = request.pages
         let language = pages.language
         let items = all.map { Self.item($0, isCurrent: $0.key == current.key, pages) }
@@ -125,7 +126,7 @@ package struct SessionsPage: Sendable {
         let signOut = HTMLText.escaped(language.text(.sessionsSignOutNamed, ["device": name]))
         let end =
             isCurrent
-            ? "<strong>\(language.html(.sessionsCurrent))</strong>"
+            ? "<strong class=\"here\">\(language.html(.sessionsCurrent))</strong>"
             : """
             <form method="post" action="\(pages.path(self.path))">
             <input type="hidden" name="session" value="\(HTMLText.escaped(session.id))">
@@ -133,7 +134,7 @@ package struct SessionsPage: Sendable {
             </form>
             """
         return
-            "<li><h2>\(HTMLText.escaped(name))</h2><p>\(facts.joined(separator: ", "))</p>\(end)</li>"
+            "<li><div><h2>\(HTMLText.escaped(name))</h2><p>\(facts.joined(separator: ", "))</p></div>\(end)</li>"
     }
 
     /// When it was seen, in UTC where no script runs.
@@ -178,7 +179,10 @@ enum DeviceName {
         if let program = self.programs.first(where: { userAgent.utf8.contains($0.0.utf8) })?.1 {
             return self.text(program, system, language)
         }
-        return self.text(String(userAgent.prefix { $0 != " " }.prefix(self.longest)), system, language)
+        // Without its version, which says nothing to users.
+        let product = userAgent.prefix { $0 != " " && $0 != "/" }.prefix(self.longest)
+        return product.isEmpty
+            ? language.text(.sessionsUnknownDevice) : self.text(String(product), system, language)
     }
 
     private static func text(_ program: String, _ system: String?, _ language: PageLanguage) -> String {
