@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Moves a phone between networks during a handoff, and compares what the gateway does with the table in README's "Device binding":
+"""Moves a phone between networks during a handoff, and compares what the gateway does with the table in the guide "Device binding":
 
     deploy/examples/tests/networks.py --binary PATH
 
@@ -22,7 +22,7 @@ import urllib.parse
 sys.path.insert(0, os.path.dirname(__file__))
 from device import PASSWORD, fail, wait
 
-README = pathlib.Path(__file__).resolve().parents[3] / "README.md"
+GUIDE = pathlib.Path(__file__).resolve().parents[3] / "Sources/sallyport/Sallyport.docc/NativeApps/DeviceBinding.md"
 PORT = 8443
 MODES = ["none", "ip", "asn", "ip_dual_stack", "ip_or_asn"]
 # The gateway's addresses, and each network: its number, the gateway's end of it, and the phone's addresses in it.
@@ -46,8 +46,8 @@ REVERSIBLE = ", or the reverse"
 
 
 def table() -> dict:
-    """What README says: by move and mode, whether the token is taken."""
-    rows = re.search(r"(?m)^\| the token is used from .*\n\|[-|]*\n((?:\|.*\n)*)", README.read_text())
+    """What the guide says: by move and mode, whether the token is taken."""
+    rows = re.search(r"(?m)^\| the token is used from .*\n\|[-|]*\n((?:\|.*\n)*)", GUIDE.read_text())
     cells = [[cell.strip() for cell in row.strip("|").split("|")] for row in rows[1].splitlines()]
     return {row[0]: dict(zip(MODES, [cell == "passes" for cell in row[1:]])) for row in cells}
 
@@ -183,7 +183,7 @@ def check(binary: str) -> list:
     wrong = []
     expected = table()
     if expected.keys() != MOVES.keys():
-        fail(f"README has other rows: {sorted(expected.keys() ^ MOVES.keys())}")
+        fail(f"the guide has other rows: {sorted(expected.keys() ^ MOVES.keys())}")
     with tempfile.TemporaryDirectory(prefix="networks-") as folder:
         gateway, phone = start(binary, folder), PhoneNetwork()
         try:
