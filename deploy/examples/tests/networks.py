@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Moves a phone between networks during a handoff, and compares what the gateway does with the table in the guide "Device binding":
+"""Moves a phone between networks during a handoff, and compares what the gateway does with the table in DeviceBinding.md:
 
     deploy/examples/tests/networks.py --binary PATH
 
