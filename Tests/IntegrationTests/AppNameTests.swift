@@ -10,13 +10,17 @@ import Glibc
 @Suite("The names of apps and a name server", .blocking) struct AppNameTests {
     /// An app on every address, which answers with the one that it was reached at.
     private static let app = """
-        import http.server, sys, time
+        import http.server, os, sys, time
         class Handler(http.server.BaseHTTPRequestHandler):
             protocol_version = 'HTTP/1.1'
             def do_GET(self):
                 if self.path == '/slow':
                     time.sleep(4)
-                body = self.connection.getsockname()[0].encode()
+                address = self.connection.getsockname()[0]
+                if os.path.exists('broken-' + address):
+                    self.close_connection = True
+                    return
+                body = address.encode()
                 self.send_response(200)
                 self.send_header('Content-Length', str(len(body)))
                 if self.path == '/last':
@@ -102,15 +106,23 @@ import Glibc
         }
 
         /// Runs `body` with a gateway before the app of this name.
-        func serve(_ name: String, _ more: String = "", _ body: (Gateway) throws -> Void) throws {
+        ///
+        /// - Parameter keys: More keys of the app.
+        func serve(_ name: String, _ more: String = "", keys: String = "", _ body: (Gateway) throws -> Void) throws {
             let settings = Config.open(
                 upstream: self.port,
                 "upstream: app",
-                more: "upstreams: {app: {url: \"http://\(name):\(self.port)\", dns_refresh: 1s}}\n\(more)"
+                more: "upstreams: {app: {url: \"http://\(name):\(self.port)\", dns_refresh: 1s\(keys)}}\n\(more)"
             )
             let gateway = try Gateway(settings, starter: self.starter)
             defer { gateway.stop() }
             try body(gateway)
+        }
+
+        /// Has the app end connections to this address before it answers, or answer again.
+        func set(_ address: String, isBroken: Bool) throws {
+            let file = self.folder.appending(path: "broken-\(address)")
+            if isBroken { try Data().write(to: file) } else { try FileManager.default.removeItem(at: file) }
         }
 
         func stop() {
@@ -206,6 +218,83 @@ import Glibc
         defer { bench.stop() }
         try bench.serve("both.test") { gateway throws in
             for _ in 0..<20 { #expect(try gateway.request(Request.get("/last"), seconds: 20).text == "127.0.0.1") }
+        }
+    }
+
+    private static let three = "127.0.0.1 app.test\n127.0.0.2 app.test\n127.0.0.3 app.test\n"
+
+    /// Waits until each address of the name is a server.
+    private static func awaitPlaces(_ gateway: Gateway, _ addresses: [String]) {
+        let expected = addresses.map { #""addresses":["\#($0)"]"# }
+        #expect(
+            eventually {
+                guard let text = try? gateway.admin("/upstreams").text else { return false }
+                return expected.allSatisfy(text.contains)
+                    && text.components(separatedBy: #""addresses""#).count == expected.count + 1
+            },
+            "\((try? gateway.admin("/upstreams").text) ?? "")"
+        )
+    }
+
+    @Test("Several addresses of one name are servers: each has its share, is left out alone, and goes alone")
+    func several() throws {
+        let bench = try Bench(Self.three)
+        defer { bench.stop() }
+        try bench.serve("app.test", keys: ", balance: round_robin") { gateway throws in
+            Self.awaitPlaces(gateway, ["127.0.0.1", "127.0.0.2", "127.0.0.3"])
+            func counts(_ count: Int) throws -> [String: Int] {
+                var counts: [String: Int] = [:]
+                for index in 0..<count { counts[try gateway.get("/\(index)").text, default: 0] += 1 }
+                return counts
+            }
+            #expect(try counts(30) == ["127.0.0.1": 10, "127.0.0.2": 10, "127.0.0.3": 10])
+            try bench.set("127.0.0.3", isBroken: true)
+            #expect(try counts(30).keys.sorted() == ["127.0.0.1", "127.0.0.2"])
+            #expect(gateway.output.contains("is left out"), "\(gateway.output)")
+            #expect(gateway.output.contains("app.test:\(bench.port) (127.0.0.3)"))
+            let out = #"sallyport_upstream_server_out{upstream="app",server="http://app.test:\#(bench.port)"}"#
+            #expect(try gateway.metric(out) == 1)
+            // Other answers of the name server bring it back no earlier, nor do they touch the others.
+            let lookups = try Self.count("unchanged", gateway)
+            #expect(eventually { (try? Self.count("unchanged", gateway)).map { $0 > lookups + 2 } == true })
+            try bench.move(Self.three + "127.0.0.4 app.test\n")
+            Self.awaitPlaces(gateway, ["127.0.0.1", "127.0.0.2", "127.0.0.3", "127.0.0.4"])
+            #expect(try gateway.metric(out) == 1)
+            let text = try gateway.admin("/upstreams").text
+            #expect(text.contains(#""state":"out""#), "\(text)")
+            try bench.set("127.0.0.3", isBroken: false)
+            #expect(eventually(within: 40) { (try? gateway.get())?.text == "127.0.0.3" })
+            #expect(try counts(40) == ["127.0.0.1": 10, "127.0.0.2": 10, "127.0.0.3": 10, "127.0.0.4": 10])
+            // Back to one: what is left serves alone.
+            try bench.move("127.0.0.2 app.test\n")
+            Self.awaitPlaces(gateway, ["127.0.0.2"])
+            #expect(try counts(10) == ["127.0.0.2": 10])
+            #expect(try gateway.metric(#"sallyport_upstream_connections{state="idle"}"#) == 1)
+        }
+    }
+
+    @Test("Sticky by the addresses of a name: two gateways agree, and only the sessions of an address that goes move")
+    func stickyAddresses() throws {
+        let bench = try Bench(Self.three)
+        defer { bench.stop() }
+        let three = ["127.0.0.1", "127.0.0.2", "127.0.0.3"]
+        try bench.serve("app.test", keys: ", balance: sticky") { first throws in
+            try bench.serve("app.test", keys: ", balance: sticky") { second throws in
+                func homes(_ gateway: Gateway) throws -> [String] {
+                    try (2..<32).map { try gateway.get("/", from: "127.0.1.\($0)").text }
+                }
+                for gateway in [first, second] { Self.awaitPlaces(gateway, three) }
+                let before = try homes(first)
+                #expect(try homes(second) == before && Set(before) == Set(three))
+                try bench.move("127.0.0.3 app.test\n127.0.0.1 app.test\n")
+                for gateway in [first, second] { Self.awaitPlaces(gateway, ["127.0.0.1", "127.0.0.3"]) }
+                let without = try homes(second)
+                #expect(try homes(first) == without)
+                for (home, other) in zip(before, without) { #expect(home == "127.0.0.2" || home == other) }
+                try bench.move(Self.three)
+                for gateway in [first, second] { Self.awaitPlaces(gateway, three) }
+                #expect(try homes(first) == before && homes(second) == before)
+            }
         }
     }
 }

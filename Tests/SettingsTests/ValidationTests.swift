@@ -239,12 +239,19 @@ struct ValidationTests {
             "https"
         )
         self.expect(problems("servers: [http://a, {url: http://b, weight: 0}]"), "upstreams.a.servers[1].weight")
-        self.expect(problems("url: http://a, health: {path: /}"), "upstreams.a.health", "add another server")
-        self.expect(problems("servers: [http://a], slow_start: 30s"), "upstreams.a.slow_start", "add another server")
+        self.expect(problems("url: http://192.0.2.1, health: {path: /}"), "upstreams.a.health", "add another server")
+        self.expect(
+            problems("servers: [\"http://[::1]\"], slow_start: 30s"),
+            "upstreams.a.slow_start",
+            "add another server"
+        )
         self.expect(problems("servers: [http://a, http://b], health: {path: healthz}"), "upstreams.a.health.path", "/")
         let odd = problems("servers: [http://a, http://b], health: {path: \"/a b\"}")
         self.expect(odd, "upstreams.a.health.path", "percent-encode")
-        self.expect(problems("url: http://a, retry_on: [503]"), "upstreams.a.retry_on", "add another server")
+        let socket = problems("url: \"unix:/run/a.sock\", retry_on: [503]")
+        self.expect(socket, "upstreams.a.retry_on", "add another server")
+        // A name may have several addresses.
+        #expect(SettingsBench().settings(adding: file("url: http://a, health: {path: /}, retry_on: [503]")) != nil)
         self.expect(
             problems("servers: [http://a, http://b], retry_on: [404]"),
             "upstreams.a.retry_on[0]",

@@ -156,6 +156,8 @@ package protocol AppPool: AnyObject {
 
     /// Whether the app has several servers: after a failed connection, another one is of another server.
     var hasSeveralServers: Bool { get }
+    /// Whether the app has several servers by now, which need a pool of another kind.
+    var isOutgrown: Bool { get }
     /// Takes one of the second tries that idempotent requests have on another server; false: none is left.
     func takeRetry() -> Bool
 

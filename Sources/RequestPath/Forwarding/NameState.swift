@@ -52,6 +52,13 @@ package struct NameState {
         self.period = .zero
     }
 
+    /// Gives other addresses to what is no name.
+    mutating func fix(_ addresses: [SocketAddress]) {
+        guard addresses != self.addresses else { return }
+        self.addresses = addresses
+        self.version &+= 1
+    }
+
     /// Whether it is being resolved.
     package var isRunning: Bool { self.began != nil }
 

@@ -4,11 +4,14 @@ import Synchronization
 package import Transport
 import Vocabulary
 
-/// One server of an app, shared by all loops: the addresses of its name, and what the loops tell one another of it.
+/// One server of an app, shared by all loops: the addresses of its name, and what the loops tell one another of it. If its
+/// name has several addresses, each is a server of its own (`places`).
 package final class UpstreamServer: Sendable {
     package let settings: ServerSettings
-    /// What an operator knows it by: its URL in the settings.
+    /// What an operator knows it by: its URL in the settings, and its address if it is one of several of the name.
     package let name: String
+    /// The address, if it is one of several of the name.
+    package let place: String?
     /// The server's own origin, as it may write it in `Location`.
     package let origin: [UInt8]
     /// The name for SNI and verification; nil for an address, which SNI cannot carry (RFC 6066 3).
@@ -28,9 +31,15 @@ package final class UpstreamServer: Sendable {
     private let state: Mutex<State>
     /// That of `state`, for the loops to look at.
     private let version = Atomic<UInt32>(0)
+    /// Differs when `places` does.
+    private let placesVersion = Atomic<UInt32>(0)
+    /// Has the name resolved again of which this is one address; nil: it is not.
+    private let refreshName: (@Sendable (NIODeadline) -> Void)?
 
     private struct State {
         var name: NameState
+        /// The servers of the name's addresses; empty: it is one server.
+        var places: [UpstreamServer] = []
         /// Those that wait for the first addresses.
         var waiting: [@Sendable (Addresses) -> Void] = []
     }
@@ -61,6 +70,8 @@ package final class UpstreamServer: Sendable {
         self.names = names
         self.givenName = name
         self.name = settings.origin
+        self.place = nil
+        self.refreshName = nil
         self.origin = Array(settings.urlOrigin.utf8)
         self.hash = StickyKey.hash(settings.origin.utf8)
         let host = settings.host
@@ -82,6 +93,31 @@ package final class UpstreamServer: Sendable {
         }
     }
 
+    /// One address of a name that has several.
+    ///
+    /// - Parameter addresses: Its own one, and second ways to it.
+    private init(
+        _ name: UpstreamServer,
+        at addresses: [SocketAddress],
+        _ refresh: @escaping @Sendable (NIODeadline) -> Void
+    ) {
+        let place = Self.text(addresses)
+        self.settings = name.settings
+        self.upstream = name.upstream
+        self.names = name.names
+        self.givenName = name.givenName
+        self.name = "\(name.name) (\(place))"
+        self.place = place
+        self.origin = name.origin
+        self.hash = StickyKey.hash("\(name.name) \(place)".utf8)
+        self.tlsName = name.tlsName
+        self.hostName = nil
+        self.refreshName = refresh
+        self.state = Mutex(State(name: NameState(fixed: addresses)))
+    }
+
+    private static func text(_ addresses: [SocketAddress]) -> String { addresses.first?.ipAddress ?? "" }
+
     /// Whether the settings name this server, with the same name in its certificate. Its weight may differ.
     func isSame(as other: ServerSettings, _ name: String?) -> Bool {
         var other = other
@@ -100,7 +136,40 @@ package final class UpstreamServer: Sendable {
         self.state.withLock { state in
             state.name.outdate()
             self.version.store(state.name.version, ordering: .relaxed)
+            for place in state.places { place.outdateConnections() }
         }
+    }
+
+    // MARK: Its places
+
+    /// The servers that it is now: itself, or one for each of several addresses of its name.
+    ///
+    /// - Parameter limit: The most; where it is less than the addresses, the others are not used, and 1 means itself, with all.
+    package func places(limit: Int) -> [UpstreamServer] {
+        let places = self.state.withLock { $0.places }
+        return places.isEmpty || limit < 2 ? [self] : Array(places.prefix(limit))
+    }
+
+    /// The version of its places.
+    var currentPlacesVersion: UInt32 { self.placesVersion.load(ordering: .acquiring) }
+
+    /// Makes the places for the addresses that the name has now. Those with an address that stays go on.
+    private func setPlaces(_ state: inout State) {
+        let split = NamePlaces.split(state.name.addresses, limit: ServerSettings.limit)
+        guard !split.isEmpty || !state.places.isEmpty else { return }
+        let former = state.places
+        state.places = split.map { addresses in
+            guard let same = former.first(where: { $0.place == Self.text(addresses) }) else {
+                return UpstreamServer(self, at: addresses) { [weak self] now in self?.refreshSoon(now: now) }
+            }
+            same.state.withLock { other in
+                other.name.fix(addresses)
+                same.version.store(other.name.version, ordering: .relaxed)
+            }
+            return same
+        }
+        let isSame = former.count == state.places.count && zip(former, state.places).allSatisfy { $0 === $1 }
+        if !isSame { self.placesVersion.add(1, ordering: .releasing) }
     }
 
     // MARK: Its addresses
@@ -123,7 +192,10 @@ package final class UpstreamServer: Sendable {
 
     /// Resolves the name again as soon as it has rested.
     package func refreshSoon(now: NIODeadline) {
-        guard self.hostName != nil else { return }
+        guard self.hostName != nil else {
+            self.refreshName?(now)
+            return
+        }
         self.state.withLock { $0.name.doubt() }
         self.refreshIfDue(now: now)
     }
@@ -159,6 +231,7 @@ package final class UpstreamServer: Sendable {
             defer { state.waiting = [] }
             let change = state.name.finish(answer, now: .now())
             self.version.store(state.name.version, ordering: .relaxed)
+            if case .moved = change { self.setPlaces(&state) }
             return (change, Addresses(state.name), state.waiting)
         }
         for then in waiting { then(addresses) }
@@ -304,7 +377,10 @@ package struct ServerNotice: Sendable, Equatable {
 /// One loop's view of one server of an app.
 package struct ServerReport: Sendable, Equatable {
     package let upstream: String
+    /// Its URL in the settings.
     package let server: String
+    /// Its address, if it is one of several of a name.
+    package let place: String?
     package let isOut: Bool
     package let inFlight: Int
     package let idle: Int

@@ -12,8 +12,8 @@ package final class UpstreamTarget: Sendable {
     package let first: UpstreamServer
     /// All servers, in the order of the settings.
     package let servers: [UpstreamServer]
-    /// Whether there are several.
-    package let isGroup: Bool
+    /// Whether the settings have several.
+    private let isList: Bool
     /// How TLS with the app is set up now.
     private let security: Mutex<Security>
 
@@ -60,8 +60,29 @@ package final class UpstreamTarget: Sendable {
         self.settings = settings
         self.first = first
         self.servers = [first] + settings.others.map(server)
-        self.isGroup = !settings.others.isEmpty
+        self.isList = !settings.others.isEmpty
     }
+
+    /// Whether there are several now: of the settings, or addresses of one name.
+    package var isGroup: Bool { self.isList || self.first.places(limit: ServerSettings.limit).count > 1 }
+
+    /// One server that may be chosen, which may be one of several addresses of a server in the settings.
+    struct Place {
+        let server: UpstreamServer
+        /// The index in the settings.
+        let index: Int
+    }
+
+    /// All servers as they are now, as many as a group can have.
+    var places: [Place] {
+        let limit = ServerSettings.limit / max(self.servers.count, 1)
+        return self.servers.enumerated().flatMap { index, server in
+            server.places(limit: limit).map { Place(server: $0, index: index) }
+        }
+    }
+
+    /// Differs when `places` may do.
+    var placesVersion: UInt32 { self.servers.reduce(0) { $0 &+ $1.currentPlacesVersion } }
 
     /// TLS with the app; nil: without. Connections keep that with which they were made.
     package var tls: NIOSSLContext? { self.security.withLock { $0.context } }
@@ -104,7 +125,7 @@ package final class UpstreamTarget: Sendable {
     /// The server whose origin the app writes in an answer with this head.
     @inline(__always)
     func server(namedIn head: ResponseHead, _ base: Bytes) -> Pinned<UpstreamServer> {
-        guard self.isGroup, head.hasLocation else { return Pinned(self.first) }
+        guard self.isList, head.hasLocation else { return Pinned(self.first) }
         return Pinned(self.server(ofLocationIn: head, base))
     }
 

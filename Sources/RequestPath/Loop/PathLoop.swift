@@ -152,10 +152,19 @@ package final class PathLoop: TurnEndTask {
             if index < self.connections.count { self.connections[index].sweep(self.now) }
             index -= 1
         }
-        for pool in self.pools { pool.sweep() }
+        for index in self.pools.indices { self.sweepPool(index) }
         self.parting.removeAll { $0.hasParted(self.now) }
         self.flushAccessLog()
         if self.now >= self.nextShrink { self.shrink() }
+    }
+
+    /// Looks after the pool of an app. If its one name has got several addresses, each of them is a server from now on.
+    private func sweepPool(_ index: Int) {
+        let pool = self.pools[index]
+        pool.sweep()
+        guard pool.isOutgrown else { return }
+        self.pools[index] = self.makePool(self.configuration.targets[index], index, self)
+        pool.retire()
     }
 
     /// Frees the heads and buffers that a burst has left behind: those beyond one for each request of the last seconds.

@@ -45,10 +45,13 @@ package final class PathMetricIDs: Sendable {
     fileprivate let upstreamIdle: GaugeID
     fileprivate let upstreamActive: GaugeID
     private let upstreamQueues: [GaugeID]
-    /// `servers[upstream][server]`; empty for an app with one server.
+    /// `servers[upstream][server]`; empty for an app with one server in the settings.
     private let servers: [[ServerMetricIDs]]
     /// The label values of all servers.
     private let serverNames: [[String]]
+    /// Those of the first server of each app.
+    private let firstNames: [[String]]
+    private let registry: MetricsRegistry
     /// `checks[dialect, result]`; behind the dialects comes "none".
     fileprivate let checks: CounterTable
     /// In the order of `BindingMode.judged`.
@@ -110,9 +113,10 @@ package final class PathMetricIDs: Sendable {
         self.servers = apps.map { app in
             app.others.isEmpty ? [] : app.servers.map { ServerMetricIDs(registry, app.name, $0.origin) }
         }
-        self.serverNames = apps.filter { !$0.others.isEmpty }.flatMap { app in
-            app.servers.map { [app.name, $0.origin] }
-        }
+        // The one server of an app may be several: the addresses of its name.
+        self.serverNames = apps.flatMap { app in app.servers.map { [app.name, $0.origin] } }
+        self.firstNames = apps.map { [$0.name, $0.first.origin] }
+        self.registry = registry
     }
 
     /// Shows no servers but these. Called when this configuration has replaced another one.
@@ -126,8 +130,12 @@ package final class PathMetricIDs: Sendable {
         )
     }
 
-    /// Those of the servers of an app that has several, which its pools keep as well.
-    func servers(of upstream: Int) -> [ServerMetricIDs] { self.servers[upstream] }
+    /// Those of the servers of an app that has several, which its pools keep as well. They are shown from the first call on.
+    func servers(of upstream: Int) -> [ServerMetricIDs] {
+        guard self.servers[upstream].isEmpty else { return self.servers[upstream] }
+        let names = self.firstNames[upstream]
+        return [ServerMetricIDs(self.registry, names[0], names[1])]
+    }
 
     /// The gauge of the requests that wait for a connection to an app. Pools keep it, because a reload may give the
     /// app's index to another one.

@@ -36,6 +36,8 @@ package final class ServerGroup: AppPool {
     private let queueGauge: GaugeID
     private var isTurnEndDue = false
     private(set) var isRetired = false
+    /// The version of the target's servers that the members are.
+    private var placesVersion: UInt32 = 0
     /// The server that `takeIdle` has chosen for a request, which then asks for a new connection.
     private var chosen: (waiter: ObjectIdentifier, exchange: UInt64, place: Int)?
 
@@ -56,24 +58,27 @@ package final class ServerGroup: AppPool {
     /// Makes the members, of the former ones where the server is the same.
     private func setMembers() {
         let (former, entries) = (self.members, self.roster.entries)
-        let places = self.target.servers.map { server in
-            former.firstIndex { $0.pool.goesOn(self.target, with: server) }
+        // The version first: what changes meanwhile is found by the next look.
+        self.placesVersion = self.target.placesVersion
+        let servers = self.target.places
+        let places = servers.map { server in
+            former.firstIndex { $0.pool.goesOn(self.target, with: server.server) }
         }
         let ids = self.loop.configuration.metrics.servers(of: self.index)
-        self.members = self.target.servers.indices.map { index in
+        self.members = servers.enumerated().map { index, server in
             if let place = places[index] {
                 var member = former[place]
-                member.ids = ids[index]
+                member.ids = ids[server.index]
                 return member
             }
             let pool = UpstreamPool(
                 target: self.target,
-                server: self.target.servers[index],
+                server: server.server,
                 index: self.index,
                 loop: self.loop,
                 transport: self.transport
             )
-            return Member(pool: pool, ids: ids[index])
+            return Member(pool: pool, ids: ids[server.index])
         }
         for (place, member) in self.members.enumerated() {
             member.pool.join(self, at: place, self.target, index: self.index)
@@ -84,9 +89,11 @@ package final class ServerGroup: AppPool {
         }
         self.open = self.members.reduce(0) { $0 + $1.pool.open }
         self.roster = ServerRoster(self.target.settings.balance, seed: .random(in: .min ... .max))
+        let weights = self.target.settings.servers.map(\.weight)
+        self.chosen = nil
         self.roster.set(
             // The weight is that of the settings: a server stays the same with another one.
-            zip(self.target.settings.servers, self.target.servers).map { ServerLoad(share: $0.weight, hash: $1.hash) },
+            servers.map { ServerLoad(share: weights[$0.index], hash: $0.server.hash) },
             kept: places.map { $0.map { entries[$0] } },
             former: entries
         )
@@ -172,7 +179,9 @@ package final class ServerGroup: AppPool {
         pool.makeConnection(for: client, in: self)
     }
 
-    package var hasSeveralServers: Bool { true }
+    package var hasSeveralServers: Bool { self.members.count > 1 }
+
+    package var isOutgrown: Bool { false }
 
     /// The other servers that serve, as bits, if this one says by the status that another one may answer better.
     func others(than pool: UpstreamPool, after status: Int) -> UInt64 {
@@ -253,6 +262,7 @@ package final class ServerGroup: AppPool {
 
     package func sweep() {
         self.budget.advance(to: self.loop.now)
+        if self.target.placesVersion != self.placesVersion { self.setMembers() }
         for place in self.members.indices {
             let pool = self.members[place].pool
             pool.sweep()

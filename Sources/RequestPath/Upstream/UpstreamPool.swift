@@ -253,7 +253,8 @@ package final class UpstreamPool: AppPool {
     func report(isOut: Bool, ejections: Int) -> ServerReport {
         ServerReport(
             upstream: self.target.settings.name,
-            server: self.server.name,
+            server: self.server.settings.origin,
+            place: self.server.place,
             isOut: isOut,
             inFlight: self.inFlight,
             idle: self.idle.count + self.ending.count,
@@ -262,6 +263,8 @@ package final class UpstreamPool: AppPool {
     }
 
     package var hasSeveralServers: Bool { false }
+
+    package var isOutgrown: Bool { self.group == nil && self.target.isGroup }
 
     package func takeRetry() -> Bool { false }
 

@@ -28,12 +28,12 @@ extension SettingsBuilder {
                     mend: "write a larger number"
                 )
             }
-            if servers.count == 1 {
+            if servers.count == 1, !servers[0].isNamed {
                 for name in ["health", "slow_start", "retry_on"] where tree[name] != nil {
                     self.report(
                         tree.place(of: name),
                         found: "\(name), but only one server",
-                        allowed: "\(name) where there are several servers",
+                        allowed: "\(name) where there are several servers, or a name that may have several addresses",
                         mend: "remove it, or add another server"
                     )
                 }

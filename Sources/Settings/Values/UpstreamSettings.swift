@@ -1,3 +1,5 @@
+internal import AddressIntelligence
+
 /// An app behind the gateway: one server, or several that serve the same.
 package struct UpstreamSettings: Sendable, Equatable {
     package var name: String
@@ -83,6 +85,12 @@ package struct ServerSettings: Sendable, Equatable {
 
     /// What an operator knows it by: its origin, e.g. `http://app-1:3000`, or `unix:` and the path of its socket.
     package var origin: String { self.socketPath.map { "unix:\($0)" } ?? self.urlOrigin }
+
+    /// Whether it has a name, whose addresses may be several.
+    package var isNamed: Bool {
+        guard self.socketPath == nil, !self.host.hasPrefix("[") else { return false }
+        return IPAddress(self.host) == nil
+    }
 
     /// The origin of its own URLs, e.g. `http://app-1:3000`.
     package var urlOrigin: String { "\(self.isHTTPS ? "https" : "http")://\(self.authority)" }

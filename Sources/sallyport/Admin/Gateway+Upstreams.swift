@@ -22,12 +22,13 @@ extension Gateway {
         let reports = collected.withLock { $0 }
         return self.state.withLock { $0.assembly }.configuration.targets.map { target in
             let app = target.settings
-            let servers = zip(app.servers, target.servers).map { server, shared in
-                Self.document(
-                    server,
-                    shared.nameState,
-                    reports.filter { $0.upstream == app.name && $0.server == server.origin }
-                )
+            let servers = zip(app.servers, target.servers).flatMap { server, shared in
+                let own = reports.filter { $0.upstream == app.name && $0.server == server.origin }
+                // One for each address of a name that has several.
+                let places = Set(own.map(\.place)).sorted { ($0 ?? "") < ($1 ?? "") }
+                return (places.isEmpty ? [nil] : places).map { place in
+                    Self.document(server, place, shared.nameState, own.filter { $0.place == place })
+                }
             }
             return [
                 "name": .string(app.name), "balance": .string(app.balance.rawValue), "servers": .array(servers),
@@ -36,10 +37,12 @@ extension Gateway {
     }
 
     /// - Parameters:
+    ///   - place: Its address, if it is one of several of the name; nil: all of them.
     ///   - name: What is known of its name; nil: it has none.
     ///   - reports: One of each event loop.
     private static func document(
         _ server: ServerSettings,
+        _ place: String?,
         _ name: NameState?,
         _ reports: [ServerReport]
     ) -> JSONValue {
@@ -51,7 +54,9 @@ extension Gateway {
             "in_flight": sum { $0.inFlight }, "idle": sum { $0.idle }, "ejections": sum { $0.ejections },
         ]
         if let name {
-            document["addresses"] = .array(name.addresses.map { .string($0.ipAddress ?? "") })
+            document["addresses"] = .array(
+                (place.map { [$0] } ?? name.addresses.map { $0.ipAddress ?? "" }).map { .string($0) }
+            )
             document["is_resolved"] = .bool(!name.isFailing && !name.addresses.isEmpty)
         }
         return .object(document)

@@ -324,6 +324,7 @@ final class ScriptedPool: AppPool {
     }
 
     var reports: [ServerReport] { [] }
+    var isOutgrown: Bool { false }
     func sweep() {}
     func turnEnded() {}
     func moved(to index: Int) {}
