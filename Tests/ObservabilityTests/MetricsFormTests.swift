@@ -50,6 +50,9 @@ struct MetricsFormTests {
                 shard.observe(id, nanoseconds: 2_500_000)
                 let at = UnixTime(milliseconds: 1_700_000_000_500 + Int64(number))
                 shard.note(Exemplar(trace: trace, nanoseconds: 2_500_000 + Int64(number), at: at), of: id)
+                // The shard grows, and keeps what it has.
+                let later = registry.counter(.counter("sallyport_later_total{loop}", "Test."), "\(number)")
+                shard.increment(later)
             }.get()
         }
         let open = String(decoding: try await registry.render(as: .openMetrics), as: UTF8.self)

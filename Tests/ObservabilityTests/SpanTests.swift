@@ -2,6 +2,7 @@ import Foundation
 import Observability
 import TestSupport
 import Testing
+import Vocabulary
 
 @Suite struct SpanTests {
     private static let id = TraceID(high: 0x4bf9_2f35_77b3_4da6, low: 0xa3ce_929d_0e0e_4736)
@@ -76,6 +77,59 @@ import Testing
         #expect(links[0]["flags"] as? Int == 0x301)
     }
 
+    private static let userAgent = SpanKey("user_agent.original")
+
+    @Test("an attribute that most spans have is the bytes of any other")
+    func keys() throws {
+        let status = SpanKey("http.response.status_code")
+        let (quick, other) = (SpanBuffer(capacity: 64), SpanBuffer(capacity: 64))
+        let head = try self.head()
+        let name: StaticString = "user_agent.original"
+        for count in 0..<300 {
+            for first in [UInt8(0x41), 0xC3] {
+                let bytes = [first] + [UInt8](repeating: 0xA9, count: first == 0xC3 ? 1 : 0)
+                let text = (bytes + [UInt8](repeating: 0x61, count: count)).prefix(count)
+                Array(text).withUnsafeBytes { text in
+                    self.write("", to: quick, head) { #expect($0.attribute(Self.userAgent, text) >= text.count) }
+                    self.write("", to: other, head) { $0.attribute(name, text) }
+                }
+            }
+        }
+        for number in [0, 1, 127, 128, 200, 503, 16_383, 16_384, .max, -1] {
+            self.write("", to: quick, head) { $0.attribute(status, number) }
+            self.write("", to: other, head) { $0.attribute("http.response.status_code", number) }
+        }
+        let fingerprint = Fingerprint(0x0123_4567_89AB_CDEF)
+        self.write("", to: quick, head) { $0.attribute(SpanKey("sallyport.session"), fingerprint) }
+        self.write("", to: other, head) { $0.attribute("sallyport.session", fingerprint.description) }
+        #expect(quick.bytes.elementsEqual(other.bytes))
+        #expect(quick.spans == 611)
+    }
+
+    @Test("what many spans have alike is a part of each, with the end of its name")
+    func runs() throws {
+        let buffer = SpanBuffer(capacity: 64)
+        let long = String(repeating: "é", count: 2000)
+        for name in [" /app/**", "", long] {
+            let run = SpanRun(name: name) { $0.attribute("http.route", name) }
+            buffer.removeAll()
+            buffer.begin(try self.head())
+            buffer.name("GET", run)
+            buffer.add(SpanRun { $0.attribute("url.scheme", "https") })
+            buffer.attribute(Self.userAgent, Array("probe".utf8))
+            buffer.end()
+            let span = try #require(try self.spans(buffer).first)
+            let written = try #require(span["name"] as? String)
+            #expect(("GET" + name).hasPrefix(written) && written.utf8.count <= SpanBuffer.textLimit + 3)
+            #expect(name == long || written == "GET" + name)
+            let attributes = self.attributes(span)
+            #expect(attributes.count == 3)
+            #expect(name.hasPrefix(attributes["http.route"] ?? "?"))
+            #expect(attributes["url.scheme"] == "https")
+            #expect(attributes["user_agent.original"] == "probe")
+        }
+    }
+
     @Test("a span that begins its trace has no parent, and its end is not before its start")
     func root() throws {
         let buffer = SpanBuffer(capacity: 64)
@@ -98,7 +152,7 @@ import Testing
             let text = String(repeating: "é€😀", count: Int.random(in: 0...300, using: &dice))
             buffer.removeAll()
             self.write(text, to: buffer, try self.head()) { span in
-                for _ in 0..<20 { span.attribute("user_agent.original", bytes) }
+                bytes.withUnsafeBytes { for _ in 0..<20 { span.attribute(Self.userAgent, $0) } }
                 span.attribute("url.path", text)
             }
             #expect(buffer.bytes.count < 16_384 + 8)

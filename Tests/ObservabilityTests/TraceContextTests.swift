@@ -150,7 +150,7 @@ import Testing
         var dice = SeededNumbers(seed: 99)
         let ids = try (0..<20_000).map { _ in try #require(TraceID(high: dice.next(), low: dice.next())) }
         let samplers = [0, 0.01, 0.25, 1].map { TraceSampler(ratio: $0, followsParent: true) }
-        let recorded = samplers.map { sampler in ids.filter { sampler.samples($0) } }
+        let recorded = samplers.map { sampler in ids.filter { sampler.samples($0.low) } }
         #expect(recorded[0].isEmpty)
         #expect((120..<290).contains(recorded[1].count))
         #expect((4700..<5300).contains(recorded[2].count))
@@ -163,8 +163,8 @@ import Testing
         let sampler = TraceSampler(ratio: 0.5, followsParent: false)
         let low = try #require(TraceID(high: .max, low: 0xFF00_0000_0000_0001))
         let high = try #require(TraceID(high: 0, low: 0x00FF_FFFF_FFFF_FFFF))
-        #expect(!sampler.samples(low))
-        #expect(sampler.samples(high))
+        #expect(!sampler.samples(low.low))
+        #expect(sampler.samples(high.low))
     }
 
     @Test("a parent's sender has decided, where the sampler follows it")
@@ -180,7 +180,7 @@ import Testing
         #expect(own.samples(below: unsampled))
         #expect(!TraceSampler(ratio: 0, followsParent: false).recordsAny)
         #expect(!TraceSampler(ratio: .nan, followsParent: false).recordsAny)
-        #expect(TraceSampler(ratio: 7, followsParent: false).samples(unsampled.trace))
+        #expect(TraceSampler(ratio: 7, followsParent: false).samples(unsampled.trace.low))
     }
 
     @Test("mixed numbers are different ones")

@@ -155,7 +155,10 @@ package final class MetricsRegistry: Sendable {
         var totals: [Int: UInt64] = [:]
         var exemplars: [Int: Exemplar] = [:]
         for (loop, shard) in shards {
-            let (counted, traced) = try await loop.submit({ (shard.value.counted(), shard.value.exemplars) }).get()
+            let (counted, traced) = try await loop.submit {
+                let counted = shard.value.counted()
+                return (counted, shard.value.exemplars(in: counted))
+            }.get()
             for (slot, value) in counted { totals[slot, default: 0] &+= value }
             if form == .openMetrics { exemplars.merge(traced) { $0.at < $1.at ? $1 : $0 } }
         }

@@ -66,6 +66,14 @@ package final class SpanBuffer: @unchecked Sendable {
     package func removeAll() {
         self.count = 0
         self.spans = 0
+        self.contentStart = 0
+    }
+
+    /// What `write` writes of a span.
+    func run(_ write: (SpanBuffer) -> Void) -> [UInt8] {
+        self.removeAll()
+        write(self)
+        return Array(self.bytes)
     }
 
     // MARK: Spans
@@ -73,40 +81,55 @@ package final class SpanBuffer: @unchecked Sendable {
     /// Begins a span: all that follows until `end` is its own.
     package func begin(_ head: SpanHead) {
         self.reserve(96)
-        self.put(Self.key(2, .bytes))
-        // The length, written at the end.
-        self.count &+= 2
-        self.contentStart = self.count
-        self.put(Self.key(1, .bytes))
-        self.put(16)
-        self.put(fixed: head.trace.high.bigEndian)
-        self.put(fixed: head.trace.low.bigEndian)
-        self.put(Self.key(2, .bytes))
-        self.put(8)
-        self.put(fixed: head.span.bigEndian)
-        if head.parent != 0 {
-            self.put(Self.key(4, .bytes))
-            self.put(8)
-            self.put(fixed: head.parent.bigEndian)
+        let start = UnsafeMutableRawPointer(self.base + self.count)
+        var at = start
+        /// Puts up to eight bytes, of which so many count: the next ones are written over the others.
+        @inline(__always) func put(_ bytes: UInt64, _ count: Int) {
+            at.storeBytes(of: bytes.littleEndian, as: UInt64.self)
+            at += count
         }
-        self.put(Self.key(6, .number))
-        self.put(head.kind.rawValue)
-        self.put(Self.key(7, .fixed64))
-        self.put(fixed: head.start.littleEndian)
-        self.put(Self.key(8, .fixed64))
-        self.put(fixed: max(head.start, head.end).littleEndian)
+        // The length, in the second and third byte, is written at the end.
+        put(UInt64(Self.key(2, .bytes)) | UInt64(Self.key(1, .bytes)) &<< 24 | 16 &<< 32, 5)
+        put(head.trace.high.byteSwapped, 8)
+        put(head.trace.low.byteSwapped, 8)
+        put(UInt64(Self.key(2, .bytes)) | 8 &<< 8, 2)
+        put(head.span.byteSwapped, 8)
+        if head.parent != 0 {
+            put(UInt64(Self.key(4, .bytes)) | 8 &<< 8, 2)
+            put(head.parent.byteSwapped, 8)
+        }
+        put(UInt64(Self.key(6, .number)) | UInt64(head.kind.rawValue) &<< 8 | UInt64(Self.key(7, .fixed64)) &<< 16, 3)
+        put(head.start, 8)
+        put(UInt64(Self.key(8, .fixed64)), 1)
+        put(max(head.start, head.end), 8)
+        self.contentStart = self.count &+ 3
+        self.count &+= at - start
         self.flags(UInt32(TraceContext.sampledFlag), isRemote: head.parent != 0 && head.isParentRemote, field: 16)
     }
 
-    /// The name of the span: its parts with a space between them.
-    package func name(_ first: UnsafeRawBufferPointer, _ second: UnsafeRawBufferPointer? = nil) {
-        guard let second, !second.isEmpty else { return self.text(5, first) }
-        withUnsafeTemporaryAllocation(byteCount: first.count + second.count + 1, alignment: 1) { room in
-            room.copyBytes(from: first)
-            room[first.count] = 0x20
-            UnsafeMutableRawBufferPointer(rebasing: room[(first.count + 1)...]).copyBytes(from: second)
-            self.text(5, UnsafeRawBufferPointer(room))
-        }
+    /// The name of the span.
+    package func name(_ text: UnsafeRawBufferPointer) { self.text(5, text) }
+
+    /// A name that begins with `method`, and what `run` has of it and behind it.
+    package func name(_ method: StaticString, _ run: SpanRun) {
+        let length = method.utf8CodeUnitCount &+ run.nameLength
+        let room = method.utf8CodeUnitCount &+ run.bytes.count &+ 4
+        guard self.count &- self.contentStart &+ room < Self.spanLimit else { return }
+        self.reserve(room)
+        self.put(Self.key(5, .bytes))
+        self.put(length: length)
+        self.put(UnsafeRawBufferPointer(start: method.utf8Start, count: method.utf8CodeUnitCount))
+        run.bytes.withUnsafeBytes { self.put($0) }
+    }
+
+    /// Attributes that are ready.
+    package func add(_ run: SpanRun) { run.bytes.withUnsafeBytes { self.add($0) } }
+
+    /// Attributes that were written by another buffer.
+    package func add(_ run: UnsafeRawBufferPointer) {
+        guard self.count &- self.contentStart &+ run.count &+ 4 < Self.spanLimit else { return }
+        self.reserve(run.count)
+        self.put(run)
     }
 
     /// `tracestate`, which is written whole.
@@ -152,39 +175,92 @@ package final class SpanBuffer: @unchecked Sendable {
     // MARK: Attributes
 
     /// An attribute with a text.
-    package func attribute(_ name: StaticString, _ value: UnsafeRawBufferPointer) {
-        // No closure for what nearly all texts are, as each would count references.
-        if isPlain(value) { return self.write(name, value) }
-        withUTF8(value, limit: Self.textLimit) { self.write(name, $0) }
+    ///
+    /// - Returns: How many bytes of text it has, which are the last ones of the buffer.
+    @discardableResult
+    package func attribute(_ key: SpanKey, _ value: UnsafeRawBufferPointer) -> Int {
+        let length = key.count &- 2 &+ value.count
+        guard length < 0x80, let start = value.baseAddress,
+            self.count &- self.contentStart &+ length &+ 4 < Self.spanLimit
+        else { return self.attribute(key.name, value) }
+        self.reserve(SpanKey.room &+ 0x80)
+        let target = self.put(key, length)
+        target[-1] = UInt8(truncatingIfNeeded: value.count)
+        target[-3] = UInt8(truncatingIfNeeded: value.count &+ 2)
+        guard copyPlain(start, to: target, value.count) else { return self.attribute(key.name, value) }
+        self.count &+= key.count &+ value.count
+        return value.count
     }
 
-    private func write(_ name: StaticString, _ value: UnsafeRawBufferPointer) {
+    package func attribute(_ key: SpanKey, _ value: [UInt8]) {
+        value.withUnsafeBytes { _ = self.attribute(key, $0) }
+    }
+
+    package func attribute(_ key: SpanKey, _ value: Fingerprint) {
+        guard self.count &- self.contentStart &+ 0x80 < Self.spanLimit else { return }
+        self.reserve(SpanKey.room &+ 0x80)
+        let target = self.put(key, key.count &- 2 &+ Fingerprint.length)
+        target[-1] = UInt8(Fingerprint.length)
+        target[-3] = UInt8(Fingerprint.length + 2)
+        value.write(to: target)
+        self.count &+= key.count &+ Fingerprint.length
+    }
+
+    /// An attribute with a whole number that is not negative.
+    package func attribute(_ key: SpanKey, _ value: Int) {
+        guard (0..<0x4000).contains(value), self.count &- self.contentStart &+ 0x80 < Self.spanLimit else {
+            return self.attribute(key.name, value)
+        }
+        self.reserve(SpanKey.room &+ 0x80)
+        let size = value < 0x80 ? 1 : 2
+        // A number takes the place of the length of a text, and the key before it is another.
+        let target = self.put(key, key.count &- 3 &+ size)
+        target[-3] = UInt8(truncatingIfNeeded: size &+ 1)
+        target[-2] = Self.key(3, .number)
+        target[-1] = UInt8(truncatingIfNeeded: value) | (size == 1 ? 0 : 0x80)
+        target[0] = UInt8(truncatingIfNeeded: value &>> 7)
+        self.count &+= key.count &- 1 &+ size
+    }
+
+    /// Puts a key behind the last byte, with the length of the attribute, which is below 128.
+    ///
+    /// - Returns: Where its value begins.
+    @inline(__always)
+    private func put(_ key: SpanKey, _ length: Int) -> UnsafeMutablePointer<UInt8> {
+        let start = self.base + self.count
+        UnsafeMutableRawPointer(start).copyMemory(from: key.bytes, byteCount: SpanKey.room)
+        start[1] = UInt8(truncatingIfNeeded: length)
+        return start + key.count
+    }
+
+    // The same for seldom ones.
+
+    /// An attribute with a text.
+    ///
+    /// - Returns: As above.
+    @discardableResult
+    package func attribute(_ name: StaticString, _ value: UnsafeRawBufferPointer) -> Int {
+        // No closure for what nearly all texts are, as each would count references.
+        if isPlain(value) { return self.write(name, value) }
+        return withUTF8(value, limit: Self.textLimit) { self.write(name, $0) }
+    }
+
+    private func write(_ name: StaticString, _ value: UnsafeRawBufferPointer) -> Int {
         let inner = 1 &+ Self.size(value.count) &+ value.count
-        guard self.beginAttribute(name, inner) else { return }
+        guard self.beginAttribute(name, inner) else { return 0 }
         self.put(Self.key(1, .bytes))
         self.put(length: value.count)
         self.put(value)
+        return value.count
     }
 
     package func attribute(_ name: StaticString, _ value: String) {
         var value = value
-        value.withUTF8 { self.attribute(name, UnsafeRawBufferPointer($0)) }
+        value.withUTF8 { _ = self.attribute(name, UnsafeRawBufferPointer($0)) }
     }
 
     package func attribute(_ name: StaticString, _ value: StaticString) {
         self.attribute(name, UnsafeRawBufferPointer(start: value.utf8Start, count: value.utf8CodeUnitCount))
-    }
-
-    package func attribute(_ name: StaticString, _ value: [UInt8]) {
-        value.withUnsafeBytes { self.attribute(name, $0) }
-    }
-
-    package func attribute(_ name: StaticString, _ value: Fingerprint) {
-        withUnsafeTemporaryAllocation(of: UInt8.self, capacity: Fingerprint.length) { room in
-            guard let start = room.baseAddress else { return }
-            value.write(to: start)
-            self.attribute(name, UnsafeRawBufferPointer(room))
-        }
     }
 
     /// An attribute with a whole number that is not negative.
@@ -293,6 +369,7 @@ package final class SpanBuffer: @unchecked Sendable {
         self.count &+= bytes.count
     }
 
+    @inline(__always)
     private func reserve(_ extra: Int) {
         if self.count + extra > self.capacity { self.grow(extra) }
     }
@@ -306,6 +383,33 @@ package final class SpanBuffer: @unchecked Sendable {
         self.base = base
         self.capacity = capacity
     }
+}
+
+/// Copies a text. False: it is not ASCII, and what was copied is of no use.
+@inline(__always)
+private func copyPlain(_ start: UnsafeRawPointer, to target: UnsafeMutablePointer<UInt8>, _ count: Int) -> Bool {
+    let target = UnsafeMutableRawPointer(target)
+    var bits: UInt64 = 0
+    if count >= 8 {
+        var index = 0
+        while index &+ 8 <= count {
+            let word = start.loadUnaligned(fromByteOffset: index, as: UInt64.self)
+            target.storeBytes(of: word, toByteOffset: index, as: UInt64.self)
+            bits |= word
+            index &+= 8
+        }
+        // The last eight bytes, some of which have been copied.
+        let word = start.loadUnaligned(fromByteOffset: count &- 8, as: UInt64.self)
+        target.storeBytes(of: word, toByteOffset: count &- 8, as: UInt64.self)
+        bits |= word
+    } else {
+        for index in 0..<count {
+            let byte = start.load(fromByteOffset: index, as: UInt8.self)
+            target.storeBytes(of: byte, toByteOffset: index, as: UInt8.self)
+            bits |= UInt64(byte)
+        }
+    }
+    return bits & 0x8080_8080_8080_8080 == 0
 }
 
 /// Whether the text is ASCII and not too long, and so is written as it is.
@@ -325,11 +429,11 @@ private func isPlain(_ text: UnsafeRawBufferPointer) -> Bool {
 }
 
 /// Passes the text as valid UTF-8 of at most `limit` bytes, or a little more where bytes are replaced.
-private func withUTF8(
+private func withUTF8<Result>(
     _ text: UnsafeRawBufferPointer,
     limit: Int,
-    _ body: (UnsafeRawBufferPointer) -> Void
-) {
+    _ body: (UnsafeRawBufferPointer) -> Result
+) -> Result {
     var cut = UnsafeRawBufferPointer(rebasing: text.prefix(limit))
     if cut.allSatisfy({ $0 < 0x80 }) { return body(cut) }
     // Not within a character.
@@ -338,5 +442,5 @@ private func withUTF8(
     cut = UnsafeRawBufferPointer(rebasing: text.prefix(end))
     // Seldom: text of a client in another script, or none.
     var valid = String(decoding: cut, as: UTF8.self)
-    valid.withUTF8 { body(UnsafeRawBufferPointer($0)) }
+    return valid.withUTF8 { body(UnsafeRawBufferPointer($0)) }
 }

@@ -1,5 +1,4 @@
 import NIOCore
-package import Vocabulary
 
 #if canImport(Glibc)
 import Glibc
@@ -16,11 +15,6 @@ package struct SpanClock {
         clock_gettime(CLOCK_REALTIME, &time)
         let now = UInt64(clamping: time.tv_sec) &* 1_000_000_000 &+ UInt64(clamping: time.tv_nsec)
         self.origin = now &- NIODeadline.now().uptimeNanoseconds
-    }
-
-    /// When it was made.
-    package var now: UnixTime {
-        UnixTime(milliseconds: Int64(clamping: self.time(NIODeadline.now().uptimeNanoseconds) / 1_000_000))
     }
 
     /// Nanoseconds since 1970.

@@ -1,3 +1,4 @@
+package import NIOCore
 internal import Synchronization
 
 /// The spans that wait for the exporter, in buffers that go round: a loop gives a full one and gets an empty one. Nobody waits
@@ -165,9 +166,16 @@ package final class SpanQueue: Sendable {
 /// The spans of one event loop, in its own buffer until there are some.
 ///
 /// Confined to its loop; not `Sendable` on purpose.
+@usableFromInline
 package final class TraceLog {
     private let queue: SpanQueue
-    private var buffer: SpanBuffer
+    /// Where spans are written. `ended` is called after each.
+    package private(set) var buffer: SpanBuffer
+    /// The clocks as they were a second ago at most.
+    private var clock = SpanClock()
+    private var clockEnd = NIODeadline.now() + TraceLog.clockPeriod
+    /// How long the clocks may differ from what was read: they run alike, but for being set.
+    private static let clockPeriod = TimeAmount.seconds(1)
     /// The state of the ids of spans, which do not repeat before it does.
     private var state = UInt64.random(in: .min ... .max)
 
@@ -179,17 +187,35 @@ package final class TraceLog {
     /// Writes one span.
     package func write(_ write: (SpanBuffer) -> Void) {
         write(self.buffer)
+        self.ended()
+    }
+
+    /// Called after spans were written to the buffer.
+    @inline(__always)
+    package func ended() {
         if self.buffer.spans >= self.queue.handover.spans || self.buffer.bytes.count >= self.queue.handover.bytes {
             self.flushIfNeeded()
         }
     }
 
+    /// The clock for spans that end now.
+    @inline(__always)
+    package func clock(at now: NIODeadline) -> SpanClock {
+        if now >= self.clockEnd {
+            self.clock = SpanClock()
+            self.clockEnd = now + Self.clockPeriod
+        }
+        return self.clock
+    }
+
     /// Passes the spans on.
+    @inline(never)
     package func flushIfNeeded() {
         if self.buffer.spans > 0 { self.buffer = self.queue.exchange(self.buffer) }
     }
 
     /// A new id of a span.
+    @inline(__always)
     package func nextSpan() -> UInt64 {
         repeat {
             self.state &+= 0x9E37_79B9_7F4A_7C15
@@ -199,6 +225,7 @@ package final class TraceLog {
     }
 
     /// Another number for each number, with bits that look random (the mixer of SplitMix64).
+    @inlinable @inline(__always)
     package static func mixed(_ number: UInt64) -> UInt64 {
         var mixed = number
         mixed = (mixed ^ mixed &>> 30) &* 0xBF58_476D_1CE4_E5B9

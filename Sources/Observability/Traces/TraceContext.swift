@@ -102,9 +102,10 @@ package struct TraceContext: Sendable, Hashable {
 
 /// Which traces are recorded. It is decided once for a request, by the id of its trace, so that all who ask the same of an id
 /// agree.
+@usableFromInline
 package struct TraceSampler: Sendable, Equatable {
     /// Traces whose random bits are below this are not recorded; `TraceSampler.all`: none is recorded.
-    private let threshold: UInt64
+    @usableFromInline let threshold: UInt64
     /// Whether a span whose parent's sender has decided follows that decision.
     package let followsParent: Bool
 
@@ -125,12 +126,14 @@ package struct TraceSampler: Sendable, Equatable {
     package var recordsAny: Bool { self.beginsTraces || self.followsParent }
 
     /// Whether a trace is recorded that begins here.
-    @inline(__always)
-    package func samples(_ trace: TraceID) -> Bool { trace.low & (Self.all - 1) >= self.threshold }
+    ///
+    /// - Parameter low: The second half of its id.
+    @inlinable @inline(__always)
+    package func samples(_ low: UInt64) -> Bool { low & (1 &<< 56 &- 1) >= self.threshold }
 
     /// Whether a span is recorded whose parent is `context`.
     @inline(__always)
     package func samples(below context: TraceContext) -> Bool {
-        self.followsParent ? context.isSampled : self.samples(context.trace)
+        self.followsParent ? context.isSampled : self.samples(context.trace.low)
     }
 }

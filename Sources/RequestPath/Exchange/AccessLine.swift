@@ -60,8 +60,8 @@ extension ExchangeRecord {
         entry.userAgent = self.log.userAgent.map(run)
         entry.referer = self.log.referer.map(run)
         if let trace = self.trace {
-            entry.trace = trace.isSampled ? trace.id : nil
-        } else if !self.log.traceParent.isEmpty {
+            entry.trace = trace.use { $0.id }
+        } else if self.toldTrace == nil, !self.log.traceParent.isEmpty {
             entry.trace = TraceContext(run(self.log.traceParent).bindMemory(to: UInt8.self))?.trace
         }
     }

@@ -96,7 +96,7 @@ extension Exchange {
         self.collected = []
         let exchange = self.beginWaiting()
         self.callCount += 1
-        let trace = self.record.trace?.callTrace
+        let trace = self.keptTrace?.callTrace
         pending.start(request, on: self.loop.eventLoop, of: trace) { [self] response in
             self.callCount -= 1
             guard self.isWaiting(in: exchange) else { return }
@@ -144,7 +144,7 @@ extension Exchange {
             if let log = self.loop.accessLog {
                 self.record.write(to: log, client: self.clientText, on: self.client, asked: self.check?.dialect)
             }
-            if let trace = self.record.trace.take() { self.end(trace) }
+            if self.record.trace != nil { self.endTrace() }
             if let bytes = self.record.log.takeBytes() { self.loop.giveBack(bytes) }
         }
         if self.holderPlace >= 0 {

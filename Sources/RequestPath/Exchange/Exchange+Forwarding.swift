@@ -25,7 +25,7 @@ extension Exchange: AnswerReceiver, ConnectionWaiter {
                 host: host,
                 requestID: self.record.requestID,
                 identity: identity,
-                trace: self.loop.tracer == nil ? nil : self.forwardedTrace
+                trace: self.loop.isTraced ? self.forwardedTrace : nil
             ),
             own: given.configuration.ownNames,
             into: self.loop.takeBuffer()
@@ -91,7 +91,7 @@ extension Exchange: AnswerReceiver, ConnectionWaiter {
     package var isRequestWhole: Bool { self.facts.isRequestWhole }
 
     package func upstreamTried(_ server: UpstreamServer) {
-        if self.record.trace != nil { self.attemptBegins(at: server) }
+        if self.record.trace != nil { self.attemptBegins(at: server, .now()) }
     }
 
     package func upstreamMissed(_ reason: Reason) {
@@ -123,8 +123,11 @@ extension Exchange: AnswerReceiver, ConnectionWaiter {
         }
         guard let head = self.upstreamHead.take() else { return self.upstreamFailed(.upstreamReset) }
         self.phase = .exchange
-        if self.record.trace != nil { self.attemptBegins(at: connection.server) }
-        if self.isRecorded { self.facts.sentAt = .now() }
+        if self.isRecorded {
+            let now = NIODeadline.now()
+            self.facts.sentAt = now
+            if self.record.trace != nil { self.attemptBegins(at: connection.server, now) }
+        }
         self.upstream = connection.begin(head, for: self)
         if !self.facts.isRequestWhole {
             self.facts.lastProgress = self.loop.now

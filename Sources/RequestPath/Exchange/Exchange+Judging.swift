@@ -43,7 +43,7 @@ extension Exchange {
     ///   - buffer: The bytes from which it was parsed.
     @inline(__always)
     func judge(_ head: RequestHead, in buffer: ByteBuffer, by configuration: PathConfiguration) -> Step {
-        if self.loop.tracer != nil { self.beginTrace(head, buffer, by: configuration) }
+        if self.loop.isTraced { self.beginTrace(head, buffer, by: configuration) }
         self.keepForLog(head, buffer)
         let step = buffer.withUnsafeReadableBytes { bytes -> Step in
             guard let base = bytes.baseAddress?.assumingMemoryBound(to: UInt8.self) else {
@@ -85,10 +85,10 @@ extension Exchange {
     @inline(__always)
     var isRecorded: Bool { self.loop.accessLog != nil || self.record.trace != nil }
 
-    /// Keeps the head for the access line, if one is written, and for the request's span.
+    /// Keeps the head for the access line, if one is written.
     @inline(__always)
     func keepForLog(_ head: RequestHead, _ buffer: ByteBuffer) {
-        guard self.isRecorded, let stream = self.stream else { return }
+        guard self.loop.accessLog != nil, let stream = self.stream else { return }
         self.record.log.keep(head, self.loop.copy(buffer, count: head.byteCount), version: stream.version)
     }
 
@@ -161,7 +161,9 @@ extension Exchange {
         let token = UnsafeRawBufferPointer(question.token.bytes(in: given.base))
         return host.use { host in
             resolver.use { resolver in
-                question.isProviders
+                if let trace = self.record.trace { resolver.asker = trace.counted }
+                defer { if self.record.trace != nil { resolver.asker = nil } }
+                return question.isProviders
                     ? resolver.resolve(providerCookie: token, of: host.realms, now: given.now)
                     : resolver.resolve(question.kind, token: token, of: host.realms, now: given.now)
             }

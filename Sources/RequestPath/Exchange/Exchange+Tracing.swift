@@ -4,20 +4,33 @@ import Sessions
 import Settings
 import Vocabulary
 
-#if canImport(Glibc)
-import Glibc
-#endif
-
 /// The spans of a request: the gateway's own, and one for each question to the store and each attempt to reach the app. They
 /// are written when what they are of has ended.
 extension Exchange {
     /// Decides whether the request is traced, once. The parent that a client names is its parent only where the client is
     /// trusted: else anybody could have all requests recorded, or write into the traces of others.
-    @inline(never)
+    @inline(__always)
     func beginTrace(_ head: RequestHead, _ buffer: ByteBuffer, by configuration: PathConfiguration) {
+        let isNamed = head.line(.traceParent) != nil
+        if self.loop.beginsTraces {
+            // The request's id is the trace's, so that there is one to look for. All bits of its lower half must look
+            // random, as the sampler compares them.
+            let seed = self.record.requestID.seed
+            let low = TraceLog.mixed(self.record.requestID.sequence &+ seed)
+            self.record.requestID.sequence = low
+            if !isNamed, head.line(.requestID) == nil, !self.loop.sampler.samples(low) {
+                return self.record.toldTrace = TraceID(high: seed, low: low)
+            }
+        } else if !isNamed {
+            return
+        }
+        self.joinTrace(head, buffer, by: configuration)
+    }
+
+    /// The same for a request that is recorded, or names a trace or an id.
+    @inline(never)
+    private func joinTrace(_ head: RequestHead, _ buffer: ByteBuffer, by configuration: PathConfiguration) {
         guard let tracer = self.loop.tracer else { return }
-        defer { self.loop.sessions?.resolver.asker = self.record.trace }
-        let sampler = tracer.profile.sampler
         buffer.withUnsafeReadableBytes { bytes in
             guard let base = bytes.baseAddress?.assumingMemoryBound(to: UInt8.self) else { return }
             let context = TraceFields.context(of: head, base)
@@ -25,64 +38,68 @@ extension Exchange {
                 tracer.profile.trustsClients || self.service == .checks || configuration.clientAddress.trusts(self.peer)
             if let context, isTrusted {
                 // Else its fields reach the app as they are.
-                guard sampler.samples(below: context) else { return }
-                let trace = tracer.part(of: context.trace, below: context.span, isSampled: true)
+                guard self.loop.sampler.samples(below: context) else { return }
+                let trace = tracer.part(of: context.trace, below: context.span)
                 TraceFields.readState(of: head, base, into: &trace.state)
-                self.record.trace = trace
-            } else if sampler.beginsTraces, let id = self.ownTrace(isTrusted ? head.value(.requestID, in: base) : nil) {
-                let trace = tracer.part(of: id, below: 0, isSampled: sampler.samples(id))
+                self.keep(trace, head, base, tracer.profile)
+            } else if self.loop.beginsTraces, let id = self.ownTrace(isTrusted ? head.value(.requestID, in: base) : nil)
+            {
+                guard self.loop.sampler.samples(id.low) else { return self.record.toldTrace = id }
+                let trace = tracer.part(of: id, below: 0)
                 trace.link = context
-                self.record.trace = trace
+                self.keep(trace, head, base, tracer.profile)
             }
         }
     }
 
-    /// The id of a trace that begins with the request: the request's id, so that there is one to look for.
+    /// The id of a trace that begins with the request.
     ///
     /// - Parameter given: The id that a trusted proxy gives the request.
+    @inline(__always)
     private func ownTrace(_ given: UnsafeBufferPointer<UInt8>?) -> TraceID? {
-        if let id = given.flatMap({ TraceID($0) }) { return id }
-        // All bits of the lower half must look random, as the sampler compares them.
-        self.record.requestID.sequence = TraceLog.mixed(self.record.requestID.sequence &+ self.record.requestID.seed)
+        if let given, let id = TraceID(given) { return id }
         return TraceID(high: self.record.requestID.seed, low: self.record.requestID.sequence)
     }
 
-    /// The trace as the app learns it; nil: as the client names it.
-    @inline(never)
-    var forwardedTrace: ForwardedTrace? {
-        guard let trace = self.record.trace, self.record.route?.hidesTrace != true else { return nil }
-        return ForwardedTrace(
-            context: TraceContext(
-                trace: trace.id,
-                span: trace.appSpan,
-                flags: trace.isSampled ? TraceContext.sampledFlag : 0
-            ),
-            keepsState: trace.parent != 0
-        )
+    @inline(__always)
+    private func keep(_ trace: RequestTrace, _ head: RequestHead, _ base: Bytes, _ profile: TraceProfile) {
+        trace.describe(head, base, version: self.stream?.version ?? "", namesPath: profile.namesPaths)
+        self.record.trace = Pinned(trace)
+        self.keptTrace = trace
     }
+
+    /// The trace as the app learns it; nil: as the client names it.
+    @inline(__always)
+    var forwardedTrace: ForwardedTrace? {
+        if let told = self.record.toldTrace {
+            return self.hidesTrace ? nil : ForwardedTrace(unrecorded: told)
+        }
+        guard let trace = self.record.trace, !self.hidesTrace else { return nil }
+        return trace.use { ForwardedTrace($0.id, span: $0.appSpan, keepsState: $0.parent != 0) }
+    }
+
+    @inline(__always)
+    private var hidesTrace: Bool { self.record.pinnedRoute.map { $0.use { $0.hidesTrace } } == true }
 
     // MARK: Spans within the request
 
     /// The request asks the store, and waits.
     @inline(never)
-    func storeIsAsked(_ operation: StaticString) { self.record.trace?.storeAsked = (.now(), operation) }
+    func storeIsAsked(_ operation: StaticString) {
+        self.record.trace?.use { $0.storeAsked = (.now(), operation) }
+    }
 
     /// The store has answered what the request waited for.
     ///
     /// - Parameter failure: Why there is no answer; nil: there is one.
     @inline(never)
     func storeAnswered(_ failure: Reason?) {
-        guard let trace = self.record.trace, let (asked, operation) = trace.storeAsked else { return }
+        guard let trace = self.record.trace?.counted, let (asked, operation) = trace.storeAsked else { return }
         trace.storeAsked = nil
-        guard trace.isSampled, let tracer = self.loop.tracer, let system = tracer.profile.store else { return }
-        let head = SpanClock().head(
-            of: trace,
-            tracer.log.nextSpan(),
-            below: trace.span,
-            .client,
-            from: asked,
-            to: .now()
-        )
+        guard let tracer = self.loop.tracer, let system = tracer.profile.store else { return }
+        let now = NIODeadline.now()
+        let clock = tracer.log.clock(at: now)
+        let head = clock.head(of: trace, tracer.log.nextSpan(), below: trace.span, .client, from: asked, to: now)
         tracer.log.write { span in
             span.begin(head)
             operation.withUTF8Buffer { span.name(UnsafeRawBufferPointer($0)) }
@@ -98,13 +115,15 @@ extension Exchange {
 
     /// The request is for this server: a connection to it is begun, or one is there.
     @inline(never)
-    func attemptBegins(at server: UpstreamServer) {
-        if let trace = self.record.trace, trace.attempt?.server !== server { trace.attempt = (.now(), server) }
+    func attemptBegins(at server: UpstreamServer, _ now: NIODeadline) {
+        self.record.trace?.use { trace in
+            if trace.attempt?.server !== server { trace.attempt = (now, server) }
+        }
     }
 
     /// The app's answer is complete.
     @inline(never)
-    func attemptEnded() { self.record.trace?.attemptEnded = .now() }
+    func attemptEnded() { self.record.trace?.use { $0.attemptEnded = .now() } }
 
     /// The attempt has failed, and another one follows.
     ///
@@ -113,10 +132,13 @@ extension Exchange {
     ///   - status: That of the answer; 0: there was none.
     @inline(never)
     func attemptFailed(_ reason: Reason?, status: Int = 0) {
-        guard let trace = self.record.trace, trace.attempt != nil else { return }
-        if trace.isSampled, let tracer = self.loop.tracer {
+        guard let trace = self.record.trace?.counted, trace.attempt != nil else { return }
+        if let tracer = self.loop.tracer {
             // The app of the last attempt knows the span that the head names.
-            self.writeAttempt(trace, tracer, SpanClock(), span: tracer.log.nextSpan(), end: .now(), status, reason)
+            let now = NIODeadline.now()
+            let (id, clock) = (tracer.log.nextSpan(), tracer.log.clock(at: now))
+            self.writeAttempt(trace, tracer.log.buffer, clock, span: id, end: now, status, reason)
+            tracer.log.ended()
         }
         trace.failedAttempts += 1
         trace.attempt = nil
@@ -129,62 +151,43 @@ extension Exchange {
     ///   - failure: Why there is no answer, or no whole one; nil: there is one.
     private func writeAttempt(
         _ trace: RequestTrace,
-        _ tracer: Tracer,
+        _ span: SpanBuffer,
         _ clock: SpanClock,
         span id: UInt64,
         end: NIODeadline,
         _ status: Int,
         _ failure: Reason?
     ) {
-        guard let (began, server) = trace.attempt, let route = self.record.route, let upstream = route.upstreamIndex,
-            self.configuration.targets.indices.contains(upstream)
-        else { return }
-        let app = self.configuration.targets[upstream]
-        let head = clock.head(of: trace, id, below: trace.span, .client, from: began, to: end)
-        self.record.log.withMethod { method in
-            tracer.log.write { span in
-                span.begin(head)
-                span.name(method ?? SpanText.otherMethod)
-                span.attribute("http.request.method", method ?? SpanText.other)
-                if let path = server.settings.socketPath {
-                    span.attribute("server.address", path)
-                } else {
-                    span.attribute("server.address", server.settings.host)
-                    span.attribute("server.port", server.settings.port)
-                }
-                if tracer.profile.namesPaths {
-                    self.record.log.withPath { path in self.writeURL(of: server, path, route, span) }
-                }
-                span.attribute("sallyport.upstream", app.settings.name)
-                if trace.failedAttempts > 0 { span.attribute("http.request.resend_count", trace.failedAttempts) }
-                if status > 0 { span.attribute("http.response.status_code", status) }
-                if let failure {
-                    span.attribute("error.type", failure.rawValue)
-                } else if status >= 400 {
-                    span.attribute("error.type", "\(status)")
-                }
-                if failure != nil || status >= 400 { span.failed() }
-                span.end()
-            }
+        guard let (began, server) = trace.attempt, let route = self.record.pinnedRoute else { return }
+        span.begin(clock.head(of: trace, id, below: trace.span, .client, from: began, to: end))
+        span.name(SpanText.name(of: trace.method), .none)
+        span.add(SpanText.methods[Int(trace.method.rawValue)])
+        span.add(server.spanRun)
+        if !trace.path.isEmpty { route.use { Self.writeURL(of: server, trace.pathBytes, $0, span) } }
+        if trace.failedAttempts > 0 { span.attribute("http.request.resend_count", trace.failedAttempts) }
+        if status > 0 { span.attribute(SpanText.status, status) }
+        if failure != nil || status >= 400 {
+            span.attribute("error.type", failure.map(\.rawValue) ?? "\(status)")
+            span.failed()
         }
+        span.end()
     }
 
     /// The URL that the app is asked for, without the query.
-    private func writeURL(
+    @inline(__always)
+    private static func writeURL(
         of server: UpstreamServer,
-        _ path: UnsafeRawBufferPointer,
+        _ path: UnsafeBufferPointer<UInt8>,
         _ route: RouteEntry,
         _ span: SpanBuffer
     ) {
-        let growth = route.prefixes?.growth ?? 0
-        let room = server.origin.count + path.count + growth
+        let room = server.origin.count + path.count + (route.prefixes?.growth ?? 0)
         withUnsafeTemporaryAllocation(of: UInt8.self, capacity: room + 1) { memory in
             guard let base = memory.baseAddress else { return }
             var writer = ByteWriter(base)
             writer.write(server.origin)
-            let path = path.bindMemory(to: UInt8.self)
             if let prefixes = route.prefixes { prefixes.writeOwn(path, &writer) } else { writer.write(path) }
-            span.attribute("url.full", UnsafeRawBufferPointer(start: base, count: writer.count))
+            span.attribute(SpanText.url, UnsafeRawBufferPointer(start: base, count: writer.count))
         }
     }
 
@@ -192,110 +195,100 @@ extension Exchange {
 
     /// Writes what is left to be written of a request that has ended.
     @inline(never)
-    func end(_ trace: RequestTrace) {
-        guard let tracer = self.loop.tracer else { return }
-        defer { tracer.giveBack(trace) }
-        guard trace.isSampled else { return }
-        let clock = SpanClock()
+    func endTrace() {
+        self.record.trace = nil
+        guard let trace = self.keptTrace.take(), let tracer = self.loop.tracer else { return }
         let end = self.record.startedAt + .nanoseconds(self.record.nanoseconds)
+        let clock = tracer.log.clock(at: end)
+        let span = tracer.log.buffer
         let reason = self.record.reason
         if trace.attempt != nil {
             let failure = trace.attemptEnded == nil ? reason : nil
             let status = self.record.isAppsAnswer ? self.record.status : 0
             let ended = trace.attemptEnded ?? end
-            self.writeAttempt(trace, tracer, clock, span: trace.appSpan, end: ended, status, failure)
+            self.writeAttempt(trace, span, clock, span: trace.appSpan, end: ended, status, failure)
         }
+        let now = UnixTime(milliseconds: Int64(clamping: clock.time(end.uptimeNanoseconds) / 1_000_000))
         self.metrics.traced(
-            Exemplar(trace: trace.id, nanoseconds: self.record.nanoseconds, at: clock.now),
-            route: self.record.route?.index,
+            Exemplar(trace: trace.id, nanoseconds: self.record.nanoseconds, at: now),
+            route: self.record.pinnedRoute?.use { $0.index },
             endpoint: self.record.endpointPath,
             upstream: self.answered
         )
-        var head = clock.head(
-            of: trace,
-            trace.span,
-            below: trace.parent,
-            .server,
-            from: self.record.startedAt,
-            to: end
-        )
+        var head = clock.head(of: trace, trace.span, below: trace.parent, .server, from: self.record.startedAt, to: end)
         head.isParentRemote = true
+        span.begin(head)
+        if !trace.state.isEmpty { trace.state.withUnsafeBytes { span.state($0) } }
+        self.describeRequest(span, trace)
         let status = self.facts.hasBegunAnswer ? self.record.status : 0
-        let client = self.clientText
-        tracer.log.write { span in
-            span.begin(head)
-            trace.state.withUnsafeBytes { span.state($0) }
-            self.describeRequest(span, tracer.profile)
-            span.attribute("client.address", client)
-            span.attribute("network.peer.address", self.peerText)
-            if status > 0 { span.attribute("http.response.status_code", status) }
-            self.describeDecision(span, trace)
-            if status >= 500 {
-                span.attribute("error.type", "\(status)")
-            } else if let reason {
-                span.attribute("error.type", reason.rawValue)
-            }
-            if let link = trace.link { span.link(to: link) }
-            if status >= 500 || reason.map({ $0.isFailure && $0 != .clientGone }) == true { span.failed() }
-            span.end()
+        if status > 0 { span.attribute(SpanText.status, status) }
+        self.describeDecision(span, trace)
+        if status >= 500 {
+            span.attribute("error.type", "\(status)")
+        } else if let reason {
+            span.attribute("error.type", reason.rawValue)
         }
+        if let link = trace.link { span.link(to: link) }
+        if status >= 500 || reason.map({ $0.isFailure && $0 != .clientGone }) == true { span.failed() }
+        span.end()
+        tracer.log.ended()
+        tracer.giveBack(trace)
     }
 
     /// The index of the app that has answered, and how long after the request's beginning it began to.
     private var answered: (index: Int, nanoseconds: Int64)? {
-        guard self.record.isAppsAnswer, let index = self.record.route?.upstreamIndex,
+        guard self.record.isAppsAnswer, let index = self.record.pinnedRoute?.use({ $0.upstreamIndex }),
             let sentAt = self.facts.sentAt, let time = self.record.log.upstreamTime
         else { return nil }
         return (index, (sentAt - self.record.startedAt).nanoseconds + time.nanoseconds)
     }
 
-    /// The name of the span, and what the request asks for.
-    private func describeRequest(_ span: SpanBuffer, _ profile: TraceProfile) {
-        var route = self.record.route?.settings.path ?? self.record.endpointPath ?? ""
-        self.record.log.withMethod { method in
-            route.withUTF8 { span.name(method ?? SpanText.otherMethod, UnsafeRawBufferPointer($0)) }
-            span.attribute("http.request.method", method ?? SpanText.other)
+    /// The name of the span, what the request asks for, and who asks.
+    @inline(__always)
+    private func describeRequest(_ span: SpanBuffer, _ trace: RequestTrace) {
+        let method = SpanText.name(of: trace.method)
+        if let route = self.record.pinnedRoute {
+            route.use { span.name(method, $0.spanRun) }
+        } else if let path = self.record.endpointPath {
+            span.name(method, SpanRun(name: " \(path)") { $0.attribute("http.route", path) })
+        } else {
+            span.name(method, .none)
         }
-        if !route.isEmpty { span.attribute("http.route", route) }
-        if profile.namesPaths { self.record.log.withPath { span.attribute("url.path", $0) } }
-        if let url = self.record.host?.publicURL {
-            span.attribute("url.scheme", url.scheme)
-            span.attribute("server.address", url.host)
-            span.attribute("server.port", url.port ?? (url.isHTTPS ? 443 : 80))
-        }
-        span.attribute("network.protocol.name", "http" as StaticString)
-        let version = self.record.log.version
-        version.withUTF8Buffer { bytes in
-            guard let slash = bytes.firstIndex(of: 0x2F) else { return }
-            span.attribute(
-                "network.protocol.version",
-                UnsafeRawBufferPointer(UnsafeBufferPointer(rebasing: bytes[(slash + 1)...]))
-            )
-        }
-        self.record.log.withUserAgent { span.attribute("user_agent.original", $0) }
+        span.add(SpanText.methods[Int(trace.method.rawValue)])
+        if let host = self.record.pinnedHost { host.use { span.add($0.spanRun) } }
+        span.add(SpanText.version(of: trace.version))
+        span.add(trace.words.bytes)
+        span.attribute(SpanText.client, self.clientText)
+        span.attribute(SpanText.peer, self.peerText)
     }
 
     /// What the gateway has decided.
+    @inline(__always)
     private func describeDecision(_ span: SpanBuffer, _ trace: RequestTrace) {
         switch self.record.decision {
-        case .allowed: span.attribute("sallyport.decision", "allowed" as StaticString)
-        case .denied: span.attribute("sallyport.decision", "denied" as StaticString)
+        case .allowed: span.add(SpanText.allowed)
+        case .denied: span.add(SpanText.denied)
         case nil: break
         }
         if let reason = self.record.reason ?? self.record.note ?? self.record.absence {
             span.attribute("sallyport.reason", reason.rawValue)
         }
-        if let fingerprint = self.record.log.fingerprint { span.attribute("sallyport.session", fingerprint) }
-        if self.record.sessionSource != .none { span.attribute("sallyport.cache", self.record.sessionSource.rawValue) }
+        if let fingerprint = self.record.log.fingerprint { span.attribute(SpanText.session, fingerprint) }
+        switch self.record.sessionSource {
+        case .none: break
+        case .l1: span.add(SpanText.cached)
+        case .store: span.add(SpanText.stored)
+        }
         let requestID = self.record.requestID
         if requestID.given != nil || requestID.seed != trace.id.high || requestID.sequence != trace.id.low {
-            requestID.withBytes { span.attribute("sallyport.request_id", $0) }
+            requestID.withBytes { _ = span.attribute("sallyport.request_id", $0) }
         }
     }
 }
 
 extension SpanClock {
     /// The head of a span of `trace`.
+    @inline(__always)
     fileprivate func head(
         of trace: RequestTrace,
         _ id: UInt64,
@@ -313,48 +306,5 @@ extension SpanClock {
         )
         head.parent = parent
         return head
-    }
-}
-
-/// Words of the conventions.
-private enum SpanText {
-    /// The name of a span whose method is none of HTTP's own, of which a client can invent any number.
-    static var otherMethod: UnsafeRawBufferPointer { self.bytes("HTTP") }
-    static var other: UnsafeRawBufferPointer { self.bytes("_OTHER") }
-
-    private static func bytes(_ text: StaticString) -> UnsafeRawBufferPointer {
-        UnsafeRawBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount)
-    }
-}
-
-extension LoggedRequest {
-    /// Passes the method; nil: it is none of those that RFC 9110 and RFC 5789 define.
-    fileprivate func withMethod(_ body: (UnsafeRawBufferPointer?) -> Void) {
-        self.with(self.method) { method in
-            guard let start = method.baseAddress else { return body(nil) }
-            let isKnown = Self.methods.contains { known in
-                known.utf8CodeUnitCount == method.count && memcmp(known.utf8Start, start, method.count) == 0
-            }
-            body(isKnown ? method : nil)
-        }
-    }
-
-    private static let methods: [StaticString] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]
-
-    /// Passes the path, without the query.
-    fileprivate func withPath(_ body: (UnsafeRawBufferPointer) -> Void) {
-        if !self.path.isEmpty { self.with(self.path, body) }
-    }
-
-    fileprivate func withUserAgent(_ body: (UnsafeRawBufferPointer) -> Void) {
-        if let userAgent, !userAgent.isEmpty { self.with(userAgent, body) }
-    }
-
-    private func with(_ slice: Slice, _ body: (UnsafeRawBufferPointer) -> Void) {
-        guard let bytes = self.bytes else { return body(UnsafeRawBufferPointer(start: nil, count: 0)) }
-        bytes.withUnsafeReadableBytes { bytes in
-            guard slice.end <= bytes.count else { return body(UnsafeRawBufferPointer(start: nil, count: 0)) }
-            body(UnsafeRawBufferPointer(rebasing: bytes[slice.start..<slice.end]))
-        }
     }
 }

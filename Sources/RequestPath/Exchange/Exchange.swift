@@ -49,6 +49,8 @@ package final class Exchange {
     package var holderPlace: Int32 = -1
     var facts = ExchangeFacts()
     var record = ExchangeRecord()
+    /// What `record.trace` refers to.
+    var keptTrace: RequestTrace?
     /// The head while the request waits, and the bytes it refers to.
     var waitingHead: RequestHead?
     var waitingBytes: ByteBuffer?

@@ -33,8 +33,10 @@ struct ExchangeRecord: ~Copyable {
     var bytesOut = 0
     /// What the access log and the traces say.
     var log = LoggedRequest()
-    /// The trace of which the request is a part; nil: it is in none of the gateway's.
-    var trace: RequestTrace?
+    /// The recorded trace of which the request is a part, which the exchange keeps; nil: it is in none of the gateway's.
+    var trace: Pinned<RequestTrace>?
+    /// The trace that begins with the request and is not recorded: only the app learns it.
+    var toldTrace: TraceID?
 
     /// Completes it at the end of the exchange.
     @inline(__always)

@@ -21,22 +21,51 @@ package struct ForwardedFacts {
 
 /// The trace of a request as its app learns it.
 package struct ForwardedTrace {
-    /// With the span that is the parent of what the app does.
-    package var context: TraceContext
+    package let trace: TraceID
+    /// The parent of what the app does.
+    let span: UInt64
+    let isRecorded: Bool
     /// Whether the trace is the client's, so that `tracestate` is good for it.
-    package var keepsState: Bool
+    let keepsState: Bool
+
+    /// A trace that is recorded.
+    init(_ trace: TraceID, span: UInt64, keepsState: Bool) {
+        self.trace = trace
+        self.span = span
+        self.isRecorded = true
+        self.keepsState = keepsState
+    }
+
+    /// A trace that begins with the request and is not recorded. Its span is nowhere else, so it takes its id from the
+    /// trace's.
+    init(unrecorded trace: TraceID) {
+        self.trace = trace
+        self.span = trace.low == 0 ? trace.high : trace.low
+        self.isRecorded = false
+        self.keepsState = false
+    }
 
     /// Writes the line of `traceparent`.
-    @inline(never)
-    func write(to writer: inout ByteWriter) {
+    ///
+    /// - Parameter requestID: What the line just before is of.
+    @inline(__always)
+    func write(to writer: inout ByteWriter, after requestID: RequestID) {
+        let length = writer.count
         writer.write("traceparent: 00-")
-        writer.writeHexadecimal(self.context.trace.high)
-        writer.writeHexadecimal(self.context.trace.low)
+        if requestID.given == nil, requestID.seed == self.trace.high, requestID.sequence == self.trace.low {
+            // The digits stand before the end of that line.
+            writer.writeAgain(from: length &- 34, 32)
+        } else {
+            writer.writeHexadecimal(self.trace.high)
+            writer.writeHexadecimal(self.trace.low)
+        }
         writer.write(0x2D)
-        writer.writeHexadecimal(self.context.span)
-        writer.write("-0")
-        writer.write(self.context.isSampled ? 0x31 : 0x30)
-        writer.write("\r\n")
+        if self.span == self.trace.low {
+            writer.writeAgain(from: writer.count &- 17, 16)
+        } else {
+            writer.writeHexadecimal(self.span)
+        }
+        writer.write(self.isRecorded ? "-01\r\n" : "-00\r\n")
     }
 }
 
@@ -93,7 +122,7 @@ package enum RequestWriter {
             writer.write("X-Request-Id: ")
             facts.requestID.write(to: &writer)
             writer.write("\r\n")
-            facts.trace?.write(to: &writer)
+            if let trace = facts.trace { trace.write(to: &writer, after: facts.requestID) }
             if case .byStream = head.framing { writer.write("Transfer-Encoding: chunked\r\n") }
             if head.isWebSocketUpgrade { writer.write("Connection: Upgrade\r\nUpgrade: websocket\r\n") }
             if let identity = facts.identity {

@@ -1,4 +1,5 @@
 package import NIOCore
+import Observability
 package import Settings
 import Synchronization
 package import Transport
@@ -24,6 +25,8 @@ package final class UpstreamServer: Sendable {
     package let news = ServerNews()
     /// For `ServerChoice`: the same in every gateway.
     let hash: UInt64
+    /// What spans of attempts to reach the app at this server have of both.
+    let spanRun: SpanRun
     private let names: AppNames
     private let upstream: String
     /// nil: its address is no name.
@@ -74,6 +77,15 @@ package final class UpstreamServer: Sendable {
         self.refreshName = nil
         self.origin = Array(settings.urlOrigin.utf8)
         self.hash = StickyKey.hash(settings.origin.utf8)
+        self.spanRun = SpanRun { span in
+            if let path = settings.socketPath {
+                span.attribute("server.address", path)
+            } else {
+                span.attribute("server.address", settings.host)
+                span.attribute("server.port", settings.port)
+            }
+            span.attribute("sallyport.upstream", upstream.name)
+        }
         let host = settings.host
         let bare = host.hasPrefix("[") ? String(host.dropFirst().dropLast()) : host
         if let path = settings.socketPath {

@@ -21,6 +21,11 @@ package final class PathLoop: TurnEndTask {
     let accessLog: AccessLog?
     /// nil: nothing is traced.
     let tracer: Tracer?
+    // What nearly all requests ask of the tracer.
+    let isTraced: Bool
+    /// Whether requests of no trace begin one.
+    let beginsTraces: Bool
+    let sampler: TraceSampler
     let stage: Stage
     /// The head into which the loop's connections parse; replaced when an exchange keeps it.
     package private(set) var requestHead: RequestHead
@@ -116,6 +121,9 @@ package final class PathLoop: TurnEndTask {
         self.metrics = PathMetrics(shard: shard, ids: configuration.metrics)
         self.accessLog = accessLog
         self.tracer = tracer
+        self.isTraced = tracer != nil
+        self.beginsTraces = tracer?.profile.sampler.beginsTraces == true
+        self.sampler = tracer?.profile.sampler ?? TraceSampler(ratio: 0, followsParent: false)
         self.stage = Stage(allocator: ByteBufferAllocator())
         self.requestHead = RequestHead(fieldCount: configuration.limits.fieldCount)
         self.responseHead = ResponseHead(fieldCount: 200)

@@ -41,6 +41,12 @@ package struct ByteWriter {
         self.count &+= 1
     }
 
+    /// Writes bytes again that were written `length` or more before.
+    @inline(__always)
+    package mutating func writeAgain(from start: Int, _ length: Int) {
+        self.write(self.base + start, length)
+    }
+
     /// Writes the 16 hexadecimal digits of `value`.
     @inline(__always)
     package mutating func writeHexadecimal(_ value: UInt64) {

@@ -1,3 +1,4 @@
+import Observability
 import Sessions
 package import Settings
 package import Vocabulary
@@ -15,6 +16,8 @@ package final class HostEntry: Sendable {
     package let forwardedLines: [UInt8]
     /// The public origin, as browsers write it in `Origin`.
     package let origin: [UInt8]
+    /// What spans of its requests say of it.
+    let spanRun: SpanRun
     /// `Host` for the app; empty but for a name of a wildcard, as the routes of other hosts have it.
     let hostLine: [UInt8]
     /// Whom assertions for the app are for, for a name of a wildcard; nil: the routes have it.
@@ -46,6 +49,7 @@ package final class HostEntry: Sendable {
         let url = settings.publicURL
         self.origin = Array(url.description.utf8)
         self.forwardedLines = Self.forwardedLines(of: url)
+        self.spanRun = Self.spanRun(of: url)
         self.hostLine = []
         self.audience = nil
         self.isNamed = false
@@ -76,6 +80,7 @@ package final class HostEntry: Sendable {
         let origin = url.description
         self.origin = Array(origin.utf8)
         self.forwardedLines = Self.forwardedLines(of: url)
+        self.spanRun = Self.spanRun(of: url)
         self.hostLine = Array("Host: \(url.authority)\r\n".utf8)
         self.audience = Audience(of: origin)
         self.isNamed = true
@@ -85,6 +90,14 @@ package final class HostEntry: Sendable {
         self.hasFoldedPatterns = wildcard.hasFoldedPatterns
         self.isStrictest = wildcard.isStrictest
         self.firstIndex = wildcard.firstIndex
+    }
+
+    private static func spanRun(of url: PublicURL) -> SpanRun {
+        SpanRun { span in
+            span.attribute("url.scheme", url.scheme)
+            span.attribute("server.address", url.host)
+            span.attribute("server.port", url.port ?? (url.isHTTPS ? 443 : 80))
+        }
     }
 
     private static func forwardedLines(of url: PublicURL) -> [UInt8] {

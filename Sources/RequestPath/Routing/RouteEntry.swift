@@ -1,4 +1,5 @@
 package import NIOCore
+import Observability
 package import Settings
 internal import Vocabulary
 
@@ -65,6 +66,10 @@ package final class RouteEntry: Sendable {
     let colonCount: Int
     let methods: MethodSet
     let strictness: Strictness
+    /// Whether the app shall not learn the trace of a request.
+    let hidesTrace: Bool
+    /// What spans of its requests have behind the method in their name, and `http.route`.
+    let spanRun: SpanRun
 
     /// - Parameters:
     ///   - url: The public URL of the host.
@@ -116,6 +121,8 @@ package final class RouteEntry: Sendable {
         self.methods = MethodSet(settings.methods)
         self.dropsMethodOverride = sharesPath || !self.methods.isUnrestricted
         self.strictness = Strictness(settings, requirement: requirement)
+        self.hidesTrace = Array("traceparent".utf8).withUnsafeBufferPointer { requestEdits.removes($0) }
+        self.spanRun = SpanRun(name: " \(settings.path)") { $0.attribute("http.route", settings.path) }
     }
 
     /// Whom the app's assertions are for.
@@ -135,11 +142,6 @@ package final class RouteEntry: Sendable {
     /// Whether the app does not get a field of the client.
     @inline(never)
     func removes(_ name: UnsafeBufferPointer<UInt8>) -> Bool { self.requestEdits.removes(name) }
-
-    /// Whether the app shall not learn the trace of a request. Only requests that are traced ask.
-    var hidesTrace: Bool {
-        self.editsRequests && Array("traceparent".utf8).withUnsafeBufferPointer { self.removes($0) }
-    }
 }
 
 /// The recipient of assertions (`aud`, RFC 7519 4.1.3).

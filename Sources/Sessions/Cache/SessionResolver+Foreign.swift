@@ -52,7 +52,7 @@ extension SessionResolver {
                 generation: self.foreignGeneration,
                 known: nil,
                 others: Array(candidates.dropFirst()),
-                trace: self.takeAsker()
+                trace: self.askersTrace
             )
             flight = self.read(Secret(Array(token)), key: first.key, foreign: foreign, now: now)
         }
@@ -119,10 +119,7 @@ extension SessionResolver {
     }
 
     /// The trace of the request for which a token is looked up.
-    private func takeAsker() -> CallTrace? {
-        defer { self.asker = nil }
-        return CallTrace.current ?? self.asker?.callTrace
-    }
+    private var askersTrace: CallTrace? { CallTrace.current ?? self.asker?.callTrace }
 
     private func answered(
         _ result: Result<ForeignAnswer, any Error>,

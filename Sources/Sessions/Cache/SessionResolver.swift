@@ -57,8 +57,7 @@ package final class SessionResolver {
     /// The answers of the store in this tick.
     private let arrivals = Batch<(flight: SessionFlight, result: Result<SessionFinding, StoreError>)>()
 
-    /// The request that is judged now, if it is recorded: what its token needs is written as its calls. Set before each request
-    /// where there are traces.
+    /// The request that asks now, if it is recorded: what its token needs is written as its calls. Set while it asks.
     package var asker: (any TracedRequest)?
 
     /// A resolver for `loop`, whose cache has been registered with the `SessionCaches` that the store tells of ends.

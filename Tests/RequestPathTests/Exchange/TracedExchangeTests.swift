@@ -178,7 +178,33 @@ import Vocabulary
         let id = try #require(fields["x-request-id"])
         #expect(fields["traceparent"]?.hasPrefix("00-\(id)-") == true)
         #expect(fields["traceparent"]?.hasSuffix("-00") == true)
+        let context = Array(try #require(fields["traceparent"]).utf8).withUnsafeBufferPointer { TraceContext($0) }
+        #expect(context?.trace.description == id)
+        #expect(context?.isSampled == false)
         #expect(try bench.spans().isEmpty)
+    }
+
+    @Test("a trace that is not recorded has the id that a trusted proxy gives the request")
+    func unsampledGivenID() throws {
+        for given in [Self.given, "4bf92f3577b34da60000000000000000"] {
+            let bench = try Bench(ratio: 0.000_000_001, trusted: true)
+            let fields = try bench.ask(["X-Request-Id: \(given)"])
+            #expect(fields["x-request-id"] == given)
+            let context = Array(try #require(fields["traceparent"]).utf8).withUnsafeBufferPointer { TraceContext($0) }
+            #expect(context?.trace.description == given)
+            #expect(context?.isSampled == false)
+            #expect(try bench.spans().isEmpty)
+        }
+    }
+
+    @Test("a traced request does not change the next one that is not recorded")
+    func unsampledAfterSampled() throws {
+        let bench = try Bench(ratio: 0, trusted: true)
+        _ = try bench.ask([Self.parent])
+        bench.exchange.pool.kept = [bench.app]
+        #expect(try bench.ask([])["traceparent"] == nil)
+        let servers = try bench.spans().filter { $0["kind"] as? Int == 2 }
+        #expect(servers.count == 1)
     }
 
     @Test("with a ratio of 0 nothing begins here, and an untrusted client's fields reach the app")

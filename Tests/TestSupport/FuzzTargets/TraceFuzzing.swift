@@ -10,6 +10,8 @@ enum TraceFuzzing {
         dropsUnderscore: true
     )
 
+    private static let userAgent = SpanKey("user_agent.original")
+
     static func trace(_ bytes: [UInt8]) -> String? {
         self.context(bytes) ?? self.fields(bytes) ?? self.answer(bytes) ?? self.span(bytes)
     }
@@ -65,7 +67,8 @@ enum TraceFuzzing {
             bytes.withUnsafeBytes { bytes in
                 buffer.name(bytes)
                 buffer.state(bytes)
-                buffer.attribute("user_agent.original", bytes)
+                buffer.attribute("sallyport.request_id", bytes)
+                buffer.attribute(Self.userAgent, bytes)
             }
             buffer.end()
         }

@@ -1,0 +1,49 @@
+/// What many spans have alike, as the bytes that each of them gets: attributes, and perhaps the end of the name before them.
+package struct SpanRun: Sendable {
+    /// Attributes alone have none of a name.
+    package static let none = SpanRun { _ in }
+
+    package let bytes: [UInt8]
+    /// How many of the bytes are the name's.
+    let nameLength: Int
+
+    /// - Parameter write: Writes the attributes.
+    package init(_ write: (SpanBuffer) -> Void) {
+        self.init(name: "", write)
+    }
+
+    /// - Parameter name: The name of the spans but for its beginning; a long one is cut.
+    package init(name: String, _ write: (SpanBuffer) -> Void) {
+        // Of four bytes each at most.
+        let limit = SpanBuffer.textLimit
+        let end = name.utf8.count <= limit ? name : String(name.unicodeScalars.prefix(limit / 4))
+        self.nameLength = end.utf8.count
+        self.bytes = Array(end.utf8) + SpanBuffer(capacity: 1024).run(write)
+    }
+}
+
+/// The name of an attribute that nearly every span has, as the bytes that stand before a value of less than 128 bytes.
+package struct SpanKey: @unchecked Sendable {
+    /// The bytes that are copied, with what follows them in the memory of the key: as many for every key, which takes a few
+    /// instructions.
+    static let room = 48
+
+    let name: StaticString
+    /// Never freed, as keys are constants. The lengths in it are written where it is used.
+    let bytes: UnsafeRawPointer
+    let count: Int
+
+    /// - Precondition: The name has 40 bytes at most.
+    package init(_ name: StaticString) {
+        let text = UnsafeBufferPointer(start: name.utf8Start, count: name.utf8CodeUnitCount)
+        // Field 9 of the span, 1 of the attribute, 2 of the attribute, 1 of the value: each has a length.
+        let bytes = [0x4A, 0, 0x0A, UInt8(text.count)] + Array(text) + [0x12, 0, 0x0A, 0]
+        precondition(bytes.count <= Self.room, "the name of an attribute is too long")
+        let memory = UnsafeMutableRawPointer.allocate(byteCount: Self.room, alignment: 16)
+        memory.initializeMemory(as: UInt8.self, repeating: 0, count: Self.room)
+        memory.copyMemory(from: bytes, byteCount: bytes.count)
+        self.name = name
+        self.bytes = UnsafeRawPointer(memory)
+        self.count = bytes.count
+    }
+}
