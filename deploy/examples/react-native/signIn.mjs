@@ -10,13 +10,14 @@ import {GatewayError, call, tokens} from './gateway.mjs';
  * @param {AppSession} session
  * @param {string} redirectUri One of the client's `callbacks`: `com.example.app:/callback`, with the scheme in app.json, or an
  *   https URL that the app claims.
+ * @param {string[]} scopes With `offline_access` the app gets a refresh token. Those of its API stand here, too.
  */
-export async function signIn(session, redirectUri) {
+export async function signIn(session, redirectUri, scopes = ['openid', 'offline_access']) {
   const {origin, clientID} = session.gateway;
   const request = new AuthRequest({
     clientId: clientID,
     redirectUri,
-    scopes: ['openid', 'offline_access'],
+    scopes,
     usePKCE: true,
   });
   const result = await request.promptAsync({authorizationEndpoint: `${origin}/authorize`}, optionsFor(redirectUri));

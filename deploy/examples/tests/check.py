@@ -18,7 +18,7 @@ import urllib.parse
 
 sys.path.insert(0, os.path.dirname(__file__))
 import apps
-from device import HTTPS, Gateway, Phone, WebView, fail
+from device import HTTPS, SCOPE, Gateway, Phone, WebView, fail
 
 
 def equal(found, expected, what: str):
@@ -47,6 +47,7 @@ def signs_in(phone, gateway):
     equal(phone.does("state"), "signedIn", "the state after the sign-in")
     asked = dict(urllib.parse.parse_qsl(urllib.parse.urlsplit(phone.browsed[-1]["browse"]).query))
     equal(asked["code_challenge_method"], "S256", "PKCE")
+    equal(asked["scope"], SCOPE, "the scopes")
     equal((len(asked["code_challenge"]), len(asked["state"]) >= 10), (43, True), "the challenge and the state")
 
 

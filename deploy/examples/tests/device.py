@@ -21,6 +21,7 @@ CALLBACK = "com.example.app:/callback"
 RETURN_TO = "com.example.app:/signed-in"
 # One that no other app can claim.
 HTTPS = "https://app.example.com/callback"
+SCOPE = "openid offline_access orders:read"
 PATIENCE = 30
 
 
@@ -311,7 +312,9 @@ class Phone:
         self.browsed, self.answers, self.last, self.events = [], {}, 0, queue.Queue()
         self.process = subprocess.Popen(
             words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=folder,
-            env=os.environ | {"GATEWAY": gateway.origin, "CALLBACK": CALLBACK, "RETURN_TO": RETURN_TO, "HTTPS": HTTPS} | environment,
+            env=os.environ
+            | {"GATEWAY": gateway.origin, "CALLBACK": CALLBACK, "RETURN_TO": RETURN_TO, "HTTPS": HTTPS, "SCOPE": SCOPE}
+            | environment,
         )
         view.said = lambda message: self.send({"event": "message", **message})
         threading.Thread(target=self.read, daemon=True).start()

@@ -36,12 +36,12 @@ private class Request(override val url: Uri, override val isRedirect: Boolean) :
     override val isForMainFrame = true
 }
 
-private class Phone(val origin: String, callback: String, returnTo: String, https: String) {
+private class Phone(val origin: String, callback: String, returnTo: String, https: String, scopes: String) {
     private val main = Executors.newSingleThreadExecutor { Thread(it).apply { isDaemon = true } }.asCoroutineDispatcher()
     val scope = CoroutineScope(SupervisorJob() + main)
     private val activity = ComponentActivity()
     private val store = KeystoreStore(activity)
-    private val codeGateway = Gateway(origin, "app", callback)
+    private val codeGateway = Gateway(origin, "app", callback, scopes)
     private val httpsGateway = Gateway(origin, "app", https)
     private val exchangeGateway = Gateway(origin, "app", returnTo)
     private var session = AppSession(codeGateway, store)
@@ -142,8 +142,9 @@ private class Phone(val origin: String, callback: String, returnTo: String, http
 fun main() {
     java.security.Security.addProvider(Keystore())
     val environment = System.getenv()
-    val (origin, callback, returnTo, https) = listOf("GATEWAY", "CALLBACK", "RETURN_TO", "HTTPS").map(environment::getValue)
-    val phone = Phone(origin, callback, returnTo, https)
+    val names = listOf("GATEWAY", "CALLBACK", "RETURN_TO", "HTTPS", "SCOPE")
+    val (origin, callback, returnTo, https, scopes) = names.map(environment::getValue)
+    val phone = Phone(origin, callback, returnTo, https, scopes)
     for (line in generateSequence(::readLine)) {
         val message = JSONObject(line)
         if (message.has("event")) {

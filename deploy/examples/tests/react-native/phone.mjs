@@ -4,7 +4,7 @@ import {render} from 'react';
 import {listeners, say} from 'react-native';
 import {AppSession, WebAppView, secureStore, signIn, signInByExchange, signOutOfTheBrowser} from './index.mjs';
 
-const {GATEWAY: origin, CALLBACK: callback, RETURN_TO: returnTo, HTTPS: https} = process.env;
+const {GATEWAY: origin, CALLBACK: callback, RETURN_TO: returnTo, HTTPS: https, SCOPE: scope} = process.env;
 const newSession = () => new AppSession({origin, clientID: 'app'}, secureStore);
 let session = newSession();
 let view;
@@ -17,7 +17,7 @@ const commands = {
     session = newSession();
     return null;
   },
-  signIn: () => signIn(session, callback),
+  signIn: () => signIn(session, callback, scope.split(' ')),
   signInByHTTPS: () => signIn(session, https),
   signInByExchange: () => signInByExchange(session, returnTo, 'static'),
   signOutOfTheBrowser: () => signOutOfTheBrowser(session, callback),

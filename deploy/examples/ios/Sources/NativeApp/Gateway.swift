@@ -27,7 +27,7 @@ public struct Gateway: Sendable {
     public let clientID: String
     /// Where the browser brings the user back to: one of the client's `callbacks`, or of `exchange.return_to`.
     public let callback: URL
-    /// With `offline_access` the app gets a refresh token.
+    /// With `offline_access` the app gets a refresh token. The scopes of its API stand here, too.
     public let scope: String
     private let send: Send
 

@@ -15,7 +15,8 @@ import WebKit
 
     private static func gateway(_ callback: String) -> Gateway {
         let url = { URL(string: Self.environment[$0] ?? "") ?? URL(fileURLWithPath: "/") }
-        return Gateway(origin: url("GATEWAY"), clientID: "app", callback: url(callback))
+        let scope = Self.environment["SCOPE"] ?? ""
+        return Gateway(origin: url("GATEWAY"), clientID: "app", callback: url(callback), scope: scope)
     }
 
     private init() {

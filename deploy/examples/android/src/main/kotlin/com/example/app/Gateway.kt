@@ -31,7 +31,7 @@ sealed class GatewayException(reason: String) : Exception(reason) {
  * @param origin the host with the endpoints, e.g. `https://app.example.com`
  * @param clientId the name of this app among the gateway's `clients`
  * @param callback where the browser brings the user back to: one of the client's `callbacks`, or of `exchange.return_to`
- * @param scope with `offline_access` the app gets a refresh token
+ * @param scope with `offline_access` the app gets a refresh token; the scopes of its API stand here, too
  */
 class Gateway(
     val origin: String,
