@@ -574,6 +574,15 @@ struct ProviderTests {
         self.expect(Self.file(Self.oidc, "", basic), "identity.basic.username", line: 4)
     }
 
+    @Test("apps that come from oauth2-proxy get its field for the access token; fields of the way stay the gateway's")
+    func fieldsOfOAuth2Proxy() {
+        func field(_ name: String) -> String {
+            Self.file(Self.oidc, "", "identity: {headers: {\(name): provider.access_token}}\n")
+        }
+        #expect(SettingsBench().problems(field("X-Forwarded-Access-Token")).isEmpty)
+        self.expect(field("X-Forwarded-Host"), "identity.headers.X-Forwarded-Host", "choose a name", line: 4)
+    }
+
     @Test("a handoff is shared only if the settings say so")
     func sharing() {
         #expect(SettingsBench().settings(adding: "")?.handoff.isShared == false)

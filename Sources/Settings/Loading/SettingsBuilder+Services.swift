@@ -13,9 +13,10 @@ extension SettingsBuilder {
         "referer", "date", "via", "forwarded", "http2-settings", "accept", "x-session-token", "x-auth-assertion",
     ]
     private static let reservedPrefixes = ["proxy-", "sec-", "access-control-", "x-forwarded-", "if-"]
-    /// Forwarding names that two presets use for identity, and that no proxy sets.
+    /// Forwarding names that apps behind oauth2-proxy read, two presets' among them, and that no proxy sets by itself.
     private static let identityForwardedFields: Set<String> = [
         "x-forwarded-user", "x-forwarded-email", "x-forwarded-groups", "x-forwarded-preferred-username",
+        "x-forwarded-access-token",
     ]
 
     mutating func setIdentity(_ identity: inout IdentitySettings, providers: [ProviderSettings]) {
