@@ -157,8 +157,8 @@ let tests: KeyValuePairs<String, [Target.Dependency]> = [
     ],
     "OpenIDBenchTests": ["JOSE", "Cryptography", "Vocabulary", "GatewayBench", "StoreBench", "OpenIDBench"],
     "SessionsTests": [
-        "Sessions", "AddressIntelligence", "Cryptography", "Vocabulary", "StoreBench", "StoreConformance", nioCore,
-        nioPosix, nioEmbedded,
+        "Sessions", "AddressIntelligence", "Cryptography", "Vocabulary", "TestSupport", "StoreBench",
+        "StoreConformance", nioCore, nioPosix, nioEmbedded,
     ],
     "RedisStoreTests": [
         "SignOn", "Providers", "JOSE", "Sessions", "RedisStore", "Settings", "AddressIntelligence", "Cryptography",
@@ -186,7 +186,7 @@ let tests: KeyValuePairs<String, [Target.Dependency]> = [
         nioEmbedded, nioHTTP1,
     ],
     // Tests of the built binary and of the files around it: of our modules they see those that name what it says.
-    "DemoTests": ["Cryptography", "Vocabulary", "GatewayBench"],
+    "DemoTests": ["Cryptography", "Vocabulary", "TestSupport", "GatewayBench"],
     "IntegrationTests": [
         "Observability", "Cryptography", "Vocabulary", "TestSupport", "GatewayBench", "OpenIDBench", "KratosBench",
         "SocialBench", "ProofBench",

@@ -1,7 +1,7 @@
 /// Why a request, a token or a connection was refused or could not be served.
 ///
-/// The raw value is the stable id in logs, metrics, audit events, problem documents and the README's table. An id never
-/// changes its meaning; new ones may be added. `Refusal` defines the answer to each.
+/// The raw value is the stable id in logs, metrics, audit events, problem documents and the table in the guide ReasonIDs. An
+/// id never changes its meaning; new ones may be added. `Refusal` defines the answer to each.
 package enum Reason: String, Error, CaseIterable, Sendable {
     // The bytes of the request.
     case requestMalformed = "request.malformed"

@@ -1,5 +1,6 @@
 import Foundation
 import GatewayBench
+import TestSupport
 import Testing
 
 /// `check` from an operator's point of view.
@@ -121,19 +122,17 @@ import Testing
         #expect(result.status == 0 && !result.output.contains("session.idle"), "\(result.output)")
     }
 
-    /// The README's settings files start as they are written.
-    @Test func acceptsTheSettingsOfTheReadme() throws {
-        let readme = try String(contentsOf: Gateway.root.appending(path: "README.md"), encoding: .utf8)
-        let blocks = readme.split(separator: "```yaml\n").dropFirst().map { $0.prefix { $0 != "`" } }
-        let users = try #require(blocks.first { $0.hasPrefix("- identifier:") })
-        let settings = try #require(blocks.first { $0.hasPrefix("public_url:") && $0.contains("users_file:") })
-        let folder = FileManager.default.temporaryDirectory.appending(path: "sallyport-readme-\(UUID())")
+    /// The guides' first settings files start as they are written.
+    @Test func acceptsTheSettingsOfTheGuides() throws {
+        let users = try Documents.block("yaml", beginning: "- identifier:")
+        let settings = try Documents.block("yaml", beginning: "public_url:", with: "users_file:")
+        let folder = FileManager.default.temporaryDirectory.appending(path: "sallyport-guide-\(UUID())")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(at: folder) }
         let hash = "scrypt:16384:8:5:AAAAAAAAAAAAAAAAAAAAAA:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"
         let files = [
-            ("users.yaml", String(users).replacing("scrypt:16384:8:5:...", with: hash)),
-            ("sallyport.yaml", String(settings)),
+            ("users.yaml", users.replacing("scrypt:16384:8:5:...", with: hash)),
+            ("sallyport.yaml", settings),
             ("secret", String(repeating: "s", count: 64)),
         ]
         for (name, text) in files { try Data(text.utf8).write(to: folder.appending(path: name)) }
@@ -146,7 +145,8 @@ import Testing
         #expect(made.status == 0, "\(made.output)")
         let file = folder.appending(path: "sallyport.yaml").path
         let flag = "--insecure-static-users"
-        #expect(readme.contains("`sallyport run --config sallyport.yaml \(flag)`"))
+        let command = "`sallyport run --config sallyport.yaml \(flag)`"
+        #expect(try Documents.guides().contains { $0.text.contains(command) })
         let withFile = try Servers.run(Gateway.binary.path, ["check", "--config", file, flag])
         #expect(withFile.status == 0, "\(withFile.output)")
         #expect(!withFile.output.contains("trusted_proxies is empty"), "\(withFile.output)")
@@ -176,12 +176,10 @@ import Testing
         #expect(withVariables.output.contains("trusted_proxies is empty"), "\(withVariables.output)")
     }
 
-    /// The README's settings of providers start as they are written.
-    @Test func acceptsTheProvidersOfTheReadme() throws {
-        let readme = try String(contentsOf: Gateway.root.appending(path: "README.md"), encoding: .utf8)
-        let blocks = readme.split(separator: "```yaml\n").dropFirst().map { $0.prefix { $0 != "`" } }
-        let providers = blocks.filter { $0.hasPrefix("provider:") }
-        #expect(providers.count == 6)
+    /// The guides' settings of providers start as they are written.
+    @Test func acceptsTheProvidersOfTheGuides() throws {
+        let providers = try Documents.blocks("yaml", beginning: "provider:")
+        #expect(providers.count >= 6)
         let folder = try Servers.folder()
         defer { try? FileManager.default.removeItem(at: folder) }
         try Data("a secret of the client".utf8).write(to: folder.appending(path: "client-secret"))
@@ -192,7 +190,7 @@ import Testing
             let result = try Servers.run(Gateway.binary.path, ["check", "--quiet", "--config", file.path])
             #expect(result.status == 0, "\(provider)\n\(result.output)")
         }
-        let several = try #require(blocks.first { $0.hasPrefix("providers:") })
+        let several = try Documents.block("yaml", beginning: "providers:", with: "reports.example.com")
         try Data(several.utf8).write(to: file)
         let chosen = try Servers.run(Gateway.binary.path, ["check", "--config", file.path])
         #expect(chosen.status == 0, "\(chosen.output)")
@@ -200,7 +198,8 @@ import Testing
         let url = "https://reports.example.com/"
         let explained = try Servers.run(Gateway.binary.path, ["explain", "--config", file.path, "--url", url])
         #expect(explained.status == 0 && explained.output.contains("provider\n  staff\n"), "\(explained.output)")
-        let variables = try #require(readme.firstMatch(of: /((SALLYPORT_[A-Z_]+=.* \\\n){5})/))
+        let commands = try Documents.block("sh", beginning: "SALLYPORT_", with: "SALLYPORT_OIDC_URL=")
+        let variables = try #require(commands.firstMatch(of: /((SALLYPORT_[A-Z_]+=.* \\\n){5})/))
         let pairs = variables.1.split(separator: "\n").map { line in
             let parts = line.split(separator: "=", maxSplits: 1)
             return (String(parts[0]), String(parts[1].prefix { $0 != " " }))
@@ -212,12 +211,11 @@ import Testing
         #expect(result.status == 0, "\(result.output)")
     }
 
-    /// The README's pages are accepted as they are written, and the text that it shows is the gateway's.
-    @Test func acceptsThePagesOfTheReadme() throws {
-        let readme = try String(contentsOf: Gateway.root.appending(path: "README.md"), encoding: .utf8)
+    /// The guide's pages are accepted as they are written, and the text that it shows is the gateway's.
+    @Test func acceptsThePagesOfTheGuide() throws {
+        let guide = try Documents.guide("Pages")
         func block(_ language: String, _ start: String) throws -> String {
-            let blocks = readme.components(separatedBy: "```\(language)\n\(start)").dropFirst()
-            return start + (try #require(blocks.first?.components(separatedBy: "```").first))
+            try #require(guide.blocks(language).first { $0.hasPrefix(start) }, "\(start)")
         }
         let folder = try Servers.folder()
         defer { try? FileManager.default.removeItem(at: folder) }

@@ -1,22 +1,12 @@
 import Foundation
 import GatewayBench
+import TestSupport
 import Testing
 
-/// The README's three stories, run as they are printed.
+/// The guide's three stories, run as they are printed.
 @Suite(.serialized) struct StoryTests {
-    private static func blocks(_ language: String, of section: Substring) -> [Substring] {
-        section.split(separator: "```\(language)\n").dropFirst().compactMap { $0.split(separator: "```").first }
-    }
-
     @Test func everyCommandWorksAsItIsPrinted() throws {
-        let readme = try String(contentsOf: Gateway.root.appending(path: "README.md"), encoding: .utf8)
-        let start = try #require(readme.range(of: "## Three stories\n"))
-        let section = readme[start.upperBound...].prefix(
-            upTo: readme.range(
-                of: "\n## ",
-                range: start.upperBound..<readme.endIndex
-            )?.lowerBound ?? readme.endIndex
-        )
+        let guide = try Documents.guide("ThreeStories")
         let folder = try Servers.folder()
         defer { try? FileManager.default.removeItem(at: folder) }
         // The processes inherit the blocked signals of the tests' threads, so the last line's SIGTERM does not end them all.
@@ -25,14 +15,14 @@ import Testing
             cd '\(Gateway.root.path)'
             export TMPDIR='\(folder.path)' SALLYPORT_LISTEN=127.0.0.1:\(gateway) SALLYPORT_ADMIN_LISTEN=127.0.0.1:0
             trap 'kill -9 $GATEWAY $APP 2>/dev/null' EXIT
-            \(Self.blocks("sh", of: section).joined(separator: "\n"))
+            \(guide.blocks("sh").joined(separator: "\n"))
             """
             .replacing("$PWD/.build/release", with: Gateway.binary.deletingLastPathComponent().path)
             // A second is enough on a machine that does nothing else.
             .replacing("sleep 1", with: "sleep 5")
             .replacing("localhost:8080", with: "localhost:\(gateway)").replacing("3000", with: "\(app)")
         let run = try Servers.run("/bin/bash", ["-c", script])
-        let promised = Self.blocks("text", of: section)
+        let promised = guide.blocks("text")
         #expect(promised.count == 3)
         for text in promised { #expect(run.output.contains(text), "\(run.output)") }
         #expect(!run.output.contains("Traceback"), "\(run.output)")

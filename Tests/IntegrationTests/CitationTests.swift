@@ -1,5 +1,6 @@
 import Foundation
 import GatewayBench
+import TestSupport
 import Testing
 
 /// Every citation in comments, names of tests and documents can be looked up: in `Advisory.table`, in `Fault.promises`,
@@ -15,7 +16,7 @@ import Testing
                 texts["\(folder)/\(file)"] = try String(contentsOf: root.appending(path: file), encoding: .utf8)
             }
         }
-        texts["README.md"] = try String(contentsOf: Gateway.root.appending(path: "README.md"), encoding: .utf8)
+        for document in try Documents.all() + Documents.others() { texts[document.path] = document.text }
         return texts
     }
 

@@ -1,18 +1,16 @@
 import Foundation
+import TestSupport
 import Testing
 
 /// Runs the documented commands for the image as they are written. A chroot of the image's files replaces the container
 /// engine: `docker` is a script that handles mounts, users and variables as the engine would.
 @Suite struct ContainerTests {
-    /// The commands in the README's paragraph on containers.
+    /// The commands in the guide on containers.
     private static func printed() throws -> String {
-        let readme = try PackageFiles.text("README.md")
-        let start = try #require(readme.firstRange(of: "**Container.**"))
-        let block = try #require(readme[start.upperBound...].firstRange(of: "```sh\n"))
-        return String(readme[block.upperBound...].prefix { $0 != "`" })
+        try Documents.block("sh", beginning: "docker build -f deploy/Dockerfile -t sallyport .\n")
     }
 
-    @Test func dockerfileBeginsWithTheCommandsOfTheReadme() throws {
+    @Test func dockerfileBeginsWithTheCommandsOfTheGuide() throws {
         let dockerfile = try PackageFiles.text("deploy/Dockerfile")
         let lines = dockerfile.split(separator: "\n").filter { $0.hasPrefix("#   ") }.map { $0.dropFirst(4) }
         #expect(lines.joined(separator: "\n") + "\n" == (try Self.printed()))

@@ -1,15 +1,12 @@
 import Foundation
+import TestSupport
 import Testing
 import Vocabulary
 
-/// The README and the scripts are true.
+/// README.md, the guides and the documents beside them are true, and short.
 @Suite struct DocumentTests {
     @Test func explainsEveryReasonAndNoOther() throws {
-        let readme = try PackageFiles.text("README.md")
-        let start = try #require(readme.firstRange(of: "## Reason ids"))
-        let section = readme[start.upperBound...]
-        let end = section.firstRange(of: "\n## ")?.lowerBound ?? section.endIndex
-        let rows = section[..<end].split(separator: "\n").filter { $0.hasPrefix("| `") }
+        let rows = try Documents.text("ReasonIDs").split(separator: "\n").filter { $0.hasPrefix("| `") }
         let ids = rows.compactMap { $0.split(separator: "`").dropFirst().first.map(String.init) }
         #expect(ids == Reason.allCases.map(\.rawValue))
         for row in rows {
@@ -21,89 +18,130 @@ import Vocabulary
         #expect(statuses == Reason.allCases.map { reason in reason.refusal.map { String($0.status) } ?? "–" })
     }
 
-    /// Every section that the README links to exists, once, by the rules by which forges name sections.
-    @Test func linksToSectionsThatExist() throws {
-        var isCode = false
-        var sections: [String] = []
-        let readme = try PackageFiles.text("README.md")
-        for line in readme.split(separator: "\n") {
-            if line.hasPrefix("```") { isCode.toggle() }
-            if !isCode, line.hasPrefix("#"), let space = line.firstIndex(of: " ") {
-                let name = line[space...].dropFirst().lowercased().replacing(" ", with: "-")
-                sections.append(name.filter { $0.isLetter || $0.isNumber || $0 == "-" || $0 == "_" })
+    // MARK: Links
+
+    private struct Link: CustomStringConvertible {
+        /// The document that has it.
+        var document: Document
+        /// The path below the package's root that it leads to; the document's own for a link to a section.
+        var path: String
+        var section: String?
+        var description: String { "\(self.document) links to \(self.path)\(self.section.map { "#\($0)" } ?? "")" }
+    }
+
+    /// The links of a document to files and sections of the repository.
+    private static func links(of document: Document) -> [Link] {
+        let prose = document.passages.joined(separator: "\n\n").replacing(/`[^`\n]*`/, with: "")
+        return prose.matches(of: /\]\(([^)\s#]*)(#[^)\s]+)?\)/).compactMap { match in
+            let target = String(match.1)
+            guard !target.contains(":"), !target.isEmpty || match.2 != nil else { return nil }
+            var steps = document.path.split(separator: "/")
+            if !target.isEmpty { steps.removeLast() }
+            for step in target.split(separator: "/") where step != "." {
+                if step == ".." { _ = steps.popLast() } else { steps.append(step) }
+            }
+            let path = steps.joined(separator: "/")
+            return Link(document: document, path: path, section: match.2.map { String($0.dropFirst()) })
+        }
+    }
+
+    /// The sections of a document, by the rules by which forges name them.
+    private static func sections(of document: Document) -> [String] {
+        document.headings.map { heading in
+            let name = heading.drop { $0 == "#" }.dropFirst().lowercased().replacing(" ", with: "-")
+            return name.filter { $0.isLetter || $0.isNumber || $0 == "-" || $0 == "_" }
+        } + document.text.matches(of: /<a id="([^"]+)"/).map { String($0.1) }
+    }
+
+    @Test func linksLeadToFilesAndSectionsThatExist() throws {
+        let documents = try Documents.all() + Documents.others()
+        let links = documents.flatMap(Self.links)
+        #expect(links.count > 200)
+        for link in links {
+            // A page of the repository at its host, above all files.
+            if link.path.hasPrefix("security/") { continue }
+            let file = PackageFiles.root.appending(path: link.path).path
+            #expect(FileManager.default.fileExists(atPath: file), "\(link)")
+            guard let section = link.section else { continue }
+            let target = try #require(documents.first { $0.path == link.path }, "\(link)")
+            #expect(Self.sections(of: target).contains(section), "\(link)")
+        }
+    }
+
+    /// DocC names sections in another way than forges do.
+    @Test func guidesLinkToGuidesAndNotToTheirSections() throws {
+        for link in try Documents.guides().flatMap(Self.links) where link.path.hasPrefix(Documents.catalog) {
+            #expect(link.section == nil, "\(link)")
+        }
+    }
+
+    @Test func namesFilesThatExist() throws {
+        for document in try Documents.all() + Documents.others() {
+            let names = document.text.matches(of: /(?:^|[^\w\/.\-])((?:deploy|Config|Sources|Tests)\/[\w.\/-]*\w)/)
+            for path in Set(names.map { String($0.1) }) {
+                let file = PackageFiles.root.appending(path: path).path
+                #expect(FileManager.default.fileExists(atPath: file), "\(document): \(path)")
             }
         }
-        sections += readme.matches(of: /<a id="([^"]+)"/).map { String($0.1) }
-        #expect(Set(sections).count == sections.count)
-        for link in Set(readme.matches(of: /\]\(#([^)]+)\)/).map { String($0.1) }) {
-            #expect(sections.contains(link), "\(link)")
+    }
+
+    // MARK: The guides
+
+    @Test func everyGuideIsListedOnceAndHasATitleOfItsOwn() throws {
+        let guides = try Documents.guides()
+        let root = try #require(guides.first { $0.name == "Sallyport" })
+        #expect(guides.count > 40)
+        let topics = try #require(root.section("## Topics"))
+        let listed = Self.links(of: topics).map(\.path)
+        #expect(listed.sorted() == guides.map(\.path).filter { $0 != root.path }.sorted())
+        for guide in guides { #expect(guide.headings.filter { $0.hasPrefix("# ") }.count == 1, "\(guide)") }
+        let titles = guides.compactMap(\.headings.first)
+        #expect(Set(titles).count == guides.count)
+        #expect(Set(guides.map(\.name)).count == guides.count)
+        // A link is named as the guide is.
+        for match in topics.text.matches(of: /\[([^\]]+)\]\(([^)]+)\)/) {
+            let target = guides.first { $0.path == "\(Documents.catalog)/\(match.2)" }
+            #expect(target?.headings.first == "# \(match.1)")
         }
     }
 
-    /// Every linked file and script of the README exists.
-    @Test func namesFilesThatExist() throws {
-        let readme = try PackageFiles.text("README.md")
-        let links = readme.matches(of: /\]\(((?!\.\.\/)[A-Za-z.][^)#:]*)\)/).map { String($0.1) }
-        let scripts = readme.matches(of: /\b(deploy\/[\w.]+)/).map { String($0.1) }
-        #expect(!links.isEmpty && !scripts.isEmpty)
-        for path in Set(links + scripts) {
-            #expect(FileManager.default.fileExists(atPath: PackageFiles.root.appending(path: path).path), "\(path)")
+    /// DocC shows HTML and Mermaid as text.
+    @Test func guidesHaveNeitherHTMLNorMermaid() throws {
+        for guide in try Documents.guides() {
+            #expect(!guide.blocks.contains { $0.language == "mermaid" }, "\(guide)")
+            for passage in guide.passages {
+                let prose = passage.replacing(/`[^`]*`/, with: "")
+                #expect(!prose.contains(/<\/?[A-Za-z!][^>]*>/), "\(guide): \(passage)")
+            }
         }
     }
 
-    @Test(
-        arguments: [
-            "deploy/build.sh", "deploy/demo.sh", "deploy/test.sh", "deploy/release.sh", "deploy/compose/secrets.sh",
-            "Tests/Models/check.sh", ".ci/run",
-        ]
-    )
-    func scriptIsStrictAndExecutable(_ path: String) throws {
-        let text = try PackageFiles.text(path)
-        #expect(text.hasPrefix("#!/usr/bin/env bash\n") && text.contains("\nset -euo pipefail\n"))
-        #expect(FileManager.default.isExecutableFile(atPath: PackageFiles.root.appending(path: path).path))
-        // Where shellcheck is installed, it finds nothing.
-        if let shellcheck = try PackageFiles.run(["shellcheck", "-x", path]) {
-            #expect(shellcheck.status == 0, "\(shellcheck.output)")
+    @Test func guidesAreShort() throws {
+        for guide in try Documents.guides() where !Self.generated.contains(guide.name) {
+            let lines = guide.text.split(separator: "\n", omittingEmptySubsequences: false)
+            #expect(lines.count <= 251, "\(guide) has \(lines.count) lines")
         }
     }
 
-    /// The tables of the benchmark are whole, and those of the model are what it computes from `deploy/costs.txt` today.
-    @Test(arguments: ["deploy/bench/run.py", "deploy/bench/scale.py"])
-    func benchmarkIsCurrent(_ path: String) throws {
-        let check = try #require(try PackageFiles.run([path, "--check"]))
-        #expect(check.status == 0, "\(check.output)")
+    @Test func paragraphsAreShort() throws {
+        for guide in try Documents.guides() where !Self.unfinished.contains(guide.name) {
+            for passage in guide.passages where !passage.hasPrefix("|") {
+                // Each element of a list is a paragraph.
+                for paragraph in passage.split(separator: /\n(?=- |\* |\d+\. )/) {
+                    let words = paragraph.split(whereSeparator: \.isWhitespace).count
+                    #expect(words <= 120, "\(guide): \(words) words: \(paragraph.prefix(60))")
+                }
+            }
+        }
     }
 
-    /// The first impression does not wait for a build of the tests, and says what it waits for.
-    @Test func demoBuildsTheGatewayAloneAndSaysSo() throws {
-        let folder = FileManager.default.temporaryDirectory.appending(path: "sallyport-first-\(UUID())")
-        defer { try? FileManager.default.removeItem(at: folder) }
-        let script = """
-            set -e; FOLDER='\(folder.path)'; mkdir -p "$FOLDER/deploy" "$FOLDER/bin"
-            cp deploy/build.sh deploy/demo.sh "$FOLDER/deploy"
-            cat >"$FOLDER/bin/swift" <<'END'
-            #!/bin/sh
-            echo swift "$@"
-            mkdir -p "$3/.build/release"
-            cp /bin/echo "$3/.build/release/sallyport"
-            END
-            chmod 755 "$FOLDER/bin/swift"
-            for _ in first second; do PATH="$FOLDER/bin:$PATH" "$FOLDER/deploy/demo.sh" --port 0; done
-            """
-        let result = try #require(try PackageFiles.run(["bash", "-c", script]))
-        #expect(result.status == 0, "\(result.output)")
-        let lines = result.output.split(separator: "\n")
-        let first = lines.map { $0.prefix { $0 != " " } }
-        #expect(first == ["building", "swift", "demo", "swift", "demo"], "\(result.output)")
-        #expect(lines.first?.contains("takes five to ten minutes the first time") == true)
-        #expect(result.output.contains(" --product sallyport ") && !result.output.contains("--build-tests"))
-        #expect(lines.last == "demo --port 0")
-    }
+    /// Written from the sources, as long as these have entries.
+    private static let generated: Set<String> = ["ReasonIDs", "Commands", "Metrics", "AuditEvents"]
 
-    /// CI runs the tests of the package: `.ci/run` has no list of its own.
-    @Test func continuousIntegrationRunsTheSameTests() throws {
-        let script = try PackageFiles.text(".ci/run")
-        #expect(script.contains("swift format lint --strict -r Sources Tests Package.swift"))
-        #expect(script.hasSuffix("deploy/test.sh\n"))
-    }
+    /// Guides with paragraphs that are still to be broken up.
+    private static let unfinished: Set<String> = [
+        "Assertions", "BehindAProxy", "BesideAProxy", "DelegatedAccess", "Endpoints", "LimitsAndSignals", "Listeners",
+        "Monitoring", "OAuth", "OneSignInManyHosts", "OpenIDProviders", "RequestsAndResponses", "Rules", "Servers",
+        "SessionsOfUsers", "SeveralProviders", "Sizing", "TransferTokens",
+    ]
 }

@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 
 /// `deploy/examples`: the app's side of the handoff, checked as far as a machine without the kits of the phones can.
@@ -69,7 +70,7 @@ import Testing
         let base = PackageFiles.root.appending(path: "\(Self.folder)/android/src/main/kotlin/com/example/app")
         let files = try FileManager.default.contentsOfDirectory(at: base, includingPropertiesForKeys: nil)
         #expect(!files.isEmpty)
-        for text in try files.map({ try String(contentsOf: $0, encoding: .utf8) }) + [Self.readme("kotlin")] {
+        for text in try files.map({ try String(contentsOf: $0, encoding: .utf8) }) + [Self.guide("kotlin")] {
             let code = text.replacing(/(?s)\/\*.*?\*\//, with: "").replacing(/"[^"\n]*"/, with: "")
                 .replacing(/'.'/, with: "").replacing(/\/\/[^\n]*\n/, with: "\n")
             var open: [Character] = []
@@ -86,14 +87,13 @@ import Testing
         }
     }
 
-    /// The app in 20 lines of the README.
-    private static func readme(_ language: String) throws -> String {
-        let blocks = try PackageFiles.text("README.md").components(separatedBy: "```\(language)\n").dropFirst()
-        return try #require(blocks.first?.components(separatedBy: "```").first)
+    /// The app in 20 lines of the guide.
+    private static func guide(_ language: String) throws -> String {
+        try #require(try Documents.guide("FromNativeToWeb").blocks(language).first { $0.contains(" open(") })
     }
 
-    /// The README's Swift compiles with a WebView that has the few members of WebKit's that it uses.
-    @Test func swiftOfTheReadme() throws {
+    /// The guide's Swift compiles with a WebView that has the few members of WebKit's that it uses.
+    @Test func swiftOfTheGuide() throws {
         let kit = """
             import Foundation
             #if canImport(FoundationNetworking)
@@ -110,7 +110,7 @@ import Testing
             """
         let file = FileManager.default.temporaryDirectory.appending(path: "sallyport-\(UUID()).swift")
         defer { try? FileManager.default.removeItem(at: file) }
-        try (kit + Self.readme("swift")).write(to: file, atomically: true, encoding: .utf8)
+        try (kit + Self.guide("swift")).write(to: file, atomically: true, encoding: .utf8)
         let arguments = ["swiftc", "-typecheck", "-swift-version", "6", "-warnings-as-errors", file.path]
         let verdict = try #require(try PackageFiles.run(arguments))
         #expect(verdict.status == 0, "\(verdict.output)")

@@ -163,17 +163,9 @@ import Testing
         #expect(header.output.contains("Library runpath: [$ORIGIN]"))
     }
 
-    @Test("What the documents of .github name exists", arguments: ["CONTRIBUTING.md", "SECURITY.md"])
+    @Test("What the documents of .github name between backticks exists", arguments: ["CONTRIBUTING.md", "SECURITY.md"])
     func documents(_ name: String) throws {
         let text = try PackageFiles.text(".github/\(name)")
-        let readme = try PackageFiles.text("README.md")
-        let links = text.matches(of: /\]\((?!https:|\.\.\/\.\.\/)([^)#]+)(#[^)]+)?\)/)
-        #expect(!links.isEmpty)
-        for link in links {
-            let path = PackageFiles.root.appending(path: ".github").appending(path: String(link.1)).path
-            #expect(FileManager.default.fileExists(atPath: path), "\(link.1)")
-            if let section = link.2 { #expect(readme.contains("](\(section))"), "\(section)") }
-        }
         let paths = text.matches(of: /`((Sources|Tests|deploy|Config|\.ci)(\/[\w.]+)*)/).map { String($0.1) }
         for path in paths {
             #expect(FileManager.default.fileExists(atPath: PackageFiles.root.appending(path: path).path), "\(path)")

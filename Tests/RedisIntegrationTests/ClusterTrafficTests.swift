@@ -31,8 +31,8 @@ import Testing
                 traffic.replay()
                 traffic.report("\(moved) slots moved")
                 #expect(traffic.ledger.totals.acceptedTwice == 0)
-                // A moved slot belongs to another primary's reign. Its tokens of the last minute are refused (README,
-                // Redis), and for no other reason. A repetition after the token's lifetime finds no token.
+                // A moved slot belongs to another primary's reign. Its tokens of the last minute are refused (the
+                // guide Redis), and for no other reason. A repetition after the token's lifetime finds no token.
                 let refusals = fleet.refusals()
                 for token in traffic.ledger.refusedToAll {
                     let reasons = refusals[Consumer.label(of: token)] ?? []

@@ -106,12 +106,12 @@ import Testing
         Row(
             "forward_auth: true",
             "forward_auth",
-            "write authorization.listen and authorization.peers: the README's section Beside the proxy that you have"
+            "write authorization.listen and authorization.peers: the guide Run/BesideAProxy.md"
         ),
         Row(
             "auth_request: true",
             "auth_request",
-            "write authorization.listen and authorization.peers: the README's section Beside the proxy that you have"
+            "write authorization.listen and authorization.peers: the guide Run/BesideAProxy.md"
         ),
         Row(
             "wildcard: true",

@@ -81,8 +81,8 @@ extension SessionStory {
     private var result: String {
         let own = self.lines.filter { $0.event == .sessionEnded || $0.event == .tokenRevoked }
         if let end = own.last, let reason = end.reason {
-            return
-                "It ended by \(end.time): \(reason.rawValue), \(Self.meaning(reason) ?? "see Reason ids in the README")."
+            let meaning = Self.meaning(reason) ?? "see the guide Reference/ReasonIDs.md"
+            return "It ended by \(end.time): \(reason.rawValue), \(meaning)."
         }
         let refused = self.lines.last { $0.isAccess && $0.reason.map { Self.meaning($0) != nil } == true }
         guard let refused, let reason = refused.reason else {

@@ -196,7 +196,7 @@ extension Section {
         SettingsKey(
             "enforce_device_binding",
             at: \ClientSettings.binding,
-            "Web clients: what must be equal when the token is minted and used; the README has a table."
+            "Web clients: what must be equal when the token is minted and used; the guide NativeApps/DeviceBinding.md has a table."
         ),
         SettingsKey(
             "binding_dry_run",

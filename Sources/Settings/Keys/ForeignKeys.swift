@@ -199,7 +199,7 @@ package enum ForeignKeys {
         ),
         Advice(
             "forward_auth forwardauth auth_request ext_authz",
-            "write authorization.listen and authorization.peers: the README's section Beside the proxy that you have",
+            "write authorization.listen and authorization.peers: the guide Run/BesideAProxy.md",
             keys: ["authorization.listen", "authorization.peers"]
         ),
         Advice(

@@ -13,7 +13,7 @@ extension Section {
             "when",
             .text(.condition),
             required: true,
-            "The condition on the event: ==, !=, in, and, or, not; README.md has the fields."
+            "The condition on the event: ==, !=, in, and, or, not; the guide NativeApps/Rules.md has the fields."
         ),
         SettingsKey(
             "then",

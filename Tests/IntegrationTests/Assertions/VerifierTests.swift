@@ -41,7 +41,7 @@ struct VerifierTests {
         }
     }
 
-    /// As README says it for PyJWT, with its own cache of keys.
+    /// As the guide Assertions says it for PyJWT, with its own cache of keys.
     @Test("PyJWT's client fetches the keys from the gateway once")
     func client() throws {
         let files = ["secret": AssertionBench.firstSecret]

@@ -13,7 +13,7 @@ extension RealApp {
         },
         command: { folder, port in
             let files = [
-                "gateway.py": try Self.readme("python"), "settings.py": Self.settings + (try Self.readme("python", 1)),
+                "gateway.py": try Self.guide("python"), "settings.py": Self.settings + (try Self.guide("python", 1)),
                 "app.py": Self.page,
             ]
             for (name, text) in files {

@@ -14,7 +14,7 @@ extension RealApp {
         command: { folder, port in
             let page = """
                 <?php
-                \(try Self.readme("php"))
+                \(try Self.guide("php"))
                 echo $user === '' ? 'nobody' : "user: $user\\nfield: {$_SERVER['HTTP_X_REMOTE_USER']}\\n";
                 """
             let file = folder.appending(path: "index.php")

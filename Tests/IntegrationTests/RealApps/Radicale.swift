@@ -13,7 +13,7 @@ extension RealApp {
         },
         command: { folder, port in
             let file = folder.appending(path: "radicale.ini")
-            try Self.readme("ini").write(to: file, atomically: true, encoding: .utf8)
+            try Self.guide("ini").write(to: file, atomically: true, encoding: .utf8)
             let own = ["--server-hosts", "127.0.0.1:\(port)", "--storage-filesystem-folder", folder.path]
             return (Self.radicalePython ?? "", ["-m", "radicale", "--config", file.path] + own)
         },

@@ -1,10 +1,11 @@
 import Foundation
 import GatewayBench
 import OpenIDBench
+import TestSupport
 import Testing
 import Vocabulary
 
-/// A web app that takes its user from `X-Remote-User`, set up as the README says.
+/// A web app that takes its user from `X-Remote-User`, set up as the guide HeaderApps says.
 struct RealApp: Sendable, CustomTestStringConvertible {
     let testDescription: String
     /// Ends the test if it is not installed.
@@ -26,13 +27,11 @@ struct RealApp: Sendable, CustomTestStringConvertible {
         return python
     }
 
-    /// A block of the README's section on these apps, by its language: what users copy is what the tests run.
-    static func readme(_ language: String, _ index: Int = 0) throws -> String {
-        let readme = try String(contentsOf: Gateway.root.appending(path: "README.md"), encoding: .utf8)
-        let section = readme.components(separatedBy: "\n### Apps that take the user from a header\n").dropFirst().first
-        let blocks = (section ?? "").components(separatedBy: "\n## ")[0].components(separatedBy: "```\(language)\n")
-        guard index + 1 < blocks.count else { throw BenchFailure("README has no block \(index) of \(language)") }
-        return blocks[index + 1].components(separatedBy: "```")[0]
+    /// A block of the guide on these apps, by its language: what users copy is what the tests run.
+    static func guide(_ language: String, _ index: Int = 0) throws -> String {
+        let blocks = try Documents.guide("HeaderApps").blocks(language)
+        guard index < blocks.count else { throw BenchFailure("HeaderApps has no block \(index) of \(language)") }
+        return blocks[index]
     }
 }
 
@@ -81,7 +80,7 @@ struct RealAppBench {
 
             """
         let files = ["client-secret": script.clients[0].secret ?? ""]
-        try Gateway.with(settings + RealApp.readme("yaml") + identity, files: files) { gateway in
+        try Gateway.with(settings + RealApp.guide("yaml") + identity, files: files) { gateway in
             #expect(eventually { (try? gateway.admin("/readyz").status) == 200 })
             try body(RealAppBench(app: app, appPort: port, provider: provider, gateway: gateway))
         }

@@ -3,7 +3,7 @@ import GatewayBench
 import Testing
 import Vocabulary
 
-/// Every reason id that the README explains is produced by a test.
+/// Every reason id that the guide ReasonIDs explains is produced by a test.
 @Suite("Reason ids", .blocking) struct ReasonTests {
     @Test("Requests to one gateway produce reasons with the table's status and a line in the log")
     func requests() throws {

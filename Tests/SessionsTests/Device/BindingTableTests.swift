@@ -1,11 +1,12 @@
 import AddressIntelligence
 import Foundation
 import Sessions
+import TestSupport
 import Testing
 import Vocabulary
 
-/// Checks every cell of the README's table of binding modes.
-@Suite("The table of binding modes in the README")
+/// Checks every cell of the guide's table of binding modes.
+@Suite("The table of binding modes in the guide DeviceBinding")
 struct BindingTableTests {
     private typealias Device = (address: String, asn: UInt32?)
 
@@ -23,10 +24,8 @@ struct BindingTableTests {
 
     @Test("every cell is the judge's result, and the table has every mode and no others")
     func cells() throws {
-        let root = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-            .deletingLastPathComponent().deletingLastPathComponent()
-        let readme = try String(contentsOf: root.appending(path: "README.md"), encoding: .utf8)
-        let lines = readme.split(separator: "\n").drop { !$0.hasPrefix("| the token is used from") }
+        let guide = try Documents.text("DeviceBinding")
+        let lines = guide.split(separator: "\n").drop { !$0.hasPrefix("| the token is used from") }
         let table = lines.prefix { $0.hasPrefix("|") }.map { line in
             line.split(separator: "|").map { $0.trimmingCharacters(in: .whitespaces) }
         }
