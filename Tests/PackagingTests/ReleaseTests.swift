@@ -42,7 +42,7 @@ import Testing
         }
         // What is in a commit's or tag's name is never a part of a script.
         let scripts = text.split(separator: "\n").filter { $0.contains("run: ") }
-        #expect(scripts.allSatisfy { !$0.contains("${{") } && scripts.count == 5, "\(scripts)")
+        #expect(scripts.allSatisfy { !$0.contains("${{") } && scripts.count == 6, "\(scripts)")
     }
 
     /// Runs the steps of the workflow with doubles, which write down how they were called.

@@ -5,8 +5,8 @@ import Testing
 @Suite struct ScriptTests {
     @Test(
         arguments: [
-            "deploy/build.sh", "deploy/demo.sh", "deploy/test.sh", "deploy/release.sh", "deploy/compose/secrets.sh",
-            "Tests/Models/check.sh", ".ci/run",
+            "deploy/build.sh", "deploy/demo.sh", "deploy/docs.sh", "deploy/test.sh", "deploy/release.sh",
+            "deploy/compose/secrets.sh", "Tests/Models/check.sh", ".ci/run",
         ]
     )
     func scriptIsStrictAndExecutable(_ path: String) throws {
