@@ -55,6 +55,16 @@ extension Gateway {
         )
     }
 
+    /// Ends the process at `deadline`, whatever still waits: a supervisor would kill it a moment later, without its last lines.
+    private func stop(by deadline: ContinuousClock.Instant) {
+        Task.detached {
+            try? await Task.sleep(until: deadline)
+            self.logger.warning("stopping at once: calls of the store or of a provider take too long")
+            _ = self.logs.flush(timeout: .milliseconds(200))
+            exit(1)
+        }
+    }
+
     /// Cuts everything off, as the end of the drain time does, and ends the process.
     private func stopAtOnce() async {
         // A loop that does not answer does not hold up the end.
@@ -79,6 +89,9 @@ extension Gateway {
             state.isDraining = true
             return state.settings.drain
         }
+        let start = ContinuousClock.now
+        let plan = StopPlan(drain, isByHand: isByHand)
+        self.stop(by: start + plan.end)
         await self.loops.onEach { $0.drain() }
         let delay = isByHand ? .zero : drain.delay
         try? await Task.sleep(for: delay)
@@ -91,8 +104,9 @@ extension Gateway {
         }
         try? await Task.sleep(for: moment * 10)
         await self.loops.onEach { $0.closeIdle() }
-        let deadline = ContinuousClock.now + drain.timeout
+        let deadline = start + plan.requests
         while ContinuousClock.now < deadline {
+            if ContinuousClock.now >= start + plan.renewals { self.foundations.grants.beginNoMore() }
             // A request that begins after the count is served, and then counted again.
             if await self.loops.busyCount() == 0, await self.loops.closeUnlessBusy() == 0 { break }
             try? await Task.sleep(for: .milliseconds(50))
@@ -103,7 +117,7 @@ extension Gateway {
         _ = self.logs.flush(timeout: .milliseconds(500))
         async let lastSpans: Void? = self.traces?.stop(until: deadline)
         // New tokens that are not stored would be lost with the process.
-        await self.foundations.grants.drain(until: max(deadline, .now + ProviderGrants.leastDrain))
+        await self.foundations.grants.drain(until: start + plan.calls)
         self.watch.shutDown()
         await lastSpans
         await self.foundations.providerClient.shutdown()
@@ -115,7 +129,7 @@ extension Gateway {
         // The last requests ended after the loops last wrote their logs; requests that were cut off above get their
         // lines here as well.
         await self.loops.onEach { $0.flushAccessLog() }
-        _ = self.logs.flush(timeout: .seconds(2))
+        _ = self.logs.flush(timeout: .seconds(1))
         try? await self.providerGroup.shutdownGracefully()
         try? await self.group.shutdownGracefully()
     }

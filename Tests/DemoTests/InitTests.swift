@@ -100,6 +100,23 @@ import Vocabulary
         #expect(!result.output.contains("\n.SH COMMANDS\n.SH"))
     }
 
+    @Test("A gateway whose file an upgrade has replaced is known all the same, by its name")
+    func reloadsAGatewayThatWasUpgraded() throws {
+        try Self.withFolder { folder throws in
+            #expect(try Self.run(["init", "--directory", folder]).status == 0)
+            let copy = URL(filePath: "\(folder)/\(Gateway.binary.lastPathComponent)")
+            try FileManager.default.copyItem(at: URL(filePath: "/bin/sleep").resolvingSymlinksInPath(), to: copy)
+            let gateway = Foundation.Process()
+            gateway.executableURL = copy
+            gateway.arguments = ["60"]
+            try gateway.run()
+            defer { kill(gateway.processIdentifier, SIGKILL) }
+            try FileManager.default.removeItem(at: copy)
+            let told = try Self.run(["reload", "\(folder)/sallyport.yaml", "--pid", "\(gateway.processIdentifier)"])
+            #expect(told.status == 0, "\(told.output)")
+        }
+    }
+
     @Test func reloadsOnlyAGatewayAndOnlyValidSettings() throws {
         try Self.withFolder { folder throws in
             #expect(try Self.run(["init", "--directory", folder]).status == 0)

@@ -47,6 +47,33 @@ package struct DrainSettings: Sendable, Equatable {
     package init() {}
 }
 
+/// When the parts of a stop are over at the latest, from its signal on: supervisors kill who takes longer.
+package struct StopPlan: Sendable, Equatable {
+    /// How long calls of a provider may last that begin at the end of the time for requests.
+    private static let lastCalls = Duration.seconds(3)
+    /// Longer than one call of a provider.
+    private static let call = Duration.seconds(6)
+    /// For the store, the last lines and the sockets.
+    private static let rest = Duration.milliseconds(1500)
+
+    /// Requests under way.
+    package let requests: Duration
+    /// Until then renewals of providers' tokens begin; each has time for its call.
+    package let renewals: Duration
+    /// Calls of providers that have begun.
+    package let calls: Duration
+    /// All of it.
+    package let end: Duration
+
+    /// - Parameter isByHand: Whether requests are not served while load balancers notice.
+    package init(_ drain: DrainSettings, isByHand: Bool = false) {
+        self.requests = (isByHand ? .zero : drain.delay) + drain.timeout
+        self.renewals = max(.zero, self.requests - Self.lastCalls)
+        self.calls = max(self.requests + Self.lastCalls, Self.call)
+        self.end = self.calls + Self.rest
+    }
+}
+
 /// What is written to standard output, one JSON object on each line.
 package struct LogSettings: Sendable, Equatable {
     package enum Level: String, Sendable, CaseIterable, SettingWord { case debug, info, warning, error }

@@ -54,32 +54,44 @@ struct ReloadCommand: ParsableCommand {
 
 /// The file in which a running gateway leaves its process id.
 enum PIDFile {
-    /// Writes the id of this process. A file that another gateway left behind is replaced; that of one that runs is not.
-    static func write(to path: String) throws {
-        if access(path, F_OK) == 0, let former = try? self.read(path), former != getpid(), self.isGateway(former) {
+    /// Leaves an empty file, so that nobody signals a process that does not listen for signals yet. A file that another gateway
+    /// left behind is replaced; that of one that runs is not.
+    static func claim(_ path: String) throws {
+        if let former = self.process(in: path), former != getpid(), self.isGateway(former) {
             throw PrivateFileFailure("\(path): the gateway with process id \(former) is running")
         }
+        unlink(path)
+        try PrivateFile.make(at: path, with: [], mode: 0o644)
+    }
+
+    /// Writes the id of this process into a file that was claimed.
+    static func write(to path: String) throws {
         unlink(path)
         try PrivateFile.make(at: path, with: Array("\(getpid())\n".utf8), mode: 0o644)
     }
 
     /// The process id in a file.
     static func read(_ path: String) throws -> Int32 {
-        let text = Console.readToken(path).map { String(decoding: $0, as: UTF8.self) }
-        guard let text, let process = Int32(text), process >= 1 else {
-            throw Console.failure("\(path) holds no process id")
-        }
+        guard let process = self.process(in: path) else { throw Console.failure("\(path) holds no process id") }
         return process
+    }
+
+    private static func process(in path: String) -> Int32? {
+        let text = Console.readToken(path).map { String(decoding: $0, as: UTF8.self) }
+        return text.flatMap { Int32($0) }.flatMap { $0 >= 1 ? $0 : nil }
     }
 
     /// Whether a process runs this program, so that no other is sent a signal that ends it.
     static func isGateway(_ process: Int32) -> Bool {
         guard process >= 1 else { return false }
         func program(_ process: String) -> String? {
-            realpath("/proc/\(process)/exe", nil).map { path in
-                defer { free(path) }
-                return String(cString: path)
-            }
+            var path = [CChar](repeating: 0, count: Int(PATH_MAX))
+            let count = readlink("/proc/\(process)/exe", &path, path.count)
+            guard count > 0 else { return nil }
+            let text = String(decoding: path.prefix(count).map { UInt8(bitPattern: $0) }, as: UTF8.self)
+            // An upgrade has replaced the file since that program was started.
+            let mark = " (deleted)"
+            return text.hasSuffix(mark) ? String(text.dropLast(mark.count)) : text
         }
         guard let own = program("self"), let other = program("\(process)") else { return false }
         func name(_ path: String) -> Substring { path.split(separator: "/").last ?? "" }

@@ -26,9 +26,10 @@ struct RunCommand: AsyncParsableCommand {
         var terminal: TerminalLog?
         do {
             let loaded = try options.load(flags)
-            if let pidFile { try PIDFile.write(to: pidFile) }
+            if let pidFile { try PIDFile.claim(pidFile) }
             terminal = Terminal.log(loaded.settings.logs)
             gateway = try await Gateway.start(loaded, terminal: terminal, reload: { try options.load(flags) })
+            if let pidFile { try PIDFile.write(to: pidFile) }
             terminal?.open(with: loaded.settings.readyLine)
         } catch let failure as SettingsFailure {
             throw Console.failure(options.report(failure))

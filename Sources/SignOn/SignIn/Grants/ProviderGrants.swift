@@ -68,12 +68,14 @@ package final class ProviderGrants: RecordCaller {
         self.state.withLock { $0.providers.first { $0.name == name } }
     }
 
-    /// How long a stopping process waits for renewals and revocations at least: longer than one call of a provider.
-    package static let leastDrain = Duration.seconds(6)
+    /// Begins no further renewal.
+    package func beginNoMore() {
+        self.state.withLock { $0.isDraining = true }
+    }
 
     /// Begins no further renewal, and waits for those under way, deletions and revocations, at most until `deadline`.
     package func drain(until deadline: ContinuousClock.Instant) async {
-        self.state.withLock { $0.isDraining = true }
+        self.beginNoMore()
         while ContinuousClock.now < deadline, self.isBusy { try? await Task.sleep(for: .milliseconds(20)) }
     }
 
