@@ -121,6 +121,7 @@ package final class UpstreamServer: Sendable {
         self.name = "\(name.name) (\(place))"
         self.place = place
         self.origin = name.origin
+        self.spanRun = name.spanRun
         self.hash = StickyKey.hash("\(name.name) \(place)".utf8)
         self.tlsName = name.tlsName
         self.hostName = nil
