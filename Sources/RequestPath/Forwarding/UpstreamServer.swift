@@ -77,15 +77,7 @@ package final class UpstreamServer: Sendable {
         self.refreshName = nil
         self.origin = Array(settings.urlOrigin.utf8)
         self.hash = StickyKey.hash(settings.origin.utf8)
-        self.spanRun = SpanRun { span in
-            if let path = settings.socketPath {
-                span.attribute("server.address", path)
-            } else {
-                span.attribute("server.address", settings.host)
-                span.attribute("server.port", settings.port)
-            }
-            span.attribute("sallyport.upstream", upstream.name)
-        }
+        self.spanRun = Self.spanRun(settings, of: upstream.name)
         let host = settings.host
         let bare = host.hasPrefix("[") ? String(host.dropFirst().dropLast()) : host
         if let path = settings.socketPath {
@@ -123,10 +115,23 @@ package final class UpstreamServer: Sendable {
         self.origin = name.origin
         self.spanRun = name.spanRun
         self.hash = StickyKey.hash("\(name.name) \(place)".utf8)
+        self.spanRun = Self.spanRun(name.settings, of: name.upstream)
         self.tlsName = name.tlsName
         self.hostName = nil
         self.refreshName = refresh
         self.state = Mutex(State(name: NameState(fixed: addresses)))
+    }
+
+    private static func spanRun(_ settings: ServerSettings, of upstream: String) -> SpanRun {
+        SpanRun { span in
+            if let path = settings.socketPath {
+                span.attribute("server.address", path)
+            } else {
+                span.attribute("server.address", settings.host)
+                span.attribute("server.port", settings.port)
+            }
+            span.attribute("sallyport.upstream", upstream)
+        }
     }
 
     private static func text(_ addresses: [SocketAddress]) -> String { addresses.first?.ipAddress ?? "" }
