@@ -258,7 +258,10 @@ hosts:
   - public_url: {self.origin}
     endpoints: true
     provider: people
-    routes: [{{path: /**, client: web}}, {{path: /board/**, require: {{groups_any: [board]}}}}]
+    routes:
+      - {{path: /**, client: web}}
+      - {{path: /board/**, require: {{groups_any: [board]}}}}
+      - {{path: /app/**, require: {{origin: [native]}}}}
   - {separator.join(hosts)}
 providers:
   - {{name: people, static: {{users: [{{identifier: ada, password_hash: "{password.stdout.strip()}"}}]}}}}
@@ -382,6 +385,14 @@ def walk(gateway: Gateway, browser: Browser):
             set_cookie("sallyport-way", "gitlab", other)
         browser.visit(f"{other}/.sallyport/login", "document.querySelector('.provider, #identifier')")
         yield f"choice-{name}"
+    browser.value(f"identifier.value = 'ada@example.org'; {form}.requestSubmit()")
+    browser.wait("document.querySelector('#password')")
+    yield "choice-password"
+    # A form of the app whose session has ended meanwhile.
+    browser.visit(f"{own}/login")
+    browser.value(f"{form}.action = '/orders'; {form}.noValidate = true; {form}.requestSubmit()")
+    browser.wait("document.querySelector('.facts')")
+    yield "form-lost"
     link = f"{gateway.origin}/a?session_transfer_token={gateway.transfer_token()}"
     browser.visit("data:text/html," + urllib.parse.quote(f"<h1><a href='{link}'>link</a></h1>"))
     browser.value("document.querySelector('a').click()")
@@ -401,6 +412,8 @@ def walk(gateway: Gateway, browser: Browser):
     yield "login-signed-in"
     browser.visit(f"{gateway.origin}/board/")
     yield "forbidden"
+    browser.visit(f"{gateway.origin}/app/")
+    yield "apps-only"
     browser.visit(f"{own}/nothing")
     yield "not-found"
     time.sleep(0.2)
@@ -412,6 +425,14 @@ def walk(gateway: Gateway, browser: Browser):
     browser.wait("document.querySelector('#password')")
     browser.visit(f"{own}/signed-out")
     yield "signed-out"
+    # At the end, because nobody can sign in from here for a while.
+    for _ in range(20):
+        browser.visit(f"{own}/login")
+        browser.value(f"identifier.value = 'grace'; password.value = 'wrong'; {form}.requestSubmit()")
+        browser.wait("document.querySelector('.notice')")
+        if browser.value("!document.querySelector('[aria-invalid]')"):
+            break
+    yield "login-throttled"
 
 
 def main() -> int:

@@ -19,7 +19,7 @@ enum Stylesheet {
         .list{margin:1rem 0 0;padding:0;list-style:none}.list li{display:flex;flex-wrap:wrap;\
         align-items:center;gap:.75rem 1rem;padding:1rem 0;border-top:1px solid var(--line)}.list div{flex:1 1 11rem;min-width:0}\
         .list h2{margin:0;font-size:1rem;overflow-wrap:anywhere}.list p{margin:.25rem 0 0;color:var(--soft);font-size:.9375rem}\
-        .list button{margin:0;padding:.375rem .75rem;width:auto}
+        .list time{white-space:nowrap}.list button{margin:0;padding:.375rem .75rem;width:auto}
         .here{padding:.125rem .625rem;border:1px solid var(--line);border-radius:1rem;background:var(--ground);\
         font-size:.875rem}
         label{display:block;margin-top:1rem;font-weight:600}
@@ -50,6 +50,6 @@ enum Stylesheet {
         .facts{margin-top:1.5rem;padding-top:.75rem;border-top:1px solid var(--line);color:var(--soft);font-size:.8125rem}
         code{font-family:ui-monospace,monospace}
         @media (min-width:30rem){main{margin:1.5rem 0;padding:2rem;border:1px solid var(--line);border-radius:.75rem}}
-        @media (max-width:29.99rem){body{place-items:start stretch;background:var(--sheet)}}
+        @media (max-width:29.99rem){body{place-items:start stretch;background:var(--sheet)}h1{font-size:1.375rem}}
         """
 }
