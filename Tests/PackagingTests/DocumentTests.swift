@@ -58,8 +58,8 @@ import Vocabulary
         let links = documents.flatMap(Self.links)
         #expect(links.count > 200)
         for link in links {
-            // A page of the repository at its host, above all files.
-            if link.path.hasPrefix("security/") { continue }
+            // Pages of the repository at its host, above all files.
+            if link.path == "releases" || link.path.hasPrefix("security/") { continue }
             let file = PackageFiles.root.appending(path: link.path).path
             #expect(FileManager.default.fileExists(atPath: file), "\(link)")
             guard let section = link.section else { continue }
@@ -83,6 +83,27 @@ import Vocabulary
                 #expect(FileManager.default.fileExists(atPath: file), "\(document): \(path)")
             }
         }
+    }
+
+    // MARK: The README
+
+    /// It leads to every guide, and what it shows of them is what they show: there each block runs in a test.
+    @Test func readmeIsTheDoorToTheGuides() throws {
+        let readme = try Document("README.md")
+        #expect(readme.text.split(separator: "\n", omittingEmptySubsequences: false).count <= 331)
+        let guides = try Documents.guides().filter { $0.name != "Sallyport" }
+        let links = Set(Self.links(of: readme).map(\.path))
+        for guide in guides { #expect(links.contains(guide.path), "\(guide)") }
+        let blocks = Set(guides.flatMap(\.blocks).map(\.text))
+        for block in readme.blocks where block.language != "mermaid" {
+            #expect(blocks.contains(block.text), "\(block.text)")
+        }
+        // The comparison is a part of the guide's.
+        let choosing = try Documents.text("Choosing").split(separator: "\n")
+        let section = try #require(readme.section("## Beside other products"))
+        let rows = section.text.split(separator: "\n").filter { $0.hasPrefix("|") }
+        #expect(rows.count > 10)
+        for row in rows { #expect(choosing.contains(row), "\(row)") }
     }
 
     // MARK: The guides
