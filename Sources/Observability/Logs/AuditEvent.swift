@@ -4,42 +4,123 @@ package import Vocabulary
 ///
 /// It has no member for a token on purpose, only for public ids.
 package struct AuditEvent: Sendable {
-    /// The stable id of the event.
+    /// The stable id of the event. Each comment is the event's row in the guide AuditEvents.
     package enum Kind: String, Sendable, CaseIterable {
+        /// `/authorize` answered a client from the browser's own session, without a page.
+        ///
+        /// - Codes: `ssa`, `sdelsa`.
         case authorizationGranted = "authorization.granted"
+        /// `/authorize` could not answer a client without a page, or was refused.
+        ///
+        /// - Codes: `fsa`, `fdelsa`.
         case authorizationRefused = "authorization.refused"
+        /// A session or token was presented from another device than its own; with `dry_run` it was let pass.
+        ///
+        /// - Codes: `w`, none in a dry run.
         case bindingMismatch = "binding.mismatch"
+        /// An operator changed a client at run time. The call itself is `operator.acted`.
         case clientChanged = "client.changed"
+        /// A code was redeemed again: a possible theft, so what came of it ended.
+        ///
+        /// - Codes: `feacft`, `fdeleacft`.
         case codeReplayed = "code.replayed"
+        /// The settings were read again and are in use.
         case configReloaded = "config.reloaded"
+        /// The settings could not be read again; the former ones stay.
         case configReloadFailed = "config.reload_failed"
+        /// A host with the user's session gave a ticket for another host.
         case hostTicketIssued = "host_ticket.issued"
+        /// A ticket between hosts was refused.
+        ///
+        /// - Codes: `w`.
         case hostTicketRefused = "host_ticket.refused"
+        /// A ticket made a session on the host that asked for it.
+        ///
+        /// - Codes: `ssa`.
         case hostTicketUsed = "host_ticket.used"
+        /// An operator's call was let in, before it was answered.
         case operatorActed = "operator.acted"
+        /// An operator's call was refused.
         case operatorRefused = "operator.refused"
+        /// A refresh token was used again: a possible theft, so what came of it ended.
+        ///
+        /// - Codes: `fertft`, `fecte`.
         case refreshTokenReplayed = "refresh_token.replayed"
+        /// A rule in dry run would have refused the act that the next line records.
         case ruleDryRun = "rule.dry_run"
+        /// Other sessions and tokens ended with the one that this event names.
         case sessionCascaded = "session.cascaded"
+        /// A browser or an app was signed in.
+        ///
+        /// - Codes: `s`, `ssa`.
         case sessionCreated = "session.created"
+        /// A request with a session was refused as a possible attack: from another site, or with two session cookies.
+        ///
+        /// - Codes: `w`.
         case sessionDenied = "session.denied"
+        /// A session ended: by its user, an operator, the provider, a change of the users, or its own time.
+        ///
+        /// - Codes: `slo`, none where nobody signed out.
         case sessionEnded = "session.ended"
+        /// The provider's answer to a renewal was lost, and with it its tokens; the session goes on.
+        ///
+        /// - Codes: `w`.
         case sessionRenewalFailed = "session.renewal_failed"
+        /// A sign-in was refused.
+        ///
+        /// - Codes: `f`, `fsa`.
         case signInFailed = "sign_in.failed"
+        /// Most sentinels or primaries of Redis are silent: nothing is read or written.
+        ///
+        /// - Codes: `w`.
         case storeCutOff = "store.cut_off"
+        /// Redis failed over or restarted: transfer tokens from before are refused.
+        ///
+        /// - Codes: `w`.
         case storePrimaryChanged = "store.primary_changed"
+        /// Most sentinels or primaries answer again.
         case storeRejoined = "store.rejoined"
+        /// A primary of Redis refuses writes: sign-ins and transfer tokens get 503.
+        ///
+        /// - Codes: `w`.
         case storeWritesRefused = "store.writes_refused"
+        /// It takes writes again.
         case storeWritesTaken = "store.writes_taken"
+        /// A client got tokens: for a code, a refresh token, another token, or what a social provider's kit gave.
+        ///
+        /// - Codes: `seacft`, `sdeleacft`, `sertft`, `secte`, `sens`.
         case tokenIssued = "token.issued"
+        /// A client got no tokens.
+        ///
+        /// - Codes: `feacft`, `fdeleacft`, `fertft`, `fecte`, `fens`, none for a revocation.
         case tokenRefused = "token.refused"
+        /// A client revoked a token.
+        ///
+        /// - Codes: `srrt`.
         case tokenRevoked = "token.revoked"
+        /// A page asks the user whether to be signed in by a link's token; nothing is used up yet.
         case transferTokenAsked = "transfer_token.asked"
+        /// A session-transfer token signed a browser in, and is used up.
+        ///
+        /// - Codes: `s`, `ssa`, `sdel`.
         case transferTokenConsumed = "transfer_token.consumed"
+        /// An app got a session-transfer token.
+        ///
+        /// - Codes: `sertft`.
         case transferTokenMinted = "transfer_token.minted"
+        /// An app got none.
+        ///
+        /// - Codes: `fertft`.
         case transferTokenMintRefused = "transfer_token.mint_refused"
+        /// A session-transfer token was refused; `burned` says that it is used up.
+        ///
+        /// - Codes: `w`.
         case transferTokenRejected = "transfer_token.rejected"
+        /// A browser repeated the navigation that had used its token; its session stays.
         case transferTokenRepeated = "transfer_token.repeated"
+        /// A used token came again from elsewhere: a possible theft.
+        ///
+        /// - Codes: `w`.
         case transferTokenReplayed = "transfer_token.replayed"
 
         /// Whether any client can cause it as often as it likes, by being refused.
