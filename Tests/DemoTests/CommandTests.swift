@@ -73,4 +73,31 @@ import Testing
         let network = try Self.run(["check", "--without-files", "--network", "FILE"], Self.settings)
         #expect(network.status == 64, "\(network.output)")
     }
+
+    /// What proves the gateway to a provider is in a file, too.
+    @Test(
+        arguments: [
+            "client_secret_file: nowhere", "client_secret_file: nowhere, client_authentication: client_secret_basic",
+            "client_secret_file: nowhere, client_authentication: client_secret_post", "client_key_file: nowhere",
+            "client_key_file: nowhere, client_authentication: private_key_jwt",
+        ]
+    )
+    func judgesAProviderWithoutTheFileOfItsClient(_ proof: String) throws {
+        let oauth2 = "name: id, authorization_url: https://id.example.com/a, token_url: https://id.example.com/t"
+        for provider in [
+            "oidc: {issuer: https://id.example.com", "introspection: {url: https://id.example.com/i, audiences: [api]",
+            "oauth2: {\(oauth2), userinfo_url: https://id.example.com/u, claims: {subject: id}",
+        ] {
+            let settings = """
+                public_url: https://app.example.com
+                upstream: http://127.0.0.1:3000
+                provider: {\(provider), client_id: gateway, \(proof)}}
+
+                """
+            let loose = try Self.run(["check", "--quiet", "--without-files", "FILE"], settings)
+            #expect(loose.status == 0, "\(provider): \(loose.output)")
+            let strict = try Self.run(["check", "--quiet", "FILE"], settings)
+            #expect(strict.status == 1 && strict.output.contains("no such file"), "\(provider): \(strict.output)")
+        }
+    }
 }

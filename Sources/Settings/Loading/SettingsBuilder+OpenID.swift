@@ -111,6 +111,8 @@ extension SettingsBuilder {
     /// An introspection endpoint must know who asks, or anybody could try tokens there (RFC 7662 2.1).
     private mutating func checkAuthenticates(_ client: ProviderClientSettings, _ tree: SettingsTree) {
         guard client.method == .none, tree["client_authentication"] == nil, !self.isPartial else { return }
+        let isElsewhere = tree["client_secret_file"] != nil || tree["client_key_file"] != nil
+        guard !self.lacksFiles || !isElsewhere else { return }
         self.report(
             KeyPlace(origin: tree.origin, key: tree.key(of: "client_secret_file")),
             found: "nothing by which the gateway could prove itself to the introspection endpoint",

@@ -34,7 +34,9 @@ extension SettingsBuilder {
         let method = tree.text("client_authentication").flatMap(ClientAuthenticationMethod.init(rawValue:))
         self.checkAuthentication(tree, method)
         guard let id = tree.text("client_id") ?? (tree["client_id"] == nil ? id : nil) else { return nil }
-        return ProviderClientSettings(id: id, secret: secret, privateKey: privateKey, method: method)
+        // Where the files are elsewhere, nothing is sent to the provider, and there is nothing to prove.
+        let used = self.lacksFiles ? nil : method
+        return ProviderClientSettings(id: id, secret: secret, privateKey: privateKey, method: used)
     }
 
     /// Refuses both a secret and a key where no method says which of them counts.
