@@ -57,6 +57,44 @@ import Vocabulary
         }
     }
 
+    @Test(
+        "The gateway listens where its URL on this machine is, and a slash at the end is no part of it",
+        arguments: [
+            ("http://localhost:9999", "127.0.0.1:9999", "http://localhost:9999"),
+            ("http://127.0.0.1:8081/", "127.0.0.1:8081", "http://127.0.0.1:8081"),
+            ("http://[::1]:8082", "[::1]:8082", "http://[::1]:8082"),
+            ("HTTP://LocalHost/", "127.0.0.1:80", "HTTP://LocalHost"),
+            ("https://app.example.com:8443/", "127.0.0.1:8080", "https://app.example.com:8443"),
+        ]
+    )
+    func listens(url: String, address: String, origin: String) throws {
+        try Self.withFolder { folder throws in
+            let made = try Self.run(["init", "--directory", folder, "--public-url", url])
+            #expect(made.status == 0 && made.output.contains("Open \(origin)/ and sign in"), "\(made.output)")
+            let text = try String(contentsOfFile: "\(folder)/sallyport.yaml", encoding: .utf8)
+            #expect(
+                text.contains("\nlisten: \"\(address)\"\n") && text.contains("\npublic_url: \"\(origin)\"\n"),
+                "\(text)"
+            )
+        }
+    }
+
+    @Test("A name that is taken by a link to nothing, or a folder that cannot be written, leaves no part of the files")
+    func writesAllOrNothing() throws {
+        try Self.withFolder { folder throws in
+            try FileManager.default.createSymbolicLink(
+                atPath: "\(folder)/users.yaml",
+                withDestinationPath: "/nowhere/users.yaml"
+            )
+            let result = try Self.run(["init", "--directory", folder])
+            #expect(
+                result.status == 1 && result.output.contains("exists already: nothing is written"),
+                "\(result.output)"
+            )
+            #expect(try FileManager.default.contentsOfDirectory(atPath: folder) == ["users.yaml"])
+        }
+    }
+
     @Test func writesNothingThatTheGatewayWouldRefuse() throws {
         try Self.withFolder { folder throws in
             for options in [

@@ -65,18 +65,50 @@ struct InitCommand: ParsableCommand {
         try PrivateFileFailure.reported {
             let password = Random.base64URL(12)
             let files = self.files(password: password)
-            for (name, _, _) in files where access(self.path(name), F_OK) == 0 {
+            for (name, _, _) in files where self.isThere(self.path(name)) {
                 throw PrivateFileFailure("\(self.path(name)) exists already: nothing is written")
             }
             // Before anything is written: a value of the command line that the gateway would refuse.
             try self.judge(files)
             if mkdir(self.directory, 0o755) != 0, errno != EEXIST { throw PrivateFileFailure.system(self.directory) }
-            for (name, content, mode) in files {
-                try PrivateFile.make(at: self.path(name), with: Array(content.utf8), mode: mode)
+            var made: [String] = []
+            do {
+                for (name, content, mode) in files {
+                    try PrivateFile.make(at: self.path(name), with: Array(content.utf8), mode: mode)
+                    made.append(self.path(name))
+                }
+            } catch {
+                // A part of the files would stand in the way of the next try.
+                for path in made { unlink(path) }
+                throw error
+            }
+            for (name, _, mode) in files {
                 Console.say("made \(self.path(name))\(mode == 0o600 ? ", which only you can read" : "")")
             }
             Console.say(self.next(password))
         }
+    }
+
+    /// Also a link to nothing is there.
+    private func isThere(_ path: String) -> Bool {
+        var status = stat()
+        return lstat(path, &status) == 0
+    }
+
+    /// The public URL without the slash of a root path.
+    private var origin: String { self.publicURL.hasSuffix("/") ? String(self.publicURL.dropLast()) : self.publicURL }
+
+    /// Where it listens: where a plain URL of this machine says, since nothing else is there; else at the default.
+    private var listen: String {
+        let (scheme, other) = ("http://", "127.0.0.1:8080")
+        guard self.origin.lowercased().hasPrefix(scheme) else { return other }
+        let authority = self.origin.dropFirst(scheme.utf8.count)
+        let digits = authority.reversed().prefix { $0.isNumber }.reversed()
+        let port = authority.dropLast(digits.count).hasSuffix(":") ? Int(String(digits)) : nil
+        let host = port == nil ? authority : authority.dropLast(digits.count + 1)
+        let url = PublicURL(isHTTPS: false, host: host.lowercased(), port: port)
+        guard url.isLoopback else { return other }
+        return "\(url.host.hasPrefix("[") ? url.host : "127.0.0.1"):\(port ?? 80)"
     }
 
     private func path(_ name: String) -> String { self.directory == "." ? name : "\(self.directory)/\(name)" }
@@ -136,10 +168,10 @@ struct InitCommand: ParsableCommand {
         # Config/sallyport.reference.yaml shows them all.
 
         # The URL by which browsers reach the gateway. Cookies, redirects and tokens are made from it.
-        public_url: \(Self.quoted(self.publicURL))
+        public_url: \(Self.quoted(self.origin))
 
         # Where it listens. Behind a proxy on another machine: "0.0.0.0:8080", and the proxy's address in trusted_proxies.
-        listen: "127.0.0.1:8080"
+        listen: \(Self.quoted(self.listen))
         # trusted_proxies: [127.0.0.1]
 
         # The app behind the gateway.
@@ -178,7 +210,7 @@ struct InitCommand: ParsableCommand {
         case .oidc:
             """
               oidc:
-                # Register \(self.publicURL)/.sallyport/callback as redirect URI there.
+                # Register \(self.origin)/.sallyport/callback as redirect URI there.
                 issuer: \(Self.quoted(self.issuer))
                 client_id: \(Self.quoted(self.clientID))
                 client_secret_file: client-secret
@@ -196,10 +228,10 @@ struct InitCommand: ParsableCommand {
         let check = self.provider == .users ? "" : "\n  sallyport check --network \(file)"
         let note =
             switch self.provider {
-            case .users: "Open \(self.publicURL)/ and sign in as \(self.user) with the password \(password)"
+            case .users: "Open \(self.origin)/ and sign in as \(self.user) with the password \(password)"
             case .oidc:
-                "Write the client's secret to \(self.path("client-secret")), and register \(self.publicURL)/.sallyport/callback at the provider"
-            case .kratos: "Kratos must allow \(self.publicURL) in selfservice.allowed_return_urls"
+                "Write the client's secret to \(self.path("client-secret")), and register \(self.origin)/.sallyport/callback at the provider"
+            case .kratos: "Kratos must allow \(self.origin) in selfservice.allowed_return_urls"
             }
         return "\nNext:\(check)\n  sallyport run \(file)\n\(note)"
     }
