@@ -59,7 +59,7 @@ import Vocabulary
                 try tokens.count { try gateway.get("/sessions/whoami", ["X-Session-Token: \($0)"]).status == 200 }
             }
             let dry = try run(["end", "--email", "ada@example.com", "--dry-run"], OperatorTokens.reader)
-            #expect(dry.status == 0 && dry.output.hasSuffix("would sign out 1 users of 2 sessions\n"), "\(dry.output)")
+            #expect(dry.status == 0 && dry.output.hasSuffix("would sign out 1 user of 2 sessions\n"), "\(dry.output)")
             #expect(try live() == 2)
             let handle = try #require(dry.output.split(separator: " ").first.map(String.init))
             #expect(try run(["end", handle], OperatorTokens.reader).output.contains("needs the scope read to show"))
@@ -70,12 +70,34 @@ import Vocabulary
             #expect(try run(["end", "--email", "grace@example.com"], OperatorTokens.all).output.contains("0 users"))
             #expect(try live() == 1)
             let signedOut = try run(["end", "--email", "Ada@example.com"], OperatorTokens.all)
-            #expect(signedOut.output == "signed out 1 users of 1 sessions\n", "\(signedOut.output)")
+            #expect(signedOut.output == "signed out 1 user of 1 session\n", "\(signedOut.output)")
             #expect(try live() == 0)
             #expect(eventually { gateway.output.contains(#""act":"subjects.sign_out""#) })
             _ = try gateway.native()
-            #expect(try run(["end", "--all"], OperatorTokens.all).output == "signed out 1 users of 1 sessions\n")
+            #expect(try run(["end", "--all"], OperatorTokens.all).output == "signed out 1 user of 1 session\n")
             #expect(try run(["list"], OperatorTokens.all).output.isEmpty)
+        }
+    }
+
+    @Test("A user is signed out whatever the id is made of, and whichever provider the sessions are of")
+    func names() throws {
+        try self.with { gateway, run throws in
+            for subject in ["https://id.example.com/users/7", "a|b/c", "..", "%2F", "a?b#c&d=e f", "\u{e4}/\u{1F600}"] {
+                let answer = try run(["end", "--subject", subject], OperatorTokens.all)
+                #expect(answer.status == 0 && answer.output == "signed out 1 user of 0 sessions\n", "\(answer.output)")
+            }
+            #expect(eventually { gateway.output.contains("id.example.com") })
+            for query in [
+                "", "?subject=", "?subject=a&subject=b", "?subject=a&provider=nobody", "?email=ada@example.com",
+            ] {
+                let answer = try gateway.operate("DELETE", "/sessions\(query)", token: OperatorTokens.all)
+                #expect(answer.status == 400, "\(query): \(answer.text)")
+            }
+            let target = "/sessions?subject=user-1815"
+            let token = try gateway.native()
+            #expect(try gateway.operate("DELETE", target, token: OperatorTokens.reader).status == 403)
+            #expect(try gateway.operate("DELETE", target, token: OperatorTokens.all).status == 204)
+            #expect(try gateway.get("/sessions/whoami", ["X-Session-Token: \(token)"]).status == 401)
         }
     }
 

@@ -13,7 +13,8 @@ internal import Vocabulary
 /// GET    /sessions[?provider=][&page=]     all, by pages: next in an answer is the page of the next one
 /// GET    /sessions/{id}[?subject=]         shows one: by its handle, or by its id and its subject
 /// DELETE /sessions/{id}[?subject=]         ends one: by its handle, or by its id and its subject
-/// POST   /subjects/{subject}/sign-out      ends all sessions of a user
+/// DELETE /sessions?subject=                ends all sessions of a user
+/// POST   /subjects/{subject}/sign-out      the same, for ids without a slash
 /// ```
 ///
 /// A user who is an account at several providers is named by the account, or by a provider's own id of them.
@@ -62,10 +63,16 @@ package struct OperatorSessions: Sendable {
     package var endpoints: [Endpoint] {
         [
             Endpoint(path: "/sessions", methods: ["GET"], scope: .everyHost, answer: self.list),
+            Self.endpoint("/sessions", ["DELETE"]) { request in
+                let values = request.parameters("subject")
+                return await self.signOut(values.count == 1 ? values[0] : "", request)
+            },
             Self.endpoint("/sessions/{id}", ["GET", "DELETE"]) { request in
                 request.method == "GET" ? await self.show(request) : await self.end(request)
             },
-            Self.endpoint("/subjects/{subject}/sign-out", ["POST"], answer: self.signOut),
+            Self.endpoint("/subjects/{subject}/sign-out", ["POST"]) { request in
+                await self.signOut(request.pathParameter("subject") ?? "", request)
+            },
         ]
     }
 
@@ -216,14 +223,12 @@ package struct OperatorSessions: Sendable {
         }
     }
 
-    @Sendable
-    private func signOut(_ request: EndpointRequest) async -> EndpointResponse {
-        let id = request.pathParameter("subject") ?? ""
+    private func signOut(_ id: String, _ request: EndpointRequest) async -> EndpointResponse {
         let user = self.user(id, request)
         let act = OperatorGate.Act(
             "subjects.sign_out",
             subject: user?.subject ?? Realm.default.subject(id),
-            usage: "POST /subjects/SUBJECT/sign-out?provider="
+            usage: "DELETE /sessions?subject=SUBJECT\(self.providerUsage), or POST /subjects/SUBJECT/sign-out?provider="
                 + self.providers().map(\.name).joined(separator: "|")
         )
         return await self.gate.admit(request, .sessions, act) { caller throws(NotDone) in

@@ -11,6 +11,8 @@ enum AdminProbe {
     /// Why there is no answer.
     struct Failure: Error, CustomStringConvertible {
         let description: String
+        /// Of an answer; nil: there is none.
+        var status: Int?
     }
 
     /// The listener's answer.

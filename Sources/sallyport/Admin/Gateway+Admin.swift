@@ -54,6 +54,7 @@ extension Gateway {
 
             \(hasTokens ? "With a token of admin.tokens_file" : "These are served with admin.tokens_file"):
             GET  /sessions[?subject=|?email=]       who is signed in (read); sallyport sessions
+            DELETE /sessions?subject=               ends all of a user (sessions)
             GET, DELETE /sessions/{id}              shows or ends one (read, sessions)
             POST /subjects/{subject}/sign-out       ends all of a user (sessions)
             GET, DELETE /limits?address=            what is counted at sign-in (read, sessions); sallyport limits

@@ -43,7 +43,8 @@ struct OperatorOptions: ParsableArguments {
             )
             guard (200...299).contains(answer.status) else {
                 throw AdminProbe.Failure(
-                    description: "\(self.address) answers \(answer.status): \(Self.advice(answer.status))"
+                    description: "\(self.address) answers \(answer.status): \(Self.advice(answer.status))",
+                    status: answer.status
                 )
             }
             return answer

@@ -133,24 +133,53 @@ struct SessionsCommand: ParsableCommand {
         }
 
         private func signOut(at gateway: OperatorOptions.Gateway) throws(AdminProbe.Failure) {
-            var users: Set<[String]> = []
+            // The handles of the sessions of each user.
+            var users: [[String]: [String]] = [:]
             // Also where no session of the user is in a list.
-            if let subject = self.choice.subject { users.insert([subject, self.choice.provider ?? ""]) }
+            let named = self.choice.subject.map { [$0, self.choice.provider ?? ""] }
+            if let named { users[named] = [] }
             var sessions = 0
             try SessionsCommand.forEach(self.choice.query, at: gateway) { session in
                 sessions += 1
-                if self.choice.subject == nil { users.insert([session.subject, session.provider ?? ""]) }
+                users[named ?? [session.subject, session.provider ?? ""], default: []].append(session.handle)
                 if self.dryRun { Console.say(session.line) }
                 return true
             }
-            guard !self.dryRun else {
-                return Console.say("would sign out \(users.count) users of \(sessions) sessions")
+            guard !self.dryRun else { return Console.say("would sign out \(Self.words(users.count, sessions))") }
+            var (done, failure): (Int, AdminProbe.Failure?) = (0, nil)
+            for (user, handles) in users {
+                do throws(AdminProbe.Failure) {
+                    try Self.signOut(user, handles, at: gateway)
+                    done += 1
+                } catch {
+                    failure = error
+                    // A gateway that does not answer does not for the next one either.
+                    guard error.status != nil else { break }
+                }
             }
-            for user in users {
-                let provider = user[1].isEmpty ? "" : "?\(FormText.encoded([("provider", user[1])]))"
-                _ = try gateway.ask("POST", "/subjects/\(PercentCoding.encoded(user[0]))/sign-out\(provider)")
+            guard let failure else { return Console.say("signed out \(Self.words(done, sessions))") }
+            Console.complain("only \(done) of \(Self.words(users.count, sessions)) are signed out")
+            throw failure
+        }
+
+        /// Signs a user out, or where the provider of their sessions is configured no more, ends each of these.
+        private static func signOut(
+            _ user: [String],
+            _ handles: [String],
+            at gateway: OperatorOptions.Gateway
+        ) throws(AdminProbe.Failure) {
+            var query = [(name: "subject", value: user[0])]
+            if !user[1].isEmpty { query.append(("provider", user[1])) }
+            do throws(AdminProbe.Failure) {
+                _ = try gateway.ask("DELETE", "/sessions?\(FormText.encoded(query))")
+            } catch {
+                guard error.status == 400, !handles.isEmpty else { throw error }
+                for handle in handles { _ = try gateway.ask("DELETE", "/sessions/\(PercentCoding.encoded(handle))") }
             }
-            Console.say("signed out \(users.count) users of \(sessions) sessions")
+        }
+
+        private static func words(_ users: Int, _ sessions: Int) -> String {
+            "\(users) \(users == 1 ? "user" : "users") of \(sessions) \(sessions == 1 ? "session" : "sessions")"
         }
     }
 
