@@ -113,7 +113,6 @@ package final class UpstreamServer: Sendable {
         self.name = "\(name.name) (\(place))"
         self.place = place
         self.origin = name.origin
-        self.spanRun = name.spanRun
         self.hash = StickyKey.hash("\(name.name) \(place)".utf8)
         self.spanRun = Self.spanRun(name.settings, of: name.upstream)
         self.tlsName = name.tlsName
