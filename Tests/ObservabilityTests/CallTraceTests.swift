@@ -25,7 +25,7 @@ struct CallTraceTests {
     }
 
     private func spans(_ queue: SpanQueue) throws -> [(span: [String: Any], attributes: [String: String])] {
-        let body = ExportRequest(attributes: [], version: "1", form: .json).body(queue.next())
+        let body = Array(buffer: ExportRequest(attributes: [], version: "1", form: .json).body(queue.next()))
         let object = try JSONSerialization.jsonObject(with: Data(body)) as? [String: Any]
         let resource = (object?["resourceSpans"] as? [[String: Any]])?.first
         let scope = (resource?["scopeSpans"] as? [[String: Any]])?.first

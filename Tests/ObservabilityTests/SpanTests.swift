@@ -1,4 +1,5 @@
 import Foundation
+import NIOCore
 import Observability
 import TestSupport
 import Testing
@@ -20,7 +21,7 @@ import Vocabulary
 
     /// The spans of a buffer as the JSON form has them.
     private func spans(_ buffer: SpanBuffer) throws -> [[String: Any]] {
-        let body = self.request().body([buffer])
+        let body = Array(buffer: self.request().body([buffer]))
         let object = try #require(try JSONSerialization.jsonObject(with: Data(body)) as? [String: Any])
         let resource = try #require((object["resourceSpans"] as? [[String: Any]])?.first)
         let scope = try #require((resource["scopeSpans"] as? [[String: Any]])?.first)
@@ -167,7 +168,7 @@ import Vocabulary
     func protobuf() throws {
         let buffer = SpanBuffer(capacity: 64)
         for number in 1...40 { self.write("GET /\(number)", to: buffer, try self.head(UInt64(number))) }
-        let body = self.request(.protobuf).body([buffer, SpanBuffer(capacity: 64)])
+        let body = Array(buffer: self.request(.protobuf).body([buffer, SpanBuffer(capacity: 64)]))
         #expect(body.first == 0x0A)
         #expect(body.suffix(buffer.bytes.count).elementsEqual(buffer.bytes))
         #expect(body.count > buffer.bytes.count + 30)

@@ -69,6 +69,9 @@ package final class SpanBuffer: @unchecked Sendable {
         self.contentStart = 0
     }
 
+    /// Forgets all behind the first bytes, which are no whole spans.
+    package func truncate(to count: Int) { self.count = min(self.count, count) }
+
     /// What `write` writes of a span.
     func run(_ write: (SpanBuffer) -> Void) -> [UInt8] {
         self.removeAll()
@@ -119,11 +122,17 @@ package final class SpanBuffer: @unchecked Sendable {
         self.put(Self.key(5, .bytes))
         self.put(length: length)
         self.put(UnsafeRawBufferPointer(start: method.utf8Start, count: method.utf8CodeUnitCount))
-        run.bytes.withUnsafeBytes { self.put($0) }
+        self.put(run.bytes)
+    }
+
+    /// The name of a span that is a method alone.
+    package func name(_ method: StaticString) {
+        self.text(5, UnsafeRawBufferPointer(start: method.utf8Start, count: method.utf8CodeUnitCount))
     }
 
     /// Attributes that are ready.
-    package func add(_ run: SpanRun) { run.bytes.withUnsafeBytes { self.add($0) } }
+    @inline(__always)
+    package func add(_ run: SpanRun) { self.add(run.bytes) }
 
     /// Attributes that were written by another buffer.
     package func add(_ run: UnsafeRawBufferPointer) {

@@ -1,9 +1,9 @@
 /// What many spans have alike, as the bytes that each of them gets: attributes, and perhaps the end of the name before them.
-package struct SpanRun: Sendable {
-    /// Attributes alone have none of a name.
-    package static let none = SpanRun { _ in }
-
-    package let bytes: [UInt8]
+///
+/// The bytes are no array, as each use of one may count references. Who made a run frees it, unless it lasts as long as the
+/// process.
+package struct SpanRun: @unchecked Sendable {
+    let bytes: UnsafeRawBufferPointer
     /// How many of the bytes are the name's.
     let nameLength: Int
 
@@ -14,12 +14,20 @@ package struct SpanRun: Sendable {
 
     /// - Parameter name: The name of the spans but for its beginning; a long one is cut.
     package init(name: String, _ write: (SpanBuffer) -> Void) {
-        // Of four bytes each at most.
         let limit = SpanBuffer.textLimit
+        // Of four bytes each at most.
         let end = name.utf8.count <= limit ? name : String(name.unicodeScalars.prefix(limit / 4))
+        let bytes = Array(end.utf8) + SpanBuffer(capacity: 1024).run(write)
+        let memory = UnsafeMutableRawBufferPointer.allocate(byteCount: bytes.count, alignment: 1)
+        memory.copyBytes(from: bytes)
+        self.bytes = UnsafeRawBufferPointer(memory)
         self.nameLength = end.utf8.count
-        self.bytes = Array(end.utf8) + SpanBuffer(capacity: 1024).run(write)
     }
+
+    /// Frees the bytes.
+    ///
+    /// - Precondition: Nobody uses the run any more.
+    package func free() { self.bytes.deallocate() }
 }
 
 /// The name of an attribute that nearly every span has, as the bytes that stand before a value of less than 128 bytes.

@@ -85,7 +85,7 @@ final class ProviderExchange: @unchecked Sendable {
         self.host = url.host
         self.deadline = .now() + .nanoseconds(call.timeLimit.wholeMilliseconds * 1_000_000)
         self.bodyLimit = call.bodyLimit
-        self.body = ByteBuffer(bytes: call.body)
+        self.body = call.longBody ?? ByteBuffer(bytes: call.body)
         self.takesKeptConnection = call.isRepeatable
         self.promise = loop.makePromise()
         var headers = HTTPHeaders(call.fields.map { ($0.name, $0.value) })
@@ -96,8 +96,8 @@ final class ProviderExchange: @unchecked Sendable {
         if !headers.contains(name: "User-Agent") { headers.add(name: "User-Agent", value: "sallyport") }
         headers.remove(name: "Transfer-Encoding")
         headers.remove(name: "Content-Length")
-        if !call.body.isEmpty || ["POST", "PUT", "PATCH"].contains(call.method) {
-            headers.add(name: "Content-Length", value: String(call.body.count))
+        if self.body.readableBytes > 0 || ["POST", "PUT", "PATCH"].contains(call.method) {
+            headers.add(name: "Content-Length", value: String(self.body.readableBytes))
         }
         var target = url.target
         if let proxy = server.proxy, !server.isTunnelled {

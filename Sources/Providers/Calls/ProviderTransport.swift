@@ -1,3 +1,4 @@
+package import NIOCore
 import Vocabulary
 
 /// Sends requests to the endpoints of a provider.
@@ -45,6 +46,8 @@ package struct ProviderCall: Sendable {
     package var url: String
     package var fields: [(name: String, value: String)]
     package var body: [UInt8]
+    /// A body that is long: it is sent as it is, in place of `body`.
+    package var longBody: ByteBuffer?
     /// The largest answer in bytes.
     package var bodyLimit: Int
     /// From the call to the end of the answer.

@@ -96,7 +96,7 @@ extension Exchange {
         self.collected = []
         let exchange = self.beginWaiting()
         self.callCount += 1
-        let trace = self.keptTrace?.callTrace
+        let trace = self.record.trace == nil ? nil : self.keptTrace?.callTrace
         pending.start(request, on: self.loop.eventLoop, of: trace) { [self] response in
             self.callCount -= 1
             guard self.isWaiting(in: exchange) else { return }

@@ -39,16 +39,20 @@ extension Exchange {
             if let context, isTrusted {
                 // Else its fields reach the app as they are.
                 guard self.loop.sampler.samples(below: context) else { return }
-                let trace = tracer.part(of: context.trace, below: context.span)
-                TraceFields.readState(of: head, base, into: &trace.state)
-                self.keep(trace, head, base, tracer.profile)
+                tracer.begin(context.trace, below: context.span, with: &self.keptTrace)
+                if let trace = self.keptTrace { TraceFields.readState(of: head, base, into: &trace.state) }
             } else if self.loop.beginsTraces, let id = self.ownTrace(isTrusted ? head.value(.requestID, in: base) : nil)
             {
                 guard self.loop.sampler.samples(id.low) else { return self.record.toldTrace = id }
-                let trace = tracer.part(of: id, below: 0)
-                trace.link = context
-                self.keep(trace, head, base, tracer.profile)
+                tracer.begin(id, below: 0, with: &self.keptTrace)
+                if let context { self.keptTrace?.link = context }
+            } else {
+                return
             }
+            guard let trace = self.keptTrace else { return }
+            let version = self.stream?.version ?? ""
+            trace.describe(head, base, of: self.peerText, version: version, tracer.profile, tracer.words)
+            self.record.trace = Pinned(trace)
         }
     }
 
@@ -59,13 +63,6 @@ extension Exchange {
     private func ownTrace(_ given: UnsafeBufferPointer<UInt8>?) -> TraceID? {
         if let given, let id = TraceID(given) { return id }
         return TraceID(high: self.record.requestID.seed, low: self.record.requestID.sequence)
-    }
-
-    @inline(__always)
-    private func keep(_ trace: RequestTrace, _ head: RequestHead, _ base: Bytes, _ profile: TraceProfile) {
-        trace.describe(head, base, version: self.stream?.version ?? "", namesPath: profile.namesPaths)
-        self.record.trace = Pinned(trace)
-        self.keptTrace = trace
     }
 
     /// The trace as the app learns it; nil: as the client names it.
@@ -137,7 +134,7 @@ extension Exchange {
             // The app of the last attempt knows the span that the head names.
             let now = NIODeadline.now()
             let (id, clock) = (tracer.log.nextSpan(), tracer.log.clock(at: now))
-            self.writeAttempt(trace, tracer.log.buffer, clock, span: id, end: now, status, reason)
+            self.writeAttempt(trace, tracer.log.buffer, tracer.words, clock, span: id, end: now, status, reason)
             tracer.log.ended()
         }
         trace.failedAttempts += 1
@@ -152,6 +149,7 @@ extension Exchange {
     private func writeAttempt(
         _ trace: RequestTrace,
         _ span: SpanBuffer,
+        _ words: SpanWords,
         _ clock: SpanClock,
         span id: UInt64,
         end: NIODeadline,
@@ -160,12 +158,14 @@ extension Exchange {
     ) {
         guard let (began, server) = trace.attempt, let route = self.record.pinnedRoute else { return }
         span.begin(clock.head(of: trace, id, below: trace.span, .client, from: began, to: end))
-        span.name(SpanText.name(of: trace.method), .none)
-        span.add(SpanText.methods[Int(trace.method.rawValue)])
+        let method = words.method(trace.method)
+        span.name(method.name)
+        span.add(method.run)
         span.add(server.spanRun)
-        if !trace.path.isEmpty { route.use { Self.writeURL(of: server, trace.pathBytes, $0, span) } }
+        let path = trace.pathBytes
+        if !path.isEmpty { route.use { Self.writeURL(of: server, path, $0, span, words.url) } }
         if trace.failedAttempts > 0 { span.attribute("http.request.resend_count", trace.failedAttempts) }
-        if status > 0 { span.attribute(SpanText.status, status) }
+        if status > 0 { span.attribute(words.status, status) }
         if failure != nil || status >= 400 {
             span.attribute("error.type", failure.map(\.rawValue) ?? "\(status)")
             span.failed()
@@ -179,7 +179,8 @@ extension Exchange {
         of server: UpstreamServer,
         _ path: UnsafeBufferPointer<UInt8>,
         _ route: RouteEntry,
-        _ span: SpanBuffer
+        _ span: SpanBuffer,
+        _ key: SpanKey
     ) {
         let room = server.origin.count + path.count + (route.prefixes?.growth ?? 0)
         withUnsafeTemporaryAllocation(of: UInt8.self, capacity: room + 1) { memory in
@@ -187,42 +188,40 @@ extension Exchange {
             var writer = ByteWriter(base)
             writer.write(server.origin)
             if let prefixes = route.prefixes { prefixes.writeOwn(path, &writer) } else { writer.write(path) }
-            span.attribute(SpanText.url, UnsafeRawBufferPointer(start: base, count: writer.count))
+            span.attribute(key, UnsafeRawBufferPointer(start: base, count: writer.count))
         }
     }
 
     // MARK: The request's span
 
     /// Writes what is left to be written of a request that has ended.
-    @inline(never)
+    @inline(__always)
     func endTrace() {
-        self.record.trace = nil
-        guard let trace = self.keptTrace.take(), let tracer = self.loop.tracer else { return }
+        if let tracer = self.loop.tracer { self.record.trace.take()?.use { self.end($0, tracer) } }
+    }
+
+    @inline(never)
+    private func end(_ trace: RequestTrace, _ tracer: Tracer) {
         let end = self.record.startedAt + .nanoseconds(self.record.nanoseconds)
         let clock = tracer.log.clock(at: end)
         let span = tracer.log.buffer
+        let words = tracer.words
         let reason = self.record.reason
         if trace.attempt != nil {
             let failure = trace.attemptEnded == nil ? reason : nil
             let status = self.record.isAppsAnswer ? self.record.status : 0
             let ended = trace.attemptEnded ?? end
-            self.writeAttempt(trace, span, clock, span: trace.appSpan, end: ended, status, failure)
+            self.writeAttempt(trace, span, words, clock, span: trace.appSpan, end: ended, status, failure)
         }
-        let now = UnixTime(milliseconds: Int64(clamping: clock.time(end.uptimeNanoseconds) / 1_000_000))
-        self.metrics.traced(
-            Exemplar(trace: trace.id, nanoseconds: self.record.nanoseconds, at: now),
-            route: self.record.pinnedRoute?.use { $0.index },
-            endpoint: self.record.endpointPath,
-            upstream: self.answered
-        )
+        self.noteExemplar(of: trace.id, at: clock.time(end.uptimeNanoseconds))
         var head = clock.head(of: trace, trace.span, below: trace.parent, .server, from: self.record.startedAt, to: end)
         head.isParentRemote = true
         span.begin(head)
         if !trace.state.isEmpty { trace.state.withUnsafeBytes { span.state($0) } }
-        self.describeRequest(span, trace)
+        self.describeRequest(span, trace, words)
         let status = self.facts.hasBegunAnswer ? self.record.status : 0
-        if status > 0 { span.attribute(SpanText.status, status) }
-        self.describeDecision(span, trace)
+        if status > 0 { span.attribute(words.status, status) }
+        self.describeDecision(span, trace, words)
         if status >= 500 {
             span.attribute("error.type", "\(status)")
         } else if let reason {
@@ -232,7 +231,22 @@ extension Exchange {
         if status >= 500 || reason.map({ $0.isFailure && $0 != .clientGone }) == true { span.failed() }
         span.end()
         tracer.log.ended()
-        tracer.giveBack(trace)
+    }
+
+    /// - Parameter end: When the request ended, in nanoseconds since 1970.
+    @inline(__always)
+    private func noteExemplar(of trace: TraceID, at end: UInt64) {
+        let route = self.record.pinnedRoute
+        self.metrics.traced(
+            Exemplar(
+                trace: trace,
+                nanoseconds: self.record.nanoseconds,
+                at: UnixTime(milliseconds: Int64(clamping: end / 1_000_000))
+            ),
+            route: route?.use { $0.index },
+            endpoint: route == nil ? self.record.endpointPath : nil,
+            upstream: self.answered
+        )
     }
 
     /// The index of the app that has answered, and how long after the request's beginning it began to.
@@ -245,43 +259,45 @@ extension Exchange {
 
     /// The name of the span, what the request asks for, and who asks.
     @inline(__always)
-    private func describeRequest(_ span: SpanBuffer, _ trace: RequestTrace) {
-        let method = SpanText.name(of: trace.method)
+    private func describeRequest(_ span: SpanBuffer, _ trace: RequestTrace, _ words: SpanWords) {
+        let method = words.method(trace.method)
         if let route = self.record.pinnedRoute {
-            route.use { span.name(method, $0.spanRun) }
+            route.use { span.name(method.name, $0.spanRun) }
         } else if let path = self.record.endpointPath {
-            span.name(method, SpanRun(name: " \(path)") { $0.attribute("http.route", path) })
+            let run = SpanRun(name: " \(path)") { $0.attribute("http.route", path) }
+            span.name(method.name, run)
+            run.free()
         } else {
-            span.name(method, .none)
+            span.name(method.name)
         }
-        span.add(SpanText.methods[Int(trace.method.rawValue)])
+        span.add(method.run)
         if let host = self.record.pinnedHost { host.use { span.add($0.spanRun) } }
-        span.add(SpanText.version(of: trace.version))
-        span.add(trace.words.bytes)
-        span.attribute(SpanText.client, self.clientText)
-        span.attribute(SpanText.peer, self.peerText)
+        let client = self.record.clientAddress
+        let isPeers = client == nil || client == self.peer
+        span.add(trace.noted(isPeers: isPeers))
+        if !isPeers { span.attribute(words.client, self.clientText) }
     }
 
     /// What the gateway has decided.
     @inline(__always)
-    private func describeDecision(_ span: SpanBuffer, _ trace: RequestTrace) {
+    private func describeDecision(_ span: SpanBuffer, _ trace: RequestTrace, _ words: SpanWords) {
         switch self.record.decision {
-        case .allowed: span.add(SpanText.allowed)
-        case .denied: span.add(SpanText.denied)
+        case .allowed: span.add(words.allowed)
+        case .denied: span.add(words.denied)
         case nil: break
         }
         if let reason = self.record.reason ?? self.record.note ?? self.record.absence {
             span.attribute("sallyport.reason", reason.rawValue)
         }
-        if let fingerprint = self.record.log.fingerprint { span.attribute(SpanText.session, fingerprint) }
+        if let fingerprint = self.record.log.fingerprint { span.attribute(words.session, fingerprint) }
         switch self.record.sessionSource {
         case .none: break
-        case .l1: span.add(SpanText.cached)
-        case .store: span.add(SpanText.stored)
+        case .l1: span.add(words.cached)
+        case .store: span.add(words.stored)
         }
-        let requestID = self.record.requestID
-        if requestID.given != nil || requestID.seed != trace.id.high || requestID.sequence != trace.id.low {
-            requestID.withBytes { _ = span.attribute("sallyport.request_id", $0) }
+        let (seed, sequence) = (self.record.requestID.seed, self.record.requestID.sequence)
+        if seed != trace.id.high || sequence != trace.id.low || self.record.requestID.given != nil {
+            self.record.requestID.withBytes { _ = span.attribute("sallyport.request_id", $0) }
         }
     }
 }

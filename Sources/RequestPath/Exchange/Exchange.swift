@@ -49,7 +49,7 @@ package final class Exchange {
     package var holderPlace: Int32 = -1
     var facts = ExchangeFacts()
     var record = ExchangeRecord()
-    /// What `record.trace` refers to.
+    /// What `record.trace` refers to, kept for the connection's next request.
     var keptTrace: RequestTrace?
     /// The head while the request waits, and the bytes it refers to.
     var waitingHead: RequestHead?
@@ -98,6 +98,7 @@ package final class Exchange {
     /// Releases the stream, which has ended.
     package func detach() {
         self.stream = nil
+        if self.record.trace == nil, let trace = self.keptTrace.take() { self.loop.tracer?.giveBack(trace) }
     }
 
     /// Judges a request and begins to answer it.

@@ -2,6 +2,10 @@ import NIOCore
 package import Observability
 import Vocabulary
 
+#if canImport(Glibc)
+import Glibc
+#endif
+
 /// How requests are traced; the same for all loops.
 package struct TraceProfile: Sendable {
     package var sampler: TraceSampler
@@ -34,12 +38,16 @@ final class RequestTrace: TracedRequest {
     var link: TraceContext?
     /// `tracestate` of the trace that the request continues.
     var state: [UInt8] = []
-    /// What the request's span says of its head.
-    let words = SpanBuffer(capacity: 1024)
-    /// Where the path is in `words`; empty: spans name none.
-    var path = 0..<0
-    var method = KnownMethod.other
-    var version: StaticString = ""
+    /// What the request's span says of its connection and its head. The connection's other requests say most of it alike.
+    private let words = SpanBuffer(capacity: 1024)
+    /// Where the client's address ends in it, which is the peer's, and where the connection's part does; 0: there is none yet.
+    private var clientEnd = 0
+    private var connectionEnd = 0
+    /// Where the user agent is, and where the path is; empty: there is none.
+    private var userAgent = 0..<0
+    private var path = 0..<0
+    private var version: StaticString = ""
+    private(set) var method = KnownMethod.other
     /// The current attempt to reach the app: when it began, and the server that is tried; nil: none is.
     var attempt: (began: NIODeadline, server: UpstreamServer)?
     /// When its answer was complete.
@@ -74,54 +82,110 @@ final class RequestTrace: TracedRequest {
     }
 
     /// Notes what the request asks for, while its bytes are there.
-    func describe(_ head: RequestHead, _ base: Bytes, version: StaticString, namesPath: Bool) {
+    ///
+    /// - Parameters:
+    ///   - peer: The address of the connection's other end.
+    ///   - version: The protocol, as the stream has it.
+    func describe(
+        _ head: RequestHead,
+        _ base: Bytes,
+        of peer: [UInt8],
+        version: StaticString,
+        _ profile: TraceProfile,
+        _ words: SpanWords
+    ) {
         self.method = head.knownMethod
-        self.version = version
-        self.words.removeAll()
+        let userAgent = head.value(.userAgent, in: base) ?? UnsafeBufferPointer(start: nil, count: 0)
+        if self.connectionEnd == 0 || !self.isLast(userAgent, version) {
+            self.describe(userAgent, of: peer, version: version, words)
+        }
+        self.words.truncate(to: self.connectionEnd)
         self.path = 0..<0
-        if namesPath, !head.path.isEmpty {
-            let length = self.words.attribute(SpanText.path, UnsafeRawBufferPointer(head.path.bytes(in: base)))
+        if profile.namesPaths, !head.path.isEmpty {
+            let length = self.words.attribute(words.path, UnsafeRawBufferPointer(head.path.bytes(in: base)))
             let end = self.words.bytes.count
             self.path = (end &- length)..<end
         }
-        if let userAgent = head.value(.userAgent, in: base), !userAgent.isEmpty {
-            self.words.attribute(SpanText.userAgent, UnsafeRawBufferPointer(userAgent))
-        }
     }
 
-    /// The path that was noted.
+    /// Whether the connection's last request had the same. A text that was not written as it is counts as another one.
+    @inline(__always)
+    private func isLast(_ userAgent: UnsafeBufferPointer<UInt8>, _ version: StaticString) -> Bool {
+        guard version.utf8Start == self.version.utf8Start, userAgent.count == self.userAgent.count else { return false }
+        guard let start = userAgent.baseAddress, let own = self.words.bytes.baseAddress else { return true }
+        return memcmp(own + self.userAgent.lowerBound, start, userAgent.count) == 0
+    }
+
+    @inline(never)
+    private func describe(
+        _ userAgent: UnsafeBufferPointer<UInt8>,
+        of peer: [UInt8],
+        version: StaticString,
+        _ words: SpanWords
+    ) {
+        self.version = version
+        self.words.removeAll()
+        self.words.attribute(words.client, peer)
+        self.clientEnd = self.words.bytes.count
+        self.words.attribute(words.peer, peer)
+        self.userAgent = 0..<0
+        if !userAgent.isEmpty {
+            let length = self.words.attribute(words.userAgent, UnsafeRawBufferPointer(userAgent))
+            let end = self.words.bytes.count
+            self.userAgent = (end &- length)..<end
+        }
+        self.words.add(words.version(of: version))
+        self.connectionEnd = self.words.bytes.count
+    }
+
+    /// Forgets the connection, before another one uses the object.
+    func leaveConnection() { self.connectionEnd = 0 }
+
+    /// The path that was noted; empty: none was.
+    @inline(__always)
     var pathBytes: UnsafeBufferPointer<UInt8> {
         UnsafeBufferPointer(rebasing: self.words.bytes.bindMemory(to: UInt8.self)[self.path])
     }
+
+    /// What was noted.
+    ///
+    /// - Parameter isPeers: Whether the client's address is the peer's; else it is left out.
+    @inline(__always)
+    func noted(isPeers: Bool) -> UnsafeRawBufferPointer {
+        isPeers ? self.words.bytes : UnsafeRawBufferPointer(rebasing: self.words.bytes[self.clientEnd...])
+    }
 }
 
-/// What the spans of nearly all requests have alike.
-enum SpanText {
-    static let path = SpanKey("url.path")
-    static let url = SpanKey("url.full")
-    static let userAgent = SpanKey("user_agent.original")
-    static let client = SpanKey("client.address")
-    static let peer = SpanKey("network.peer.address")
-    static let status = SpanKey("http.response.status_code")
-    static let session = SpanKey("sallyport.session")
-
-    /// `http.request.method`, by the place of a method in its type.
-    static let methods = (0...KnownMethod.other.rawValue).map { place in
-        let method = KnownMethod(rawValue: place) ?? .other
-        return SpanRun { span in
-            // The name of one that is none of HTTP's own, of which a client can invent any number.
-            span.attribute("http.request.method", method == .other ? "_OTHER" : Self.name(of: method))
-        }
-    }
-
-    static let http2 = Self.version("2")
-    static let http11 = Self.version("1.1")
-    static let http10 = Self.version("1.0")
-    static let allowed = SpanRun { $0.attribute("sallyport.decision", "allowed" as StaticString) }
-    static let denied = SpanRun { $0.attribute("sallyport.decision", "denied" as StaticString) }
+/// What the spans of nearly all requests have alike. Tracers have it, as each use of a constant asks whether it was made.
+final class SpanWords: Sendable {
+    let path = SpanKey("url.path")
+    let url = SpanKey("url.full")
+    let userAgent = SpanKey("user_agent.original")
+    let client = SpanKey("client.address")
+    let peer = SpanKey("network.peer.address")
+    let status = SpanKey("http.response.status_code")
+    let session = SpanKey("sallyport.session")
+    let allowed = SpanRun { $0.attribute("sallyport.decision", "allowed" as StaticString) }
+    let denied = SpanRun { $0.attribute("sallyport.decision", "denied" as StaticString) }
     /// `sallyport.cache`, by its value.
-    static let cached = SpanRun { $0.attribute("sallyport.cache", SessionSource.l1.rawValue) }
-    static let stored = SpanRun { $0.attribute("sallyport.cache", SessionSource.store.rawValue) }
+    let cached = SpanRun { $0.attribute("sallyport.cache", SessionSource.l1.rawValue) }
+    let stored = SpanRun { $0.attribute("sallyport.cache", SessionSource.store.rawValue) }
+    private let http2 = SpanWords.version("2")
+    private let http11 = SpanWords.version("1.1")
+    private let http10 = SpanWords.version("1.0")
+    private let get = SpanWords.method("GET")
+    private let head = SpanWords.method("HEAD")
+    private let post = SpanWords.method("POST")
+    private let put = SpanWords.method("PUT")
+    private let patch = SpanWords.method("PATCH")
+    private let delete = SpanWords.method("DELETE")
+    private let options = SpanWords.method("OPTIONS")
+    private let other = SpanWords.method("_OTHER")
+
+    /// Those of the process: they are few, and never freed.
+    static let all = SpanWords()
+
+    private init() {}
 
     private static func version(_ version: StaticString) -> SpanRun {
         SpanRun { span in
@@ -130,22 +194,28 @@ enum SpanText {
         }
     }
 
-    /// The beginning of the name of a span.
-    static func name(of method: KnownMethod) -> StaticString {
+    private static func method(_ method: StaticString) -> SpanRun {
+        SpanRun { $0.attribute("http.request.method", method) }
+    }
+
+    /// `http.request.method`, and the beginning of the name of a span. Of a method that is none of HTTP's own a client can
+    /// invent any number.
+    @inline(__always)
+    func method(_ method: KnownMethod) -> (name: StaticString, run: SpanRun) {
         switch method {
-        case .get: "GET"
-        case .head: "HEAD"
-        case .post: "POST"
-        case .put: "PUT"
-        case .patch: "PATCH"
-        case .delete: "DELETE"
-        case .options: "OPTIONS"
-        case .other: "HTTP"
+        case .get: ("GET", self.get)
+        case .head: ("HEAD", self.head)
+        case .post: ("POST", self.post)
+        case .put: ("PUT", self.put)
+        case .patch: ("PATCH", self.patch)
+        case .delete: ("DELETE", self.delete)
+        case .options: ("OPTIONS", self.options)
+        case .other: ("HTTP", self.other)
         }
     }
 
     /// The version, by the stream's word for it.
-    static func version(of version: StaticString) -> SpanRun {
+    func version(of version: StaticString) -> SpanRun {
         // HTTP/1.1, HTTP/1.0, HTTP/2
         guard version.utf8CodeUnitCount == 8 else { return self.http2 }
         return version.utf8Start[7] == 0x31 ? self.http11 : self.http10
@@ -156,6 +226,7 @@ enum SpanText {
 package final class Tracer {
     package let profile: TraceProfile
     let log: TraceLog
+    let words = SpanWords.all
     private let queue: SpanQueue
     private var spares = Spares<RequestTrace>(limit: 256)
 
@@ -165,13 +236,15 @@ package final class Tracer {
         self.queue = queue
     }
 
-    /// A part of this trace for a request.
+    /// Begins a part of this trace for a request.
     ///
-    /// - Parameter parent: The span of the sender; 0: the trace begins here.
-    func part(of id: TraceID, below parent: UInt64) -> RequestTrace {
-        let trace = self.spares.take() ?? RequestTrace(id, of: self)
-        trace.reset(id, span: self.log.nextSpan(), appSpan: self.log.nextSpan(), parent: parent)
-        return trace
+    /// - Parameters:
+    ///   - parent: The span of the sender; 0: the trace begins here.
+    ///   - trace: What the connection's last request had; nil: none was recorded.
+    @inline(__always)
+    func begin(_ id: TraceID, below parent: UInt64, with trace: inout RequestTrace?) {
+        if trace == nil { trace = self.spares.take() ?? RequestTrace(id, of: self) }
+        trace?.reset(id, span: self.log.nextSpan(), appSpan: self.log.nextSpan(), parent: parent)
     }
 
     /// Writes what is called for a request.
@@ -185,5 +258,8 @@ package final class Tracer {
         )
     }
 
-    func giveBack(_ trace: consuming RequestTrace) { self.spares.keep(trace) }
+    func giveBack(_ trace: RequestTrace) {
+        trace.leaveConnection()
+        self.spares.keep(trace)
+    }
 }

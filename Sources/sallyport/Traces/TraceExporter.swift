@@ -200,8 +200,9 @@ final class TraceExporter: Sendable {
         }
     }
 
-    private func attempt(_ body: [UInt8]) async -> Outcome {
-        var call = ProviderCall("POST", self.url, fields: self.fields, body: body, bodyLimit: Self.answerLimit)
+    private func attempt(_ body: ByteBuffer) async -> Outcome {
+        var call = ProviderCall("POST", self.url, fields: self.fields, bodyLimit: Self.answerLimit)
+        call.longBody = body
         call.timeLimit = self.settings.timeout
         // A collector knows spans by their ids.
         call.isHarmlessTwice = true

@@ -59,7 +59,8 @@ import Vocabulary
             self.exchange.loop.flushAccessLog()
             let buffers = self.queue.next()
             let request = ExportRequest(attributes: [], version: "1", form: .json)
-            let object = try JSONSerialization.jsonObject(with: Data(request.body(buffers))) as? [String: Any]
+            let body = Data(Array(buffer: request.body(buffers)))
+            let object = try JSONSerialization.jsonObject(with: body) as? [String: Any]
             let resource = (object?["resourceSpans"] as? [[String: Any]])?.first
             let scope = (resource?["scopeSpans"] as? [[String: Any]])?.first
             return scope?["spans"] as? [[String: Any]] ?? []
@@ -353,6 +354,39 @@ import Vocabulary
         let fields = try bench.ask([Self.parent])
         #expect(fields["traceparent"] == nil)
         #expect(try bench.spans().count == 2)
+    }
+
+    @Test("requests of one connection may name other programs and protocols, and each span names its own")
+    func userAgents() throws {
+        let bench = try Bench()
+        let agents = ["one/1", "two/2", "two/2", "", "é/3", "é/3", "two/2"]
+        for (number, agent) in agents.enumerated() {
+            bench.exchange.pool.kept = [bench.app]
+            _ = try bench.ask(agent.isEmpty ? [] : ["User-Agent: \(agent)"], path: "/app/\(number)")
+        }
+        let servers = try bench.spans().filter { $0["kind"] as? Int == 2 }.map { self.attributes($0) }
+        #expect(servers.map { $0["user_agent.original"] ?? "" } == agents)
+        #expect(servers.map { $0["url.path"] } == agents.indices.map { "/app/\($0)" })
+        #expect(servers.allSatisfy { $0["client.address"] == "192.0.2.1" && $0["network.peer.address"] == "192.0.2.1" })
+        #expect(servers.allSatisfy { $0["network.protocol.version"] == "1.1" })
+    }
+
+    @Test("a client that a trusted proxy names is the span's, and the proxy its peer")
+    func clientBehindProxy() throws {
+        let bench = try Bench(trusted: true)
+        for client in ["198.51.100.7", "192.0.2.1", "203.0.113.9"] {
+            bench.exchange.pool.kept = [bench.app]
+            _ = try bench.ask(["X-Forwarded-For: \(client)"])
+        }
+        let servers = try bench.spans().filter { $0["kind"] as? Int == 2 }
+        let clients = servers.map { self.attributes($0)["client.address"] }
+        #expect(Set(clients.prefix(1)) == ["198.51.100.7"])
+        #expect(clients.last == "203.0.113.9")
+        #expect(servers.allSatisfy { self.attributes($0)["network.peer.address"] == "192.0.2.1" })
+        for span in servers {
+            let keys = (span["attributes"] as? [[String: Any]] ?? []).compactMap { $0["key"] as? String }
+            #expect(Set(keys).count == keys.count)
+        }
     }
 
     @Test("one object serves the requests of a connection, and none is left of a former request")
