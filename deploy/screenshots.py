@@ -426,7 +426,7 @@ def walk(gateway: Gateway, browser: Browser):
     browser.visit(f"{own}/signed-out")
     yield "signed-out"
     # At the end, because nobody can sign in from here for a while.
-    for _ in range(20):
+    for _ in range(40):
         browser.visit(f"{own}/login")
         browser.value(f"identifier.value = 'grace'; password.value = 'wrong'; {form}.requestSubmit()")
         browser.wait("document.querySelector('.notice')")

@@ -17,7 +17,7 @@ enum Stylesheet {
         .brand{margin:0 0 1.5rem;font-weight:600}.brand img{display:block;max-width:100%;max-height:4rem}
         .support{margin-top:1.5rem}
         .list{margin:1rem 0 0;padding:0;list-style:none}.list li{display:flex;flex-wrap:wrap;\
-        align-items:center;gap:.75rem 1rem;padding:1rem 0;border-top:1px solid var(--line)}.list div{flex:1 1 11rem;min-width:0}\
+        align-items:center;gap:.75rem 1rem;padding:1rem 0;border-top:1px solid var(--line)}.list div{flex:1 1 10rem;min-width:0}\
         .list h2{margin:0;font-size:1rem;overflow-wrap:anywhere}.list p{margin:.25rem 0 0;color:var(--soft);font-size:.9375rem}\
         .list time{white-space:nowrap}.list button{margin:0;padding:.375rem .75rem;width:auto}
         .here{padding:.125rem .625rem;border:1px solid var(--line);border-radius:1rem;background:var(--ground);\
