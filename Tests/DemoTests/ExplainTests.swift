@@ -176,6 +176,49 @@ import Testing
         #expect(try Self.explain(arguments + ["--client-certificate", key], status: 64).contains("no certificate"))
     }
 
+    @Test func aUserOfLinkedProvidersIsTheAccount() throws {
+        let folder = try Servers.folder()
+        defer { try? FileManager.default.removeItem(at: folder) }
+        for name in ["accounts.key", "client-secret", "token"] {
+            let text = name == "token" ? "eyJhbGciOiJFUzI1NiJ9.e30." + String(repeating: "A", count: 86) : name
+            try Data(text.padding(toLength: max(40, text.count), withPad: "k", startingAt: 0).utf8)
+                .write(to: folder.appending(path: name))
+        }
+        func client(_ issuer: String) -> String {
+            "oidc: {issuer: \"\(issuer)\", client_id: a, client_secret_file: client-secret, trusted_email: true, audiences: [api]}"
+        }
+        let settings = """
+            accounts: {link: verified_email, key_file: accounts.key}
+            providers:
+              - {name: staff, \(client("https://id.example.com"))}
+              - {name: other, \(client("https://other.example.com"))}
+            hosts:
+              - {public_url: "\(Self.origin)", endpoints: true, providers: [staff, other], upstream: "http://127.0.0.1:3000"}
+
+            """
+        try Data(settings.utf8).write(to: folder.appending(path: "settings.yaml"))
+        /// What the app would see of the user, by the way of the request.
+        func subject(_ provider: String, _ claims: String, _ more: [String] = []) throws -> String? {
+            let file = folder.appending(path: "settings.yaml").path
+            let url = ["--url", "\(Self.origin)/x", "--claims", "-", "--provider", provider]
+            let result = try Servers.run(
+                Gateway.binary.path,
+                ["explain", "--config", file] + url + more,
+                input: Array(claims.utf8)
+            )
+            #expect(result.status == 0, "\(result.output)")
+            return result.output.firstMatch(of: /X-Auth-Subject: (\S+)/).map { String($0.1) }
+        }
+        let verified = #"{"sub": "1", "email": "ada@example.com", "email_verified": true}"#
+        let account = try #require(try subject("staff", verified))
+        #expect(account.hasPrefix("acc_"))
+        #expect(try subject("other", verified) == account)
+        #expect(try subject("other", #"{"sub": "1", "email": "ada@example.com"}"#) == "other|1")
+        // An access token is the user's own.
+        let token = ["--token-file", folder.appending(path: "token").path]
+        #expect(try subject("other", verified, token) == "other|1")
+    }
+
     @Test func userAndClaimsAreForTheirOwnProviders() throws {
         let user = ["--url", "\(Self.origin)/x", "--user", "ada"]
         #expect(try Self.explain(user, provider: Self.oidc, status: 64).contains("to a file for --claims"))

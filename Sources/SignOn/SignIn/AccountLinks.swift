@@ -1,5 +1,5 @@
 internal import Cryptography
-internal import Providers
+package import Providers
 internal import Sessions
 package import Settings
 package import Vocabulary
@@ -34,7 +34,7 @@ package struct AccountLinks: Sendable {
     }
 
     /// The same for a user who has just authenticated.
-    func linked(_ authentication: Authentication, of realm: Realm) -> Authentication {
+    package func linked(_ authentication: Authentication, of realm: Realm) -> Authentication {
         var linked = authentication
         linked.identity = self.linked(authentication.identity, of: realm)
         return linked

@@ -3,6 +3,7 @@ import NIOCore
 import Providers
 import Sessions
 import Settings
+import SignOn
 import Vocabulary
 
 /// A user whose sign-in `explain` assumes.
@@ -71,8 +72,12 @@ struct AssumedUser {
 
     /// A user with these claims at the configured provider.
     ///
+    /// - Parameter links: Makes one account of the users of several providers, where they sign in; nil: an access token is
+    ///   presented, or there are none.
     /// - Throws: `Refusal`, or a `ValidationError`.
-    static func with(claims document: [UInt8], _ provider: NamedProvider?) throws -> AssumedUser {
+    static func with(claims document: [UInt8], _ provider: NamedProvider?, _ links: AccountLinks?) throws
+        -> AssumedUser
+    {
         guard let value = JSONText.decode(document, loneSurrogates: .replaced), case .object = value else {
             throw ValidationError(
                 "The file of --claims must hold a JSON object, such as {\"sub\": \"1\", \"email\": \"ada@example.com\"}."
@@ -82,12 +87,13 @@ struct AssumedUser {
         let realm = provider.map { Realm($0.name) } ?? .default
         switch provider?.settings {
         case .openID(let settings):
-            return try self.mapped(claims, settings.claims, settings.allow, settings.names, settings.issuer, realm)
+            let (issuer, names) = (settings.issuer, settings.names)
+            return try self.mapped(claims, settings.claims, settings.allow, names, issuer, realm, links)
         case .oauth2(let settings):
-            return try self.mapped(claims, settings.claims, settings.allow, settings.names, settings.name, realm)
+            return try self.mapped(claims, settings.claims, settings.allow, settings.names, settings.name, realm, links)
         case .introspection(let settings):
             let name = settings.issuer ?? settings.url ?? ""
-            return try self.mapped(claims, settings.claims, AdmissionSettings(), settings.names, name, realm)
+            return try self.mapped(claims, settings.claims, AdmissionSettings(), settings.names, name, realm, nil)
         case .kratos, .fixedUsers, nil:
             throw ValidationError(
                 "--claims needs provider.oidc, provider.oauth2 or provider.introspection: use --user."
@@ -101,7 +107,8 @@ struct AssumedUser {
         _ allow: AdmissionSettings,
         _ names: SubjectNames,
         _ provider: String,
-        _ realm: Realm
+        _ realm: Realm,
+        _ links: AccountLinks?
     ) throws(Refusal) -> AssumedUser {
         let mapping = ClaimsMapping(settings, names: names)
         let user: Authentication
@@ -114,7 +121,7 @@ struct AssumedUser {
             throw Refusal(words: error.detail)
         }
         if let refusal { throw Refusal(words: "\(Reason.signInNotAllowed.rawValue): \(refusal)") }
-        return AssumedUser(user, provider: provider, realm: realm)
+        return AssumedUser(links?.linked(user, of: realm) ?? user, provider: provider, realm: realm)
     }
 }
 

@@ -8,6 +8,7 @@ import Pages
 import RequestPath
 import Sessions
 import Settings
+import SignOn
 import Vocabulary
 
 /// `sallyport explain`: what the gateway would do with a request, without sending one.
@@ -196,8 +197,8 @@ struct ExplainCommand: AsyncParsableCommand {
         let token = isTransfer ? nil : presented
         let chosen = try self.provider(of: request, settings)
         if settings.providers.count > 1 { self.say("provider", [chosen?.name ?? "none"]) }
-        let user = try self.assumedUser(chosen)
         let isNative = token != nil || chosen?.settings.signsIn == false
+        let user = try self.assumedUser(chosen, isNative ? nil : AccountLinks(settings))
         let assumed = try user.map { user in
             try AssumedSession(
                 of: user,
@@ -373,13 +374,13 @@ struct ExplainCommand: AsyncParsableCommand {
     }
 
     /// The user whose session is assumed; nil: none is.
-    private func assumedUser(_ provider: NamedProvider?) throws -> AssumedUser? {
+    private func assumedUser(_ provider: NamedProvider?, _ links: AccountLinks?) throws -> AssumedUser? {
         guard self.user == nil || self.claims == nil else { throw ValidationError("Use --user or --claims, not both.") }
         if let user = self.user { return try AssumedUser(named: user, provider) }
         guard let file = self.claims else { return nil }
         let document = try Self.content(of: file, "--claims")
         do {
-            return try AssumedUser.with(claims: document, provider)
+            return try AssumedUser.with(claims: document, provider, links)
         } catch let refusal as AssumedUser.Refusal {
             self.say("sign-in", ["refused: \(refusal.words)"])
             return nil
