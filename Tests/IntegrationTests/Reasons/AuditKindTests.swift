@@ -2,6 +2,7 @@ import Foundation
 import GatewayBench
 import Observability
 import SocialBench
+import TestSupport
 import Testing
 import Vocabulary
 
@@ -202,6 +203,31 @@ import Vocabulary
             seen.formUnion(codes.compactMap(\.self))
         }
         #expect(seen == Set(AuditEvent.Code.allCases))
+        try Self.expectExplained(bench.gateway.output)
+    }
+
+    /// Expects that the guide names every member of these lines of the audit stream, and each event with its codes.
+    private static func expectExplained(_ output: String) throws {
+        let rows = try Documents.text("AuditEvents").split(separator: "\n").filter { $0.hasPrefix("| `") }
+            .map { $0.split(separator: "|").map { $0.trimmingCharacters(in: .whitespaces) } }
+        let names = Set(rows.flatMap { $0[0].split(separator: "`").map(String.init) })
+        let lines = output.split(separator: "\n").filter { $0.hasPrefix(#"{"stream":"audit""#) && $0.hasSuffix("}") }
+        #expect(lines.count > 50)
+        for line in lines {
+            let object = try JSONSerialization.jsonObject(with: Data(line.utf8))
+            let members = try #require(object as? [String: Any])
+            let details = members["details"] as? [String: Any] ?? [:]
+            for name in Array(members.keys) + Array(details.keys) {
+                #expect(names.contains(name), "\(name) in \(line)")
+            }
+            let event = members["event"] as? String ?? ""
+            let row = try #require(rows.first { $0[0] == "`\(event)`" }, "\(event)")
+            let codes = try #require(row.last)
+            let isTold =
+                (members["code"] as? String).map { codes.contains("`\($0)`") }
+                ?? (codes == "–" || codes.contains("none"))
+            #expect(isTold, "\(line)")
+        }
     }
 
     @Test("Kinds that need a group of Redis servers are recorded in the named tests")
