@@ -88,40 +88,14 @@ import Testing
 
     // MARK: Commands
 
-    /// What the command-line library says of a command.
-    private struct Command: Decodable {
-        struct Argument: Decodable {
-            struct Name: Decodable {
-                var kind: String
-                var name: String
-            }
-            var kind: String
-            var names: [Name]?
-            var valueName: String?
-            var abstract: String?
-            var defaultValue: String?
-            var isOptional: Bool
-            var isRepeating: Bool
-            var shouldDisplay: Bool
-        }
-        var commandName: String
-        var abstract: String?
-        var discussion: String?
-        var arguments: [Argument]?
-        var subcommands: [Command]?
-    }
-
-    private struct Program: Decodable { var command: Command }
-
     @Test func commandsAreThoseOfTheProgram() throws {
-        let dump = try #require(try PackageFiles.run([".build/debug/sallyport", "--experimental-dump-help"]))
-        let root = try JSONDecoder().decode(Program.self, from: Data(dump.output.utf8)).command
+        let root = try ProgramCommand.root()
         let sections = try Self.sections(of: root, named: root.commandName)
         #expect(sections.count > 20)
         try Self.expect(sections.joined(separator: "\n"), in: "Commands", below: "## All options")
     }
 
-    private static func sections(of root: Command, named path: String) throws -> [String] {
+    private static func sections(of root: ProgramCommand, named path: String) throws -> [String] {
         try (root.subcommands ?? []).filter { $0.commandName != "help" }.flatMap { command in
             let path = "\(path) \(command.commandName)"
             var text = "### \(path)\n\n\(Self.marked(try #require(command.abstract)))\n"
@@ -141,8 +115,8 @@ import Testing
     }
 
     /// The line of an argument; nil for those of every command.
-    private static func row(_ argument: Command.Argument) -> String? {
-        let names = (argument.names ?? []).map { ($0.kind == "long" ? "--" : "-") + $0.name }
+    private static func row(_ argument: ProgramCommand.Argument) -> String? {
+        let names = argument.options
         guard argument.shouldDisplay, !names.contains("--help"), !names.contains("--version") else { return nil }
         let value = "<\(argument.valueName ?? "value")>"
         let shown = names.isEmpty ? value : names.joined(separator: ", ") + (argument.kind == "flag" ? "" : " \(value)")
