@@ -28,9 +28,11 @@ struct ProgramCommand: Decodable {
 
     private struct Program: Decodable { var command: ProgramCommand }
 
-    /// The built program.
+    /// The program of the same build as the tests, which is in the same folder as they are.
     static func root() throws -> ProgramCommand {
-        let dump = try #require(try PackageFiles.run([".build/debug/sallyport", "--experimental-dump-help"]))
+        let folder = URL(filePath: "/proc/self/exe").resolvingSymlinksInPath().deletingLastPathComponent()
+        let program = folder.appending(path: "sallyport").path
+        let dump = try #require(try PackageFiles.run([program, "--experimental-dump-help"]))
         return try JSONDecoder().decode(Program.self, from: Data(dump.output.utf8)).command
     }
 
