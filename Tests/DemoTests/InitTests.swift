@@ -33,7 +33,7 @@ import Vocabulary
         try Self.withFolder { folder throws in
             let made = try Self.run(["init", "--directory", folder] + options)
             #expect(
-                made.status == 0 && made.output.contains("sallyport run \(folder)/sallyport.yaml"),
+                made.status == 0 && made.output.contains("\n  \(Gateway.binary.path) run \(folder)/sallyport.yaml\n"),
                 "\(made.output)"
             )
             let names = try FileManager.default.contentsOfDirectory(atPath: folder)
@@ -52,6 +52,8 @@ import Vocabulary
             let password = try #require(made.output.split(separator: " ").last).trimmingCharacters(in: .newlines)
             let users = try String(contentsOfFile: "\(folder)/users.yaml", encoding: .utf8)
             #expect(users.contains("- identifier: \"ada@example.com\"") && !users.contains(password))
+            // What the app gets of the user, and the comments of the settings ask for.
+            #expect(users.contains(#"  traits: {email: "ada@example.com", groups: [admins]}"#), "\(users)")
             let hash = try #require(users.firstMatch(of: /password_hash: "([^"]+)"/)?.1)
             #expect(Scrypt.verify(password: Array(password.utf8), encoded: Secret(String(hash))))
         }
@@ -115,6 +117,8 @@ import Vocabulary
         let hash = try #require(lines.last?.firstMatch(of: /^  password_hash: "([^"]+)"$/)?.1)
         #expect(Scrypt.verify(password: Array("analytical engine".utf8), encoded: Secret(String(hash))))
         #expect(try Self.run(["hash-password", "--user", "a\u{1}"], input: "x\n").status == 64)
+        let address = try Self.run(["hash-password", "--user", "bob@example.com"], input: "analytical engine\n")
+        #expect(address.output.hasSuffix("\n  traits: {email: \"bob@example.com\"}\n"), "\(address.output)")
     }
 
     @Test(arguments: ["bash", "zsh", "fish"])

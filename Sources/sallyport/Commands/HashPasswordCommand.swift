@@ -8,10 +8,14 @@ import Glibc
 
 /// A user in a file of users.
 enum UserEntry {
-    /// The element of the list, in YAML; the name is quoted, as it may be anything.
-    static func text(of name: String, hash: String) -> String {
+    /// The element of the list, in YAML; the name is quoted, as it may be anything. An address is the user's email, too,
+    /// which apps get.
+    static func text(of name: String, hash: String, groups: [String] = []) -> String {
         let quoted = String(decoding: JSONText.encode(.string(name)), as: UTF8.self)
-        return "- identifier: \(quoted)\n  password_hash: \"\(hash)\""
+        var traits = name.contains("@") ? ["email: \(quoted)"] : []
+        if !groups.isEmpty { traits.append("groups: [\(groups.joined(separator: ", "))]") }
+        let line = traits.isEmpty ? "" : "\n  traits: {\(traits.joined(separator: ", "))}"
+        return "- identifier: \(quoted)\n  password_hash: \"\(hash)\"\(line)"
     }
 }
 

@@ -146,7 +146,11 @@ struct InitCommand: ParsableCommand {
         switch self.provider {
         case .users:
             let hash = Scrypt.hash(password: Array(password.utf8)).bytes
-            let entry = UserEntry.text(of: self.user, hash: String(decoding: hash, as: UTF8.self))
+            let entry = UserEntry.text(
+                of: self.user,
+                hash: String(decoding: hash, as: UTF8.self),
+                groups: ["admins"]
+            )
             files.append(
                 ("users.yaml", "# More users: sallyport hash-password --user NAME >> users.yaml\n\(entry)\n", 0o600)
             )
@@ -223,9 +227,14 @@ struct InitCommand: ParsableCommand {
         }
     }
 
+    /// The program as it was called, so that what is printed can be pasted.
+    private static var program: String {
+        CommandLine.arguments.first.flatMap { $0.contains("/") ? $0 : nil } ?? "sallyport"
+    }
+
     private func next(_ password: String) -> String {
         let file = self.path("sallyport.yaml")
-        let check = self.provider == .users ? "" : "\n  sallyport check --network \(file)"
+        let check = self.provider == .users ? "" : "\n  \(Self.program) check --network \(file)"
         let note =
             switch self.provider {
             case .users: "Open \(self.origin)/ and sign in as \(self.user) with the password \(password)"
@@ -233,6 +242,6 @@ struct InitCommand: ParsableCommand {
                 "Write the client's secret to \(self.path("client-secret")), and register \(self.origin)/.sallyport/callback at the provider"
             case .kratos: "Kratos must allow \(self.origin) in selfservice.allowed_return_urls"
             }
-        return "\nNext:\(check)\n  sallyport run \(file)\n\(note)"
+        return "\nNext:\(check)\n  \(Self.program) run \(file)\n\(note)"
     }
 }
