@@ -62,6 +62,7 @@ TRACES = FOUR_HEADERS + """telemetry:
   endpoint: "http://127.0.0.1:{collector}"
   sampler: parentbased_traceidratio
   ratio: """
+SERVERS = FOUR_HEADERS + 'upstreams: {several: {servers: ["http://127.0.0.1:{app}", "http://127.0.0.1:{other}"]}}\n'
 CHECKS = FOUR_HEADERS + 'authorization: {listen: "127.0.0.1:{checks}", peers: [127.0.0.1/32]}\n'
 
 
@@ -118,7 +119,10 @@ class Gateway:
             proxied = f'{{address: "127.0.0.1:{self.secure}", proxy_protocol: {{from: [127.0.0.1]}}}}'
             listen = f'["{listen}", {proxied}]'
         collector = Collector().port if "{collector}" in settings else 0
-        settings = settings.replace("{checks}", str(self.checks)).replace("{collector}", str(collector))
+        other = App().port if "{other}" in settings else 0
+        upstream = "several" if other else f"http://127.0.0.1:{app.port}"
+        for name, port in {"checks": self.checks, "collector": collector, "app": app.port, "other": other}.items():
+            settings = settings.replace(f"{{{name}}}", str(port))
         self.authority = f"localhost:{self.port}"
         password = subprocess.run([binary, "hash-password"], input=PASSWORD, capture_output=True, text=True, check=True)
         traits = "{email: ada@example.com, name: Ada Lovelace, groups: [staff, dev], tenant: t-42}"
@@ -126,7 +130,7 @@ class Gateway:
         file.write_text(
             f"""
 public_url: http://{self.authority}
-upstream: http://127.0.0.1:{app.port}
+upstream: {upstream}
 listen: {listen}
 admin: {{listen: "127.0.0.1:0"}}
 event_loops: 1
@@ -387,6 +391,7 @@ def websocket(gateway: Gateway):
 SHAPES = {
     "cached_session": (FOUR_HEADERS, cached),
     "public_route": (FOUR_HEADERS, public),
+    "two_servers": (SERVERS, cached),
     "defaults_and_log": (DEFAULTS, cached),
     "traces_ratio_0": (TRACES + "0\n", cached),
     "traces_1_percent": (TRACES + "0.01\n", cached),

@@ -69,6 +69,17 @@ package struct ServerChoice {
         return Int(StickyKey.mixed(self.state).multipliedFullWidth(by: UInt64(limit)).high)
     }
 
+    /// Two different numbers below `count`, which is 2 or more.
+    @inline(__always)
+    package mutating func pair(below count: Int) -> (Int, Int) {
+        self.state &+= 0x9E37_79B9_7F4A_7C15
+        let mixed = StickyKey.mixed(self.state)
+        let one = Int(truncatingIfNeeded: ((mixed >> 32) &* UInt64(truncatingIfNeeded: count)) >> 32)
+        let rest = UInt64(truncatingIfNeeded: count &- 1)
+        let other = Int(truncatingIfNeeded: ((mixed & 0xFFFF_FFFF) &* rest) >> 32)
+        return (one, other < one ? other : other &+ 1)
+    }
+
     /// Two random servers, each as often as its weight says, and of them the one with fewer requests for its weight.
     private mutating func lessBusy(_ loads: [ServerLoad]) -> Int? {
         guard let one = self.draw(loads, besides: nil) else { return nil }

@@ -51,6 +51,9 @@ package struct ServerHealth {
 
     package var isServing: Bool { self.state == .serving }
 
+    /// Whether nothing is held against it, so that a good answer changes nothing.
+    package var isCalm: Bool { self.isServing && self.failures == 0 && self.errors == 0 && !self.isOnTrial }
+
     /// Called with the status of an answer.
     package mutating func answered(_ status: Int) -> Verdict {
         if status == 502 || status == 503 || status == 504 {

@@ -156,6 +156,15 @@ package struct ServerRoster {
         if !isGrowing { self.entries[place].growsSince = nil }
     }
 
+    /// Whether all servers serve with equal shares, so that two of them are as good as any two.
+    package var isEven: Bool {
+        self.outCount == 0 && self.entries.count > 1 && self.loads.allSatisfy { $0.weight == self.loads[0].weight }
+    }
+
+    /// The places of two random servers, where all are even.
+    @inline(__always)
+    package mutating func pair() -> (Int, Int) { self.choice.pair(below: self.entries.count) }
+
     /// A number below `limit`.
     package mutating func random(below limit: Int) -> Int { self.choice.random(below: limit) }
 }

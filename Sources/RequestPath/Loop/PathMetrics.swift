@@ -155,19 +155,39 @@ package final class PathMetricIDs: Sendable {
 struct ServerMetricIDs: Sendable {
     fileprivate static let classes = ["error", "1xx", "2xx", "3xx", "4xx", "5xx"]
 
-    /// By class; class 0: there was no answer.
-    fileprivate let requests: [CounterID]
+    /// There was no answer.
+    private let errors: CounterID
+    /// Those of the classes of statuses. No array, of which each request would count references.
+    private let informational, successful, redirecting, refused, failed: CounterID
     fileprivate let inFlight: GaugeID
     fileprivate let ejections: CounterID
     fileprivate let out: GaugeID
 
     fileprivate init(_ registry: MetricsRegistry, _ upstream: String, _ server: String) {
-        self.requests = Self.classes.map {
-            registry.counter(MetricNames.serverRequests, upstream, server, $0)
+        func requests(_ class_: String) -> CounterID {
+            registry.counter(MetricNames.serverRequests, upstream, server, class_)
         }
+        self.errors = requests(Self.classes[0])
+        self.informational = requests(Self.classes[1])
+        self.successful = requests(Self.classes[2])
+        self.redirecting = requests(Self.classes[3])
+        self.refused = requests(Self.classes[4])
+        self.failed = requests(Self.classes[5])
         self.inFlight = registry.gauge(MetricNames.serverInFlight, upstream, server)
         self.ejections = registry.counter(MetricNames.serverEjections, upstream, server)
         self.out = registry.gauge(MetricNames.serverOut, upstream, server)
+    }
+
+    /// The requests that were answered with a status of this class; 0: there was no answer.
+    fileprivate func requests(_ status: Int) -> CounterID {
+        switch status / 100 {
+        case 2: self.successful
+        case 3: self.redirecting
+        case 4: self.refused
+        case 1: self.informational
+        case 0: self.errors
+        default: self.failed
+        }
     }
 }
 
@@ -304,9 +324,7 @@ final class PathMetrics {
     }
 
     /// Counts what became of a request to one server; 0: there was no answer.
-    func serverAnswered(_ server: ServerMetricIDs, status: Int) {
-        self.shard.increment(server.requests[min(max(status / 100, 0), 5)])
-    }
+    func serverAnswered(_ server: ServerMetricIDs, status: Int) { self.shard.increment(server.requests(status)) }
 
     func serverInFlight(_ server: ServerMetricIDs, _ change: Int64) { self.shard.add(server.inFlight, change) }
 

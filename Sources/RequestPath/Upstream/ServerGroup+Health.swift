@@ -8,6 +8,13 @@ extension ServerGroup {
         guard let place = self.place(of: pool) else { return }
         self.loop.metrics.serverAnswered(self.members[place].ids, status: status)
         self.follow(self.roster.entries[place].health.answered(status), place, .status(status))
+        self.setCalm(place)
+    }
+
+    /// Called when something has become of a server: whether its good answers need be looked at.
+    private func setCalm(_ place: Int) {
+        let member = self.members[place]
+        member.pool.calmIDs = self.roster.entries[place].health.isCalm ? member.ids : nil
     }
 
     /// Called when a connect has failed, or a connection has ended before an answer.
@@ -16,6 +23,7 @@ extension ServerGroup {
         self.loop.metrics.serverAnswered(self.members[place].ids, status: 0)
         let isSuspect = pool.server.news.isOut
         self.follow(self.roster.entries[place].health.failed(isSuspect: isSuspect), place, fault)
+        self.setCalm(place)
     }
 
     /// Called when an answer cannot be passed on or did not come in time. That may be the fault of one page, so it leaves no
@@ -24,6 +32,7 @@ extension ServerGroup {
         guard let place = self.place(of: pool) else { return }
         self.loop.metrics.serverAnswered(self.members[place].ids, status: 0)
         self.follow(self.roster.entries[place].health.disappointed(), place, fault)
+        self.setCalm(place)
     }
 
     private func follow(_ verdict: ServerHealth.Verdict, _ place: Int, _ fault: ServerNotice.Fault) {
@@ -74,6 +83,7 @@ extension ServerGroup {
             self.members[place].isShownOut = isOut
             self.loop.metrics.serverOut(self.members[place].ids, isOut ? 1 : -1)
         }
+        self.setEven()
     }
 
     private func tell(_ place: Int, _ fault: ServerNotice.Fault?) {
@@ -99,6 +109,7 @@ extension ServerGroup {
 
     /// Looks after a server several times a second.
     func watch(_ place: Int) {
+        self.setCalm(place)
         if self.roster.outCount > 0 { self.seek(place) }
         self.grow(place)
         guard let health = self.target.settings.health else { return }
@@ -121,6 +132,7 @@ extension ServerGroup {
         pool.seek { isConnected in
             guard let place = self.place(of: pool) else { return }
             self.follow(self.roster.entries[place].health.found(isConnected), place, .unreachable)
+            self.setCalm(place)
         }
     }
 

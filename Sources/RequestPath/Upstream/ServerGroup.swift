@@ -38,6 +38,10 @@ package final class ServerGroup: AppPool {
     private(set) var isRetired = false
     /// The version of the target's servers that the members are.
     private var placesVersion: UInt32 = 0
+    /// The members' pools in the same order, where each request goes to one of two as it is: all serve, none with a larger
+    /// share, by how busy they are. Empty: the choice looks at more.
+    private var even: [Pinned<UpstreamPool>] = []
+    private var maxConnections = 0
     /// The server that `takeIdle` has chosen for a request, which then asks for a new connection.
     private var chosen: (waiter: ObjectIdentifier, exchange: UInt64, place: Int)?
 
@@ -58,6 +62,7 @@ package final class ServerGroup: AppPool {
     /// Makes the members, of the former ones where the server is the same.
     private func setMembers() {
         let (former, entries) = (self.members, self.roster.entries)
+        self.even = []
         // The version first: what changes meanwhile is found by the next look.
         self.placesVersion = self.target.placesVersion
         let servers = self.target.places
@@ -124,11 +129,39 @@ package final class ServerGroup: AppPool {
     package func takeIdle(for client: any ConnectionWaiter) -> (any AppConnection)? {
         self.budget.count()
         // A request that will be queued takes its turn when it leaves the queue.
+        if self.queue.isEmpty, client.failedServers == 0, let pool = self.chooseEven() {
+            return pool.use { pool in
+                client.upstreamChosen(pool.server)
+                let connection = pool.takeIdle(for: client)
+                if connection == nil { self.chosen = (ObjectIdentifier(client), client.exchangeNumber, pool.place) }
+                return connection
+            }
+        }
         guard self.queue.isEmpty, self.hasRoom, let place = self.choose(for: client) else { return nil }
         if let connection = self.take(at: place, for: client) { return connection }
         self.chosen = (ObjectIdentifier(client), client.exchangeNumber, place)
         return nil
     }
+
+    /// The less busy of two random servers; nil: the choice is not as simple.
+    @inline(__always)
+    private func chooseEven() -> Pinned<UpstreamPool>? {
+        guard !self.even.isEmpty, self.open < self.maxConnections else { return nil }
+        let (one, other) = self.roster.pair()
+        let (first, second) = (self.even[one], self.even[other])
+        return second.use { $0.inFlight } < first.use { $0.inFlight } ? second : first
+    }
+
+    /// Called when a server has come or gone, or its share has changed.
+    func setEven() {
+        self.maxConnections = self.target.settings.maxConnections
+        let isEven = self.target.settings.balance == .leastRequests && self.roster.isEven
+        guard isEven == self.even.isEmpty || isEven && self.even.count != self.members.count else { return }
+        self.even = isEven ? self.members.map { Pinned($0.pool) } : []
+    }
+
+    /// Whether no request waits for the end of an exchange, nor does the group's own end.
+    var isQuiet: Bool { self.queue.isEmpty && !self.isRetired }
 
     /// An idle connection to the chosen server.
     private func take(at place: Int, for client: any ConnectionWaiter) -> (any AppConnection)? {
@@ -274,6 +307,7 @@ package final class ServerGroup: AppPool {
             }
             self.watch(place)
         }
+        self.setEven()
     }
 
     package var reports: [ServerReport] {

@@ -282,7 +282,7 @@ package final class UpstreamConnection: StreamHandler, AppConnection, AppStream,
     }
 
     private func beginAnswer(_ head: ResponseHead, _ buffer: inout ByteBuffer, _ receiver: any AnswerReceiver) {
-        if let group = self.pool.group {
+        if !self.pool.countsOnly(head.status), let group = self.pool.group {
             group.answered(self.pool, head.status)
             let others = group.others(than: self.pool, after: head.status)
             if others != 0, receiver.mayGo(to: others) {

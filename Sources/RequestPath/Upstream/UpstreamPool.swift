@@ -40,6 +40,10 @@ package final class UpstreamPool: AppPool {
     private(set) var group: ServerGroup?
     /// Its index in the group.
     private(set) var place = 0
+    /// What an answer below 500 counts while nothing is held against the server; nil: it may change more.
+    var calmIDs: ServerMetricIDs?
+    /// The same group, for one question in each turn.
+    private var pinnedGroup: Pinned<ServerGroup>?
     /// Both live as long as the process, or until a reload replaces the pool. A reference that does not own is checked,
     /// and counted, at each use.
     let loop: PathLoop
@@ -135,6 +139,7 @@ package final class UpstreamPool: AppPool {
             }
             self.loop.metrics.upstreamConnections(active: -1, idle: 1)
         }
+        if let group = self.pinnedGroup, group.use({ $0.isQuiet }) { return }
         if let group = self.group { return group.serveQueue() }
         while !self.queue.isEmpty, self.hasRoom, let client = self.queue.popFirst() { self.serve(client) }
     }
@@ -297,13 +302,26 @@ package final class UpstreamPool: AppPool {
     /// Makes it a member of a group, with the settings of that.
     func join(_ group: ServerGroup, at place: Int, _ target: UpstreamTarget, index: Int) {
         self.group = group
+        self.pinnedGroup = Pinned(group)
         self.place = place
         self.target = target
         self.index = index
     }
 
     /// Ends its membership: the group holds it and is held by it.
-    func leave() { self.group = nil }
+    func leave() {
+        self.group = nil
+        self.pinnedGroup = nil
+        self.calmIDs = nil
+    }
+
+    /// Counts an answer that changes nothing else; false: it may.
+    @inline(__always)
+    func countsOnly(_ status: Int) -> Bool {
+        guard status < 500, let ids = self.calmIDs else { return false }
+        self.loop.metrics.serverAnswered(ids, status: status)
+        return true
+    }
 
     /// Called when a reload has replaced this pool. Exchanges that have begun end here, and no connection is kept.
     package func retire() {

@@ -66,6 +66,21 @@ import Testing
         #expect(ratio > 4.25 && ratio < 5.75, "\(counts)")
     }
 
+    @Test func pairsAreOfDifferentServersAndAllAsLikely() {
+        var choice = ServerChoice(.leastRequests, seed: 7)
+        for count in [2, 3, 5] {
+            var counts: [[Int]: Int] = [:]
+            for _ in 0..<20_000 {
+                let (one, other) = choice.pair(below: count)
+                counts[[one, other], default: 0] += 1
+            }
+            let expected = 20_000 / (count * (count - 1))
+            #expect(counts.count == count * (count - 1))
+            #expect(counts.keys.allSatisfy { $0[0] != $0[1] && $0.allSatisfy { (0..<count).contains($0) } })
+            #expect(counts.values.allSatisfy { abs($0 - expected) < expected / 5 }, "\(counts)")
+        }
+    }
+
     @Test func turnsAreSpread() {
         var loads = Self.loads([3, 1])
         var choice = ServerChoice(.roundRobin, seed: 0)

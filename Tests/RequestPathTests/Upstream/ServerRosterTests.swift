@@ -101,6 +101,23 @@ import Testing
         #expect(Self.choose(&roster, failed: bits[0] | bits[1]) == nil)
     }
 
+    @Test func serversAreEvenWhileAllServeWithEqualShares() {
+        var roster = Self.roster(.leastRequests, [2, 2, 2])
+        #expect(roster.isEven && !Self.roster(.leastRequests, [1, 2]).isEven)
+        #expect(!Self.roster(.leastRequests, [1]).isEven)
+        roster.entries[1].growsSince = Self.time(0)
+        roster.grow(1, now: Self.time(1), period: .seconds(30))
+        #expect(!roster.isEven)
+        roster.grow(1, now: Self.time(31), period: .seconds(30))
+        #expect(roster.isEven)
+        roster.entries[2].isDown = true
+        roster.countOut()
+        #expect(!roster.isEven)
+        var other = Self.roster(.leastRequests, [1, 1])
+        Self.leaveOut(0, &other)
+        #expect(!other.isEven)
+    }
+
     // MARK: The limit of connections
 
     private static func full(_ balance: ServerBalance, _ weights: [Int], open: [Int], idle: [Int]) -> ServerRoster {
