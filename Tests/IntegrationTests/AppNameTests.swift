@@ -297,4 +297,42 @@ import Glibc
             }
         }
     }
+
+    /// In a soak, ten minutes.
+    private static let hang = ProcessInfo.processInfo.environment["SOAK"] == "1" ? 600.0 : 8
+
+    @Test("A name server that hangs for long: a server may even break off, and no request fails; then names move again")
+    func hangingForLong() throws {
+        let bench = try Bench(Self.three)
+        defer { bench.stop() }
+        try bench.serve("app.test") { gateway throws in
+            Self.awaitPlaces(gateway, ["127.0.0.1", "127.0.0.2", "127.0.0.3"])
+            bench.signal(SIGSTOP)
+            #expect(eventually { (try? Self.count("failed", gateway)).map { $0 > 0 } == true })
+            func count(_ folder: String) -> Int {
+                (try? FileManager.default.contentsOfDirectory(atPath: "/proc/\(gateway.processID)/\(folder)").count)
+                    ?? 0
+            }
+            let before = (threads: count("task"), descriptors: count("fd"))
+            // Its failures ask for the name again, which nobody answers.
+            try bench.set("127.0.0.3", isBroken: true)
+            let end = DispatchTime.now() + Self.hang
+            var places: Set<String> = []
+            while DispatchTime.now() < end {
+                // Over a connection that is kept, and over one that has to be made.
+                for target in ["/", "/last"] {
+                    let answer = try gateway.get(target)
+                    #expect(answer.status == 200, "\(answer.lines)")
+                    places.insert(answer.text)
+                }
+                usleep(20_000)
+            }
+            #expect(places == ["127.0.0.1", "127.0.0.2"], "\(places)")
+            #expect(count("task") <= before.threads + 4 && count("fd") <= before.descriptors + 16)
+            try bench.move("127.0.0.2 app.test\n127.0.0.4 app.test\n")
+            bench.signal(SIGCONT)
+            Self.awaitPlaces(gateway, ["127.0.0.2", "127.0.0.4"])
+            #expect(eventually { (try? gateway.get())?.text == "127.0.0.4" })
+        }
+    }
 }
