@@ -52,7 +52,7 @@ package final class SpanBuffer: @unchecked Sendable {
     private var contentStart = 0
 
     package init(capacity: Int) {
-        self.capacity = max(capacity, 1024)
+        self.capacity = max(capacity, 256)
         self.base = .allocate(capacity: self.capacity)
     }
 

@@ -1,9 +1,11 @@
 /// The id of a trace (W3C Trace Context 3.2.2.3): 128 bits, not all zero.
+@usableFromInline
 package struct TraceID: Sendable, Hashable, CustomStringConvertible {
-    package let high: UInt64
-    package let low: UInt64
+    @usableFromInline package let high: UInt64
+    @usableFromInline package let low: UInt64
 
     /// nil for the id that is none: all zero.
+    @inlinable @inline(__always)
     package init?(high: UInt64, low: UInt64) {
         guard high | low != 0 else { return nil }
         self.high = high
@@ -18,7 +20,7 @@ package struct TraceID: Sendable, Hashable, CustomStringConvertible {
         self.init(high: high, low: low)
     }
 
-    package var description: String { TraceContext.text(self.high) + TraceContext.text(self.low) }
+    @usableFromInline package var description: String { TraceContext.text(self.high) + TraceContext.text(self.low) }
 }
 
 /// What a request says about the trace that it belongs to: its field `traceparent` (W3C Trace Context 3.2).

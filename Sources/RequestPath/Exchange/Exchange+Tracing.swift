@@ -212,6 +212,8 @@ extension Exchange {
             let status = self.record.isAppsAnswer ? self.record.status : 0
             let ended = trace.attemptEnded ?? end
             self.writeAttempt(trace, span, words, clock, span: trace.appSpan, end: ended, status, failure)
+            // The object may be kept for long, and a reload may do without the server.
+            trace.attempt = nil
         }
         self.noteExemplar(of: trace.id, at: clock.time(end.uptimeNanoseconds))
         var head = clock.head(of: trace, trace.span, below: trace.parent, .server, from: self.record.startedAt, to: end)

@@ -39,7 +39,7 @@ final class RequestTrace: TracedRequest {
     /// `tracestate` of the trace that the request continues.
     var state: [UInt8] = []
     /// What the request's span says of its connection and its head. The connection's other requests say most of it alike.
-    private let words = SpanBuffer(capacity: 1024)
+    private let words = SpanBuffer(capacity: 512)
     /// Where the client's address ends in it, which is the peer's, and where the connection's part does; 0: there is none yet.
     private var clientEnd = 0
     private var connectionEnd = 0
