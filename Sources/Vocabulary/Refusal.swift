@@ -10,6 +10,8 @@ package struct Refusal: Equatable, Sendable {
         case bearer
         /// `Bearer error="insufficient_user_authentication"` with the route's requirements (RFC 9470 3).
         case stepUp
+        /// `Bearer error="insufficient_scope"` with the route's scopes (RFC 6750 3.1).
+        case scope
     }
 
     /// The value of `Retry-After` (RFC 9110 10.2.3).
@@ -47,6 +49,13 @@ package struct Refusal: Equatable, Sendable {
     private static let stepUp: Refusal = {
         var row = Refusal(403)
         row.challenge = .stepUp
+        return row
+    }()
+
+    /// A 403 that names the scopes of the next token.
+    private static let scope: Refusal = {
+        var row = Refusal(403)
+        row.challenge = .scope
         return row
     }()
 
@@ -124,8 +133,8 @@ package struct Refusal: Equatable, Sendable {
         case .logoutInvalidToken, .logoutReplayed: Refusal(400)
 
         case .requireAAL, .requireMaxAge: stepUp
-        case .requireProvider, .requireGroups, .requireScopes, .requireOrigin, .requireActor, .requireClientCertificate:
-            Refusal(403)
+        case .requireScopes: scope
+        case .requireProvider, .requireGroups, .requireOrigin, .requireActor, .requireClientCertificate: Refusal(403)
         case .bindingIPMismatch, .bindingASNMismatch, .bindingASNUnknown: Refusal(401)
 
         // The request continues without the token.

@@ -61,6 +61,11 @@ extension Denial {
             if let aal = require.aal { challenge += ", acr_values=\"\(aal.rawValue)\"" }
             if let maxAge = require.maxAge { challenge += ", max_age=\"\(maxAge.components.seconds)\"" }
             return challenge
+        case .scope:
+            let scopes = require.scopes.joined(separator: " ")
+            // What stands in quotes (RFC 6749 3.3); a route may name others, which no access token has.
+            let areTokens = scopes.utf8.allSatisfy { (0x20...0x7E).contains($0) && $0 != 0x22 && $0 != 0x5C }
+            return #"\#(scheme) error="insufficient_scope""# + (areTokens ? #", scope="\#(scopes)""# : "")
         }
     }
 }

@@ -42,6 +42,8 @@ import Vocabulary
 
             let poor = try bench.gateway.get("/orders/1", self.bearer(bench.provider.accessToken()))
             #expect(poor.status == 403 && poor.reason == "require.scopes")
+            let needed = #"Bearer error="insufficient_scope", scope="orders""#
+            #expect(poor.values("www-authenticate") == [needed], "\(poor.lines)")
 
             // As it came, for the app to judge.
             let raw = try bench.gateway.get("/raw/", self.bearer("eyJ.of.the-app"))

@@ -269,6 +269,16 @@ struct StepUpTests {
             Denial.forbidden(.requireMaxAge).challenge(age, isJudged: true, isProofScheme: false)
                 == #"Bearer error="insufficient_user_authentication", max_age="5""#
         )
+        let scopes = self.requirement { $0.scopes = ["orders:read", "orders:write"] }
+        #expect(
+            Denial.forbidden(.requireScopes).challenge(scopes, isJudged: true, isProofScheme: false)
+                == #"Bearer error="insufficient_scope", scope="orders:read orders:write""#
+        )
+        let odd = self.requirement { $0.scopes = ["a\"b\r\n"] }
+        #expect(
+            Denial.forbidden(.requireScopes).challenge(odd, isJudged: true, isProofScheme: true)
+                == #"DPoP error="insufficient_scope""#
+        )
         #expect(Denial.forbidden(.requireGroups).challenge(require, isJudged: true, isProofScheme: false) == nil)
         #expect(
             Denial.unauthenticated(.sessionUnknown).challenge(age, isJudged: true, isProofScheme: false)
