@@ -112,10 +112,12 @@ import Testing
     func operators() throws {
         try Gateway.with(Self.common + Self.provider, files: Self.files) { gateway in
             let lines = try gateway.admin("/").text.matches(of: /(?m)^([A-Z]+(?:, *[A-Z]+)*) +(\/[^ \[?]+)/)
-            let served = lines.map { (String($0.2), Self.methods($0.1)) }
+            let served = lines.reduce(into: [String: Set<String>]()) { served, line in
+                served[String(line.2), default: []].formUnion(Self.methods(line.1))
+            }
             let told = try Self.told("## On other listeners")
-            #expect(served.count == told.count && served.count > 8)
-            for (path, methods) in served { #expect(told[path] == methods, "\(path)") }
+            #expect(served.count > 8)
+            for path in Set(told.keys).union(served.keys) { #expect(told[path] == served[path], "\(path)") }
         }
     }
 }
