@@ -161,6 +161,10 @@ import Vocabulary
                     "write GET /sessions?subject=SUBJECT"
                 ),
                 (
+                    "GET", "/sessions?emial=ada@example.com", OperatorTokens.all,
+                    "write GET /sessions?subject=SUBJECT"
+                ),
+                (
                     "DELETE", "/sessions/x", OperatorTokens.all,
                     "write DELETE /sessions/HANDLE, or DELETE /sessions/ID?subj"
                 ),

@@ -56,7 +56,8 @@ enum SessionDocument {
         and writeMore: (inout JSONWriter) -> Void = { _ in },
         to json: inout JSONWriter
     ) {
-        let authenticatedAt = session.authenticatedAt.rfc3339
+        // Providers need not say when the user authenticated.
+        let authenticatedAt = session.authenticatedAt.seconds > 0 ? session.authenticatedAt.rfc3339 : nil
         json.object { json in
             if let actor = session.actorClaim {
                 json.name("act")
@@ -64,13 +65,13 @@ enum SessionDocument {
             }
             json.name("active")
             json.write(session.expiresAt > now)
-            json.member("authenticated_at", authenticatedAt)
+            if let authenticatedAt { json.member("authenticated_at", authenticatedAt) }
             json.name("authentication_methods")
             json.array { json in
                 for method in self.methods(of: session) {
                     json.object { json in
                         json.member("aal", self.secondFactors.contains(method) ? "aal2" : "aal1")
-                        json.member("completed_at", authenticatedAt)
+                        if let authenticatedAt { json.member("completed_at", authenticatedAt) }
                         json.member("method", method)
                     }
                 }

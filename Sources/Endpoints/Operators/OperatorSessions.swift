@@ -137,6 +137,10 @@ package struct OperatorSessions: Sendable {
             usage: "GET /sessions?subject=SUBJECT\(self.providerUsage), GET /sessions?email=ADDRESS, or GET /sessions"
         )
         return await self.gate.admit(request, .read, act) { _ throws(NotDone) in
+            // A word that is not known may be one of these, and would choose: everybody is not the answer then.
+            guard request.query.allSatisfy({ Self.choices.contains($0.name) }) else {
+                throw NotDone(.requestParameters)
+            }
             if let user {
                 return .json(200, ["sessions": .array(try await self.sessions(of: user).map(Self.document))])
             }
@@ -157,6 +161,9 @@ package struct OperatorSessions: Sendable {
             )
         }
     }
+
+    /// The parameters of a list.
+    private static let choices: Set<String> = ["subject", "email", "provider", "page"]
 
     /// Whether a session is of the provider that the request names, or of any; nil: there is none of that name.
     private func filter(_ request: EndpointRequest) -> ((FoundSession) -> Bool)? {
@@ -261,10 +268,13 @@ package struct OperatorSessions: Sendable {
             "fingerprint": .string(found.key.fingerprint.description), "subject": .string(session.identity.id),
             "kind": .string(session.kind.rawValue), "origin": .string(session.origin.rawValue),
             "aal": .string(session.aal.rawValue), "issued_at": .string(session.issuedAt.rfc3339),
-            "authenticated_at": .string(session.authenticatedAt.rfc3339),
             "expires_at": .string(session.expiresAt.rfc3339),
             "last_seen_at": .string((found.usedAt ?? session.issuedAt).rfc3339),
         ]
+        // Providers need not say when the user authenticated.
+        if session.authenticatedAt.seconds > 0 {
+            members["authenticated_at"] = .string(session.authenticatedAt.rfc3339)
+        }
         if session.identity.realm != .default { members["provider"] = .string(session.identity.realm.name) }
         if let email = session.identity.traitsDocument["email"]?.string { members["email"] = .string(email) }
         if let host = session.host { members["host"] = .string(host) }

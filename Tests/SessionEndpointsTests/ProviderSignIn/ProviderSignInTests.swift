@@ -250,6 +250,17 @@ struct ProviderSignInTests {
         #expect(document?["authenticated_at"]?.string == now.rfc3339)
     }
 
+    @Test("Where a provider does not say when the user signed in, no time is told")
+    func unknownTime() async throws {
+        var browser = try SigningBrowser()
+        browser.provider.answer(ScriptedBrowserProvider.user(at: Authentication.unknownTime))
+        try await browser.signIn()
+        let document = try await browser.gateway.session(try #require(browser.session)).document
+        #expect(document?["active"] == .bool(true))
+        #expect(document?["authenticated_at"] == nil)
+        #expect(document?["authentication_methods"]?.array?.first?["completed_at"] == nil)
+    }
+
     @Test("HEAD, prefetches and scripts begin and complete nothing")
     func notNavigations() async throws {
         var browser = try SigningBrowser()
