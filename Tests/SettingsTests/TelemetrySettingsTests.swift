@@ -89,11 +89,29 @@ struct TelemetrySettingsTests {
     }
 
     @Test(
+        "An endpoint of gRPC, or with the path of traces, is warned of",
+        arguments: [
+            ("http://collector:4317", "port 4317, where collectors take gRPC; OTLP over HTTP is at 4318"),
+            ("https://[::1]:4317/otel", "port 4317"), ("http://collector:4318/v1/traces", "it has that already"),
+            ("http://collector:4318/v1/traces/", "it has that already"), ("http://collector:4318", nil),
+            ("http://collector:14317/4317", nil),
+        ]
+    )
+    func doubtfulEndpoint(url: String, words: String?) throws {
+        let loaded = try SettingsBench().load(SettingsBench.base + "telemetry: {endpoint: \"\(url)\"}\n").get()
+        let warnings = loaded.warnings.filter { $0.hasPrefix("telemetry") }
+        #expect(warnings.count == (words == nil ? 0 : 1), "\(warnings)")
+        if let words { #expect(warnings.first?.contains(words) == true, "\(warnings)") }
+    }
+
+    @Test(
         "A variable that cannot be followed stops the start and is named",
         arguments: [
             ("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc", "4318"), ("OTEL_TRACES_SAMPLER", "jaeger_remote", "always_on"),
             ("OTEL_BSP_MAX_QUEUE_SIZE", "many", "whole number"), ("OTEL_EXPORTER_OTLP_TIMEOUT", "10s", "write 10000"),
             ("OTEL_BSP_SCHEDULE_DELAY", "soon", "without a unit"),
+            ("OTEL_BSP_SCHEDULE_DELAY", "0", "write a value in this range"),
+            ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "collector:4318", "begin with https:// or http://"),
             ("OTEL_BSP_EXPORT_TIMEOUT", "5", "from 1000 to 600000"),
             ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "ftp://x", "http"), ("OTEL_RESOURCE_ATTRIBUTES", "x", "name=value"),
             ("OTEL_EXPORTER_OTLP_CERTIFICATE", "/nowhere.pem", "path"),

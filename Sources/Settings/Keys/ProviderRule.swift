@@ -78,7 +78,7 @@ extension TextRule {
         }
         guard let separator = text.utf8.firstRange(of: "://".utf8),
             ["https", "http"].contains(text[..<separator.lowerBound])
-        else { throw SyntaxFault("begin with https://") }
+        else { throw SyntaxFault(allowsPlainHTTP ? "begin with https:// or http://" : "begin with https://") }
         let rest = text[separator.upperBound...]
         guard !rest.utf8.contains(UInt8(ascii: "#")) else { throw SyntaxFault("remove the fragment") }
         guard allowsQuery || !rest.utf8.contains(UInt8(ascii: "?")) else { throw SyntaxFault("remove the query") }

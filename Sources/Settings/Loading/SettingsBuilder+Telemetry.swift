@@ -34,9 +34,23 @@ extension SettingsBuilder {
         telemetry.url =
             tree.text("traces_endpoint")
             ?? tree.text("endpoint").map { $0.hasSuffix("/") ? "\($0)v1/traces" : "\($0)/v1/traces" }
+        if let url = telemetry.url { self.warnOfPlace(url, tree) }
         if telemetry.url?.hasPrefix("http://") == true, !telemetry.fields.isEmpty {
             self.warnings.append(
                 "\(tree.key) has headers and a collector without TLS: whoever can read along between them sees the headers"
+            )
+        }
+    }
+
+    /// What people write who have taken the URL from an example for gRPC, or for traces alone.
+    private mutating func warnOfPlace(_ url: String, _ tree: SettingsTree) {
+        let authority = url.drop { $0 != "/" }.dropFirst(2).prefix { $0 != "/" }
+        if authority.hasSuffix(":4317") {
+            self.warnings.append("\(tree.key) has port 4317, where collectors take gRPC; OTLP over HTTP is at 4318")
+        }
+        if url.contains("/v1/traces/v1/traces") {
+            self.warnings.append(
+                "\(tree.key(of: "endpoint")) gets /v1/traces at its end; it has that already: remove it, or write traces_endpoint"
             )
         }
     }

@@ -168,6 +168,9 @@ struct TelemetryVariables {
         func count(_ duration: Duration) -> String { "\(Int64(duration / .milliseconds(1)))" }
         guard case .duration(let range) = kind else { return (kind.allowed, "write another value") }
         let allowed = "milliseconds, a whole number from \(count(range.lowerBound)) to \(count(range.upperBound))"
+        if let number = try? Quantity.duration("\(text)ms"), !range.contains(number) {
+            return (allowed, "write a value in this range")
+        }
         guard let duration = try? Quantity.duration(text), range.contains(duration) else {
             return (allowed, "write a whole number of milliseconds, without a unit")
         }
