@@ -10,6 +10,7 @@ status 1: a page fails a check, which is printed. Chromium is Debian's package, 
 
 import argparse
 import base64
+import concurrent.futures
 import json
 import os
 import pathlib
@@ -19,6 +20,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import urllib.error
 import urllib.parse
 import urllib.request
 
@@ -290,6 +292,16 @@ clients:
         with urllib.request.urlopen(request) as answer:
             return json.load(answer)
 
+    def fail_to_sign_in(self, _) -> int:
+        body = urllib.parse.urlencode({"identifier": "grace", "password": "wrong"}).encode()
+        request = urllib.request.Request(f"{self.origin}/.sallyport/login", body, {"Origin": self.origin})
+        try:
+            with urllib.request.urlopen(request) as answer:
+                return answer.status
+        except urllib.error.HTTPError as refusal:
+            refusal.close()
+            return refusal.code
+
     def transfer_token(self) -> str:
         """As a native app gets it."""
         with urllib.request.urlopen(self.origin + "/self-service/login/api") as answer:
@@ -426,12 +438,13 @@ def walk(gateway: Gateway, browser: Browser):
     browser.visit(f"{own}/signed-out")
     yield "signed-out"
     # At the end, because nobody can sign in from here for a while.
-    for _ in range(40):
-        browser.visit(f"{own}/login")
+    browser.call("Network.clearBrowserCookies")
+    browser.visit(f"{own}/login")
+    with concurrent.futures.ThreadPoolExecutor(8) as pool:
+        # The others go on meanwhile, and keep the limit where it is.
+        next(status for status in pool.map(gateway.fail_to_sign_in, range(60)) if status == 429)
         browser.value(f"identifier.value = 'grace'; password.value = 'wrong'; {form}.requestSubmit()")
         browser.wait("document.querySelector('.notice')")
-        if browser.value("!document.querySelector('[aria-invalid]')"):
-            break
     yield "login-throttled"
 
 
