@@ -255,11 +255,11 @@ struct BrowserTests {
 
     /// Labels, contrast, focus and width of each page, in each language.
     @Test(arguments: ["en", "de", "fr", "es"]) func everybodyCanUseThePages(_ language: String) throws {
-        #expect(try Self.pictures(["--language", language]) == 108)
+        #expect(try Self.pictures(["--language", language]) == 132)
     }
 
     @Test func everybodyCanUseTheDemo() throws {
-        #expect(try Self.pictures(["--demo"]) == 48)
+        #expect(try Self.pictures(["--demo"]) == 54)
     }
 
     /// Looks at all pages, and returns how many pictures that made.
