@@ -258,7 +258,7 @@ struct ProviderSignInTests {
         let document = try await browser.gateway.session(try #require(browser.session)).document
         #expect(document?["active"] == .bool(true))
         #expect(document?["authenticated_at"] == nil)
-        #expect(document?["authentication_methods"]?.array?.first?["completed_at"] == nil)
+        #expect(document?["authentication_methods"]?.first?["completed_at"] == nil)
     }
 
     @Test("HEAD, prefetches and scripts begin and complete nothing")
