@@ -70,6 +70,17 @@ import Testing
         #expect(results[1].output.contains("X-Auth-Subject: user-1815"), "\(results[1].output)")
     }
 
+    @Test func signsTheBrowserOfAnAppOnAPhoneOut() throws {
+        let demo = try Demo()
+        defer { _ = demo.stop() }
+        let query = "client_id=demo-native&post_logout_redirect_uri=com.example.demo%3A%2Fcallback"
+        let results = try Shell.run([
+            "curl -sS -i -H 'Accept: text/html' '\(demo.origin)/oidc/logout?\(query)'"
+        ])
+        let answer = results[0].output
+        #expect(answer.lowercased().contains("\nlocation: com.example.demo:/callback"), "\(answer)")
+    }
+
     @Test func showsAPageToBrowsers() throws {
         let demo = try Demo()
         defer { _ = demo.stop() }

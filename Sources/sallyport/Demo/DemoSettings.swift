@@ -30,6 +30,8 @@ struct DemoUser: Sendable {
 /// The demo's settings: a file made in memory and read by the same loader as any other.
 struct DemoSettings: Sendable {
     static let nativeClient = "demo-native"
+    /// Where browsers go back to an app on a phone, after a sign-in and after a sign-out.
+    static let phoneCallback = "com.example.demo:/callback"
     static let webClient = "demo-web"
     /// Where the browser goes back to after a sign-in for a native app.
     static let appReturn = "com.example.demo:/signed-in"
@@ -74,7 +76,8 @@ struct DemoSettings: Sendable {
 
             clients:
               - client_id: \(Self.nativeClient)
-                callbacks: ["com.example.demo:/callback"]
+                callbacks: ["\(Self.phoneCallback)"]
+                allowed_logout_urls: ["\(Self.phoneCallback)"]
                 session_transfer:
                   can_create_session_transfer_token: true
               - client_id: \(Self.webClient)
