@@ -27,6 +27,7 @@ struct ExplainCommand: AsyncParsableCommand {
     )
 
     @OptionGroup var options: SettingsOptions
+    @OptionGroup var named: SettingsFileArgument
     @OptionGroup var insecure: InsecureOptions
 
     @Option(help: ArgumentHelp("The URL as a client requests it; the path is used byte for byte.", valueName: "url"))
@@ -125,7 +126,7 @@ struct ExplainCommand: AsyncParsableCommand {
     func run() async throws {
         if let session = self.session { return try self.tellStory(of: session) }
         do {
-            let loaded = try self.options.load(self.insecure.flags)
+            let loaded = try self.options.naming(self.named).load(self.insecure.flags)
             let draft = try Draft(loaded)
             if let fault = self.via?.fault(in: loaded.settings) { throw Console.failure(fault) }
             if let event = self.event { return try self.tryRules(on: event, draft, loaded.settings) }
@@ -144,6 +145,7 @@ struct ExplainCommand: AsyncParsableCommand {
     }
 
     func validate() throws {
+        try self.named.validate(besides: self.options)
         guard [self.url, self.event, self.session].count(where: { $0 != nil }) == 1 else {
             throw ValidationError("Use --url or --event, or --session with --log.")
         }
