@@ -24,6 +24,7 @@ struct Sallyport: AsyncParsableCommand {
         "version": "--version", "status": "healthcheck", "health": "healthcheck", "ping": "healthcheck",
         "passwd": "hash-password", "password": "hash-password", "hash": "hash-password", "htpasswd": "hash-password",
         "new": "init", "setup": "init", "generate": "init", "servers": "upstreams", "backends": "upstreams",
+        "sign-out": "sessions end", "logout": "sessions end", "users": "sessions", "who": "sessions",
         "manpage": "man", "completions": "completion", "trace": "explain", "debug": "explain", "cert": "certificate",
     ]
 

@@ -47,7 +47,7 @@ import Testing
 
     @Test(arguments: [
         ("serve", "run"), ("start", "run"), ("validate", "check"), ("version", "--version"), ("chek", "check"),
-        ("htpasswd", "hash-password"), ("status", "healthcheck"),
+        ("htpasswd", "hash-password"), ("status", "healthcheck"), ("sign-out", "sessions end"), ("users", "sessions"),
     ])
     func knowsTheNamesOfOthersForItsCommands(word: String, command: String) throws {
         let result = try Self.run([word])

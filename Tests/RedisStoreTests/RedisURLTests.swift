@@ -32,6 +32,12 @@ import Vocabulary
         #expect(tls.serverName == "r.example")
     }
 
+    @Test("A password with @ in it is told how it is written")
+    func escapes() throws {
+        let error = try #require(throws: RedisURLError.self) { try self.read("redis://default:p@ss@host:6379") }
+        #expect(error.description.contains("%40 for an @"))
+    }
+
     @Test("A unix socket is read")
     func unix() throws {
         let url = try self.read("redis+unix://gate:word@/run/redis.sock?db=2")

@@ -100,6 +100,11 @@ import Testing
             "redirect_url",
             "remove it: register the URL /.sallyport/callback of each host at the provider"
         ),
+        Row(
+            "redirect_uri: https://x",
+            "redirect_uri",
+            "remove it: register the URL /.sallyport/callback of each host at the provider"
+        ),
         Row("issuer_url: https://x", "issuer_url", "write provider.oidc with issuer and client_id"),
         Row("metrics: true", "metrics", "write admin.listen, which has /metrics, /healthz and /readyz"),
         Row("websocket: true", "websocket", "remove it: WebSockets pass wherever the route lets the request pass"),
