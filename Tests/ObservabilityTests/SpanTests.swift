@@ -245,6 +245,19 @@ import Vocabulary
         for _ in 0..<5 { #expect(pauses.take(asked: .zero, chance: 1) == .seconds(10)) }
     }
 
+    @Test("a collector is left alone for as long as it asks, but not for ever")
+    func rest() {
+        var rest = ExportRest()
+        let now = ContinuousClock.now
+        #expect(!rest.isOn(at: now))
+        rest.begin(.zero, at: now)
+        #expect(!rest.isOn(at: now))
+        rest.begin(.seconds(60), at: now)
+        #expect(rest.isOn(at: now + .seconds(59)) && !rest.isOn(at: now + .seconds(60)))
+        rest.begin(.seconds(1 << 40), at: now)
+        #expect(rest.isOn(at: now + .seconds(599)) && !rest.isOn(at: now + .seconds(600)))
+    }
+
     @Test("the exporter is told once when a batch is there, and gets single spans when it asks for all")
     func batches() throws {
         let rings = Counter()

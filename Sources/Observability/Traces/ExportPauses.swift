@@ -17,3 +17,24 @@ package struct ExportPauses: Sendable {
         return max(asked ?? .zero, self.next * chance)
     }
 }
+
+/// A time for which a collector wants to be left alone (`Retry-After`), longer than a batch waits: the next batches wait, too.
+package struct ExportRest: Sendable {
+    /// Whatever a collector asks for: it may have meant seconds of another unit, or a date by a wrong clock.
+    private static let longest = Duration.seconds(600)
+
+    private var end: ContinuousClock.Instant?
+
+    package init() {}
+
+    /// Begins a rest.
+    package mutating func begin(_ asked: Duration, at now: ContinuousClock.Instant) {
+        guard asked > .zero else { return }
+        self.end = now + min(asked, Self.longest)
+    }
+
+    /// Whether nothing is to be sent.
+    package func isOn(at now: ContinuousClock.Instant) -> Bool {
+        self.end.map { now < $0 } ?? false
+    }
+}

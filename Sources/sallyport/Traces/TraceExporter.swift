@@ -140,14 +140,18 @@ final class TraceExporter: Sendable {
 
     private func run() async {
         var lastSent = ContinuousClock.now - self.settings.batchDelay
+        var rest = ExportRest()
         for await _ in self.wakeUps {
             let isLast = self.isStopping.load(ordering: .relaxed)
+            // Spans wait meanwhile, as far as there is room.
+            if rest.isOn(at: .now), !isLast { continue }
             let isDue = isLast || ContinuousClock.now - lastSent >= self.settings.batchDelay
             while !Task.isCancelled {
                 let batch = self.queue.next(onlyFull: !isDue)
                 guard !batch.isEmpty else { break }
-                await self.send(batch)
+                if let asked = await self.send(batch) { rest.begin(asked, at: .now) }
                 lastSent = .now
+                if rest.isOn(at: .now), !isLast { break }
             }
             if isDue { lastSent = .now }
             if isLast || Task.isCancelled { return }
@@ -163,7 +167,10 @@ final class TraceExporter: Sendable {
     }
 
     /// Sends a batch until the collector has taken or refused it, or too much time has passed.
-    private func send(_ batch: [SpanBuffer]) async {
+    ///
+    /// - Returns: How long the collector wants to be left alone, where that is longer than a batch may wait; nil: it wants no
+    ///   such rest.
+    private func send(_ batch: [SpanBuffer]) async -> Duration? {
         let spans = batch.reduce(0) { $0 + $1.spans }
         let body = self.request.body(batch)
         let deadline = ContinuousClock.now + self.settings.exportTimeout
@@ -172,16 +179,19 @@ final class TraceExporter: Sendable {
             switch await self.attempt(body) {
             case .taken(let rejected):
                 if rejected > 0 { self.tell("the collector has refused spans", ["spans": "\(rejected)"]) }
-                return self.queue.giveBack(batch, lost: rejected, .refused)
+                self.queue.giveBack(batch, lost: rejected, .refused)
+                return nil
             case .refused(let detail):
                 self.tell("the collector refuses traces", ["detail": "\(detail)"])
-                return self.queue.giveBack(batch, lost: spans, .refused)
+                self.queue.giveBack(batch, lost: spans, .refused)
+                return nil
             case .later(let detail, let after):
                 self.tell("the collector does not take traces", ["detail": "\(detail)"])
                 let wait = pauses.take(asked: after)
                 // A gateway that stops does not wait for a collector that is away.
                 guard ContinuousClock.now + wait < deadline, !self.isStopping.load(ordering: .relaxed) else {
-                    return self.queue.giveBack(batch, lost: spans, .failed)
+                    self.queue.giveBack(batch, lost: spans, .failed)
+                    return after
                 }
                 await self.pause(for: wait)
             }
