@@ -11,16 +11,19 @@ import Synchronization
 import UnixSignals
 
 extension Gateway {
-    /// Serves until SIGTERM or SIGINT, reloads on SIGHUP; a second SIGTERM ends at once.
+    /// Serves until SIGTERM or SIGINT, reloads on SIGHUP; a second SIGTERM ends at once. Whoever closes the terminal of a gateway
+    /// in its foreground (SIGHUP by the system) wants no gateway that goes on without it.
     func runUntilSignalled() async {
         guard let signals = self.signals.withLock({ $0 }) else { return }
         var stopping: Task<Void, Never>?
+        let hasTerminal = Terminal.isInForeground
         for await signal in signals {
-            if signal == .sighup {
+            let isClosed = signal == .sighup && hasTerminal && !Terminal.isThere
+            if signal == .sighup, !isClosed {
                 await self.reloadSettings()
             } else if stopping == nil {
                 // Nobody balances load over what a person runs on a terminal.
-                let isByHand = signal == .sigint && Terminal.isThere
+                let isByHand = isClosed || signal == .sigint && Terminal.isThere
                 await self.tellStopping("\(signal)", isByHand: isByHand)
                 stopping = Task {
                     await self.drainAndStop(isByHand: isByHand)

@@ -159,6 +159,18 @@ import Vocabulary
         }
     }
 
+    @Test("A gateway ends with the terminal that is closed under it, where SIGHUP means no reload")
+    func endsWithItsTerminal() throws {
+        try Self.withFolder { folder throws in
+            #expect(try Self.run(["init", "--directory", folder]).status == 0)
+            let gateway = try TerminalRun(["run", "\(folder)/sallyport.yaml", "--pid-file", "\(folder)/pid"], folder)
+            defer { gateway.end() }
+            #expect(gateway.shows("ready: "), "\(gateway.output)")
+            gateway.closeTerminal()
+            #expect(eventually { !gateway.isRunning })
+        }
+    }
+
     @Test func reloadsOnlyAGatewayAndOnlyValidSettings() throws {
         try Self.withFolder { folder throws in
             #expect(try Self.run(["init", "--directory", folder]).status == 0)
@@ -232,11 +244,27 @@ private final class TerminalRun {
 
     var hasEnded: Bool { eventually { !self.process.isRunning } }
 
+    /// The gateway's process id.
+    private var gateway: Int32? {
+        let text = (try? String(contentsOf: self.pid, encoding: .utf8)) ?? ""
+        return Int32(text.trimmingCharacters(in: .newlines)).flatMap { $0 > 1 ? $0 : nil }
+    }
+
+    /// A process that has ended may stay in the table, because nobody asks for its status.
+    var isRunning: Bool {
+        guard let gateway, let status = try? String(contentsOfFile: "/proc/\(gateway)/stat", encoding: .utf8) else {
+            return false
+        }
+        return !status.contains(") Z ")
+    }
+
     /// Ctrl-C.
     func interrupt() {
-        let text = (try? String(contentsOf: self.pid, encoding: .utf8)) ?? ""
-        if let id = Int32(text.trimmingCharacters(in: .newlines)), id > 1 { kill(id, SIGINT) }
+        if let gateway { kill(gateway, SIGINT) }
     }
+
+    /// Ends the program that has the other end of the terminal.
+    func closeTerminal() { kill(self.process.processIdentifier, SIGKILL) }
 
     func end() {
         self.interrupt()

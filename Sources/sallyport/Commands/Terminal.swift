@@ -13,6 +13,11 @@ enum Terminal {
     /// Whether Ctrl-C may be a person's: the process has a terminal.
     static var isThere: Bool { isatty(STDIN_FILENO) == 1 || self.isShown }
 
+    /// Whether the process is what its terminal shows: not one that a shell has put behind (`&`) and that may outlive it.
+    static var isInForeground: Bool {
+        [STDIN_FILENO, STDOUT_FILENO].contains { isatty($0) == 1 && tcgetpgrp($0) == getpgrp() }
+    }
+
     /// Where lines become text; nil: they are written as JSON.
     static func log(_ settings: LogSettings) -> TerminalLog? {
         switch settings.format {
