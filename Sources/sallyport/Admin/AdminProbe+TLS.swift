@@ -45,8 +45,17 @@ extension AdminProbe {
         do {
             return try answer.futureResult.wait()
         } catch {
-            throw (error as? Failure) ?? Failure(description: "\(place) cannot be asked over TLS: \(error)")
+            throw (error as? Failure) ?? Failure(description: "\(place) \(Self.words(of: error))")
         }
+    }
+
+    /// Why there is no TLS. The library's own words name its source files.
+    private static func words(of error: any Error) -> String {
+        let text = "\(error)".utf8
+        let isPlain = ["WRONG_VERSION_NUMBER", "HTTP_REQUEST"].contains { text.firstRange(of: $0.utf8) != nil }
+        if isPlain { return "answers without TLS: leave out https:// if admin.listen has none" }
+        return error is NIOSSLError || error is BoringSSLError
+            ? "fails in the TLS handshake: see its log" : "cannot be asked over TLS: \(error)"
     }
 
     private static let foreign =
