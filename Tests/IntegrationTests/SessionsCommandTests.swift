@@ -115,6 +115,13 @@ import Vocabulary
                 let answer = try run(arguments, OperatorTokens.all)
                 #expect(answer.status != 0 && answer.output.contains(sentence), "\(arguments): \(answer.output)")
             }
+            let place = "https://127.0.0.1:\(gateway.adminPort)"
+            let plain = try Servers.run(Gateway.binary.path, ["healthcheck", "--admin", place])
+            #expect(
+                plain.status == 1 && plain.output.contains("answers without TLS: leave out https://"),
+                "\(plain.output)"
+            )
+            #expect(!plain.output.contains("BoringSSL"), "\(plain.output)")
             #expect(try run([], "another-token").output.contains("the token is not in its admin.tokens_file"))
             for query in [
                 "email=", "email=a@b.example&email=a@b.example", "page=x", "page=1&page=1", "subject=", "provider=x",

@@ -105,6 +105,25 @@ struct TraceTests {
         }
     }
 
+    @Test("A collector that asks for a long rest has it: spans wait as far as there is room")
+    func rests() throws {
+        let collector = try Collector()
+        defer { collector.stop() }
+        let app = try FakeUpstream()
+        defer { app.stop() }
+        try collector.answer(429, retryAfter: 3600)
+        let settings =
+            "telemetry: {endpoint: \"\(collector.endpoint)\", batch_delay: 50ms, batch_size: 64, queue_size: 64}"
+        try Gateway.with(Config.open(upstream: app.port, more: settings)) { gateway throws in
+            #expect(try gateway.get("/x").status == 200)
+            #expect(eventually { ((try? gateway.metric("\(Self.dropped){reason=\"failed\"}")) ?? 0) >= 1 })
+            let wire = try gateway.connect()
+            for _ in 0..<100 { #expect(try wire.request(Request.get("/x")).status == 200) }
+            #expect(eventually { ((try? gateway.metric("\(Self.dropped){reason=\"queue_full\"}")) ?? 0) >= 1 })
+            #expect(try collector.requests <= 2)
+        }
+    }
+
     @Test("A collector that hangs does not hold up the end of a gateway, whose lines are written before")
     func hangs() throws {
         let collector = try Collector()
