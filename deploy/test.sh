@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Builds the gateway and runs its tests: deploy/test.sh [--soak] [arguments of swift test]
-# --soak adds the long ones (fuzzing, gigabyte streams, thousands of connections, a real browser, the costs of a request),
+# --soak adds the long ones (fuzzing, gigabyte streams, thousands of connections, a real browser, an hour of a WebSocket, ten
+# minutes without a name server, the costs of a request),
 # searches the models of the store's protocols, and repeats the suite with the address sanitizer.
 set -euo pipefail
 

@@ -241,8 +241,9 @@ import Glibc
         Server(('127.0.0.1', int(name)), Handler).serve_forever()
         """#
 
-    /// In a soak a page is open for an hour, in which all servers are restarted every five minutes.
-    private static let isSoak = ProcessInfo.processInfo.environment["SOAK"] == "1"
+    /// In a soak a page is open for an hour, in which all servers are restarted every five minutes; once, not again with the
+    /// sanitizer.
+    private static let isSoak = ProcessInfo.processInfo.environment["SOAK"] == "1" && getenv("ASAN_OPTIONS") == nil
 
     @Test("A page's WebSocket goes to its session's server, moves when that is restarted, and comes back")
     func webSocket() throws {
