@@ -264,7 +264,7 @@ import Glibc
         try Gateway.with(settings) { gateway throws in
             let answer = try gateway.request(Request.get(), seconds: 20)
             #expect(answer.status == 502 && answer.reason == "upstream.tls", "\(answer.lines)")
-            #expect(gateway.output.contains("takes longer than timeouts.connect"))
+            #expect(eventually { gateway.output.contains("takes longer than timeouts.connect") })
         }
     }
 

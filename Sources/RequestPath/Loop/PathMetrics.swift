@@ -114,7 +114,9 @@ package final class PathMetricIDs: Sendable {
             app.others.isEmpty ? [] : app.servers.map { ServerMetricIDs(registry, app.name, $0.origin) }
         }
         // The one server of an app may be several: the addresses of its name.
-        self.serverNames = apps.flatMap { app in app.servers.map { [app.name, $0.origin] } }
+        self.serverNames = apps.filter { !$0.others.isEmpty || $0.first.isNamed }.flatMap { app in
+            app.servers.map { [app.name, $0.origin] }
+        }
         self.firstNames = apps.map { [$0.name, $0.first.origin] }
         self.registry = registry
     }
