@@ -92,8 +92,11 @@ import Vocabulary
         let readme = try Document("README.md")
         #expect(readme.text.split(separator: "\n", omittingEmptySubsequences: false).count <= 331)
         let guides = try Documents.guides().filter { $0.name != "Sallyport" }
-        let links = Set(Self.links(of: readme).map(\.path))
-        for guide in guides { #expect(links.contains(guide.path), "\(guide)") }
+        let index = try #require(readme.section("## The guides"))
+        for guide in guides {
+            let title = guide.headings.first?.dropFirst(2) ?? ""
+            #expect(index.text.contains("[\(title)](\(guide.path))"), "\(guide)")
+        }
         let blocks = Set(guides.flatMap(\.blocks).map(\.text))
         for block in readme.blocks where block.language != "mermaid" {
             #expect(blocks.contains(block.text), "\(block.text)")
