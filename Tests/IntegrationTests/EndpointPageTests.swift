@@ -111,7 +111,7 @@ import Testing
     @Test("The operators' paths are those of the admin listener's index")
     func operators() throws {
         try Gateway.with(Self.common + Self.provider, files: Self.files) { gateway in
-            let lines = try gateway.admin("/").text.matches(of: /(?m)^([A-Z]+(?:, *[A-Z]+)*) +(\/[^ \[?]+)/)
+            let lines = try gateway.admin("/").text.matches(of: /(?m)^([A-Z]+(?:, *[A-Z]+)*) +(\/[^\s\[?]+)/)
             let served = lines.reduce(into: [String: Set<String>]()) { served, line in
                 served[String(line.2), default: []].formUnion(Self.methods(line.1))
             }
