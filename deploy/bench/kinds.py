@@ -52,12 +52,20 @@ def nginx(file: str, is_helper: bool = False, needs: tuple[str, ...] = ()) -> Ki
     )
 
 
+def counted(places: dict) -> list:
+    """The gateway under valgrind, which begins to count when it is told to."""
+    options = ["--instr-atstart=no", f"--callgrind-out-file={places['FOLDER']}/callgrind.out"]
+    return ["valgrind", "--tool=callgrind", *options, places["BINARY"], "run", "--config", places["FILE"]]
+
+
 ENVOY_LOG = (
     "[{name: file, typed_config: {'@type': type.googleapis.com/envoy.extensions.access_loggers.file.v3.FileAccessLog, "
     "path: @FOLDER@/access.log}}]"
 )
 KINDS = {
     "sallyport": Kind("sh", lambda places: [places["BINARY"], "run", "--config", places["FILE"]], "sallyport.yaml"),
+    "endpoints": Kind("sh", lambda places: [places["BINARY"], "run", "--config", places["FILE"]], "endpoints.yaml"),
+    "endpoints-counted": Kind("valgrind", counted, "endpoints.yaml"),
     "nginx": nginx("nginx.conf"),
     "nginx-redis": nginx(
         "nginx-redis.conf",

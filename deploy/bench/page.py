@@ -16,17 +16,14 @@ def text(folder: pathlib.Path) -> str:
         file = folder / f"{table}.json"
         if file.exists():
             parts += section(json.loads(file.read_text()), rows)
+    if (file := folder / "endpoints.json").exists():
+        parts += endpoints(json.loads(file.read_text()))
     return "\n".join(parts)
 
 
 def section(facts: dict, rows: list[Row]) -> list[str]:
     lines = [
-        f"## {facts['table']}",
-        "",
-        f"{facts['began']}, commit `{facts['commit']}`, binary `{facts['binary_sha256'][:12]}`; {facts['processor']}, "
-        f"{facts['cores']} cores, {facts['system']}, load {facts['load']}; {facts['rounds']} rounds of "
-        f"{facts['seconds']:g} s; {'; '.join(facts['programs'])}.",
-        "",
+        *heading(facts, f"{facts['rounds']} rounds of {facts['seconds']:g} s"),
         "| shape | server | CPU us | of the anchor | goal | per second | p50 / p99 / p99.9 ms | MiB | errors |",
         "|---|---|---|---|---|---|---|---|---|",
     ]
@@ -41,6 +38,37 @@ def section(facts: dict, rows: list[Row]) -> list[str]:
                 ratios = [ratio(row, sample) for sample in samples]
                 lines.append(written(row, server, [sample["figures"] for sample in samples], ratios))
     lines += [f"\n{name} was not measured: it needs {what}." for name, what in facts["missing"].items()]
+    return [*lines, ""]
+
+
+def heading(facts: dict, amount: str) -> list[str]:
+    return [
+        f"## {facts['table']}",
+        "",
+        f"{facts['began']}, commit `{facts['commit']}`, binary `{facts['binary_sha256'][:12]}`; {facts['processor']}, "
+        f"{facts['cores']} cores, {facts['system']}, load {facts['load']}; {amount}; {'; '.join(facts['programs'])}.",
+        "",
+    ]
+
+
+def endpoints(facts: dict) -> list[str]:
+    """The table of endpoints.py."""
+    lines = [
+        *heading(facts, f"{facts['rounds']} rounds of {facts['calls']} calls"),
+        "| call | gateway, CPU us | instructions | Redis, CPU us | round trips | scripts | reads | bytes |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
+    for name, figures in facts["figures"].items():
+        commands = figures["commands"]
+        scripts = commands.get("evalsha", 0)
+        cells = [
+            *[name, spread(figures["gateway_us"], 0), f"{figures['instructions']:,.0f}", spread(figures.get("redis_us", []), 0)],
+            *[str(figures.get("round_trips", "")), f"{scripts:.1f}", f"{sum(commands.values()) - scripts:.1f}"],
+            f"{figures['bytes']:,.0f}" if "bytes" in figures else "",
+        ]
+        lines.append("| " + " | ".join(cells) + " |")
+    if facts["late"]:
+        lines.append(f"\n{facts['late']} answers came too late from Redis, as the machine did other work.")
     return [*lines, ""]
 
 
