@@ -28,15 +28,22 @@ final class Fleet: Sendable {
     /// The number of clients that may mint. There are several, because minting is limited per client.
     static let clientCount = 10
 
-    private init(urls: [String], skews: [Duration], lifetime: String, loops: Int, logsAccess: Bool, more: String) throws
-    {
+    private init(
+        urls: [String],
+        secret: String?,
+        skews: [Duration],
+        lifetime: String,
+        loops: Int,
+        logsAccess: Bool,
+        more: String
+    ) throws {
         // This app does not record its requests, since there may be very many.
         self.app = try FakeUpstream { link in
             while let request = link.nextHead() { link.answer(body: request.text) }
         }
         self.urls = urls
         self.skews = skews
-        self.secret = (0..<4).map { _ in String(UInt64.random(in: .min ... .max), radix: 36) }.joined(separator: "-")
+        self.secret = secret ?? Self.newSecret()
         Secrets.shared.note(self.secret)
         let clients = (0..<Self.clientCount).map { number in
             """
@@ -67,9 +74,15 @@ final class Fleet: Sendable {
         }
     }
 
+    /// A secret for the gateways of a region.
+    static func newSecret() -> String {
+        (0..<4).map { _ in String(UInt64.random(in: .min ... .max), radix: 36) }.joined(separator: "-")
+    }
+
     /// Runs `body` with a gateway for each URL. Afterwards all are stopped, and their output is searched for secrets.
     ///
     /// - Parameters:
+    ///     - secret: The secret of all gateways; nil: a new one.
     ///     - skews: By how much the clock of each gateway's machine is ahead; empty: no clock is.
     ///     - lifetime: The lifetime of transfer tokens.
     ///     - loops: The number of event loops of each gateway.
@@ -78,6 +91,7 @@ final class Fleet: Sendable {
     @discardableResult
     static func with<Result>(
         _ urls: [String],
+        secret: String? = nil,
         skews: [Duration] = [],
         lifetime: String = "60s",
         loops: Int = 1,
@@ -87,6 +101,7 @@ final class Fleet: Sendable {
     ) async throws -> Result {
         let fleet = try Fleet(
             urls: urls,
+            secret: secret,
             skews: skews,
             lifetime: lifetime,
             loops: loops,

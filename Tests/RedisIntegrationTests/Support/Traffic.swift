@@ -8,6 +8,8 @@ import TestSupport
 final class Traffic: Sendable {
     let ledger = Ledger()
     private let fleet: Fleet
+    /// Gateways of another region, which has nothing of the tokens.
+    private let elsewhere: Fleet?
     private let isStopped = Mutex(false)
     private let running = Flag()
     private let done = Flag()
@@ -23,8 +25,11 @@ final class Traffic: Sendable {
     private static let delay = Duration.seconds(2)
 
     /// Starts the threads. Each has two browsers at every gateway.
-    init(_ fleet: Fleet, threads: Int = 4) {
+    ///
+    /// - Parameter elsewhere: The gateways of another region, at which every token is presented as well.
+    init(_ fleet: Fleet, threads: Int = 4, elsewhere: Fleet? = nil) {
         self.fleet = fleet
+        self.elsewhere = elsewhere
         for number in 0..<threads {
             self.running.raise()
             let thread = Thread { [self] in
@@ -79,8 +84,8 @@ final class Traffic: Sendable {
     }
 
     private func consumers() -> [Consumer] {
-        (0..<self.fleet.count * 2).map { number in
-            Consumer { [fleet] in fleet[number % fleet.count].port }
+        [self.fleet, self.elsewhere].compactMap { $0 }.flatMap { fleet in
+            (0..<fleet.count * 2).map { number in Consumer { fleet[number % fleet.count].port } }
         }
     }
 
