@@ -215,7 +215,7 @@ extension Gateway {
         self.watch.adopt(assembly.realms, on: settings.hosts)
         // Asks the providers from now on, before that nothing is sent to them; for those that were asked, this does nothing.
         for realm in assembly.realms { realm.provider.issuer?.start() }
-        self.gate.adopt(settings.limits, trusted: settings.trustedProxies)
+        self.gate.adopt(settings.limits, trusted: settings.trustedProxies, apps: settings.appConnections)
         self.authorizationGate.adopt(settings.limits, trusted: settings.authorization?.peers ?? [])
         self.state.withLock { state in
             state.assembly = assembly
@@ -272,11 +272,15 @@ extension Gateway {
                 metadata: ["address": "\(ListenAddress(host: address.host, port: listener.port))"]
             )
         }
-        if let files = ConnectionGate.descriptorsNeeded(for: settings.limits.connections) {
+        let (clients, apps) = (settings.limits.connections, settings.appConnections)
+        if let files = ConnectionGate.filesNeeded(for: clients, apps: apps) {
+            let appFiles = "\(min(clients, apps)) for apps (upstreams.NAME.max_connections x event_loops)"
             self.logger.warning(
                 "limits.connections: this process may open too few files for so many",
                 metadata: [
-                    "connections": "\(settings.limits.connections)", "used": "\(self.gate.effectiveLimit)",
+                    "connections": "\(clients)", "used": "\(self.gate.effectiveLimit)",
+                    "files": "\(ConnectionGate.openFiles)",
+                    "needed": "\(clients) for clients, \(appFiles), \(ConnectionGate.reserve) for all else",
                     "mend": "set LimitNOFILE (systemd), --ulimit nofile (docker) or ulimits (compose) to \(files)",
                 ]
             )

@@ -66,7 +66,11 @@ final class Gateway: Sendable {
         self.providerGroup = providerGroup
         self.loops = loops
         self.traces = traces
-        self.gate = ConnectionGate(settings.limits, trusted: settings.trustedProxies)
+        self.gate = ConnectionGate(
+            settings.limits,
+            trusted: settings.trustedProxies,
+            apps: settings.appConnections
+        )
         self.authorizationGate = ConnectionGate(settings.limits, trusted: settings.authorization?.peers ?? [])
         self.logs = logs
         self.terminal = terminal

@@ -143,7 +143,8 @@ import Testing
         let app = try FakeUpstream()
         defer { app.stop() }
         try Gateway.with(Config.open(upstream: app.port), descriptors: 128) { gateway throws in
-            #expect(eventually { gateway.output.contains("LimitNOFILE (systemd)") && gateway.output.contains("20064") })
+            #expect(eventually { gateway.output.contains("LimitNOFILE (systemd)") && gateway.output.contains("11088") })
+            #expect(gateway.output.contains("1024 for apps"), "as many as its limit, for one event loop")
             #expect(try gateway.get().status == 200)
             var crowd: [Wire] = []
             for _ in 0..<200 { if let wire = try? gateway.connect() { crowd.append(wire) } }

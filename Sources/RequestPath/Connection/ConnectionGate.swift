@@ -61,8 +61,8 @@ package final class ConnectionGate: Sendable {
         var perAddress: Int
         var trusted: CIDRSet
 
-        init(_ limits: LimitSettings, trusted: [CIDRBlock], descriptors: Int) {
-            self.full = min(limits.connections, descriptors)
+        init(_ limits: LimitSettings, trusted: [CIDRBlock], room: Int) {
+            self.full = min(limits.connections, room)
             self.unknown = self.full - self.full / 10
             self.crowded = self.unknown - self.full / 16
             self.perAddress = limits.connectionsPerAddress ?? max(1, self.full / 2)
@@ -89,41 +89,54 @@ package final class ConnectionGate: Sendable {
     }
 
     private let state: Mutex<State>
-    private let descriptors: Int
+    private let files: Int
 
     /// - Parameters:
-    ///   - limits: The limits; `connections` is lowered to `descriptors`.
+    ///   - limits: The limits; `connections` is lowered to what the files allow.
     ///   - trusted: Proxies. All clients may come through one of them, so the limit per address does not apply.
-    ///   - descriptors: The number of clients for which the process has descriptors.
+    ///   - apps: The most connections to apps that may be open; nil: one for each client.
+    ///   - files: How many files the process may open.
     package init(
         _ limits: LimitSettings,
         trusted: [CIDRBlock],
-        descriptors: Int = ConnectionGate.descriptorLimit
+        apps: Int? = nil,
+        files: Int = ConnectionGate.openFiles
     ) {
-        self.descriptors = descriptors
-        self.state = Mutex(State(limits: Limits(limits, trusted: trusted, descriptors: descriptors)))
+        self.files = files
+        let room = Self.clients(within: files, apps: apps)
+        self.state = Mutex(State(limits: Limits(limits, trusted: trusted, room: room)))
     }
 
     /// Sets new limits. Open connections stay.
-    package func adopt(_ limits: LimitSettings, trusted: [CIDRBlock]) {
-        let limits = Limits(limits, trusted: trusted, descriptors: self.descriptors)
+    package func adopt(_ limits: LimitSettings, trusted: [CIDRBlock], apps: Int? = nil) {
+        let limits = Limits(limits, trusted: trusted, room: Self.clients(within: self.files, apps: apps))
         self.state.withLock { $0.limits = limits }
     }
 
-    /// The number of clients that the descriptors allow. Raises the soft limit to the hard one first. Each client may need
-    /// a second descriptor for an app, and 64 are reserved for everything else.
-    package static let descriptorLimit: Int = clients(within: openFiles)
+    // MARK: Descriptors
 
-    /// The number of descriptors that so many clients need, if the process may open clearly fewer; nil: it may open enough.
-    package static func descriptorsNeeded(for clients: Int) -> Int? {
-        clients - clients / 10 > Self.descriptorLimit ? clients * 2 + Self.reserve : nil
+    /// Descriptors for everything but clients and apps.
+    package static let reserve = 64
+
+    /// The number of clients that so many files allow. Each has one; the rest is for as many connections to apps as there may
+    /// be, or for one for each client where that is fewer, and some are kept in reserve.
+    package static func clients(within files: Int, apps: Int?) -> Int {
+        let rest = files - Self.reserve
+        return max(16, rest / 2, apps.map { rest - $0 } ?? 0)
     }
 
-    private static let reserve = 64
+    /// The number of descriptors that so many clients need, if the process may open clearly fewer; nil: it may open enough.
+    ///
+    /// - Parameters:
+    ///   - apps: The most connections to apps that may be open.
+    ///   - files: How many files the process may open.
+    package static func filesNeeded(for clients: Int, apps: Int, files: Int = ConnectionGate.openFiles) -> Int? {
+        guard clients - clients / 10 > Self.clients(within: files, apps: apps) else { return nil }
+        return clients + min(clients, apps) + Self.reserve
+    }
 
-    private static func clients(within files: Int) -> Int { max(16, (files - Self.reserve) / 2) }
-
-    private static let openFiles: Int = {
+    /// How many files the process may open. Raises the soft limit to the hard one first.
+    package static let openFiles: Int = {
         var limit = rlimit()
         guard getrlimit(__rlimit_resource_t(7), &limit) == 0 else { return 1024 }  // RLIMIT_NOFILE
         if limit.rlim_cur < limit.rlim_max {

@@ -93,6 +93,9 @@ package struct Settings: Sendable, Equatable {
         self.providers.firstIndex { $0.name == name }.map { self.providers[$0].settings }
     }
 
+    /// The most connections to apps that may be open: those of all apps, of each event loop.
+    package var appConnections: Int { self.upstreams.reduce(0) { $0 + $1.maxConnections } * self.eventLoops }
+
     /// The provider whose users are in the settings; nil if there is none.
     package var fixedUsers: NamedProvider? {
         self.providers.first { if case .fixedUsers = $0.settings { true } else { false } }

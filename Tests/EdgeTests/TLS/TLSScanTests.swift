@@ -213,8 +213,8 @@ private let isSoak = ProcessInfo.processInfo.environment["SOAK"] == "1"
         }
         var limit = rlimit()
         getrlimit(__rlimit_resource_t(7), &limit)  // RLIMIT_NOFILE
-        // The gateway keeps a second descriptor for each, and ends idle ones where a sixth of all is left.
-        let count = min(10_000, (Int(limit.rlim_max) / 2 - 200) / 6 * 5)
+        // Beside them the gateway has descriptors for 1024 connections to the app, and ends idle ones where a sixth is left.
+        let count = min(10_000, (Int(limit.rlim_max) - 1200) / 6 * 5)
         try Bench.with(trusted: "127.0.0.9", more: "limits: {connections: 15000}\ntimeouts: {header: 120s, idle: 15m}")
         { bench in
             #expect(try bench.request() == "200")

@@ -15,7 +15,7 @@ import Testing
         var limits = LimitSettings()
         limits.connections = connections
         limits.connectionsPerAddress = perAddress
-        return ConnectionGate(limits, trusted: try trusted.map { try #require(CIDRBlock($0)) }, descriptors: 100_000)
+        return ConnectionGate(limits, trusted: try trusted.map { try #require(CIDRBlock($0)) }, files: 100_000)
     }
 
     /// Lets the gate check once and find all connections busy.
@@ -136,6 +136,25 @@ import Testing
             if gate.beginClearing(now: Self.start) != nil { #expect(!gate.cleared(10, now: Self.start)) }
         }
         #expect(!gate.hasRoom(orWake: nil))
+    }
+
+    @Test("Each client has one descriptor, apps as many as their limits say, or one for each client if that is fewer")
+    func files() throws {
+        #expect(ConnectionGate.clients(within: 20_064, apps: nil) == 10_000)
+        #expect(ConnectionGate.clients(within: 20_064, apps: 2048) == 17_952)
+        #expect(ConnectionGate.clients(within: 20_064, apps: 10_000) == 10_000)
+        #expect(ConnectionGate.clients(within: 20_064, apps: 65_536 * 256) == 10_000)
+        #expect(ConnectionGate.clients(within: 0, apps: 1) == 16, "some can always be served")
+        // Clients, connections to apps, and what is kept back.
+        #expect(ConnectionGate.filesNeeded(for: 20_000, apps: 1024, files: 20_000) == 21_088)
+        #expect(ConnectionGate.filesNeeded(for: 20_000, apps: 65_536, files: 20_000) == 40_064)
+        #expect(ConnectionGate.filesNeeded(for: 18_000, apps: 1024, files: 20_000) == nil)
+        var limits = LimitSettings()
+        limits.connections = 1000
+        let gate = ConnectionGate(limits, trusted: [], apps: 100, files: 764)
+        #expect(gate.effectiveLimit == 600)
+        gate.adopt(limits, trusted: [], apps: 400)
+        #expect(gate.effectiveLimit == 350, "a reload may add apps")
     }
 
     @Test("New limits apply to later connections")

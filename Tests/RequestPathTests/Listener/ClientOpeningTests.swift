@@ -25,7 +25,7 @@ import Testing
             var limits = LimitSettings()
             limits.connections = 4
             limits.connectionsPerAddress = perAddress
-            self.gate = ConnectionGate(limits, trusted: trusted, descriptors: 100)
+            self.gate = ConnectionGate(limits, trusted: trusted, files: 264)
             self.exchange.loop.onProxyNotice = { [unowned self] notice, _ in self.notices.append(notice) }
         }
 
