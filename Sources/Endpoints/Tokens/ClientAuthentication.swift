@@ -35,7 +35,15 @@ package struct ClientAuthentication: Sendable {
         takesPublic: Bool = true
     ) async throws(OAuthError) -> Call {
         let parameters = try TokenRequest(request, readsJSONAsForm: readsJSONAsForm)
-        let client = try await self.authenticate(request, parameters)
+        let client: ClientSettings
+        do throws(OAuthError) {
+            client = try await self.authenticate(request, parameters)
+        } catch {
+            if error.reason == .oauthInvalidClient {
+                try await self.limits.check(Self.claimant(request, parameters), from: request.address)
+            }
+            throw error
+        }
         guard takesPublic || !client.isPublic else { throw .invalidClient(challenges: false) }
         let requester = try TokenRequester(client, request, parameters)
         try await self.limits.check(client.clientID, from: requester.sender.address)
@@ -45,30 +53,6 @@ package struct ClientAuthentication: Sendable {
     /// The client that sent the request; else `invalid_client`, or `invalid_request` when it identifies itself in two
     /// ways. `temporarily_unavailable` when the store cannot say whether an assertion was presented before.
     private func authenticate(
-        _ request: EndpointRequest,
-        _ parameters: TokenRequest
-    ) async throws(OAuthError) -> ClientSettings {
-        do throws(OAuthError) {
-            return try await self.identify(request, parameters)
-        } catch {
-            if error.reason == .oauthInvalidClient {
-                try await self.limits.check(Self.claimant(request, parameters), from: request.address)
-            }
-            throw error
-        }
-    }
-
-    /// Who a request claims to be from; empty if it names nobody.
-    private static func claimant(_ request: EndpointRequest, _ parameters: TokenRequest) -> String {
-        if case .basic(let pair) = request.credentials.authorization {
-            return BasicCredentials.readings(of: pair)?.first?.clientID ?? ""
-        }
-        let assertion = parameters.value("client_assertion")?.string
-        return assertion.flatMap { ClientAssertions.claimant(of: Secret($0)) }
-            ?? parameters.value("client_id")?.string ?? ""
-    }
-
-    private func identify(
         _ request: EndpointRequest,
         _ parameters: TokenRequest
     ) async throws(OAuthError) -> ClientSettings {
@@ -106,6 +90,16 @@ package struct ClientAuthentication: Sendable {
             try await self.assertions.accept(assertion, of: client.clientID, by: keys, at: url)
         }
         return client
+    }
+
+    /// Who a request claims to be from; empty if it names nobody.
+    private static func claimant(_ request: EndpointRequest, _ parameters: TokenRequest) -> String {
+        if case .basic(let pair) = request.credentials.authorization {
+            return BasicCredentials.readings(of: pair)?.first?.clientID ?? ""
+        }
+        let assertion = parameters.value("client_assertion")?.string
+        return assertion.flatMap { ClientAssertions.claimant(of: Secret($0)) }
+            ?? parameters.value("client_id")?.string ?? ""
     }
 
     /// The public client whose id is in `Authorization: Basic`, with an empty secret: it has none (RFC 6749 2.3.1: "The

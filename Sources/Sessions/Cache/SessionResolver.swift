@@ -90,7 +90,8 @@ package final class SessionResolver {
     ) -> Resolution {
         self.loop.assertInEventLoop()
         guard token.count == TokenAuthority.tokenLength else {
-            return self.other(kind, token: token, of: realms(), now: now)
+            // None is in our own cookie.
+            return kind == .native ? self.foreign(kind, token: token, of: realms(), now: now) : .malformed
         }
         if let entry = self.cache.lookup(token, now: now) {
             guard entry.session.kind == kind else { return .otherKind }
@@ -113,21 +114,11 @@ package final class SessionResolver {
         switch self.authority.readSession(token) {
         case .record(let named): key = named
         case .otherKey: return .otherKey
-        case .malformed: return self.other(kind, token: token, of: realms, now: now)
+        case .malformed: return kind == .native ? self.foreign(kind, token: token, of: realms, now: now) : .malformed
         }
         self.cache.counts.misses += 1
         let flight = self.flights[key] ?? self.read(Secret(Array(token)), key: key, now: now)
         return .miss(SessionRead(resolver: self, flight: flight, kind: kind, now: now))
-    }
-
-    /// A token that is not of our syntax. None is in our own cookie.
-    private func other(
-        _ kind: Session.Kind,
-        token: UnsafeRawBufferPointer,
-        of realms: Realms,
-        now: UnixTime
-    ) -> Resolution {
-        kind == .native ? self.foreign(kind, token: token, of: realms, now: now) : .malformed
     }
 
     /// What a request that waited gets, which counts as a use of the session.

@@ -105,7 +105,11 @@ extension TokenService {
             if place == .present, settings.rotation == .rotating {
                 present = family.rotated(from: token.generation, at: now)
                 present.keyThumbprint = requester.keyThumbprint
-                switch try await self.replace(key, stored.version, with: present) {
+                let attempt = self.authority.newAttempt()
+                let replacement = try await self.ask { [present] store, loop in
+                    store.replace(key, judged: stored.version, with: present, attempt: attempt, on: loop)
+                }
+                switch replacement {
                 case .done: break
                 case .changed:
                     if let access { await self.discard(access.record) }
@@ -171,16 +175,5 @@ extension TokenService {
             record.cascaded = count ?? 0
         }
         try await self.ask { store, loop in session.session.end(session.key, in: store, on: loop) }
-    }
-
-    private func replace(
-        _ key: RecordKey,
-        _ judged: RecordVersion,
-        with family: RefreshFamily
-    ) async throws(NotDone) -> Replacement {
-        let attempt = self.authority.newAttempt()
-        return try await self.ask { store, loop in
-            store.replace(key, judged: judged, with: family, attempt: attempt, on: loop)
-        }
     }
 }

@@ -84,7 +84,7 @@ package struct BrowserSignInFlow: Sendable {
 
     /// The browser's sessions on this host, in place of which a completed sign-in begins one. nil: it completes none, because
     /// the browser has a session that suffices for it and began after it, or it took too long and is signed in: the browser
-    /// came back twice or signed in in another tab.
+    /// came back twice or signed in in another tab. A new session would end the one that its other tabs are using.
     ///
     /// The store is asked before the provider, so that an outage of the store does not use up the code.
     package func former(
@@ -93,8 +93,18 @@ package struct BrowserSignInFlow: Sendable {
     ) async throws(NotDone) -> [FoundSession]? {
         let now = self.sessions.clock.now()
         let former = try await self.sessions.presented(by: requester)
-        if Self.isDone(pending, by: former, requester, now) { return nil }
-        return pending.isExpired(at: now) && !former.isEmpty ? nil : former
+        guard let session = former.first?.session else { return former }
+        if pending.isExpired(at: now) { return nil }
+        guard requester.cookies.count == 1, !pending.demand.isAgain, session.issuedAt >= pending.begunAt else {
+            return former
+        }
+        let unmet = pending.demand.unmet(
+            level: session.aal,
+            authenticatedAt: session.authenticatedAt,
+            begunAt: pending.begunAt,
+            now: now
+        )
+        return unmet == nil ? nil : former
     }
 
     /// Asks the provider who has come back. No session begins.
@@ -145,26 +155,6 @@ package struct BrowserSignInFlow: Sendable {
         if !live.isEmpty, requester.cookies.count == 1 { return }
         self.record(NotDone(.signInStateMismatch, detail: "unknown"), .web, requester)
         throw NotDone(.signInStateMismatch)
-    }
-
-    /// Whether the browser has signed in since this sign-in began, in a way that suffices for it. Then it gets no new
-    /// session, which would end the one that its other tabs are using.
-    private static func isDone(
-        _ pending: KeptSignIn,
-        by former: [FoundSession],
-        _ requester: Requester,
-        _ now: UnixTime
-    ) -> Bool {
-        guard let session = former.first?.session, requester.cookies.count == 1, !pending.demand.isAgain,
-            session.issuedAt >= pending.begunAt
-        else { return false }
-        let unmet = pending.demand.unmet(
-            level: session.aal,
-            authenticatedAt: session.authenticatedAt,
-            begunAt: pending.begunAt,
-            now: now
-        )
-        return unmet == nil
     }
 
     /// Records that a sign-in at this provider was refused.

@@ -173,18 +173,13 @@ extension SessionService {
             session.provider =
                 try await self.grants?.keep(evidence, for: session, key)
                 ?? ProviderSession(name: evidence.provider, sessionID: evidence.sessionID)
-            try await self.note(evidence, of: session)
+            // Before the session is written, so that the end of the provider's session finds it.
+            try await self.providerSessions?.note(evidence, of: session)
         }
         try await self.ask { [session] store, loop in
             store.create(NewSession(key: key, session: session), on: loop)
         }
         return (token, FoundSession(key: key, session: session))
-    }
-
-    /// Enters the session's lineage wherever the end of the provider's session is to find it. To be called before the
-    /// session is written.
-    func note(_ evidence: ProviderEvidence, of session: Session) async throws(NotDone) {
-        try await self.providerSessions?.note(evidence, of: session)
     }
 
     /// A session of an authenticated user, under a new id. It is not written, and valid on no host yet.

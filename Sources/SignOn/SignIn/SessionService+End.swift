@@ -34,10 +34,8 @@ extension SessionService {
         var ended: [SignedOutSession] = []
         for cookie in requester.cookies {
             guard let key = self.authority.key(.session, of: cookie.bytes) else { continue }
-            let presented = try await self.presentation(by: key)
-            let grant = await self.grant(of: presented.session?.record)
-            guard case .ended(let session) = try await self.signOut(presented, .web, grant, requester) else { continue }
-            ended.append(SignedOutSession(session: session, tokens: grant?.record.tokens))
+            let (end, tokens) = try await self.signOut(key, .web, requester)
+            if case .ended(let session) = end { ended.append(SignedOutSession(session: session, tokens: tokens)) }
         }
         // The cookie of a provider may not be one of its sessions any more.
         for cookie in requester.providerCookies {
@@ -57,9 +55,7 @@ extension SessionService {
         case .malformed: try await self.signOutForeign(token, for: requester)
         case .otherKey: throw NotDone(.credentialOtherKey)
         case .record(let key):
-            let presented = try await self.presentation(by: key)
-            let grant = await self.grant(of: presented.session?.record)
-            switch try await self.signOut(presented, .native, grant, requester) {
+            switch try await self.signOut(key, .native, requester).end {
             case .ended: break
             case .kept: throw NotDone(.sessionUnknown)
             case .absent: guard try await self.knowsEnd(of: key) else { throw NotDone(.sessionUnknown) }
@@ -81,16 +77,22 @@ extension SessionService {
         }
     }
 
-    /// Ends what the token names, even if it ended before: a client that got 503 because the end was not confirmed
-    /// repeats its request. If its lineage ends, the provider's tokens are revoked in the background. A token whose place
-    /// another one has taken ends nothing.
+    /// Ends what the token with this key names, even if it ended before: a client that got 503 because the end was not
+    /// confirmed repeats its request. If its lineage ends, the provider's tokens are revoked in the background. A token
+    /// whose place another one has taken ends nothing.
+    ///
+    /// - Returns: What has ended, and the provider's tokens as they were; nil: there are none, or the store could not be
+    ///   asked for them. The session ends in any case.
     private func signOut(
-        _ presented: SessionPresentation,
+        _ token: RecordKey,
         _ kind: Session.Kind,
-        _ grant: KeptGrant?,
         _ requester: Requester
-    ) async throws(NotDone) -> PresentedEnd {
+    ) async throws(NotDone) -> (end: PresentedEnd, tokens: ProviderTokenSet?) {
+        let presented = try await self.presentation(by: token)
         let key = presented.key
+        let grantKey = presented.session?.record.provider?.grant
+        var grant: ProviderGrant?
+        if let grants = self.grants, let grantKey { grant = (try? await grants.grant(grantKey))?.record }
         let (number, now) = (presented.token.number, self.clock.now())
         let mayEnd: @Sendable (Session) -> Bool = {
             $0.accepts(tokenNumber: number, at: now) && Self.isPresentable($0, kind, by: requester)
@@ -106,14 +108,14 @@ extension SessionService {
         }
         let end = try await self.endInStore(key, present, if: mayEnd)
         if let root { try await self.ask { HandoffFamily.end(root: root, sparing: key, in: $0, on: $1) } }
-        guard case .ended(let session) = end else { return end }
+        guard case .ended(let session) = end else { return (end, grant?.tokens) }
         var record = self.record(.signedOut, kind, requester)
         record.note(session, key)
         record.cascaded = cascaded
         // The sign-out takes place in any case: a full queue must not keep the user signed in.
         self.journal.record(record)
-        if let grant, session.endReach == .lineage { self.grants?.revoke(grant.record, grant.key) }
-        return end
+        if let grant, let grantKey, session.endReach == .lineage { self.grants?.revoke(grant, grantKey) }
+        return (end, grant?.tokens)
     }
 
     /// - Parameters:
@@ -162,18 +164,5 @@ extension SessionService {
 
     private static func isPresentable(_ session: Session, _ kind: Session.Kind, by requester: Requester) -> Bool {
         kind == .web ? self.isPresentable(session, by: requester) : session.kind == kind
-    }
-
-    /// The provider's tokens of a session that is about to end, and their key.
-    private struct KeptGrant {
-        let key: RecordKey
-        let record: ProviderGrant
-    }
-
-    /// nil if there are none, or the store cannot be asked: the session ends in any case.
-    private func grant(of session: Session?) async -> KeptGrant? {
-        guard let grants = self.grants, let key = session?.provider?.grant, let grant = try? await grants.grant(key)
-        else { return nil }
-        return KeptGrant(key: key, record: grant.record)
     }
 }

@@ -41,7 +41,7 @@ extension NativeSignIns {
         session.epoch = epoch
         if let evidence {
             session.provider = ProviderSession(name: evidence.provider, sessionID: evidence.sessionID)
-            try await self.sessions.note(evidence, of: session)
+            try await self.sessions.providerSessions?.note(evidence, of: session)
         }
         try await self.note(nil, in: id)
         let code = try await self.keep(session, id, flow)
