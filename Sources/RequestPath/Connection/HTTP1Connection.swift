@@ -189,7 +189,12 @@ package final class HTTP1Connection {
             self.refuse(refusal, buffer)
             return true
         case .complete:
-            self.message = HTTP1Message(head, keepsAlive: self.requestBegins(keepsAlive: head.keepsAlive))
+            let keepsAlive = self.state.requestBegins(
+                keepsAlive: head.keepsAlive,
+                limit: configuration.limits.requestsPerConnection,
+                isDraining: self.loop.isDraining
+            )
+            self.message = HTTP1Message(head, keepsAlive: keepsAlive)
             self.body = BodyDecoder(head.framing)
             self.exchange.begin(head, &buffer, by: configuration)
             return true
@@ -198,19 +203,14 @@ package final class HTTP1Connection {
 
     /// Answers bytes that are no head, or one that is late.
     private func refuse(_ reason: Reason, _ bytes: ByteBuffer) {
-        _ = self.requestBegins(keepsAlive: false)
-        self.message = HTTP1Message()
-        self.body = BodyDecoder(.none)
-        self.exchange.refuse(reason, bytes, by: self.configuration)
-    }
-
-    @inline(__always)
-    private func requestBegins(keepsAlive: Bool) -> Bool {
-        self.state.requestBegins(
-            keepsAlive: keepsAlive,
+        _ = self.state.requestBegins(
+            keepsAlive: false,
             limit: self.configuration.limits.requestsPerConnection,
             isDraining: self.loop.isDraining
         )
+        self.message = HTTP1Message()
+        self.body = BodyDecoder(.none)
+        self.exchange.refuse(reason, bytes, by: self.configuration)
     }
 }
 

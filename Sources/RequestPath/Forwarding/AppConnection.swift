@@ -67,7 +67,7 @@ package protocol AnswerReceiver: AnyObject {
     /// Whether the request's body has been passed on completely.
     var isRequestWhole: Bool { get }
 
-    /// Called just before the head is sent. The received part of the body can be written after it.
+    /// Called just before the head of a request with a body is sent. The received part of the body can be written after it.
     func headLeaves()
     /// Called when the app takes bytes again.
     func upstreamTakesBytes()

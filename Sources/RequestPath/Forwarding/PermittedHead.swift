@@ -11,6 +11,8 @@ package struct PermittedHead: ~Copyable {
     package let bytes: ByteBuffer
     /// How the body is sent that follows it.
     package let framing: OutgoingFraming
+    /// Whether a body follows it, which may turn out to be empty.
+    package let hasBody: Bool
     private let permit: Permit
 
     /// Writes the head of a permitted request.
@@ -41,6 +43,7 @@ package struct PermittedHead: ~Copyable {
             case .chunked, .byStream: .chunked
             case .none, .length, .untilClose: .asIs
             }
+        self.hasBody = !head.framing.isEmpty
         self.permit = permit
     }
 

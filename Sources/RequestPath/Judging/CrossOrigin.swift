@@ -5,9 +5,12 @@ import Vocabulary
 /// What other origins may read (Fetch 3.2): preflights, refusals and the app's answers. If an app sends such fields
 /// itself, its answers are left unchanged.
 enum CrossOrigin {
-    /// The answer to a preflight of a route that has CORS settings; nil if it is no preflight, or the app answers it.
-    static func preflight(_ given: borrowing RoutedRequest, _ requestID: RequestID) -> LocalAnswer? {
-        guard let cors = given.route.preflight(given.head), let origin = given.value(.origin) else { return nil }
+    /// The answer to a preflight of a route with these settings.
+    static func preflight(
+        _ cors: CORSSettings,
+        from origin: UnsafeBufferPointer<UInt8>,
+        _ requestID: RequestID
+    ) -> LocalAnswer {
         guard let allowed = Self.allowedOrigin(cors, origin) else {
             return .problem(.requestCrossSite, requestID: requestID, fields: [("Vary", "Origin")])
         }

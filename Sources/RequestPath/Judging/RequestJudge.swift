@@ -65,24 +65,6 @@ package struct RequestJudge {
         return self.onRoute(given) { $0.judgeCredentials($1) }
     }
 
-    /// Lends the frozen route and its host to the next step.
-    @inline(__always)
-    mutating func onRoute(
-        _ given: JudgingContext,
-        _ next: (inout RequestJudge, borrowing RoutedRequest) -> JudgeAction
-    ) -> JudgeAction {
-        guard let route = self.findings.pinnedRoute, let host = self.findings.pinnedHost,
-            let judging = given.configuration.pinnedJudging
-        else {
-            preconditionFailure("a request continues without a route")
-        }
-        return route.lend { route in
-            host.lend { host in
-                judging.lend { judging in RoutedRequest.lend(given, judging, route, host) { next(&self, $0) } }
-            }
-        }
-    }
-
     /// Reads the credentials, and asks for the session that they present.
     private mutating func judgeCredentials(_ given: borrowing RoutedRequest) -> JudgeAction {
         if let limit = given.route.maxBody ?? given.configuration.limits.body,
@@ -93,9 +75,9 @@ package struct RequestJudge {
         }
         // Behind most proxies an answer to a preflight would let it pass to the app, or be none.
         if self.findings.dialect == nil || self.findings.dialect == .extAuthz,
-            let answer = CrossOrigin.preflight(given, self.findings.requestID)
+            let cors = given.route.preflight(given.head), let origin = given.value(.origin)
         {
-            return .answer(answer)
+            return .answer(CrossOrigin.preflight(cors, from: origin, self.findings.requestID))
         }
         self.findings.stage = .credentials
         if given.head.hasSeveralCookies, !given.head.findOwnCookies(given.cookies, in: given.base) {

@@ -23,35 +23,20 @@ struct RoutedRequest: ~Copyable {
     let route: RouteEntry
     let host: HostEntry
 
-    /// Lends a request to `body`. The caller keeps all that it refers to: nothing is counted when it is made, and nothing is
-    /// released when `body` has returned.
+    /// Made where none of what it refers to is released: nothing is counted.
     @inline(__always)
-    static func lend<Result: ~Copyable>(
-        _ given: JudgingContext,
-        _ judging: JudgingProfile,
-        _ route: RouteEntry,
-        _ host: HostEntry,
-        _ body: (borrowing RoutedRequest) -> Result
-    ) -> Result {
-        withUnsafeTemporaryAllocation(of: RoutedRequest.self, capacity: 1) { room in
-            room.initializeElement(
-                at: 0,
-                to: RoutedRequest(
-                    head: Self.uncounted(given.head),
-                    base: given.base,
-                    configuration: Self.uncounted(given.configuration),
-                    clients: given.clients,
-                    peer: given.peer,
-                    now: given.now,
-                    wallNow: given.wallNow,
-                    proofKeys: given.proofKeys,
-                    judging: Self.uncounted(judging),
-                    route: Self.uncounted(route),
-                    host: Self.uncounted(host)
-                )
-            )
-            return body(room[0])
-        }
+    fileprivate init(_ given: JudgingContext, _ judging: JudgingProfile, _ route: RouteEntry, _ host: HostEntry) {
+        self.head = Self.uncounted(given.head)
+        self.base = given.base
+        self.configuration = Self.uncounted(given.configuration)
+        self.clients = given.clients
+        self.peer = given.peer
+        self.now = given.now
+        self.wallNow = given.wallNow
+        self.proofKeys = given.proofKeys
+        self.judging = Self.uncounted(judging)
+        self.route = Self.uncounted(route)
+        self.host = Self.uncounted(host)
     }
 
     /// The same object as if a reference to it had been counted, which is right only where none is released.
@@ -77,4 +62,30 @@ struct RoutedRequest: ~Copyable {
 
     /// The value of the first field with `role` as text, or nil.
     func text(_ role: FieldRole) -> String? { self.value(role).map { String(decoding: $0, as: UTF8.self) } }
+}
+
+extension RequestJudge {
+    /// Lends the request on its frozen route to the next step. The caller keeps all that it refers to: nothing is counted when
+    /// it is made, and nothing is released when the step has returned.
+    @inline(__always)
+    mutating func onRoute(
+        _ given: JudgingContext,
+        _ next: (inout RequestJudge, borrowing RoutedRequest) -> JudgeAction
+    ) -> JudgeAction {
+        guard let route = self.findings.pinnedRoute, let host = self.findings.pinnedHost,
+            let judging = given.configuration.pinnedJudging
+        else {
+            preconditionFailure("a request continues without a route")
+        }
+        return route.lend { route in
+            host.lend { host in
+                judging.lend { judging in
+                    withUnsafeTemporaryAllocation(of: RoutedRequest.self, capacity: 1) { room in
+                        room.initializeElement(at: 0, to: RoutedRequest(given, judging, route, host))
+                        return next(&self, room[0])
+                    }
+                }
+            }
+        }
+    }
 }

@@ -28,6 +28,8 @@ package final class UpstreamConnection: StreamHandler, AppConnection, AppStream,
     private var collection = Stage.Collection()
     /// How the request's body is sent.
     private var framing = OutgoingFraming.asIs
+    /// Whether the request has a body, which may turn out to be empty.
+    private var hasBody = false
     /// The body of the app's answer.
     private var body = BodyDecoder(.none)
     /// Gets the answer of the current exchange.
@@ -84,6 +86,7 @@ package final class UpstreamConnection: StreamHandler, AppConnection, AppStream,
         self.mayGoOn = false
         if self.pool.isStrict { self.owner = UpstreamPool.Owner(head.session) }
         self.framing = head.framing
+        self.hasBody = head.hasBody
         self.stream.write(head.bytes)
         self.head = consume head
         self.loop.flushSoon(self)
@@ -101,7 +104,7 @@ package final class UpstreamConnection: StreamHandler, AppConnection, AppStream,
     package func send() {
         if self.isDoubtful, self.phase == .head, !self.hasSent, self.hasUnreadBytes { return self.refuseUnasked() }
         self.hasSent = true
-        self.receiver?.headLeaves()
+        if self.hasBody { self.receiver?.headLeaves() }
         self.stream.flush()
     }
 
