@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Builds the gateway and runs its tests: deploy/test.sh [--soak] [arguments of swift test]
 # --soak adds the long ones (fuzzing, gigabyte streams, thousands of connections, a real browser, an hour of a WebSocket, ten
-# minutes without a name server, the costs of a request),
+# minutes without a name server, the costs of a request, two hours of mixed load with faults: MIXED_MINUTES),
 # searches the models of the store's protocols, and repeats the suite with the address sanitizer.
 set -euo pipefail
 
@@ -130,6 +130,11 @@ if (($# == 0)); then
             --kotlin "$examples/kotlin/run_kotlin_kernel/jars" --scratch "$examples/phone"
         "$SALLYPORT_ROOT/deploy/examples/tests/networks.py" --binary "$SALLYPORT_ROOT/.build/release/sallyport"
     fi
+fi
+
+# Two gateways with faults of everything around them, while clients know which answer is right.
+if ((soak)); then
+    "$SALLYPORT_ROOT/deploy/bench/mixed.py" --minutes "${MIXED_MINUTES:-120}" --binary "$SALLYPORT_ROOT/.build/release/sallyport"
 fi
 
 # Every order of steps, lost answers, failover and restart that the tests cannot bring about.
