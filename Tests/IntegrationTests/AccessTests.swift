@@ -218,7 +218,7 @@ import Testing
         }
     }
 
-    @Test("If no session can be stored, sign-in gets 503 with Retry-After, and the user is not signed out")
+    @Test("F20: If no session can be stored, sign-in gets 503 with Retry-After, and the user is not signed out")
     func storeFull() throws {
         let app = try FakeUpstream()
         defer { app.stop() }

@@ -109,8 +109,8 @@ extension Advisory {
             id: "CVE-2024-28869",
             about: "Traefik: slow clients use up the connections",
             tests: [
-                "The deadline for a head is for all of it: bytes that keep arriving do not extend it",
-                "Hundreds of slow heads do not delay another client",
+                "F18: The deadline for a head is for all of it: bytes that keep arriving do not extend it",
+                "F18: Hundreds of slow heads do not delay another client",
             ]
         ),
         Advisory(

@@ -72,7 +72,7 @@ extension Advisory {
                 """,
             tests: [
                 "Whoever has the token without its key gets a challenge of the scheme DPoP, and the theft is audited",
-                "A replayed proof, and a store that does not answer",
+                "F30: A replayed proof, and a store that does not answer",
                 "A wrong clock, or a store that may have forgotten: the answer asks for a nonce, which scripts may read",
                 "/userinfo asks for a nonce with one challenge, as the SDKs parse it",
                 "refusesAnotherMethod",

@@ -169,7 +169,7 @@ import Glibc
         }
     }
 
-    @Test("A name server that hangs does no harm to a name that was resolved, nor does one that knows it no more")
+    @Test("F27: A name server that hangs does no harm to a name that was resolved, nor does one that knows it no more")
     func hanging() throws {
         let bench = try Bench("127.0.0.1 app.test\n")
         defer { bench.stop() }
@@ -196,7 +196,9 @@ import Glibc
         }
     }
 
-    @Test("A name server that hangs from the start: requests wait no longer than for a connection, others not at all")
+    @Test(
+        "F27: A name server that hangs from the start: requests wait no longer than for a connection, others not at all"
+    )
     func neverResolved() throws {
         let bench = try Bench("127.0.0.1 app.test\n")
         defer { bench.stop() }

@@ -6,7 +6,7 @@ import Testing
 @Suite("Deadlines", .blocking) struct DeadlineTests {
     private static let short = "timeouts:\n  header: 1s\n  idle: 1s\n  body_rate: 1000\n  body_grace: 1s\n  write: 1s\n"
 
-    @Test("The deadline for a head is for all of it: bytes that keep arriving do not extend it")
+    @Test("F18: The deadline for a head is for all of it: bytes that keep arriving do not extend it")
     func header() throws {
         let app = try FakeUpstream()
         defer { app.stop() }
@@ -42,7 +42,7 @@ import Testing
         }
     }
 
-    @Test("A body below the minimum rate gets 408, whether it is for the app or for the gateway's endpoints")
+    @Test("F18: A body below the minimum rate gets 408, whether it is for the app or for the gateway's endpoints")
     func bodyRate() throws {
         let app = try FakeUpstream()
         defer { app.stop() }
@@ -79,7 +79,7 @@ import Testing
         }
     }
 
-    @Test("If a client does not read its answer, its connection and the app's are closed")
+    @Test("F18: If a client does not read its answer, its connection and the app's are closed")
     func write() throws {
         let gone = Flag()
         let app = try FakeUpstream { link in
@@ -99,7 +99,7 @@ import Testing
         }
     }
 
-    @Test("Hundreds of slow heads do not delay another client")
+    @Test("F18: Hundreds of slow heads do not delay another client")
     func manySlow() throws {
         let app = try FakeUpstream()
         defer { app.stop() }

@@ -2,7 +2,7 @@
 ///
 /// A test that proves a promise begins its name with the row (`F12: ...`).
 enum Fault {
-    /// The fault and the gateway's behaviour, by the row's number. The numbers have gaps.
+    /// The fault and the gateway's behaviour, by the row's number.
     static let promises: [Int: String] = [
         1: """
         Redis refuses connections: requests that need it get 503 with Retry-After and burn no token, cached \
@@ -39,7 +39,15 @@ enum Fault {
         Clocks differ or are changed: a minute is tolerated in tokens of others, and what has expired or was used \
         stays so.
         """,
+        18: """
+        Clients send a head or a body slowly, or do not read: there is a time for each, answered 408 or by a close, and \
+        other clients do not wait.
+        """,
         19: "Connections or descriptors run out: the gateway accepts what it can serve, does not spin, and recovers.",
+        20: """
+        What a limit bounds is used up (sessions in memory, Redis's memory, heads): what is new gets 503 or is closed, and \
+        who is signed in goes on.
+        """,
         21: "A client leaves within a request: the app's exchange is cancelled, and a token that was used stays used.",
         22: """
         SIGTERM: readiness ends at once, running requests finish within the time limit, and a second signal \
@@ -47,7 +55,23 @@ enum Fault {
         """,
         23: "SIGKILL at any moment: no token is used twice.",
         24: "Settings are bad: the gateway does not start, and a reload keeps the old settings.",
+        25: """
+        Certificates are renewed, broken or missing: good ones are taken into use without a restart, else the former ones \
+        stay.
+        """,
         26: "A log's disk is full or its reader is gone: lines are dropped and counted, and requests go on.",
+        27: """
+        A name server hangs, or knows a name no more: the last addresses stay in use, and no loop waits for it.
+        """,
+        28: """
+        A file of networks or places is damaged or missing: no start, a reload keeps the former one, and what has no known \
+        network is refused where a network is demanded.
+        """,
+        29: "Thousands wait for the same session, token or set of keys: it is asked for once.",
+        30: """
+        Redis cannot remember a proof of possession: 503, and neither is the token refused nor a proof taken that may have \
+        been used.
+        """,
         31: "Replies slip by one on a shared connection: no client gets another's answer.",
     ]
 }

@@ -63,6 +63,40 @@ import Testing
         }
     }
 
+    @Test("F28: a table of networks that is damaged or gone leaves the former one in use, and a new one replaces it")
+    func damagedTable() throws {
+        let table = "203.0.113.0/24,64500\n198.51.100.0/24,64501\n"
+        let more = "trusted_proxies: [127.0.0.1/32]\nasn:\n  csv: asn.csv\n"
+        let app = try FakeUpstream()
+        defer { app.stop() }
+        let settings = Config.file(upstream: app.port, clients: Config.clients(binding: "asn"), more: more)
+        try Gateway.with(settings, files: ["asn.csv": table]) { gateway throws in
+            let file = gateway.folder.appending(path: "asn.csv")
+            func attempt(_ minted: String, _ presented: String) throws -> Bool {
+                let token = try gateway.mint(gateway.native(), fields: ["X-Forwarded-For: \(minted)"])
+                let answer = try gateway.get("/?session_transfer_token=\(token)", ["X-Forwarded-For: \(presented)"])
+                return answer.sessionCookie?.isEmpty == false
+            }
+            #expect(try attempt("203.0.113.7", "203.0.113.8"))
+            #expect(try !attempt("203.0.113.7", "198.51.100.8"))
+            for damaged in ["203.0.113.0/24,64501\nnonsense\n", "\u{0}\u{1}", nil] {
+                if let damaged {
+                    try damaged.write(to: file, atomically: true, encoding: .utf8)
+                } else {
+                    try FileManager.default.removeItem(at: file)
+                }
+                try gateway.reload(settings)
+                #expect(try gateway.metric("sallyport_config_last_reload_successful") == 0)
+                #expect(try attempt("203.0.113.7", "203.0.113.8"))
+                #expect(try !attempt("203.0.113.7", "198.51.100.8"))
+            }
+            try "203.0.113.0/24,64501\n198.51.100.0/24,64501\n".write(to: file, atomically: true, encoding: .utf8)
+            try gateway.reload(settings)
+            #expect(try gateway.metric("sallyport_config_last_reload_successful") == 1)
+            #expect(try attempt("203.0.113.7", "198.51.100.8"))
+        }
+    }
+
     @Test("T15: two spellings of one address are one device")
     func spellings() throws {
         try Gateway.withApp({ Config.file(upstream: $0, more: "trusted_proxies: [127.0.0.1/32]\n") }) {

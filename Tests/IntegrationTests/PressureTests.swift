@@ -165,6 +165,34 @@ import Testing
         }
     }
 
+    @Test("F20: heads that never end cost no more than their limit for each connection, and what runs goes on")
+    func largeHeads() throws {
+        DescriptorLimit.raise()
+        let app = try FakeUpstream()
+        defer { app.stop() }
+        let more = "limits: {connections: 400, connections_per_address: 0}\ntimeouts: {header: 30s}\n"
+        try Gateway.with(Config.open(upstream: app.port, more: more)) { gateway throws in
+            let good = try gateway.connect()
+            #expect(try good.request(Request.get()).status == 200)
+            let before = gateway.residentBytes
+            // 60 KiB each: below the limit of all fields, which is 64 KiB.
+            let field = "X-More: " + String(repeating: "x", count: 12_000) + "\r\n"
+            let head = "GET / HTTP/1.1\r\nHost: \(Request.host)\r\n" + String(repeating: field, count: 5)
+            let crowd = try (0..<340).map { _ in try gateway.connect() }
+            for wire in crowd { wire.send(head) }
+            usleep(500_000)
+            for _ in 0..<100 { #expect(try good.request(Request.get()).status == 200) }
+            let grown = gateway.residentBytes - before
+            #expect(grown < Gateway.memoryBound(340 * 160_000 + 8_000_000), "\(crowd.count) heads cost \(grown) bytes")
+            // One that goes beyond its limit is refused, and its memory is free.
+            crowd[0].send(field)
+            #expect(try crowd[0].answer().status == 431)
+            for wire in crowd { wire.close() }
+            #expect(eventually { gateway.descriptorCount < 60 })
+            #expect(try good.request(Request.get()).status == 200)
+        }
+    }
+
     private func processorSeconds(_ gateway: Gateway) throws -> Double {
         let text = try String(contentsOfFile: "/proc/\(gateway.processID)/stat", encoding: .utf8)
         let parts = text.split(separator: ")").last?.split(separator: " ") ?? []

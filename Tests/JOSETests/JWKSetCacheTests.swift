@@ -26,7 +26,8 @@ import Vocabulary
 
     private func knows(_ key: SigningKey) -> Bool { self.cache.known(key.publicKey.keyID) != nil }
 
-    @Test func readsOnceWhatManyWaitFor() async throws {
+    @Test("F29: A set of keys is read once, however many wait for it")
+    func readsOnceWhatManyWaitFor() async throws {
         self.issuer.hold()
         #expect(!self.knows(self.first))
         let found = try await withThrowingTaskGroup(of: Bool.self) { group in

@@ -229,7 +229,7 @@ import Vocabulary
         }
     }
 
-    @Test("When memory is full, nothing is done in part, and existing sessions work")
+    @Test("F20: When memory is full, nothing is done in part, and existing sessions work")
     func outOfMemory() async throws {
         try await RedisServer.with(["--maxmemory-policy", "noeviction"]) { server in
             try await withClient(server.configuration()) { client in

@@ -21,7 +21,7 @@ import Vocabulary
         #expect(self.bench.cache.counters.misses == 1)
     }
 
-    @Test("Requests that miss at the same time share one read")
+    @Test("F29: Requests that miss at the same time share one read")
     func singleFlight() {
         let holder = self.bench.holder()
         let waiters = (0..<50).map { _ in self.bench.resolve(holder.token) }

@@ -180,7 +180,7 @@ struct ProofTests {
     }
 
     @Test(
-        "A store that cannot remember the proof is 503, never a refusal of the token",
+        "F30: A store that cannot remember the proof is 503, never a refusal of the token",
         arguments: [StoreError.unavailable, .full]
     )
     func outage(_ error: StoreError) async throws {

@@ -270,7 +270,7 @@ import Glibc
         }
     }
 
-    @Test("SIGHUP takes a renewed pair into use for new connections; a broken one changes nothing")
+    @Test("F25: SIGHUP takes a renewed pair into use for new connections; a broken one changes nothing")
     func reload() throws {
         try Bench.with { bench throws in
             #expect(try bench.subject("localhost") == "own")

@@ -9,7 +9,7 @@ struct KratosOutageTests {
     private static let whoami = "/sessions/whoami"
 
     @Test(
-        "A token that is not known yet is 503 with Retry-After, never 401, and is accepted as soon as Kratos answers",
+        "F15: A token that is not known yet is 503 with Retry-After, never 401, and is accepted as soon as Kratos answers",
         arguments: ["error", "tooMany", "garbage", "closes", "hangs", "down"]
     )
     func unknown(fault: String) throws {
@@ -36,7 +36,7 @@ struct KratosOutageTests {
     }
 
     @Test(
-        "A wall of 401 from a Kratos that is not ready: what was good serves repeatable requests, and nothing is cleared"
+        "F15: A wall of 401 from a Kratos that is not ready: what was good serves repeatable requests, and nothing is cleared"
     )
     func wall() throws {
         try KratosGatewayBench.with(provider: "cache: 1s, stale_if_error: 60s") { bench throws in

@@ -187,7 +187,9 @@ struct KratosProviderTests {
         #expect(await bench.provider.introspect(Secret(KratosProviderBench.token)).known != nil)
     }
 
-    @Test("Two thousand questions about one token are one call, and those that come a moment later share its answer")
+    @Test(
+        "F29: Two thousand questions about one token are one call, and those that come a moment later share its answer"
+    )
     func singleFlight() async throws {
         let bench = KratosProviderBench()
         bench.transport.on(KratosProviderBench.whoami, .json(bench.session()))

@@ -67,7 +67,7 @@ import Vocabulary
         #expect(try request.found(nil) == .answer(401, .sessionUnknown))
     }
 
-    @Test("A replayed proof, and a store that does not answer")
+    @Test("F30: A replayed proof, and a store that does not answer")
     func notRemembered() throws {
         let bench = try Self.bench()
         let (token, session) = try Self.live(bench)
