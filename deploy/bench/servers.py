@@ -121,7 +121,7 @@ def running(
 ):
     """Starts a server in a folder of its own, signs the users in if it is the gateway, and stops it in the end.
 
-    - beside: the ports of what it uses, by names in its configuration: APP, REDIS
+    - beside: the ports of what it uses, by names in its configuration (APP, REDIS), and how many PROCESSES it has
     - settings: for the gateway, beside those that every configuration of it has
     """
     kind = KINDS[name]
@@ -157,6 +157,7 @@ def places(bench: Bench, kind: Kind, folder: pathlib.Path, settings: str, is_log
         "LOG": kind.log if is_logging else kind.no_log,
         "FILES": bench.files if kind.file == "app.conf" else "",
         "BODY": "x" * 1024,
+        "PROCESSES": 1,
         # Each has a file for the client and one for the app.
         "CONNECTIONS": min(10_100, machine.file_limit() // 2 - 100),
         "CERTIFICATE": bench.certificate,

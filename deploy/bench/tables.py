@@ -53,9 +53,12 @@ class Row:
     has_redis: bool = False
     is_logging: bool = False
     is_check: bool = False
-    # How many files each server must be able to open. The gateway keeps a quarter of its connections for addresses whose
-    # users are signed in, so it needs room for twice as many as there are.
+    # How many files the gateway and the load must be able to open. The gateway has 1024 connections to the app, and keeps a
+    # sixth of its room for addresses whose users are signed in.
     files: int = 0
+    # How many the others must: they have one connection to the app for each client's. The anchor has several processes
+    # where one may open fewer, on the same core; the peers are left out there.
+    other_files: int = 0
 
 
 def checks(dialect: str, path: str, *fields: str) -> list[Row]:
@@ -71,6 +74,10 @@ def transfer(name: str, size: int, path: str, body: int = 0) -> Row:
     """A body towards the client, or with `body` towards the app; its cost is for each MiB."""
     load = Kept(4 if size > 2**20 else 32, least=1024 if body else size)
     return Row(name, load, Request(path, TOKENS, (), body), unit="MiB")
+
+
+def connections(count: int) -> Row:
+    return Row(f"{count}_connections", Kept(count), files=count * 5 // 4 + 1200, other_files=2 * count + 500)
 
 
 def latency(share: float) -> Row:
@@ -108,7 +115,7 @@ TABLES: dict[str, list[Row]] = {
         Row("http2_1_stream", Streams(64, 1), goal=0.75),
         Row("http2_10_streams", Streams(8, 10), goal=0.75),
     ],
-    "connections": [Row(f"{count}_connections", Kept(count), files=4 * count + 500) for count in [512, 2000, 10_000]],
+    "connections": [connections(count) for count in [512, 2000, 10_000]],
     "bodies": [
         *[transfer(f"download_{name}", size, f"/files/{name}") for name, size in FILES.items()],
         *[
