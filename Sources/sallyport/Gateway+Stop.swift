@@ -13,7 +13,10 @@ import UnixSignals
 extension Gateway {
     /// Serves until SIGTERM or SIGINT, reloads on SIGHUP; a second SIGTERM ends at once. Whoever closes the terminal of a gateway
     /// in its foreground (SIGHUP by the system) wants no gateway that goes on without it.
-    func runUntilSignalled() async {
+    ///
+    /// - Parameter pidFile: The file with the process id, which goes with the process.
+    func runUntilSignalled(pidFile: String? = nil) async {
+        self.ending.withLock { $0.pidFile = pidFile }
         guard let signals = self.signals.withLock({ $0 }) else { return }
         var stopping: Task<Void, Never>?
         let hasTerminal = Terminal.isInForeground
@@ -27,14 +30,27 @@ extension Gateway {
                 await self.tellStopping("\(signal)", isByHand: isByHand)
                 stopping = Task {
                     await self.drainAndStop(isByHand: isByHand)
-                    self.terminal?.finish()
-                    exit(0)
+                    // What is cut off lets the drain end as well, but not well.
+                    self.end(self.ending.withLock { $0.isCutShort } ? 1 : 0)
                 }
             } else {
+                self.ending.withLock { $0.isCutShort = true }
                 self.logger.warning("stopping at once")
                 await self.stopAtOnce()
             }
         }
+    }
+
+    /// Ends the process. Of several ends at once the first counts.
+    private func end(_ status: Int32) -> Never {
+        let (isFirst, pidFile) = self.ending.withLock { ending in
+            defer { ending.hasBegun = true }
+            return (!ending.hasBegun, ending.pidFile)
+        }
+        guard isFirst else { while true { pause() } }
+        if let pidFile { PIDFile.release(pidFile) }
+        self.terminal?.finish()
+        exit(status)
     }
 
     /// Says what the end waits for.
@@ -64,7 +80,7 @@ extension Gateway {
             try? await Task.sleep(until: deadline)
             self.logger.warning("stopping at once: calls of the store or of a provider take too long")
             _ = self.logs.flush(timeout: .milliseconds(200))
-            exit(1)
+            self.end(1)
         }
     }
 
@@ -73,15 +89,14 @@ extension Gateway {
         // A loop that does not answer does not hold up the end.
         Task.detached {
             try? await Task.sleep(for: .seconds(1))
-            exit(1)
+            self.end(1)
         }
         await self.loops.onEach { loop in
             loop.closeAll()
             loop.flushAccessLog()
         }
         _ = self.logs.flush(timeout: .milliseconds(200))
-        self.terminal?.finish()
-        exit(1)
+        self.end(1)
     }
 
     /// Ends readiness first, then new connections, then requests under way, then the rest.

@@ -19,6 +19,15 @@ final class Gateway: Sendable {
         var settings: Settings { self.assembly.settings }
     }
 
+    /// How the process ends.
+    struct Ending {
+        /// Whether a second signal has cut the drain short.
+        var isCutShort = false
+        var hasBegun = false
+        /// The file with the process id; nil: none was asked for.
+        var pidFile: String?
+    }
+
     let foundations: Foundations
     let watch: ProviderWatch
     let cacheMetrics: CacheMetrics
@@ -44,6 +53,7 @@ final class Gateway: Sendable {
     /// Those for operators, in the order of the settings.
     let management: Mutex<[EndpointServer]> = Mutex([])
     let heap: Mutex<HeapReturn> = Mutex(HeapReturn.ofProcess())
+    let ending: Mutex<Ending> = Mutex(Ending())
 
     init(
         assembly: Assembly,

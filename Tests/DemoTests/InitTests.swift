@@ -168,6 +168,7 @@ import Vocabulary
             #expect(gateway.shows("ready: "), "\(gateway.output)")
             gateway.closeTerminal()
             #expect(eventually { !gateway.isRunning })
+            #expect(eventually { !FileManager.default.fileExists(atPath: "\(folder)/pid") })
         }
     }
 
@@ -210,6 +211,45 @@ import Vocabulary
             #expect(wrong.status == 1 && wrong.output.contains("invalid: 1 problem"), "\(wrong.output)")
             gateway.interrupt()
             #expect(gateway.shows("stopping") && gateway.hasEnded)
+        }
+    }
+
+    @Test("The file with the process id goes with the gateway that wrote it, and with no other")
+    func pidFile() throws {
+        try Self.withFolder { folder throws in
+            #expect(try Self.run(["init", "--directory", folder]).status == 0)
+            let (file, pid) = ("\(folder)/sallyport.yaml", "\(folder)/pid")
+            func content() -> String? { try? String(contentsOfFile: pid, encoding: .utf8) }
+            let gateway = try TerminalRun(["run", file, "--pid-file", pid], folder)
+            defer { gateway.end() }
+            #expect(eventually { content()?.isEmpty == false })
+            // One that may not start takes nothing away from the one that runs.
+            let second = try Self.run(["run", file, "--pid-file", pid])
+            #expect(second.status == 1 && second.output.contains("is running"), "\(second.output)")
+            #expect(content()?.isEmpty == false)
+            gateway.interrupt()
+            #expect(gateway.hasEnded && content() == nil)
+            let told = try Self.run(["reload", file, "--pid-file", pid])
+            #expect(told.status == 1 && told.output.contains("holds no process id"), "\(told.output)")
+
+            // Meanwhile somebody else has written to it.
+            let another = try TerminalRun(["run", file, "--pid-file", pid], folder)
+            defer { another.end() }
+            #expect(eventually { content()?.isEmpty == false })
+            let own = try #require(content().flatMap { Int32($0.trimmingCharacters(in: .newlines)) })
+            try "1\n".write(toFile: pid, atomically: false, encoding: .utf8)
+            kill(own, SIGINT)
+            #expect(another.hasEnded && content() == "1\n")
+
+            // A start that fails leaves no file behind.
+            try FileManager.default.removeItem(atPath: pid)
+            let taken = ["SALLYPORT_LISTEN": "192.0.2.1:1"]
+            let failed = try Servers.run(
+                Gateway.binary.path,
+                ["run", file, "--pid-file", pid],
+                environment: Gateway.environment.merging(taken) { $1 }
+            )
+            #expect(failed.status == 1 && content() == nil, "\(failed.output)")
         }
     }
 }

@@ -72,8 +72,16 @@ enum PIDFile {
 
     /// The process id in a file.
     static func read(_ path: String) throws -> Int32 {
-        guard let process = self.process(in: path) else { throw Console.failure("\(path) holds no process id") }
+        guard let process = self.process(in: path) else {
+            throw Console.failure("\(path) holds no process id: its gateway has ended, or begins just now")
+        }
         return process
+    }
+
+    /// Removes the file, if nobody else has written to it since this process claimed it.
+    static func release(_ path: String) {
+        guard let text = Console.readToken(path) else { return }
+        if text.isEmpty || self.process(in: path) == getpid() { unlink(path) }
     }
 
     private static func process(in path: String) -> Int32? {

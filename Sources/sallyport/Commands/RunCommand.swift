@@ -13,7 +13,12 @@ struct RunCommand: AsyncParsableCommand {
     @OptionGroup var named: SettingsFileArgument
     @OptionGroup var insecure: InsecureOptions
 
-    @Option(help: ArgumentHelp("Write the process id to this file, for `sallyport reload`.", valueName: "file"))
+    @Option(
+        help: ArgumentHelp(
+            "Write the process id to this file, for `sallyport reload`; it is removed at the end.",
+            valueName: "file"
+        )
+    )
     var pidFile: String?
 
     func validate() throws { try self.named.validate(besides: self.options) }
@@ -23,20 +28,25 @@ struct RunCommand: AsyncParsableCommand {
         let options = self.options.naming(self.named)
         let flags = self.insecure.flags
         let gateway: Gateway
-        var terminal: TerminalLog?
+        var (terminal, claimed): (TerminalLog?, String?)
         do {
             let loaded = try options.load(flags)
-            if let pidFile { try PIDFile.claim(pidFile) }
+            if let pidFile {
+                try PIDFile.claim(pidFile)
+                claimed = pidFile
+            }
             terminal = Terminal.log(loaded.settings.logs)
             gateway = try await Gateway.start(loaded, terminal: terminal, reload: { try options.load(flags) })
             if let pidFile { try PIDFile.write(to: pidFile) }
             terminal?.open(with: loaded.settings.readyLine)
         } catch let failure as SettingsFailure {
+            if let claimed { PIDFile.release(claimed) }
             throw Console.failure(options.report(failure))
         } catch {
             terminal?.finish()
+            if let claimed { PIDFile.release(claimed) }
             throw Console.failure("\(error)")
         }
-        await gateway.runUntilSignalled()
+        await gateway.runUntilSignalled(pidFile: self.pidFile)
     }
 }
