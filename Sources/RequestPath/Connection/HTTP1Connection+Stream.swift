@@ -93,7 +93,7 @@ extension HTTP1Connection: ClientStream {
         self.flush()
         // The client may turn out to be gone.
         if self.state.isClosed { return }
-        if self.stream.unsentBytes == 0 { return self.answerSent() }
+        if self.stream.unsentBytes == 0 { return self.answerSent(atOnce: true) }
         self.isSendingEnd = true
         guard !self.message.keepsAlive else { return }
         // A client that sends everything before it reads would wait for us, and we for it.
@@ -102,9 +102,11 @@ extension HTTP1Connection: ClientStream {
     }
 
     /// Continues behind an answer that the system has taken.
-    func answerSent() {
+    ///
+    /// - Parameter atOnce: The system had room for all of it.
+    func answerSent(atOnce: Bool) {
         self.exchange.answerSent()
-        switch self.requestEnds() {
+        switch self.requestEnds(atOnce: atOnce) {
         case .readOn:
             self.resumeReading()
             // Waiting bytes are a pipelined request. If input is being used already, that continues.
@@ -113,6 +115,8 @@ extension HTTP1Connection: ClientStream {
             if self.inputHasEnded { self.endIfOver() }
         case .linger:
             self.linger()
+        case .close:
+            self.stream.close()
         case .none:
             break
         }
@@ -120,12 +124,20 @@ extension HTTP1Connection: ClientStream {
 
     /// Ends the request whose answer has been sent.
     @inline(__always)
-    private func requestEnds() -> HTTP1State.NextStep {
+    private func requestEnds(atOnce: Bool) -> HTTP1State.NextStep {
         let (now, timeouts) = (self.loop.now, self.configuration.timeouts)
         if self.message.keepsAlive, self.body.isDone {
             return self.state.answerEnded(.next, now: now, idle: timeouts.idle, drain: timeouts.bodyGrace)
         }
-        let end: AnswerEnd = self.message.keepsAlive ? .body(self.body) : .close
+        let end: AnswerEnd =
+            if self.message.keepsAlive {
+                .body(self.body)
+            } else if atOnce, self.message.mayCloseAtOnce, self.input == nil, !self.isUsing, !self.loop.isDraining {
+                // A process that is about to end waits until the client has the answer: a container's network ends with it.
+                .closeAtOnce
+            } else {
+                .close
+            }
         return self.state.answerEnded(end, now: now, idle: timeouts.idle, drain: timeouts.bodyGrace)
     }
 

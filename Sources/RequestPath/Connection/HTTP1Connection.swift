@@ -263,7 +263,7 @@ extension HTTP1Connection: ClientConnection {
     package func allSent() {
         guard self.isSendingEnd else { return }
         self.isSendingEnd = false
-        self.answerSent()
+        self.answerSent(atOnce: false)
     }
 
     package func closed(isClean: Bool) {

@@ -9,6 +9,10 @@ package struct HTTP1Message {
     /// Whether the client sends the body only when it is told to, or after a while.
     package var awaitsContinue: Bool
     private let asksForUpgrade: Bool
+    /// Whether the client said that this request is its last one.
+    private let isLast: Bool
+    /// Whether the request has come, and the answer needs no more than the system sends without an acknowledgement.
+    private var isShort = false
     /// How the answer's content is sent.
     package private(set) var framing = OutgoingFraming.asIs
 
@@ -18,6 +22,7 @@ package struct HTTP1Message {
         self.keepsAlive = false
         self.awaitsContinue = false
         self.asksForUpgrade = false
+        self.isLast = false
     }
 
     /// - Parameter keepsAlive: Whether the connection may carry another request.
@@ -27,6 +32,7 @@ package struct HTTP1Message {
         self.keepsAlive = keepsAlive
         self.awaitsContinue = head.expectsContinue
         self.asksForUpgrade = head.isWebSocketUpgrade
+        self.isLast = !head.keepsAlive
     }
 
     /// Begins the app's answer.
@@ -34,13 +40,18 @@ package struct HTTP1Message {
     /// - Parameter isRequestWhole: Whether all of the request's body has come.
     @inline(__always)
     package mutating func begin(_ answer: BodyFraming, isRequestWhole: Bool, isDraining: Bool) {
+        self.isShort = isRequestWhole
         // If the body is incomplete, the bytes that follow could be read as the next request. After a refused upgrade,
         // they may be of the other protocol.
         if !isRequestWhole || self.asksForUpgrade || isDraining { self.keepsAlive = false }
         switch answer {
-        case .none, .length:
+        case .none:
             self.framing = .asIs
+        case .length(let count):
+            self.framing = .asIs
+            if count > Self.shortLength { self.isShort = false }
         case .chunked, .untilClose, .byStream:
+            self.isShort = false
             if self.minorVersion == 1 {
                 self.framing = .chunked
             } else {
@@ -57,6 +68,14 @@ package struct HTTP1Message {
         // A client that got no "100 Continue" may or may not send the body.
         if closes || self.awaitsContinue { self.keepsAlive = false }
     }
+
+    /// Whether the connection may close as soon as the system has taken the answer. A client that has said that it closes
+    /// sends nothing more (RFC 9112 9.6), so it gets the answer in spite of that. Others get the end of the stream first;
+    /// long answers too, so that a client that takes nothing is noticed.
+    package var mayCloseAtOnce: Bool { self.isLast && self.isShort && !self.asksForUpgrade }
+
+    /// In bytes: with its head, it fits into the first window of a connection (RFC 6928).
+    private static let shortLength = 8192
 
     /// What the answer says about the connection.
     @inline(__always)

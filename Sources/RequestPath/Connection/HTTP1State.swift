@@ -13,6 +13,8 @@ package enum AnswerEnd {
     case body(BodyDecoder)
     /// No further request is read.
     case close
+    /// The client closes too and sends nothing more, so nothing that arrives can destroy the answer.
+    case closeAtOnce
 }
 
 /// The state machine of one HTTP/1 connection, without I/O: what the next bytes are, which deadlines apply, and whether
@@ -22,7 +24,8 @@ package enum AnswerEnd {
 ///   idle ─▶ head ─▶ exchange ─▶ idle           answer and request have both ended
 ///                      ├──────▶ draining ─▶ idle    the rest of a body is discarded after the gateway's own answer
 ///                      ├──────▶ tunnel
-///                      └──────▶ lingering ─▶ closed   the answer must arrive before the connection closes
+///                      └──────▶ lingering ─▶ closed   the answer must arrive before the connection closes; at once
+///                                                     if the client said that it closes, too
 /// ```
 /// A head that is refused or late also begins an exchange, because it is answered. From every state except `closed` the
 /// connection may also close at once.
@@ -176,6 +179,7 @@ package struct HTTP1State {
         /// Received bytes belong to the next request, or to the rest of the last one's body.
         case readOn
         case linger
+        case close
         case none
     }
 
@@ -199,6 +203,9 @@ package struct HTTP1State {
         case .next: self.state = .idle(Idle(since: now, deadline: now + idle))
         case .body(let body): self.state = .draining(body: body, deadline: now + drain)
         case .close: return .linger
+        case .closeAtOnce:
+            self.state = .lingering(Lingering())
+            return .close
         }
         return .readOn
     }

@@ -160,6 +160,12 @@ import Testing
         #expect(self.life.end(.next) == .none && self.life.state.ignoresInput)
     }
 
+    @Test func nothingIsReadBehindAnAnswerWithWhichTheClientCloses() {
+        _ = self.life.begin()
+        #expect(self.life.end(.closeAtOnce) == .close)
+        #expect(self.life.state.ignoresInput && !self.life.state.isClosed && self.life.closed())
+    }
+
     // MARK: The rest of a body
 
     @Test func aSmallBodyIsReadAwayBehindOurAnswer() {
