@@ -73,11 +73,8 @@ struct EndpointServer: Sendable {
 
     /// Other endpoints, made but not served yet.
     struct Prepared: Sendable {
-        fileprivate let loops: PathLoops
-        fileprivate let configuration: PathConfiguration
-
-        /// Serves them from now on.
-        func use() async { await self.loops.onEach { $0.adopt(self.configuration) } }
+        let loops: PathLoops
+        let configuration: PathConfiguration
     }
 
     /// Makes what is served with these endpoints.

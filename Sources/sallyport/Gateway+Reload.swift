@@ -22,10 +22,8 @@ extension Gateway {
             return
         }
         let (former, assembly) = (prepared.former, prepared.assembly)
-        let changes = await self.use(assembly)
-        for server in prepared.operators { await server.use() }
-        await self.endSessions(of: changes, in: assembly.settings.fixedUsers.map { Realm($0.name) } ?? .default)
-        await self.endTokens(ofClientsOf: former.clients, missingIn: assembly.clients)
+        let changes = await self.use(assembly, prepared.operators)
+        await self.endWhatIsGone(changes, of: former, in: assembly)
         self.logger.info(
             "configuration reloaded",
             metadata: ["generation": "\(assembly.configuration.generation)"]

@@ -200,9 +200,10 @@ extension Gateway {
 
     /// Takes an assembly into use, at the start and at a reload. Nothing of this can fail.
     ///
+    /// - Parameter operators: What other listeners serve from now on; empty: what they have served.
     /// - Returns: Whose sessions have to end, because of other users in the settings.
     @discardableResult
-    func use(_ assembly: Assembly) async -> KnownUsers.Changes {
+    func use(_ assembly: Assembly, _ operators: [EndpointServer.Prepared] = []) async -> KnownUsers.Changes {
         let settings = assembly.settings
         // First, so that no sign-in begins any more that a former password was right for.
         let changes = self.foundations.users.adopt(settings.fixedUsers?.settings)
@@ -210,6 +211,7 @@ extension Gateway {
             $0.adopt(assembly.configuration)
             $0.sessions?.resolver.parties = assembly.parties
         }
+        for server in operators { await server.loops.onEach { $0.adopt(server.configuration) } }
         assembly.configuration.metrics.showOwnServers(in: self.foundations.registry)
         self.foundations.grants.adopt(assembly.refreshing)
         self.watch.adopt(assembly.realms, on: settings.hosts)

@@ -14,8 +14,11 @@ extension Gateway {
     /// begins any more with what was removed.
     ///
     /// The sessions of a user who is gone count as ended wherever they are read (`UserDirectory`), so that an operator can
-    /// bring the user back. Those of a user with another password end in the store, for every gateway.
-    func endSessions(of changes: KnownUsers.Changes, in realm: Realm) async {
+    /// bring the user back. Those of a user with another password end in the store, for every gateway. What clients got that
+    /// are not there any more counts as ended wherever it is read (`ClientDirectory`), also if one comes back; what is known
+    /// of it, and open streams, end here.
+    func endWhatIsGone(_ changes: KnownUsers.Changes, of former: Assembly, in present: Assembly) async {
+        let realm = present.settings.fixedUsers.map { Realm($0.name) } ?? .default
         if !changes.gone.isEmpty {
             // Every known session is read again, also those of open streams. A loop that cannot confirm is ending.
             try? await self.foundations.caches.invalidate(.all, on: self.group.next()).get()
@@ -35,14 +38,9 @@ extension Gateway {
                 )
             }
         }
-    }
-
-    /// What clients got that are not there any more counts as ended wherever it is read (`ClientDirectory`), also if one
-    /// comes back. What is known of it, and open streams, end here.
-    func endTokens(ofClientsOf former: ClientRegistry, missingIn present: ClientRegistry) async {
-        self.foundations.clientOverlay.noteDepartures(of: former.base.ids, from: present.base)
+        self.foundations.clientOverlay.noteDepartures(of: former.clients.base.ids, from: present.clients.base)
         await self.foundations.caches.end(
-            present.snapshot.losses(since: former.snapshot),
+            present.clients.snapshot.losses(since: former.clients.snapshot),
             on: self.group.next()
         )
     }
