@@ -262,18 +262,21 @@ package enum ForwardedHeader: String, Sendable, CaseIterable, SettingWord {
 package struct PublicURL: Sendable, Hashable, CustomStringConvertible {
     package var isHTTPS: Bool
     /// Lower case, without a trailing dot; an IPv6 address in brackets.
-    package var host: String
+    package var host: String { didSet { self.authority = Self.authority(self.host, self.port) } }
     /// The port when it is not the scheme's own.
-    package var port: Int?
+    package var port: Int? { didSet { self.authority = Self.authority(self.host, self.port) } }
+    /// `host` or `host:port`, as in `Host`. Kept, as each request with a session cookie is compared with it.
+    package private(set) var authority: String
 
     package init(isHTTPS: Bool, host: String, port: Int?) {
         self.isHTTPS = isHTTPS
         self.host = host
         self.port = port
+        self.authority = Self.authority(host, port)
     }
 
-    /// `host` or `host:port`, as in `Host`.
-    package var authority: String { self.port.map { "\(self.host):\($0)" } ?? self.host }
+    private static func authority(_ host: String, _ port: Int?) -> String { port.map { "\(host):\($0)" } ?? host }
+
     package var scheme: String { self.isHTTPS ? "https" : "http" }
     /// The origin (RFC 6454): scheme, host, and the port if it is not the scheme's default.
     package var description: String { "\(self.scheme)://\(self.authority)" }
