@@ -29,6 +29,29 @@ extension RedisServer {
     }
 }
 
+extension RedisClient {
+    /// Sends a command; the reply may be an error.
+    func send(_ command: RedisCommand, on loop: any EventLoop) -> EventLoopFuture<RedisReply> {
+        self.replying(on: loop) { self.send(command, on: loop, $0) }
+    }
+
+    /// Runs a script; the reply may be an error.
+    func evaluate(_ call: ScriptCall, on loop: any EventLoop) -> EventLoopFuture<RedisReply> {
+        self.replying(on: loop) { self.evaluate(call, on: loop, $0) }
+    }
+
+    private func replying(
+        on loop: any EventLoop,
+        _ send: @escaping @Sendable (@escaping RedisConnectionHandler.Receiver) -> Void
+    ) -> EventLoopFuture<RedisReply> {
+        loop.flatSubmit {
+            let promise = loop.makePromise(of: RedisReply.self)
+            send { promise.completeWith($0.mapError { $0 }) }
+            return promise.futureResult
+        }
+    }
+}
+
 /// A started client, shut down after `body`.
 @discardableResult
 func withClient<Answer>(

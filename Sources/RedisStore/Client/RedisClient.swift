@@ -193,16 +193,10 @@ package final class RedisClient: Sendable {
 
     // MARK: Commands
 
-    /// Sends one command to the node that serves its first argument. Commands of one tick are sent together, in order.
+    /// Sends one command to the node that serves its first argument. Commands of one tick are sent together, in order. To be
+    /// called on `loop`; `receiver` is called on it once, maybe before this returns, with the reply, which may be an error.
     ///
-    /// The future succeeds with the reply, which may be an error reply, or fails with a `RedisError`.
-    package func send(_ command: RedisCommand, on loop: any EventLoop) -> EventLoopFuture<RedisReply> {
-        guard loop.inEventLoop else { return loop.flatSubmit { self.send(command, on: loop) } }
-        return loop.receiving { self.send(command, on: loop, $0) }
-    }
-
-    /// The same without a future, because each request whose session is not cached pays for it. To be called on `loop`.
-    /// `receiver` is called on it once, maybe before this returns.
+    /// There is no future, because each request whose session is not cached would pay for it; `ask` and `run` make one.
     package func send(
         _ command: RedisCommand,
         on loop: any EventLoop,
@@ -212,24 +206,18 @@ package final class RedisClient: Sendable {
         router.send(command, self.metered(command.kind, receiver))
     }
 
-    /// The same, but waits at most this long for a connection. Only for learning what became of a command whose answer
-    /// was lost.
-    package func sendWhenUp(
-        _ command: RedisCommand,
+    /// Waits at most this long for a connection for the command. Only for learning what became of one whose answer was
+    /// lost.
+    func becomeUp(
+        for command: RedisCommand,
         within patience: Duration,
         on loop: any EventLoop
-    ) -> EventLoopFuture<RedisReply> {
-        self.on(loop) { $0.becomeUp(key: command.key, within: patience) }.flatMap { self.send(command, on: loop) }
+    ) -> EventLoopFuture<Void> {
+        self.on(loop) { $0.becomeUp(key: command.key, within: patience) }
     }
 
-    /// Runs a script. A durable script is answered when a replica has its writes too, if there are replicas; without
-    /// that confirmation it fails with `RedisError.unreplicated`.
-    package func evaluate(_ call: ScriptCall, on loop: any EventLoop) -> EventLoopFuture<RedisReply> {
-        guard loop.inEventLoop else { return loop.flatSubmit { self.evaluate(call, on: loop) } }
-        return loop.receiving { self.evaluate(call, on: loop, $0) }
-    }
-
-    /// The same without a future. To be called on `loop`; `receiver` is called on it once, maybe before this returns.
+    /// Runs a script in the same way. A durable script is answered when a replica has its writes too, if there are replicas;
+    /// without that confirmation it fails with `RedisError.unreplicated`.
     package func evaluate(
         _ call: ScriptCall,
         on loop: any EventLoop,

@@ -131,11 +131,11 @@ final class EndingReplay: Sendable {
         self.values(of: endings).flatMap { values in
             let alive = zip(endings, values).filter { !$0.isKnown(by: $1) }.map(\.0)
             let ended = alive.map { ending in
-                self.client.evaluate(ending.call, on: self.loop).flatMapThrowing { reply in
-                    if case .error(let error) = reply { throw RedisError.server(error) }
-                }.flatMapErrorThrowing { error in
+                self.client.run(ending.call, on: self.loop) { reply in
                     // The end has taken effect on this primary; if it is replaced too, the end is repeated again.
-                    guard case RedisError.unreplicated = error else { throw error }
+                    if case .failure(.unreplicated) = reply { return .success(()) }
+                    _ = try RedisStore.reply(reply)
+                    return .success(())
                 }
             }
             return EventLoopFuture.andAllSucceed(ended, on: self.loop).map { alive.count }

@@ -61,7 +61,7 @@ extension RedisStore {
     }
 
     package func end(replaceable key: RecordKey, on loop: any EventLoop) -> EventLoopFuture<Void> {
-        let ended = Self.answered(self.ending(.record(key), on: loop)).map { _ in }
+        let ended = self.ending(.record(key), on: loop) { .success(try Self.reply($0)) }.map { _ in }
         return self.telling(.record(key), after: ended, on: loop)
     }
 

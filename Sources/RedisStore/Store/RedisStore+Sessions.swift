@@ -88,27 +88,33 @@ extension RedisStore {
     package func end(_ key: RecordKey, on loop: any EventLoop) -> EventLoopFuture<Bool> {
         let place = Keyspace.record(key)
         let found = Found(key: key, place: place, count: 3, known: nil, epoch: nil, isEnding: true)
-        let promise = loop.makePromise(of: Bool.self)
-        self.ending(.session(key), on: loop).whenComplete { reply in
-            self.judge(reply.mapError(RedisError.of), found, on: loop) { ended in
+        let ended = self.ending(.session(key), on: loop) { reply in
+            let promise = loop.makePromise(of: Bool.self)
+            self.judge(reply, found, on: loop) { ended in
                 promise.completeWith(ended.map { $0.session != nil }.mapError { $0 })
             }
+            return .later(promise.futureResult)
         }
-        return self.telling(.session(key), after: promise.futureResult, on: loop)
+        return self.telling(.session(key), after: ended, on: loop)
     }
 
     package func end(_ lineage: Lineage, on loop: any EventLoop) -> EventLoopFuture<Void> {
-        let ended = Self.answered(self.ending(.lineage(lineage), on: loop)).map { _ in }
+        let ended = self.ending(.lineage(lineage), on: loop) { .success(try Self.reply($0)) }.map { _ in }
         return self.telling(.lineage(lineage), after: ended, on: loop)
     }
 
-    /// Ends it in Redis, and remembers the end if it may have taken effect there.
-    func ending(_ ending: EndingMemory.Ending, on loop: any EventLoop) -> EventLoopFuture<RedisReply> {
-        self.client.evaluate(ending.call, on: loop).always { [endings] result in
-            switch result {
-            case .success(.error), .failure(RedisError.notSent): break
+    /// Ends it in Redis, remembers the end if it may have taken effect there, and makes an answer of the reply.
+    func ending<Answer: Sendable>(
+        _ ending: EndingMemory.Ending,
+        on loop: any EventLoop,
+        _ step: @escaping @Sendable (RedisConnectionHandler.Answered) throws -> Eventual<Answer>
+    ) -> EventLoopFuture<Answer> {
+        self.client.run(ending.call, on: loop) { [endings] reply in
+            switch reply {
+            case .success(.error), .failure(.notSent): break
             case .success, .failure: endings.note(ending)
             }
+            return try step(reply)
         }
     }
 

@@ -116,8 +116,8 @@ package final class RedisStore: RecordStore {
         case .record(let key): endings.note(.record(key))
         case .lineage(let lineage): endings.note(.lineage(lineage))
         case .subject(let name):
-            client.send(RedisCommand("MGET", [Keyspace.epoch(name)]), on: client.firstLoop).whenComplete { result in
-                let epoch = try? Values(try Self.reply(result), count: 1).latestEpoch(from: 0)
+            client.ask(RedisCommand("MGET", [Keyspace.epoch(name)]), on: client.firstLoop).whenComplete { result in
+                let epoch = try? Values(try result.get(), count: 1).latestEpoch(from: 0)
                 if let epoch { return endings.note(.subject(name, epoch: epoch)) }
                 // Epochs are times of the same clock. An end that this gateway has just caused is received too, and its
                 // epoch is already known.
@@ -162,18 +162,14 @@ package final class RedisStore: RecordStore {
         on loop: any EventLoop,
         _ outcome: @escaping @Sendable (RedisReply) throws -> Eventual<Answer>
     ) -> Eventual<Answer> {
-        let reply = self.client.sendWhenUp(RedisCommand("GET", [place]), within: self.readBackPatience, on: loop)
-        return Eventual.later(Self.answered(reply)).flatMap { reply in
+        let (client, command) = (self.client, RedisCommand("GET", [place]))
+        let reply = client.becomeUp(for: command, within: self.readBackPatience, on: loop).flatMapErrorThrowing { _ in
+            throw StoreError.unavailable
+        }.flatMap { client.ask(command, on: loop) }
+        return Eventual.later(reply).flatMap { reply in
             guard case .bulk(let value) = reply, value != judged else { return .failure(StoreError.unavailable) }
             return Eventual { try outcome(reply) }
         }
-    }
-
-    /// The reply, with the same errors.
-    static func answered(_ reply: EventLoopFuture<RedisReply>) -> EventLoopFuture<RedisReply> {
-        let promise = reply.eventLoop.makePromise(of: RedisReply.self)
-        reply.whenComplete { result in promise.completeWith(Result { try self.reply(result) }) }
-        return promise.futureResult
     }
 
     /// The reply to a script that needs room; lack of room is `.full`.

@@ -76,6 +76,6 @@ package final class SecretWatch: Sendable {
             keys: [Keyspace.secrets],
             arguments: [Array(self.id.utf8), Array(fingerprints.utf8), RedisStore.digits(Self.lifetime)]
         )
-        return self.client.evaluate(call, on: self.client.firstLoop)
+        return self.client.run(call, on: self.client.firstLoop)
     }
 }

@@ -88,7 +88,9 @@ extension SessionService {
         _ kind: Session.Kind,
         _ requester: Requester
     ) async throws(NotDone) -> (end: PresentedEnd, tokens: ProviderTokenSet?) {
-        let presented = try await self.presentation(by: token)
+        let presented = try await self.ask { store, loop in
+            SuccessorToken.presentation(by: token, in: store, on: loop)
+        }
         let key = presented.key
         let grantKey = presented.session?.record.provider?.grant
         var grant: ProviderGrant?

@@ -127,18 +127,13 @@ extension SessionService {
 
     private func read(_ token: Secret, _ key: RecordKey) async throws(NotDone) -> SessionPresentation? {
         guard let read = self.resolvers?.read(token, key: key, now: self.clock.now()) else {
-            return try await self.presentation(by: key)
+            return try await self.ask { store, loop in SuccessorToken.presentation(by: key, in: store, on: loop) }
         }
         do {
             return try await read.get()
         } catch {
             throw NotDone(asking: error)
         }
-    }
-
-    /// What the token with this key names, whether or not it is good any more.
-    func presentation(by token: RecordKey) async throws(NotDone) -> SessionPresentation {
-        try await self.ask { store, loop in SuccessorToken.presentation(by: token, in: store, on: loop) }
     }
 
     /// Puts a session that is handed out late into its user's list: where the answer of the attempt that made it was lost, it may
