@@ -21,6 +21,8 @@ class Relay:
         # For how many seconds answers are held back.
         self.delay = 0.0
         self.seen = Seen()
+        # For how long each answer was held back in fact.
+        self.held: list[float] = []
         started = threading.Event()
 
         async def serve():
@@ -60,7 +62,12 @@ class Relay:
             nonlocal last
             # None overtakes another.
             last = max(last + 1e-6, self.loop.time() + self.delay)
-            self.loop.call_at(last, writer.write, chunk)
+            self.loop.call_at(last, write_late, chunk, self.loop.time(), self.delay)
+
+        def write_late(chunk: bytes, came: float, delay: float):
+            if delay:
+                self.held.append(self.loop.time() - came)
+            writer.write(chunk)
 
         ways = [self.pass_on(reader, redis_writer.write, command), self.pass_on(redis_reader, later, answer)]
         await asyncio.wait(map(asyncio.ensure_future, ways), return_when=asyncio.FIRST_COMPLETED)

@@ -30,14 +30,16 @@ class Commands:
     reads: int
 
 
-# Counted by scale_check.py: five limits, the session and the user's list are scripts.
-COMMANDS = {"sign_in": Commands(7, 1), "sign_out": Commands(1, 3)}
+# Counted by scale_check.py, for users with an email address: the scripts are four limits and the end of one, the session, the
+# lists of the user and of the address, and the log of the hour. Without an address it is one less.
+COMMANDS = {"sign_in": Commands(9, 1), "sign_out": Commands(1, 3)}
 # Keys that every gateway hears of: the session's record, and in the end its lineage's ending and the expiry of that.
 KEYS = {"sign_in": 1, "sign_out": 2}
 # A session that ends by time is heard of once more, when Redis drops its record.
 KEYS_OF_EXPIRY = 1
-# What a session takes in Redis: its record, ledger, idle time, and its line in the user's list.
-SESSION_BYTES = 860
+# What a session takes in Redis: its record, ledger, idle time, and its line in the user's list; and where the user has an
+# email address, that with it and the line in the list of the address.
+SESSION_BYTES, ADDRESS_BYTES = 860, 410
 # A gateway serves a session that it has read for 5 seconds, and reads it in the background from the fourth on.
 REFRESH = 4
 # A use is noted once a minute.
@@ -86,6 +88,7 @@ class Fleet:
     - met: how many event loops a burst meets: with HTTP/2 one, as its connection stays where it is; 0: any, because a
       balancer sends each request elsewhere
     - life: of a session in seconds; `signed_out`: the share that is ended, not left to expire
+    - addressed: the share of sessions whose users have an email address
     """
 
     sessions: float = 10e6
@@ -96,6 +99,7 @@ class Fleet:
     met: float = 1
     life: float = 4 * 3600
     signed_out: float = 0.3
+    addressed: float = 1
     shards: int = 16
 
     @property
@@ -154,7 +158,7 @@ class Fleet:
 
     def memory(self) -> float:
         """GiB in all primaries: a third more than the records for what Redis itself and a copy-on-write need."""
-        return self.sessions * SESSION_BYTES * 4 / 3 / 2**30
+        return self.sessions * (SESSION_BYTES + self.addressed * ADDRESS_BYTES) * 4 / 3 / 2**30
 
 
 @dataclasses.dataclass(frozen=True)
