@@ -56,6 +56,7 @@ extension TransferToken: SingleUseRecord {
     package static var longestLife: Duration { .seconds(300) }
     /// It contains a whole session, with all traits from the provider.
     package static var sizeLimit: Int { 1 << 20 }
+    package static var isReadWithParent: Bool { true }
 
     package var terms: RecordTerms {
         RecordTerms(

@@ -110,7 +110,7 @@ again:
         :: g = me - 1
         :: isBehind[0] != isBehind[1] -> g = 2 - me
         fi;
-        /* `RedisStore.singleUse` */
+        /* `RedisStore.singleUseWithParent`: one script reads record, marker and parent. */
         if
         :: !serves(g) -> goto again
         :: else -> under = reignOf(g)

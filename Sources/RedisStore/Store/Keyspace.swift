@@ -23,6 +23,9 @@ package enum Keyspace {
     /// The marker that replaces a used or burned single-use record.
     package static func marker(_ key: RecordKey) -> [UInt8] { Self.key("sp:m:{", key) }
 
+    /// Which session a single-use record comes from, for those that are read together with it (`SingleUseRecord`).
+    static func parent(_ key: RecordKey) -> [UInt8] { Self.key("sp:tp:{", key) }
+
     /// When the session idles out. Written often, so it is outside the prefixes that caches follow.
     package static func idle(_ key: RecordKey) -> [UInt8] { Self.key("sp:i:{", key) }
 

@@ -10,11 +10,13 @@ extension RedisStore {
     ) -> EventLoopFuture<Void> {
         let parts: RecordParts
         do { parts = try self.parts(of: record, key: key) } catch { return loop.makeFailedFuture(error) }
-        let call = ScriptCall(
-            Scripts.createSingleUse,
-            keys: [parts.key, Keyspace.lineage(key.lineage)],
-            arguments: [parts.bytes, Self.digits(parts.life), Self.digits(parts.life + Self.margin)]
-        )
+        var keys = [parts.key, Keyspace.lineage(key.lineage)]
+        var arguments = [parts.bytes, Self.digits(parts.life), Self.digits(parts.life + Self.margin)]
+        if Record.isReadWithParent, let name = self.parentName(of: record.terms, in: key.lineage) {
+            keys.append(Keyspace.parent(key))
+            arguments.append(name)
+        }
+        let call = ScriptCall(Scripts.createSingleUse, keys: keys, arguments: arguments)
         if let owner = record.terms.owner { self.know(owner.subject, as: key) }
         // 0: its lineage has ended. If its owner's sessions ended, the epoch shows that when the record is read.
         return self.client.run(call, on: loop) { result in
@@ -45,7 +47,7 @@ extension RedisStore {
                 return .later(self.verify(absent: doubtful, on: loop).map { .absent })
             case .live(let record, let value):
                 guard let owner = record.terms.owner else {
-                    return .success(.live(self.judge(record, value, under: key)))
+                    return .success(.live(self.kept(record, value, under: key)))
                 }
                 if known?.subject != owner.subject { self.know(owner.subject, as: key) }
                 if let parent = record.terms.parent { self.know(owner.subject, as: parent) }
@@ -60,7 +62,7 @@ extension RedisStore {
                         )
                     }
                 return current.map { current in
-                    owner.epoch >= current ? .live(self.judge(record, value, under: key, epoch: current)) : .absent
+                    owner.epoch >= current ? .live(self.kept(record, value, under: key, epoch: current)) : .absent
                 }
             }
         }
@@ -135,18 +137,18 @@ extension RedisStore {
     // MARK: Steps
 
     /// What is in the place of a single-use record.
-    private enum Found<Record: SingleUseRecord> {
+    enum FoundSingleUse<Record: SingleUseRecord> {
         /// The record and the value that holds it, its owner's epoch not checked yet.
         case live(Record, value: [UInt8])
         case spent(Marker)
         case absent
     }
 
-    private func found<Record: SingleUseRecord>(
+    func found<Record: SingleUseRecord>(
         _ values: Values,
         key: RecordKey,
         as kind: Record.Type
-    ) throws(StoreError) -> Found<Record> {
+    ) throws(StoreError) -> FoundSingleUse<Record> {
         if let marker = values[0] {
             return .spent(try self.seals.open(marker, at: Keyspace.marker(key), Marker.decoded))
         }
@@ -157,7 +159,7 @@ extension RedisStore {
     }
 
     /// Keeps the value that is judged now, for the act that follows.
-    private func judge<Record: SingleUseRecord>(
+    func kept<Record: SingleUseRecord>(
         _ record: Record,
         _ value: [UInt8],
         under key: RecordKey,

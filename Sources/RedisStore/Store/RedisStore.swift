@@ -203,6 +203,8 @@ package final class RedisStore: RecordStore {
 
         private init(elements: [RedisReply]) { self.elements = elements }
 
+        var count: Int { self.elements.count }
+
         /// The values of these keys alone.
         func selecting(_ indices: [Int]) -> Values { Values(elements: indices.map { self.elements[$0] }) }
 

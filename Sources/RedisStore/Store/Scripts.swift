@@ -26,17 +26,44 @@ package enum Scripts {
     /// Writes a single-use token under the primary's current reign (see `consume`), unless its lineage has ended; 1
     /// when written.
     ///
-    /// Keys: token, ledger. Arguments: bytes, TTL, ledger's TTL; TTLs in ms.
+    /// Keys: token, ledger[, the place of its parent's name]. Arguments: bytes, TTL, ledger's TTL[, its parent's name]; TTLs
+    /// in ms.
     static let createSingleUse = RedisScript(
         """
         \(Self.reign)
         local ledger = redis.call('GET', KEYS[2])
         if ledger == 'E' then return 0 end
         redis.call('SET', KEYS[1], reign .. ARGV[1], 'PX', ARGV[2])
+        if KEYS[3] then redis.call('SET', KEYS[3], ARGV[4], 'PX', ARGV[2]) end
         \(Self.outlive)
         return 1
         """,
         kind: .create
+    )
+
+    /// Reads a single-use token, and the session that it comes from, whose key is only known here. It has the token's tag,
+    /// so in a cluster it has its slot, too; while that slot is being moved Redis may refuse the script.
+    ///
+    /// Returns marker, record, ledger and the parent's name; if there are a record and a name and no marker, then also the
+    /// parent's record and its idle value, and the epochs of its subject unless they have slots of their own.
+    ///
+    /// Keys: marker, token, ledger, the place of its parent's name. Arguments: whether epochs are read too (`E`).
+    static let readWithParent = RedisScript(
+        """
+        local found = redis.call('MGET', KEYS[1], KEYS[2], KEYS[3], KEYS[4])
+        if found[1] or not found[2] or not found[4] then return found end
+        local tag = string.match(KEYS[2], '{.-}:')
+        local names = string.gmatch(found[4], '%S+')
+        local digest = names()
+        local places = {'sp:s:' .. tag .. digest, 'sp:i:' .. tag .. digest}
+        if ARGV[1] == 'E' then
+          for name in names do table.insert(places, 'sp:e:{' .. name .. '}') end
+        end
+        for _, value in ipairs(redis.call('MGET', unpack(places))) do table.insert(found, value) end
+        return found
+        """,
+        kind: .mget,
+        isDurable: false
     )
 
     /// The length in bytes of a reign's name in front of a record's own bytes.
@@ -246,7 +273,8 @@ package enum Scripts {
 
     /// All scripts.
     package static let all = [
-        Self.createSession, Self.createSingleUse, Self.consume, Self.confirm, Self.touch, Self.replaceSession,
+        Self.createSession, Self.createSingleUse, Self.readWithParent, Self.consume, Self.confirm, Self.touch,
+        Self.replaceSession,
         Self.endSession, Self.confirmEnd, Self.endLineage, Self.endSubject, Self.raiseEpoch, Self.replace,
         Self.replaceUnconfirmed,
         Self.rewrite, Self.endRecord, Self.noteSession, Self.logSession, Self.noteHour, Self.once, Self.putDocument,

@@ -132,7 +132,38 @@ package typealias SessionReceiver = (Result<SessionFinding, StoreError>) -> Void
 ///
 /// Every method answers on the caller's loop. A failure is a `StoreError`, or `RecordTooLarge` where a record is
 /// written; absence is a value, not an error.
-package protocol RecordStore: SessionStore, SessionIndex, SingleUseStore, ReplaceableStore, OnceStore, DocumentStore {}
+package protocol RecordStore: SessionStore, SessionIndex, SingleUseStore, ReplaceableStore, OnceStore, DocumentStore {
+    /// The single-use record under `key` and the session that it comes from, as `singleUse` and then `session` find them.
+    func singleUseWithParent<Record: SingleUseRecord>(
+        _ key: RecordKey,
+        as kind: Record.Type,
+        on loop: any EventLoop
+    ) -> EventLoopFuture<LookupWithParent<Record>>
+}
+
+extension RecordStore {
+    package func singleUseWithParent<Record: SingleUseRecord>(
+        _ key: RecordKey,
+        as kind: Record.Type,
+        on loop: any EventLoop
+    ) -> EventLoopFuture<LookupWithParent<Record>> {
+        self.singleUseThenParent(key, as: kind, on: loop)
+    }
+
+    /// The same by one read after the other.
+    package func singleUseThenParent<Record: SingleUseRecord>(
+        _ key: RecordKey,
+        as kind: Record.Type,
+        on loop: any EventLoop
+    ) -> EventLoopFuture<LookupWithParent<Record>> {
+        self.singleUse(key, as: kind, on: loop).flatMap { lookup in
+            guard case .live(let stored) = lookup, let parent = stored.record.terms.parent else {
+                return loop.makeSucceededFuture(LookupWithParent(lookup))
+            }
+            return self.session(parent, on: loop).map { LookupWithParent(lookup, parent: $0) }
+        }
+    }
+}
 
 /// Keeps sessions.
 package protocol SessionStore: Sendable {

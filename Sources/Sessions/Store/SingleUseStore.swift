@@ -5,7 +5,14 @@ package import Vocabulary
 ///
 /// Single use never fails open: where there are replicas, a use is only acknowledged after a replica has it, and a
 /// record written before the store's primary was replaced or restarted is never used.
-package protocol SingleUseRecord: StoredRecord {}
+package protocol SingleUseRecord: StoredRecord {
+    /// Whether records of the kind are read together with the session in their terms (`RecordStore.singleUseWithParent`).
+    static var isReadWithParent: Bool { get }
+}
+
+extension SingleUseRecord {
+    package static var isReadWithParent: Bool { false }
+}
 
 /// Rules for single-use records of every kind.
 package enum SingleUse {
@@ -43,6 +50,18 @@ package enum SingleUseLookup<Record: SingleUseRecord>: Sendable {
     case live(Stored<Record>)
     case spent(Marker)
     case absent
+}
+
+/// A single-use record, and the session under its `RecordTerms.parent`.
+package struct LookupWithParent<Record: SingleUseRecord>: Sendable {
+    package let lookup: SingleUseLookup<Record>
+    /// nil: it does not live, or there is no record that could be used.
+    package let parent: Stored<Session>?
+
+    package init(_ lookup: SingleUseLookup<Record>, parent: Stored<Session>? = nil) {
+        self.lookup = lookup
+        self.parent = parent
+    }
 }
 
 /// The answer to a compare-and-act on a single-use record.

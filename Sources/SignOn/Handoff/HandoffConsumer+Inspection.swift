@@ -24,16 +24,14 @@ extension HandoffConsumer {
         } catch {
             return loop.makeSucceededFuture(.foreign(error))
         }
-        return self.store.singleUse(attempt.key, as: TransferToken.self, on: loop).flatMap { lookup in
-            switch lookup {
-            case .absent: return loop.makeSucceededFuture(.absent)
-            case .spent(let marker): return loop.makeSucceededFuture(.spent(marker))
+        return self.find(attempt.key, on: loop).map { found in
+            switch found.lookup {
+            case .absent: return .absent
+            case .spent(let marker): return .spent(marker)
             case .live(let stored):
-                return self.store.session(stored.record.parentKey, in: self.directory, on: loop).map { parent in
-                    let plan = self.plan(for: stored.record, parent: parent?.record, attempt)
-                    let burns = if case .burned? = plan.marker { true } else { false }
-                    return .live(stored.record, plan.outcome, burns: burns)
-                }
+                let plan = self.plan(for: stored.record, parent: found.parent?.record, attempt)
+                let burns = if case .burned? = plan.marker { true } else { false }
+                return .live(stored.record, plan.outcome, burns: burns)
             }
         }
     }

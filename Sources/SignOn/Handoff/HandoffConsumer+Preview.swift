@@ -18,13 +18,11 @@ extension HandoffConsumer {
         guard let attempt = try? self.attempt(request), !attempt.isRepeated else {
             return self.ended(request, on: loop)
         }
-        return self.store.singleUse(attempt.key, as: TransferToken.self, on: loop).flatMap { [request] lookup in
-            guard case .live(let stored) = lookup else { return self.ended(request, on: loop) }
-            return self.store.session(stored.record.parentKey, in: self.directory, on: loop).flatMap { parent in
-                let plan = self.plan(for: stored.record, parent: parent?.record, attempt)
-                guard case .signedIn(_, let session, _) = plan.outcome else { return self.ended(request, on: loop) }
-                return loop.makeSucceededFuture(.asks(session))
-            }
+        return self.find(attempt.key, on: loop).flatMap { [request] found in
+            guard case .live(let stored) = found.lookup else { return self.ended(request, on: loop) }
+            let plan = self.plan(for: stored.record, parent: found.parent?.record, attempt)
+            guard case .signedIn(_, let session, _) = plan.outcome else { return self.ended(request, on: loop) }
+            return loop.makeSucceededFuture(.asks(session))
         }.flatMapErrorThrowing { error in
             .ended(.unavailable(error as? StoreError ?? .unavailable))
         }

@@ -126,17 +126,23 @@ package struct HandoffConsumer: RecordCaller {
     }
 
     private func lookUp(_ attempt: Attempt, isLast: Bool, on loop: any EventLoop) -> EventLoopFuture<HandoffOutcome> {
-        self.store.singleUse(attempt.key, as: TransferToken.self, on: loop).flatMap { lookup in
-            switch lookup {
+        self.find(attempt.key, on: loop).flatMap { found in
+            switch found.lookup {
             case .absent:
                 return loop.makeSucceededFuture(self.refuse(.handoffUnknown, attempt.request))
             case .spent(let marker):
                 return self.answerSpent(marker, attempt, on: loop)
             case .live(let stored):
-                return self.store.session(stored.record.parentKey, in: self.directory, on: loop).flatMap { parent in
-                    self.act(on: stored, parent: parent?.record, attempt, isLast: isLast, on: loop)
-                }
+                return self.act(on: stored, parent: found.parent?.record, attempt, isLast: isLast, on: loop)
             }
+        }
+    }
+
+    /// The token under `key`, and the session that it comes from unless its user has gone.
+    func find(_ key: RecordKey, on loop: any EventLoop) -> EventLoopFuture<LookupWithParent<TransferToken>> {
+        self.store.singleUseWithParent(key, as: TransferToken.self, on: loop).map { [directory] found in
+            guard let parent = found.parent, directory?.loss(of: parent.record) != nil else { return found }
+            return LookupWithParent(found.lookup)
         }
     }
 

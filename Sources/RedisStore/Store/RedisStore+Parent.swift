@@ -1,0 +1,92 @@
+internal import Cryptography
+package import NIOCore
+package import Sessions
+internal import Vocabulary
+
+/// A single-use record and the session that it comes from, in one round trip.
+///
+/// Which session that is stands sealed in the record, so Redis cannot see it. So the name of the session is written beside
+/// the record, and whoever reads it compares it with what was sealed: whoever can change Redis gets no other session judged.
+extension RedisStore {
+    /// The name of the parent session: its digest, and the names of its subject's epochs. nil: it has none, or is not in the
+    /// lineage.
+    func parentName(of terms: RecordTerms, in lineage: Lineage) -> [UInt8]? {
+        guard let parent = terms.parent, parent.kind == .session, parent.lineage == lineage, let owner = terms.owner
+        else {
+            return nil
+        }
+        return Array(([parent.digest.base64URL] + self.names(of: owner.subject)).joined(separator: " ").utf8)
+    }
+
+    package func singleUseWithParent<Record: SingleUseRecord>(
+        _ key: RecordKey,
+        as kind: Record.Type,
+        on loop: any EventLoop
+    ) -> EventLoopFuture<LookupWithParent<Record>> {
+        precondition(key.kind == Record.kind, "a record needs a key of its kind")
+        guard Record.isReadWithParent else { return self.singleUseThenParent(key, as: kind, on: loop) }
+        let places = [Keyspace.marker(key), Keyspace.record(key), Keyspace.lineage(key.lineage), Keyspace.parent(key)]
+        let isCluster = self.client.isCluster
+        // In a cluster epochs have slots of their own, and that of a known owner is requested at the same time.
+        let known = isCluster ? self.subjects.value(for: key) : nil
+        let epoch = known.map { self.epoch(of: $0.subject, on: loop) }
+        let call = ScriptCall(
+            Scripts.readWithParent,
+            keys: places,
+            arguments: [isCluster ? [] : Array("E".utf8)]
+        )
+        return self.client.run(call, on: loop) { result in
+            // Redis has refused the script, and commands may pass.
+            if case .success(.error) = result { return .later(self.singleUseThenParent(key, as: kind, on: loop)) }
+            guard case .array(let elements) = try Self.reply(result), elements.count >= places.count else {
+                throw StoreError.unavailable
+            }
+            let values = try Values(.array(elements), count: elements.count)
+            switch try self.found(values, key: key, as: kind) {
+            case .spent(let marker):
+                return .success(LookupWithParent(.spent(marker)))
+            case .absent where (0..<3).allSatisfy({ values[$0] == nil }):
+                return .success(LookupWithParent(.absent))
+            case .live(let record, let value):
+                guard let owner = record.terms.owner,
+                    let parent = try self.parent(of: record.terms, in: values, of: key.lineage)
+                else { break }
+                let current: Eventual<UInt64>
+                if !isCluster {
+                    current = .success(max(try values.latestEpoch(from: 6), self.rememberedEpoch(of: owner.subject)))
+                } else if known?.subject == owner.subject, let epoch {
+                    current = .later(epoch)
+                } else {
+                    current = .later(self.epoch(of: owner.subject, on: loop))
+                }
+                self.know(owner.subject, as: key)
+                if let place = record.terms.parent { self.know(owner.subject, as: place) }
+                return current.map { current in
+                    guard owner.epoch >= current else { return LookupWithParent(.absent) }
+                    let stored = self.kept(record, value, under: key, epoch: current)
+                    return LookupWithParent(.live(stored), parent: parent.record.epoch >= current ? parent : nil)
+                }
+            case .absent: break
+            }
+            // Something does not live, or is not as it was written here. Single reads tell what it is.
+            return .later(self.singleUseThenParent(key, as: kind, on: loop))
+        }
+    }
+
+    /// The live session that a record with these terms comes from, its subject's epoch not checked; nil: it does not live, or
+    /// another one was read.
+    private func parent(
+        of terms: RecordTerms,
+        in values: Values,
+        of lineage: Lineage
+    ) throws(StoreError) -> Stored<Session>? {
+        guard let key = terms.parent, let owner = terms.owner, let name = self.parentName(of: terms, in: lineage),
+            values[3] == name, values.count == 6 + (self.client.isCluster ? 0 : self.names(of: owner.subject).count)
+        else { return nil }
+        let own = values.selecting([4, 2, 5])
+        guard let parent = try self.liveSession(own, key, at: Keyspace.record(key), isEnding: false),
+            parent.record.subject == owner.subject
+        else { return nil }
+        return parent
+    }
+}
