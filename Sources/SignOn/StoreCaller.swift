@@ -73,6 +73,35 @@ package struct TryCounter: StoreCaller {
         if case .throttled(let wait) = decision { throw NotDone(reason, retryAfter: wait) }
     }
 
+    /// Counts a try in all of the buckets and does what it permits at the same time, unless this process refuses the try by
+    /// itself. What was done for a try that is refused must be worth nothing. A try for which that fails is not counted.
+    ///
+    /// - Throws: `reason`, where one of the buckets has no room.
+    func count<Answer: Sendable>(
+        _ tries: [RateBucket],
+        or reason: Reason,
+        beside work: @escaping @Sendable (any EventLoop) -> EventLoopFuture<Answer>
+    ) async throws(NotDone) -> Answer {
+        typealias Both = (decision: RateDecision, done: Result<Answer, any Error>?)
+        let both = try await self.ask { limiter, loop -> EventLoopFuture<Both> in
+            let counted = limiter.allow(tries, cost: 1, on: loop)
+            var isRefused = false
+            // Called at once where nothing was asked.
+            counted.assumeIsolated().whenComplete { if (try? $0.get()) != .allowed { isRefused = true } }
+            guard !isRefused else { return counted.map { ($0, nil) } }
+            let done = work(loop).map { Result<Answer, any Error>.success($0) }.flatMapErrorThrowing { .failure($0) }
+            return counted.and(done).map { ($0, $1) }
+        }
+        if case .throttled(let wait) = both.decision { throw NotDone(reason, retryAfter: wait) }
+        switch both.done {
+        case .success(let answer)?: return answer
+        case .failure(let error)?:
+            await self.giveBack(tries)
+            throw NotDone(asking: error)
+        case nil: throw NotDone(.storeUnavailable)
+        }
+    }
+
     /// Takes back a try that could not be served. If this fails, it stays counted.
     package func giveBack(_ tries: [RateBucket]) async {
         try? await self.ask { limiter, loop in limiter.giveBack(tries, cost: 1, on: loop) }

@@ -40,13 +40,14 @@ package struct ClientAuthentication: Sendable {
             client = try await self.authenticate(request, parameters)
         } catch {
             if error.reason == .oauthInvalidClient {
-                try await self.limits.check(Self.claimant(request, parameters), from: request.address)
+                let claimed = Self.claimant(request, parameters)
+                try await self.limits.check(claimed, isProven: false, from: request.address)
             }
             throw error
         }
         guard takesPublic || !client.isPublic else { throw .invalidClient(challenges: false) }
         let requester = try TokenRequester(client, request, parameters)
-        try await self.limits.check(client.clientID, from: requester.sender.address)
+        try await self.limits.check(client.clientID, isProven: true, from: requester.sender.address)
         return Call(parameters: parameters, requester: requester)
     }
 

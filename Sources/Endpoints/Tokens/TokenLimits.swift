@@ -9,9 +9,20 @@ internal import Vocabulary
 package struct TokenLimits: Sendable {
     /// One client from one address key, whatever it presents: it limits what guessed secrets and tokens, and clients in a
     /// loop, cost the store. It is wide, because a carrier's address has many users and a server asks for all its users.
-    private static let perClient = RateLimit("token.client", burst: 500, interval: .milliseconds(10))
+    private static let perClient = Self.perClient(isAwaited: false)
+    /// The same for a client that did not prove to be the one that it names: guesses are counted for all gateways.
+    private static let perClaim = Self.perClient(isAwaited: true)
     /// One address key where only the token says which client it is: counted before the token is looked up.
-    private static let perAddress = RateLimit("token.address", burst: 500, interval: .milliseconds(10))
+    private static let perAddress = RateLimit(
+        "token.address",
+        burst: 500,
+        interval: .milliseconds(10),
+        isAwaited: false
+    )
+
+    private static func perClient(isAwaited: Bool) -> RateLimit {
+        RateLimit("token.client", burst: 500, interval: .milliseconds(10), isAwaited: isAwaited)
+    }
 
     /// One public client from one address, as anyone can send its requests: what is pushed stays in the store for the time
     /// of a sign-in.
@@ -26,8 +37,11 @@ package struct TokenLimits: Sendable {
 
     /// Counts a request in the name of a client; `too_many_requests` when there were too many. Those that did not prove to
     /// be of it are counted together with those that did: whoever guesses a secret is not told of the right one either.
-    func check(_ claimedID: String, from address: IPAddress) async throws(OAuthError) {
-        try await self.count(RateBucket(Self.perClient, Self.key(address), Array(claimedID.utf8)))
+    ///
+    /// - Parameter isProven: Whether the request is of the client.
+    func check(_ claimedID: String, isProven: Bool, from address: IPAddress) async throws(OAuthError) {
+        let limit = isProven ? Self.perClient : Self.perClaim
+        try await self.count(RateBucket(limit, Self.key(address), Array(claimedID.utf8)))
     }
 
     /// Counts a pushed authorization request, which a server may send for all its users.

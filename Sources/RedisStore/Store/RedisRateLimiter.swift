@@ -30,6 +30,10 @@ package struct RedisRateLimiter: RateLimiter {
     package func allow(_ buckets: [RateBucket], cost: Int, on loop: any EventLoop) -> EventLoopFuture<RateDecision> {
         let decision = self.local.allow(buckets, cost: cost)
         guard decision == .allowed else { return loop.makeSucceededFuture(decision) }
+        guard buckets.contains(where: \.limit.isAwaited) else {
+            for bucket in buckets { self.fillLater(bucket, cost: cost, on: loop) }
+            return loop.makeSucceededFuture(decision)
+        }
         let asked = buckets.map { self.fill($0, cost: cost, on: loop) }
         return EventLoopFuture.whenAllComplete(asked, on: loop).flatMap { results in
             var filled: [RateBucket] = []
@@ -50,6 +54,14 @@ package struct RedisRateLimiter: RateLimiter {
             let settled = loop.makeCompletedFuture(answer)
             if filled.count == buckets.count { return settled }
             return self.giveBack(filled, cost: cost, on: loop).recover { _ in }.flatMap { settled }
+        }
+    }
+
+    /// Counts what this process has allowed. A refusal is heard for the tries that follow.
+    private func fillLater(_ bucket: RateBucket, cost: Int, on loop: any EventLoop) {
+        self.fill(bucket, cost: cost, on: loop).whenSuccess { decision in
+            guard case .throttled(let wait) = decision else { return }
+            self.local.learn(bucket, cost: cost, refusedFor: wait)
         }
     }
 

@@ -6,7 +6,8 @@ package import NIOCore
 package protocol RateLimiter: Sendable {
     /// Adds `cost` to all of the buckets if each has room for it, else to none.
     ///
-    /// Fails with `StoreError.unavailable` when the cost could not be counted; the action must then be refused.
+    /// Fails with `StoreError.unavailable` when the cost could not be counted; the action must then be refused. A limit that
+    /// is not awaited is decided by what this process knows.
     ///
     /// - Parameters:
     ///   - buckets: At most one of each limit.
@@ -45,12 +46,16 @@ package struct RateLimit: Sendable, Hashable {
     package let burst: Int
     /// The time after which one more may be done, in whole milliseconds.
     package let interval: Duration
+    /// Whether the action waits for what other processes have counted. A wide limit that only spares the store need not: each
+    /// process counts by itself, and hears of a refusal before the tries that follow.
+    package let isAwaited: Bool
 
-    package init(_ name: String, burst: Int, interval: Duration) {
+    package init(_ name: String, burst: Int, interval: Duration, isAwaited: Bool = true) {
         precondition(burst > 0 && interval >= .milliseconds(1), "a rate limit needs a burst and an interval")
         self.name = name
         self.burst = burst
         self.interval = interval
+        self.isAwaited = isAwaited
     }
 
     /// The time in which a full bucket becomes empty.

@@ -123,23 +123,20 @@ package struct HandoffMint: RecordCaller {
             record.rules = rules.findings
             throw NotDone(objection.reason, text: objection.text)
         }
-        // Only a request that may be granted is counted.
-        let bucket = MintLimits.session(parent)
-        try await self.tries.count([bucket], or: .handoffThrottled)
-        record.rules = rules.findings
-        let minted: MintedToken
-        do throws(NotDone) {
-            minted = try await self.issue(from: parent, key, requester, &record)
-        } catch {
-            // An outage must not become "too many requests" for a client that tries again as told.
-            await self.tries.giveBack([bucket])
-            throw error
-        }
-        if stored.isUseDue(at: self.clock.now()) {
+        let (token, tokenKey, transfer) = self.token(from: parent, key, requester, record)
+        let isUseDue = stored.isUseDue(at: transfer.issuedAt)
+        // Only a request that may be granted is counted, and a token that the limit does not allow is never handed out. An
+        // outage must not become "too many requests" for a client that tries again as told.
+        try await self.tries.count([MintLimits.session(parent)], or: .handoffThrottled) { [store] loop in
+            let written = store.create(transfer, key: tokenKey, on: loop)
             // Minting is a use of the native session. The result is ignored: losing a note only ends the session early.
-            _ = try? await self.ask { store, loop in store.touch(key, on: loop) }
+            if isUseDue { _ = store.touch(key, on: loop) }
+            return written
         }
-        return minted
+        record.rules = rules.findings
+        record.fingerprint = key.fingerprint
+        record.tokenFingerprint = tokenKey.fingerprint
+        return MintedToken(token: token, lifetime: transfer.expiresAt.since(transfer.issuedAt))
     }
 
     /// The key of the session that a token names.
@@ -193,12 +190,12 @@ package struct HandoffMint: RecordCaller {
         self.observer.facts(address: requester.sender.address, userAgent: requester.sender.userAgent)
     }
 
-    private func issue(
+    private func token(
         from parent: Session,
         _ parentKey: RecordKey,
         _ requester: TokenRequester,
-        _ record: inout AuditRecord
-    ) async throws(NotDone) -> MintedToken {
+        _ record: AuditRecord
+    ) -> (token: Secret, key: RecordKey, record: TransferToken) {
         let now = self.clock.now()
         let (token, key) = self.authority.make(.transfer, in: parent.lineage)
         let transfer = TransferToken(
@@ -211,9 +208,6 @@ package struct HandoffMint: RecordCaller {
             issuedAt: now,
             expiresAt: min(now.advanced(by: self.lifetime), parent.expiresAt)
         )
-        try await self.ask { store, loop in store.create(transfer, key: key, on: loop) }
-        record.fingerprint = parentKey.fingerprint
-        record.tokenFingerprint = key.fingerprint
-        return MintedToken(token: token, lifetime: transfer.expiresAt.since(now))
+        return (token, key, transfer)
     }
 }

@@ -19,7 +19,7 @@ package enum RefreshWish: Sendable {
 extension TokenService {
     /// One family: an app refreshes once in the life of an access token, and again when an answer was lost. It limits
     /// an app in a loop, and a thief of its token.
-    private static let perFamily = RateLimit("refresh.family", burst: 60, interval: .seconds(1))
+    private static let perFamily = RateLimit("refresh.family", burst: 60, interval: .seconds(1), isAwaited: false)
 
     /// How often a family is read again that another request changes at the same time.
     private static let mostTries = 8
@@ -102,12 +102,16 @@ extension TokenService {
             let access = self.access(wish, family, session, key: requester.keyThumbprint)
             if let access, try await !self.write(access.record, of: session) { throw NotDone(.refreshUnknown) }
             var present = family
-            if place == .present, settings.rotation == .rotating {
+            if place != .present || settings.rotation != .rotating {
+                _ = try? await self.ask { store, loop in store.touch(session.key, on: loop) }
+            } else {
                 present = family.rotated(from: token.generation, at: now)
                 present.keyThumbprint = requester.keyThumbprint
                 let attempt = self.authority.newAttempt()
                 let replacement = try await self.ask { [present] store, loop in
-                    store.replace(key, judged: stored.version, with: present, attempt: attempt, on: loop)
+                    // A use of the family. The result is ignored: losing a note only ends it early.
+                    _ = store.touch(session.key, on: loop)
+                    return store.replace(key, judged: stored.version, with: present, attempt: attempt, on: loop)
                 }
                 switch replacement {
                 case .done: break
@@ -119,8 +123,6 @@ extension TokenService {
                     throw NotDone(.refreshUnknown)
                 }
             }
-            // A use of the family. The result is ignored: losing a note only ends it early.
-            _ = try? await self.ask { store, loop in store.touch(session.key, on: loop) }
             let rotates = settings.rotation == .rotating
             return IssuedTokens(
                 access: access?.token,

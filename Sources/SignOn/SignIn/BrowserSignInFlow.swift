@@ -1,5 +1,6 @@
 internal import AddressIntelligence
 package import Cryptography
+internal import NIOCore
 package import Providers
 package import Sessions
 package import Vocabulary
@@ -123,9 +124,11 @@ package struct BrowserSignInFlow: Sendable {
             guard !pending.isExpired(at: self.sessions.clock.now()) else {
                 throw NotDone(.signInStateMismatch, detail: "expired")
             }
-            let askedAt = try await self.sessions.providerSessions?.now()
             let bucket = RateBucket(Self.perAddress, Array(requester.address.key.description.utf8))
-            try await self.tries.count([bucket], or: .signInThrottled)
+            let askedAt = try await self.tries.count([bucket], or: .signInThrottled) {
+                [ends = self.sessions.providerSessions] loop -> EventLoopFuture<UnixTime?> in
+                ends.map { $0.now(on: loop).map { Optional($0) } } ?? loop.makeSucceededFuture(nil)
+            }
             var user: ProvenUser
             do throws(NotDone) {
                 user = try await self.provider.complete(parameters, state: state)

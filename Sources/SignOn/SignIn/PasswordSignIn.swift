@@ -94,12 +94,14 @@ package struct PasswordSignIn: Sendable {
             if !error.isUnavailable { self.record(error.reason, kind, account, requester) }
             throw error
         }
-        await self.forgive(limits)
+        async let forgiven: Void = self.forgive(limits)
         do throws(NotDone) {
             let value = try await begin(authentication, account)
+            await forgiven
             if let user { self.familiar.add(address, user) }
             return value
         } catch {
+            await forgiven
             if error.isUnavailable {
                 await self.tries.giveBack(limits.tries)
             } else if let user, error.reason != .signInRefused {

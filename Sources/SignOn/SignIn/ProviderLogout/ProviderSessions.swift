@@ -140,7 +140,7 @@ package struct ProviderSessions: RecordCaller {
     }
 
     /// The time for `ProviderEvidence.askedAt`.
-    func now() async throws(NotDone) -> UnixTime { try await self.ask { store, loop in store.now(on: loop) } }
+    func now(on loop: any EventLoop) -> EventLoopFuture<UnixTime> { self.store.now(on: loop) }
 
     /// Whether a sign-in is over already: its subject's sessions, or the provider's session, ended after the provider was
     /// asked, or the provider's session after the provider named it. To be asked when the lineage is noted and its first
