@@ -16,7 +16,46 @@ extension StoreConformance {
             try expect(stored.record.parentKey == parent.key, "the parent's key")
             try expect(stored.record.device.asn == 64_500, "the device of the mint")
             try expect(stored.record.host == "app.example.com:8443", "the host of the audience")
-        }
+        },
+        StoreConformance("a token is read together with the session that it comes from") { bench in
+            let store = try await bench.store()
+            let parent = try await store.signIn()
+            let key = try await store.mint(from: parent)
+            func read() async throws -> (isLive: Bool, parent: Session?) {
+                let found = try await store.store.singleUseWithParent(key, as: TransferToken.self, on: store.loop).get()
+                guard case .live(let stored) = found.lookup else { return (false, found.parent?.record) }
+                return (stored.record.parentKey == parent.key, found.parent?.record)
+            }
+            let first = try await read()
+            try expect(first.isLive && first.parent == parent.session, "both as they are")
+            try expect(try await store.end(parent.key), "the end of the session")
+            let second = try await read()
+            try expect(second.isLive && second.parent == nil, "the token without a session")
+        },
+        StoreConformance("a token without a live session is read as one read after the other finds it") { bench in
+            let store = try await bench.store()
+            for end in ["idle", "lineage", "subject", "use"] {
+                let parent = try await store.signIn(subject: end, idle: .seconds(30))
+                let key = try await store.mint(from: parent)
+                switch end {
+                case "idle": try await bench.advance(by: .seconds(31))
+                case "lineage": try await store.end(parent.key.lineage)
+                case "subject": try await store.end(subject: end)
+                default:
+                    let attempt = store.authority.newAttempt()
+                    _ = try await store.burn(key, judged: try await store.judge(key), attempt: attempt)
+                }
+                let found = try await store.store.singleUseWithParent(key, as: TransferToken.self, on: store.loop).get()
+                let alone = try await store.store.singleUse(key, as: TransferToken.self, on: store.loop).get()
+                switch (found.lookup, alone) {
+                case (.live(let stored), .live(let other)):
+                    try expect(stored.version == other.version && found.parent == nil, "no session after \(end)")
+                case (.spent(let marker), .spent(let other)): try expect(marker == other, "the marker")
+                case (.absent, .absent): break
+                default: throw ConformanceFailure(description: "after \(end) the two differ")
+                }
+            }
+        },
     ]
 
     static let lookupCases: [StoreConformance] = [
