@@ -49,9 +49,16 @@ extension TokenService {
     /// with everything that was made from it, whichever of the family's tokens is presented.
     ///
     /// Succeeds also for a token that has ended, was never issued, or is another client's, which stays as it is: the
-    /// client learns nothing of it.
+    /// client learns nothing of it. Of a token that was made under another secret, which may live in another region, the
+    /// operator learns that it has not ended here (`credential.other_key`).
     package func revoke(_ token: Secret, for requester: TokenRequester) async throws(NotDone) {
-        guard let (session, isAlone) = try await self.revocable(token, requester.client.clientID) else { return }
+        guard let (session, isAlone) = try await self.revocable(token, requester.client.clientID) else {
+            if self.refreshTokens.read(token.bytes) == .otherKey || self.authority.readSession(token.bytes) == .otherKey
+            {
+                self.journal.record(self.record(.revoked, refusal: .credentialOtherKey, requester))
+            }
+            return
+        }
         var record = self.record(.revoked, requester)
         record.note(session, audience: session.session.access?.audience)
         if case .genuine(let refresh) = self.refreshTokens.read(token.bytes) {
