@@ -8,37 +8,6 @@ import Testing
 @Suite("Steps that reach another region", .blocking) struct RegionStepsTests {
     private static let form = ["Content-Type: application/x-www-form-urlencoded"]
 
-    /// Runs `body` with a gateway of each of two regions.
-    private static func with(
-        _ secrets: RegionSecrets,
-        _ body: @Sendable (_ home: Gateway, _ away: Gateway) throws -> Void
-    ) async throws {
-        let app = try FakeUpstream()
-        defer { app.stop() }
-        let secret = Fleet.newSecret()
-        let other = secrets == .own ? Fleet.newSecret() : secret
-        func settings(_ redis: RedisServer) -> String {
-            let url = RedisURLs.standalone(redis.port)
-            return AppJourney.settings(
-                upstream: app.port,
-                more: "secret_file: secret\nstore: {redis: {url: \"\(url)\"}}\n"
-            )
-        }
-        try await RedisServer.with { first in
-            try await RedisServer.with { second in
-                let (one, two) = (settings(first), settings(second))
-                try Gateway.with(one, files: ["secret": secret + "\n"]) { home throws in
-                    try Gateway.with(two, files: ["secret": other + "\n"]) { away throws in
-                        for gateway in [home, away] {
-                            #expect(eventually { (try? gateway.admin("/readyz").status) == 200 })
-                        }
-                        try body(home, away)
-                    }
-                }
-            }
-        }
-    }
-
     private static func token(_ gateway: Gateway, _ parameters: String...) throws -> Answer {
         try patiently {
             let body = parameters.joined(separator: "&")
@@ -57,7 +26,7 @@ import Testing
         arguments: RegionSecrets.allCases
     )
     func codes(_ secrets: RegionSecrets) async throws {
-        try await Self.with(secrets) { home, away throws in
+        try await RegionGateways.with(secrets) { home, away throws in
             let cookie = try patiently { try home.browser() }
             let query =
                 "client_id=shop&response_type=code&scope=openid+offline_access&code_challenge_method=S256"
@@ -83,13 +52,23 @@ import Testing
                 #expect(renewed.status == 200, "\(renewed.text)")
                 refresh = try Self.match(renewed.text, /"refresh_token":"([^"]+)"/)
             }
+            // A revocation elsewhere is answered as RFC 7009 has it, and ends nothing; with a secret of its own it is audited.
+            let revocation = Request.post("/oauth/revoke", Self.form, body: "client_id=shop&token=\(refresh)")
+            #expect(try away.request(revocation).status == 200)
+            if secrets == .own {
+                let result = #"act="revoked",result="credential.other_key""#
+                #expect(eventually { (try? away.admin("/metrics").text.contains(result + "} 1")) == true })
+            }
+            let rotation = "grant_type=refresh_token&client_id=shop&refresh_token=\(refresh)"
+            let renewed = try Self.token(home, rotation)
+            #expect(renewed.status == 200, "\(renewed.text)")
             #expect(try Self.token(home, redemption, verifier).status == 400, "a code is used once")
         }
     }
 
     @Test("The codes of a sign-in with the browser are exchanged at home alone", arguments: RegionSecrets.allCases)
     func exchange(_ secrets: RegionSecrets) async throws {
-        try await Self.with(secrets) { home, away throws in
+        try await RegionGateways.with(secrets) { home, away throws in
             let app = try home.beginAppSignIn()
             // The browser has to come to the region in which the app began.
             #expect(throws: BenchFailure.self) { try away.signIn(for: app) }
@@ -108,7 +87,7 @@ import Testing
 
     @Test("A sign-out ends what its own region knows, and nothing elsewhere", arguments: RegionSecrets.allCases)
     func signOut(_ secrets: RegionSecrets) async throws {
-        try await Self.with(secrets) { home, away throws in
+        try await RegionGateways.with(secrets) { home, away throws in
             let (cookie, native) = try patiently { (try home.browser(), try home.native()) }
             let (other, abroad) = try patiently { (try away.browser(), try away.native()) }
             func deletion(_ token: String) -> String {
@@ -138,7 +117,7 @@ import Testing
         arguments: RegionSecrets.allCases
     )
     func signedIn(_ secrets: RegionSecrets) async throws {
-        try await Self.with(secrets) { home, away throws in
+        try await RegionGateways.with(secrets) { home, away throws in
             let token = try patiently { try home.transferToken() }
             let cookie = try patiently { try away.browser(.grace) }
             let fields = ["Cookie: sallyport=\(cookie)", "Accept: text/html"]

@@ -49,18 +49,7 @@ enum Front: String, Sendable, CaseIterable {
         let file = folder.appending(path: name)
         switch self {
         case .nginx:
-            // It runs as the user who runs the tests.
-            text.replace(
-                "http {",
-                with: """
-                    pid nginx.pid;
-                    http {
-                        client_body_temp_path body; proxy_temp_path proxy; fastcgi_temp_path fcgi;
-                        uwsgi_temp_path uwsgi; scgi_temp_path scgi;
-                    """,
-                maxReplacements: 1
-            )
-            text = "daemon off;\nuser root;\n" + text
+            text = Self.asUserOfTheTests(text)
         case .haproxy: break
         }
         try text.write(to: file, atomically: true, encoding: .utf8)
@@ -70,5 +59,16 @@ enum Front: String, Sendable, CaseIterable {
             case .haproxy: ["-db", "-f", file.path]
             }
         return try Servers.Running(program, arguments, in: folder, port: port)
+    }
+
+    /// Settings of nginx with which it runs as the user who runs the tests, in a folder of its own.
+    static func asUserOfTheTests(_ text: String) -> String {
+        let http = """
+            pid nginx.pid;
+            http {
+                client_body_temp_path body; proxy_temp_path proxy; fastcgi_temp_path fcgi;
+                uwsgi_temp_path uwsgi; scgi_temp_path scgi;
+            """
+        return "daemon off;\nuser root;\n" + text.replacing("http {", with: http, maxReplacements: 1)
     }
 }

@@ -1,6 +1,7 @@
 import GatewayBench
 import RedisServers
 import TestSupport
+import Testing
 
 /// Whether regions have secrets of their own, and so what one of them says of the tokens of another.
 enum RegionSecrets: Sendable, CaseIterable {
@@ -80,6 +81,45 @@ struct Region: Sendable {
                         try await body(Region(redis: redis, links: [one, two], fleet: fleet))
                     }
                 }
+            }
+        }
+    }
+}
+
+/// Two regions with one gateway each, whose settings have all that apps can do.
+enum RegionGateways {
+    /// Runs `body` with both gateways. They take the client's address from a proxy on this machine.
+    static func with(
+        _ secrets: RegionSecrets,
+        _ body: @Sendable (_ home: Gateway, _ away: Gateway) async throws -> Void
+    ) async throws {
+        let app = try FakeUpstream { link in
+            while let request = link.nextHead() { link.answer(body: request.text) }
+        }
+        defer { app.stop() }
+        let secret = Fleet.newSecret()
+        let other = secrets == .own ? Fleet.newSecret() : secret
+        for text in [secret, other] { Secrets.shared.note(text) }
+        func start(_ redis: RedisServer, _ secret: String) throws -> Gateway {
+            let more = """
+                secret_file: secret
+                trusted_proxies: [127.0.0.1/32]
+                store: {redis: {url: "\(RedisURLs.standalone(redis.port))"}}
+
+                """
+            let settings = AppJourney.settings(upstream: app.port, more: more)
+            return try Gateway(settings, files: ["secret": secret + "\n"])
+        }
+        try await RedisServer.with { first in
+            try await RedisServer.with { second in
+                let home = try start(first, secret)
+                defer { home.stop() }
+                let away = try start(second, other)
+                defer { away.stop() }
+                for gateway in [home, away] {
+                    #expect(eventually { (try? gateway.admin("/readyz").status) == 200 })
+                }
+                try await body(home, away)
             }
         }
     }
