@@ -25,6 +25,7 @@ ROOT = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(ROOT / "mixedload"), str(ROOT.parent)]
 
 import machine  # noqa: E402
+from bursts import Bursts  # noqa: E402
 from faults import Faults  # noqa: E402
 from rig import Gateway, Rig  # noqa: E402
 from proof import prove  # noqa: E402
@@ -66,7 +67,7 @@ class Mixed:
         self.out.mkdir(parents=True, exist_ok=True)
         self.world = World(options.seed)
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="rig-", dir=self.out))
-        self.rig = Rig(options.binary, self.folder, self.judge_line)
+        self.rig = Rig(options.binary, self.folder, self.judge_line, 65_536 if options.bursts else 1000)
         self.acts = MoreActs(self.rig, self.world)
         self.faults = Faults(self.rig, self.world, random.Random(options.seed))
         self.facts = machine.facts(ROOT.parent.parent, options.binary)
@@ -259,6 +260,16 @@ class Mixed:
 
     # The run
 
+    def bursts(self) -> int:
+        self.rig.start()
+        try:
+            rows = Bursts(self.rig).run()
+        finally:
+            self.world.stops.set()
+            self.rig.stop()
+        (self.out / "bursts.json").write_text(json.dumps({"machine": self.facts, "rows": rows}, indent=1) + "\n")
+        return 0
+
     def run(self) -> int:
         self.rig.start()
         self.world.began = time.monotonic()
@@ -285,8 +296,9 @@ class Mixed:
         try:
             while time.monotonic() < end:
                 time.sleep(min(30, max(0.1, end - time.monotonic())))
-                # In the last half one gateway lives on, so that its memory tells something.
-                if time.monotonic() > self.world.began + minutes * 30 - 60:
+                # From a quarter on one gateway lives on: in the last half its caches and pools are full, and what it
+                # remembers for a quarter of an hour comes and goes.
+                if time.monotonic() > self.world.began + minutes * 15:
                     self.faults.restartable = self.rig.gateways[1:]
                 self.write(False)
             # A fault under way is brought to its end.
@@ -339,6 +351,7 @@ def main() -> int:
     parser.add_argument("--rate", type=float, default=120, help="requests a second, about")
     parser.add_argument("--binary", type=pathlib.Path, default=ROOT.parent.parent / ".build/release/sallyport")
     parser.add_argument("--out", type=pathlib.Path, default=ROOT.parent.parent / ".build/mixed")
+    parser.add_argument("--bursts", action="store_true", help="only show what bursts take of a gateway's memory")
     parser.add_argument("--check", action="store_true", help="only look whether every act that has a share is there")
     options = parser.parse_args()
     if options.check:
@@ -347,7 +360,7 @@ def main() -> int:
         return 1 if unknown else 0
     options.binary, options.out = options.binary.resolve(), options.out.resolve()
     machine.raise_file_limit()
-    return Mixed(options).run()
+    return Mixed(options).bursts() if options.bursts else Mixed(options).run()
 
 
 if __name__ == "__main__":

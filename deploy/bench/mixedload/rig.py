@@ -36,7 +36,7 @@ secret_file: secret
 event_loops: 2
 drain: {delay: 1s, timeout: 6s}
 # Small, so that the caches are full within minutes and memory can be flat.
-store: {cached_sessions: 1000, redis: {url: "redis+sentinel://@SENTINELS@/mixed", require_appendonly: true}}
+store: {cached_sessions: @CACHED@, redis: {url: "redis+sentinel://@SENTINELS@/mixed", require_appendonly: true}}
 session: {transfer: {idle: 12h, absolute: 12h}}
 upstreams: {app: {servers: ["http://127.0.0.1:@APP1@", "http://127.0.0.1:@APP2@"], max_connections: 100}}
 providers:
@@ -172,7 +172,7 @@ class Gateway(Process):
 
 
 class Rig:
-    def __init__(self, binary: pathlib.Path, folder: pathlib.Path, judge_line):
+    def __init__(self, binary: pathlib.Path, folder: pathlib.Path, judge_line, cached: int = 1000):
         self.binary, self.folder, self.judge_line = binary.resolve(), folder, judge_line
         ports = free_ports(12)
         a, b, admin_a, admin_b, app1, app2, identity, *stores = ports
@@ -199,6 +199,7 @@ class Rig:
             "PROVIDER": identity,
             "USERS": ", ".join(users),
             "EDITION": 1,
+            "CACHED": cached,
             "SENTINELS": ",".join(f"127.0.0.1:{node.port}" for node in self.sentinels),
         }
         self.gateways = [Gateway(self, "gateway-a", a, admin_a), Gateway(self, "gateway-b", b, admin_b)]
