@@ -574,7 +574,8 @@ extension HTTP2Connection: LoopConnection {
             self.session?.end(.none)
             return self.sendSoon()
         }
-        self.spares.shrink(to: 1)
+        // One is kept for a client that asks again soon. Most connections are idle for minutes, and it has some kilobytes.
+        self.spares.shrink(to: now >= self.idleSince + .seconds(5) ? 0 : 1)
     }
 
     package func closeNow() {
