@@ -94,6 +94,36 @@ import Testing
         }
     }
 
+    @Test("Ends of the user's other sessions, from before it began or after its own end, are not told")
+    func otherTimes() {
+        func ended(_ time: String, _ member: String, _ reason: String) -> String {
+            """
+            {"stream":"audit","time":"2026-11-24T\(time)Z","event":"session.ended","reason":"\(reason)",\(member)}
+            """
+        }
+        let all = #""subject":"user-1815""#
+        let own = all + #","session":"ses_one","fingerprint":"mzxw6ytboi""#
+        let before = ended("07:59:59.999", all, "session.operator_ended")
+        let during = ended("08:30:00.000", all, "session.provider_signed_out")
+        let after = ended("08:45:00.000", all, "session.password_changed")
+        let story = Self.story([before, Self.created, Self.access("08:31:00.000", request: "r2"), during])
+        #expect(!story.contains("operator_ended") && story.contains("result\n  It ended by 2026-11-24T08:30:00.000Z"))
+        // Between its beginning and a refusal.
+        let open = Self.story([
+            before, Self.created, Self.access("08:31:00.000", request: "r2", status: 303, reason: "session.revoked"),
+        ])
+        #expect(!open.contains("operator_ended") && open.contains("result\n  It was refused at"), "\(open)")
+        let gone = Self.story([before, Self.created, ended("08:40:00.000", own, "session.signed_out"), after])
+        #expect(!gone.contains("password_changed") && !gone.contains("operator_ended"), "\(gone)")
+        #expect(gone.contains("result\n  It ended by 2026-11-24T08:40:00.000Z: session.signed_out"), "\(gone)")
+        // Without a line of its beginning, an end may be its own.
+        let lost = Self.story([
+            before, Self.access("08:31:00.000", request: "r2", status: 303, reason: "session.revoked"),
+            ended("08:31:00.000", own, "session.revoked"),
+        ])
+        #expect(lost.contains("operator_ended"), "\(lost)")
+    }
+
     @Test("Where nobody knows the session any more, its two ends tell which one it was")
     func guessed() {
         func result(_ time: String, before: [String] = []) -> String {

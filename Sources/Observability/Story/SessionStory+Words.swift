@@ -10,8 +10,7 @@ extension SessionStory {
 
     /// The line about the session's beginning.
     private var beginning: Line? {
-        let kinds: Set<AuditEvent.Kind> = [.sessionCreated, .transferTokenConsumed, .hostTicketUsed]
-        return self.lines.first { line in line.event.map(kinds.contains) == true }
+        self.lines.first(where: \.isBeginning)
     }
 
     private var head: [String] {

@@ -7,7 +7,8 @@ internal import Glibc
 /// The log lines about one session, by time. They show why a user was asked to sign in again.
 ///
 /// A line belongs to the session if it has the session's fingerprint or id, or the id of a request about the session. The
-/// ends of all sessions of the user, and the end of the session that this one was made from, belong to it as well.
+/// ends of all sessions of the user, and the end of the session that this one was made from, belong to it as well, if they
+/// came while this one was there.
 package struct SessionStory {
     /// A line of a log.
     struct Line {
@@ -19,6 +20,14 @@ package struct SessionStory {
         var session: String? { self.value["session"]?.string }
         var fingerprint: String? { self.value["fingerprint"]?.string }
         var reason: Reason? { Reason(rawValue: self.text("reason")) }
+
+        /// Whether it is about the beginning of a session.
+        var isBeginning: Bool {
+            switch self.event {
+            case .sessionCreated, .transferTokenConsumed, .hostTicketUsed: true
+            default: false
+            }
+        }
 
         func text(_ name: String) -> String { self.value[name]?.string ?? "" }
         func detail(_ name: String) -> String? { self.value["details"]?[name]?.string }
@@ -41,8 +50,14 @@ package struct SessionStory {
         }
         self.names = search.names
         // Lines of the same millisecond stay as they were written.
-        self.lines = search.found.sorted { left, right in
+        let lines = search.found.sorted { left, right in
             (left.value.time, left.key.log, left.key.offset) < (right.value.time, right.key.log, right.key.offset)
+        }
+        let begin = lines.first { $0.value.isBeginning }?.value.time
+        let end = lines.last { $0.value.event == .sessionEnded && !search.ends.contains($0.key) }?.value.time
+        self.lines = lines.filter { place, line in
+            guard search.ends.contains(place) else { return true }
+            return begin.map { line.time >= $0 } ?? true && end.map { line.time <= $0 } ?? true
         }.map(\.value)
     }
 
@@ -67,6 +82,8 @@ private struct Search {
     private var parents: Set<String> = []
     private var subjects: Set<String> = []
     private(set) var found: [Place: SessionStory.Line] = [:]
+    /// Of these, the ends that name another session, or all of a user.
+    private(set) var ends: Set<Place> = []
     /// Whether names were found for which the logs must still be searched.
     var hasNews = true
 
@@ -82,7 +99,8 @@ private struct Search {
         }
         for name in self.parents.union(self.subjects) {
             for (offset, line) in Self.lines(of: log, with: name) where self.isEnd(line) {
-                self.found[Place(log: number, offset: offset)] = line
+                let place = Place(log: number, offset: offset)
+                if self.found.updateValue(line, forKey: place) == nil { self.ends.insert(place) }
             }
         }
     }
@@ -94,6 +112,8 @@ private struct Search {
     }
 
     private mutating func take(_ line: SessionStory.Line, _ place: Place) {
+        // An end that was found by its user before may be this session's own.
+        self.ends.remove(place)
         guard self.found.updateValue(line, forKey: place) == nil else { return }
         let named = [line.session, line.fingerprint, line.value["token_fingerprint"]?.string].compactMap(\.self)
         guard named.contains(where: self.names.contains) else { return }
