@@ -6,6 +6,7 @@ package enum PageText: String, CaseIterable, Sendable {
     case signInIdentifier = "sign_in.identifier"
     case signInPassword = "sign_in.password"
     case signInShowPassword = "sign_in.show_password"
+    case signInCapsLock = "sign_in.caps_lock"
     case signInStay = "sign_in.stay"
     case signInSubmit = "sign_in.submit"
     case signInContinue = "sign_in.continue"

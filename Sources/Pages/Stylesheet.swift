@@ -28,6 +28,7 @@ enum Stylesheet {
         input{margin-top:.25rem;border-color:var(--field);background:var(--sheet);color:inherit}
         .choice{display:flex;align-items:center;gap:.5rem;font-weight:400}.choice input{width:1.25rem;height:1.25rem;\
         margin:0;flex:none;accent-color:var(--accent)}
+        .caps{color:var(--soft);font-size:.9375rem}
         input[aria-invalid]{border-color:var(--alert)}
         button,.way{margin-top:1.5rem;background:var(--accent);color:var(--on);font-weight:600;text-align:center;\
         text-decoration:none;cursor:pointer}

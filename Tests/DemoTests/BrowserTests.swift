@@ -64,6 +64,29 @@ struct BrowserTests {
         }
     }
 
+    @Test func saysWhileCapsLockIsOn() throws {
+        try Self.with { demo, browser in
+            try browser.visit("\(demo.origin)/hello")
+            #expect(try browser.value(Self.signInPage) == "true")
+            let hint = "document.querySelector('#caps').textContent"
+            func press(_ event: String) throws -> String {
+                try browser.perform("document.querySelector('#password').dispatchEvent(new \(event))")
+                return try browser.value(hint)
+            }
+            let key = "KeyboardEvent('keydown', {key: 'A', modifierCapsLock: "
+            #expect(try press(key + "true})") == "Caps Lock is on.")
+            #expect(try press("KeyboardEvent('keyup', {key: 'CapsLock'})").isEmpty)
+            #expect(try press("MouseEvent('mousedown', {modifierCapsLock: true})") == "Caps Lock is on.")
+            // Else the button would move away under the pointer that presses it.
+            #expect(try press("FocusEvent('blur')") == "Caps Lock is on.")
+            // A password manager presses keys without a state.
+            #expect(try press("Event('keydown')").isEmpty)
+            // And nothing of it keeps the user from signing in.
+            try Self.signIn(browser)
+            try browser.wait(until: "location.pathname === '/hello' && !!document.querySelector('td')")
+        }
+    }
+
     @Test func asksBeforeALinkOnAnotherSiteSignsIn() throws {
         try Self.with { demo, browser in
             let url = "\(demo.origin)/hello?a=%2520&session_transfer_token=\(try Self.transferToken(demo))&b=2"

@@ -37,6 +37,8 @@ struct BrowserSignInTests {
         #expect(!text.contains("style="))
         #expect(page.text.contains(#"name="return_to" value="/reports?year=2026""#))
         #expect(page.text.contains("app.example.com"))
+        // Empty until the script, if there is one, finds that the key is on.
+        #expect(page.text.contains(#" role="status" data-on="Caps Lock is on."></div>"#))
         #expect(page.values("set-cookie").isEmpty)
     }
 

@@ -113,13 +113,18 @@ enum Page {
     }
 
     /// Shows what the user types in the field for the password, as long as the form is open: a password manager must not
-    /// take the field for another.
-    private static let showPassword = WebPage.Script(
+    /// take the field for another. Also says whether Caps Lock was on at the last key in the field; one that a password
+    /// manager pressed has no such state. The hint stays when the field is left: else the button would move away under
+    /// the pointer that presses it.
+    private static let passwordScript = WebPage.Script(
         """
-        const box=document.getElementById("show"),field=document.getElementById("password");\
+        const box=document.getElementById("show"),field=document.getElementById("password"),\
+        hint=document.getElementById("caps");\
         box.parentElement.hidden=false;\
         box.onchange=()=>{field.type=box.checked?"text":"password"};\
-        field.form.onsubmit=()=>{field.type="password"}
+        field.form.onsubmit=()=>{field.type="password"};\
+        field.onkeydown=field.onkeyup=field.onmousedown=event=>{\
+        hint.textContent=event.getModifierState?.("CapsLock")?hint.dataset.on:""}
         """
     )
 
@@ -210,7 +215,7 @@ enum Page {
                 \(notice?.html(in: language) ?? current?.html(by: pages) ?? "")
                 \(parts.joined(separator: "\n\(or)\n"))
                 """,
-            script: form == nil ? nil : self.showPassword
+            script: form == nil ? nil : self.passwordScript
         )
         return .page(
             reason?.status ?? 200,
@@ -250,6 +255,7 @@ enum Page {
             <label for="password">\(language.html(.signInPassword))</label>
             <input id="password" name="password" type="password" autocomplete="current-password" maxlength="1024" \
             required\(focus.password)\(describedBy)>
+            <div class="caps" id="caps" role="status" data-on="\(language.html(.signInCapsLock))"></div>
             <label class="choice" hidden><input id="show" type="checkbox" autocomplete="off"> \
             \(language.html(.signInShowPassword))</label>\(offersToStay ? stay : "")
             <button type="submit">\(language.html(.signInSubmit))</button>

@@ -7,6 +7,7 @@ extension PageLanguage {
             sign_in.identifier: Email or user name
             sign_in.password: Password
             sign_in.show_password: Show password
+            sign_in.caps_lock: Caps Lock is on.
             sign_in.stay: Keep me signed in on this device
             sign_in.submit: Sign in
             sign_in.continue: Continue

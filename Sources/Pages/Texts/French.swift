@@ -7,6 +7,7 @@ extension PageLanguage {
             sign_in.identifier: Adresse e-mail ou nom d’utilisateur
             sign_in.password: Mot de passe
             sign_in.show_password: Afficher le mot de passe
+            sign_in.caps_lock: La touche Verr. Maj. est activée.
             sign_in.stay: Rester connecté sur cet appareil
             sign_in.submit: Se connecter
             sign_in.continue: Continuer

@@ -7,6 +7,7 @@ extension PageLanguage {
             sign_in.identifier: E-Mail-Adresse oder Benutzername
             sign_in.password: Passwort
             sign_in.show_password: Passwort anzeigen
+            sign_in.caps_lock: Die Feststelltaste ist aktiv.
             sign_in.stay: Auf diesem Gerät angemeldet bleiben
             sign_in.submit: Anmelden
             sign_in.continue: Weiter

@@ -7,6 +7,7 @@ extension PageLanguage {
             sign_in.identifier: Correo electrónico o nombre de usuario
             sign_in.password: Contraseña
             sign_in.show_password: Mostrar la contraseña
+            sign_in.caps_lock: El bloqueo de mayúsculas está activado.
             sign_in.stay: Mantener la sesión iniciada en este dispositivo
             sign_in.submit: Iniciar sesión
             sign_in.continue: Continuar
