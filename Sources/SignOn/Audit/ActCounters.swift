@@ -48,7 +48,11 @@ package struct ActCounters: Sendable {
         let acts = TokenAct.allCases.filter { $0 != .authorized }.map(\.rawValue)
         let increment = Self.counters(of: MetricNames.tokens, in: metrics, acts: acts, refusals)
         return ActCounters(metrics: metrics) { record in
-            if case .token(let act, let refusal) = record.act { increment(act.rawValue, refusal) }
+            guard case .token(let act, let refusal) = record.act else { return }
+            increment(act.rawValue, refusal)
+            // No session's record says it: its user signed in at the kit of a provider.
+            guard act == .socialExchanged, let realm = record.realm else { return }
+            metrics.countSignIn(at: realm, refusal?.rawValue ?? "ok")
         }
     }
 
