@@ -109,6 +109,43 @@ import Vocabulary
         }
     }
 
+    @Test("The pages have the latest sessions first and each once, whatever begins while they are read")
+    func pages() async throws {
+        try await self.withStore { _, bench in
+            let loop = loops.next()
+            let size = RedisStore.pageSize
+            var all: [RecordKey] = []
+            func begin(_ count: Int) async throws {
+                for _ in 0..<count {
+                    let draft = bench.draft()
+                    try await bench.store.create(draft, on: loop).get()
+                    all.insert(draft.key, at: 0)
+                }
+            }
+            func page(_ place: IndexPlace?) async throws -> SessionPage {
+                try await bench.store.sessions(from: place, on: loops.next()).get()
+            }
+            try await begin(2 * size + 50)
+            // Notes are written in the background, in the order of the sessions of one loop.
+            var first = SessionPage()
+            for _ in 0..<200 where first.keys.first != all[0] {
+                try await Task.sleep(for: .milliseconds(10))
+                first = try await page(nil)
+                first.keys.reverse()
+            }
+            let wanted = all
+            var (found, place) = (first.keys, first.next)
+            #expect(found.first == wanted[0] && found.count <= size)
+            while let next = place {
+                try await begin(size / 2)
+                let page = try await page(next)
+                found += page.keys.reversed()
+                place = page.next
+            }
+            #expect(found == wanted)
+        }
+    }
+
     @Test("The lists of earlier gateways are read until their sessions expire")
     func formerLists() async throws {
         try await self.withStore { client, bench in

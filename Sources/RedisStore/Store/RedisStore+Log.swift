@@ -59,44 +59,51 @@ extension RedisStore {
 
     // MARK: Pages
 
-    /// A place is the number of a secret, an hour, and the offset in its log. The latest hour is first.
+    /// A place is the number of a secret, an hour, and how many bytes at the beginning of its log are left. The latest sessions
+    /// are first: what begins meanwhile is behind all that is left.
     package func sessions(from place: IndexPlace?, on loop: any EventLoop) -> EventLoopFuture<SessionPage> {
         let lists = self.hourLists
-        let numbers = place?.numbers ?? [0, .max, 0]
+        let numbers = place?.numbers ?? [0, .max, .max]
         guard numbers.count == 3, let number = Int(exactly: numbers[0]), lists.indices.contains(number) else {
             return loop.makeSucceededFuture(SessionPage())
         }
         return self.hours(in: lists[number], on: loop).flatMap { hours in
             let left = hours.filter { $0 <= numbers[1] }
-            let afterAll = number + 1 < lists.count ? IndexPlace([numbers[0] + 1, .max, 0]) : nil
+            let afterAll = number + 1 < lists.count ? IndexPlace([numbers[0] + 1, .max, .max]) : nil
             guard let hour = left.first else { return loop.makeSucceededFuture(SessionPage(next: afterAll)) }
-            let next = left.count > 1 ? IndexPlace([numbers[0], left[1], 0]) : afterAll
-            let offset = hour == numbers[1] ? numbers[2] : 0
-            return self.page(self.logs(of: hour)[number], from: offset, on: loop).map { keys, read in
-                SessionPage(
-                    keys: keys,
-                    next: read.map { IndexPlace([numbers[0], hour, offset.addingWithinBounds($0)]) } ?? next
-                )
+            let next = left.count > 1 ? IndexPlace([numbers[0], left[1], .max]) : afterAll
+            let end = hour == numbers[1] ? numbers[2] : .max
+            return self.page(self.logs(of: hour)[number], before: end, on: loop).map { keys, left in
+                SessionPage(keys: keys, next: left > 0 ? IndexPlace([numbers[0], hour, left]) : next)
             }
         }
     }
 
-    /// The live sessions in a piece of a log, and how many bytes it has; nil: it ends the log.
+    /// The live sessions in the piece of a log that ends at `end`, and how many bytes before that are left.
+    ///
+    /// - Parameter end: The greatest number: the end of the log.
     private func page(
         _ log: [UInt8],
-        from offset: Int64,
+        before end: Int64,
         on loop: any EventLoop
-    ) -> EventLoopFuture<(keys: [RecordKey], read: Int64?)> {
-        self.piece(of: log, offset, Self.chunk, on: loop).flatMapThrowing { bytes in
-            var end = bytes.startIndex
-            for _ in 0..<Self.pageSize {
-                guard let line = bytes[end...].firstIndex(of: UInt8(ascii: "\n")) else { break }
-                end = line + 1
+    ) -> EventLoopFuture<(keys: [RecordKey], left: Int64)> {
+        let length = end == .max ? self.length(of: log, on: loop).map(\.length) : loop.makeSucceededFuture(Int(end))
+        return length.flatMap { end in
+            let start = max(0, end - Self.chunk)
+            guard start < end else { return loop.makeSucceededFuture(([], 0)) }
+            return self.piece(of: log, Int64(start), end - start, on: loop).flatMapThrowing { bytes in
+                let breaks = bytes.indices.filter { bytes[$0] == UInt8(ascii: "\n") }
+                // The first line may be a part of one, which is then the last of the next page.
+                let first = start == 0 ? breaks.count : breaks.count - 1
+                let count = min(first, Self.pageSize)
+                guard let last = breaks.last, count > 0 else {
+                    // Else the pages would never end.
+                    guard bytes.isEmpty || start == 0 else { throw StoreError.unavailable }
+                    return ([], 0)
+                }
+                let begin = count == breaks.count ? 0 : breaks[breaks.count - count - 1] + 1
+                return (try self.sessions(in: bytes[begin...last], at: log), Int64(start + begin))
             }
-            let isLast = bytes.count < Self.chunk && end == bytes.endIndex
-            // Else the page would never end.
-            guard isLast || end > bytes.startIndex else { throw StoreError.unavailable }
-            return (try self.sessions(in: bytes[..<end], at: log), isLast ? nil : Int64(end))
         }
     }
 
