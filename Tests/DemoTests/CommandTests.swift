@@ -25,8 +25,17 @@ import Testing
             let result = try Self.run(words, Self.settings)
             #expect(result.status == 0 && result.output.hasPrefix("valid\n"), "\(result.output)")
         }
-        for command in ["check", "run"] {
-            let both = try Self.run([command, "FILE", "--config", "FILE"], Self.settings)
+        for (command, finding) in [
+            (["healthcheck"], "127.0.0.1:1 cannot be reached"), (["upstreams"], "127.0.0.1:1 cannot be reached"),
+            (["keys", "rotate-signing"], "store.memory keeps no key"),
+        ] {
+            for file in [["FILE"], ["--config", "FILE"]] {
+                let result = try Self.run(command + file, Self.settings + "admin: {listen: \"127.0.0.1:1\"}\n")
+                #expect(result.status == 1 && result.output.contains(finding), "\(result.output)")
+            }
+        }
+        for command in [["check"], ["run"], ["healthcheck"], ["upstreams"], ["keys", "rotate-signing"]] {
+            let both = try Self.run(command + ["FILE", "--config", "FILE"], Self.settings)
             #expect(both.status == 64 && both.output.contains("Name the file once: "), "\(both.output)")
         }
         let wrong = try Self.run(["run", "FILE"], Self.settings + "sesion: {}\nlisten: 8080\n")

@@ -14,6 +14,7 @@ struct HealthcheckCommand: ParsableCommand {
     )
 
     @OptionGroup var options: SettingsOptions
+    @OptionGroup var named: SettingsFileArgument
 
     @Option(
         help: ArgumentHelp(
@@ -30,6 +31,7 @@ struct HealthcheckCommand: ParsableCommand {
     var timeout = 3
 
     func validate() throws {
+        try self.named.validate(besides: self.options)
         guard (1...60).contains(self.timeout) else { throw ValidationError("--timeout must be 1 to 60 seconds.") }
         guard self.admin.map({ AdminTarget.read($0) != nil }) ?? true else {
             throw ValidationError("--admin must be \(AdminTarget.allowed).")
@@ -37,7 +39,8 @@ struct HealthcheckCommand: ParsableCommand {
     }
 
     func run() throws {
-        let targets = try self.options.adminTargets(self.admin.map { [$0] } ?? [], sendsSecret: false)
+        let options = self.options.naming(self.named)
+        let targets = try options.adminTargets(self.admin.map { [$0] } ?? [], sendsSecret: false)
         do {
             for target in targets {
                 let answer = try AdminProbe.get(self.live ? "/healthz" : "/readyz", at: target, seconds: self.timeout)

@@ -15,6 +15,7 @@ struct UpstreamsCommand: ParsableCommand {
     )
 
     @OptionGroup var options: SettingsOptions
+    @OptionGroup var named: SettingsFileArgument
 
     @Option(
         help: ArgumentHelp(
@@ -28,6 +29,7 @@ struct UpstreamsCommand: ParsableCommand {
     private static let patience = 5
 
     func validate() throws {
+        try self.named.validate(besides: self.options)
         guard self.admin.allSatisfy({ AdminTarget.read($0) != nil }) else {
             throw ValidationError("--admin must be \(AdminTarget.allowed).")
         }
@@ -35,7 +37,7 @@ struct UpstreamsCommand: ParsableCommand {
 
     func run() throws {
         var hasFailed = false
-        for target in try self.options.adminTargets(self.admin, sendsSecret: false) {
+        for target in try self.options.naming(self.named).adminTargets(self.admin, sendsSecret: false) {
             do throws(AdminProbe.Failure) {
                 let answer = try AdminProbe.get("/upstreams", at: target, seconds: Self.patience)
                 guard answer.status == 200 else {

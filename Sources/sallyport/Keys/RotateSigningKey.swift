@@ -21,6 +21,7 @@ struct RotateSigningKey: AsyncParsableCommand {
     )
 
     @OptionGroup var options: SettingsOptions
+    @OptionGroup var named: SettingsFileArgument
     @OptionGroup var insecure: InsecureOptions
 
     @Flag(
@@ -31,12 +32,15 @@ struct RotateSigningKey: AsyncParsableCommand {
     )
     var discard = false
 
+    func validate() throws { try self.named.validate(besides: self.options) }
+
     func run() async throws {
+        let options = self.options.naming(self.named)
         let loaded: LoadedSettings
         do throws(SettingsFailure) {
-            loaded = try self.options.load(self.insecure.flags)
+            loaded = try options.load(self.insecure.flags)
         } catch {
-            throw Console.failure("\(error)")
+            throw Console.failure(options.report(error))
         }
         let settings = loaded.settings
         if let pem = settings.signingKeys, (try? SigningKeyFile(pem: pem))?.idTokens != nil {
