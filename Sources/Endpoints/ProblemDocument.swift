@@ -33,6 +33,7 @@ extension EndpointResponse {
     /// A refusal as a problem document.
     ///
     /// - Parameters:
+    ///   - refusal: The answer, if it is another one than that of the reason.
     ///   - explanation: What happened, in words of the operator for the user; nil: what the reason says.
     ///   - requestID: The id of the request, by which the logs can be searched.
     ///   - wait: The remaining time of a rate limit.
@@ -40,13 +41,14 @@ extension EndpointResponse {
     ///   - fields: Further fields; a `WWW-Authenticate` among them replaces the usual challenge.
     package static func problem(
         _ reason: Reason,
+        as refusal: Refusal? = nil,
         explanation: String? = nil,
         requestID: String?,
         retryAfter wait: Duration? = nil,
         loginURL: String? = nil,
         fields: [(name: String, value: String)] = []
     ) -> EndpointResponse {
-        let refusal = reason.refusal ?? .internalError
+        let refusal = refusal ?? reason.refusal ?? .internalError
         var all: [(name: String, value: String)] = [
             ("content-type", ProblemDocument.mediaType), ("cache-control", "no-store"),
             ("x-content-type-options", "nosniff"),

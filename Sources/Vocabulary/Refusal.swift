@@ -38,6 +38,9 @@ package struct Refusal: Equatable, Sendable {
     /// The answer to a reason without a row: an error of the gateway itself.
     package static let internalError = Refusal(500)
 
+    /// The answer to whoever names something by its path that is not there.
+    package static let missing = Refusal(404)
+
     private init(_ status: Int) {
         self.status = status
         if status == 401 { self.challenge = .bearer }

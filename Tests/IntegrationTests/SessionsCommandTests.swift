@@ -45,9 +45,39 @@ import Vocabulary
             let shown = try run(["show", handle], OperatorTokens.reader)
             #expect(shown.status == 0 && shown.output.contains("handle: \(handle)\n"), "\(shown.output)")
             #expect(shown.output.contains("email: ada@example.com\n"))
-            #expect(
-                try run(["show", "AAAAAAAAAA." + String(repeating: "A", count: 43)], OperatorTokens.reader).status == 1
-            )
+            let unknown = try run(["show", Self.unknown], OperatorTokens.reader)
+            #expect(unknown.status == 2, "\(unknown.output)")
+            #expect(unknown.output == "no session matches \(Self.unknown)\n")
+        }
+    }
+
+    /// A handle that no session has.
+    private static let unknown = "AAAAAAAAAA." + String(repeating: "A", count: 43)
+
+    @Test("An end that ends nothing says so and has a status of its own, unless it may find nobody")
+    func nobody() throws {
+        try self.with { gateway, run throws in
+            let token = try gateway.native()
+            for choice in [[Self.unknown], ["--email", "grace@example.com"], ["--subject", "user-1816"]] {
+                for more in [[], ["--dry-run"]] {
+                    let answer = try run(["end"] + choice + more, OperatorTokens.all)
+                    let sentence = "no session matches \(choice.joined(separator: " "))\n"
+                    #expect(answer.status == 2 && answer.output == sentence, "\(answer.output)")
+                    let ignored = try run(["end", "--ignore-not-found"] + choice + more, OperatorTokens.all)
+                    #expect(ignored.status == 0 && ignored.output == sentence, "\(ignored.output)")
+                }
+            }
+            // What could not be asked is another thing than nobody.
+            for choice in [[Self.unknown], ["--email", "grace@example.com"]] {
+                #expect(try run(["end", "--ignore-not-found"] + choice, "another-token").status == 1)
+            }
+            let missing = try gateway.operate("DELETE", "/sessions/\(Self.unknown)", token: OperatorTokens.all)
+            #expect(missing.status == 404 && missing.text.contains(#""status":404,"reason":"session.unknown""#))
+            #expect(missing.value("www-authenticate") == nil)
+            #expect(try gateway.get("/sessions/whoami", ["X-Session-Token: \(token)"]).status == 200)
+            #expect(try run(["end", "--all"], OperatorTokens.all).status == 0)
+            let again = try run(["end", "--all"], OperatorTokens.all)
+            #expect(again.status == 0 && again.output == "nobody is signed in\n", "\(again.output)")
         }
     }
 
@@ -67,8 +97,6 @@ import Vocabulary
             #expect(try live() == 2)
             #expect(try run(["end", handle], OperatorTokens.all).output == "ended\n")
             #expect(try live() == 1)
-            #expect(try run(["end", "--email", "grace@example.com"], OperatorTokens.all).output.contains("0 users"))
-            #expect(try live() == 1)
             let signedOut = try run(["end", "--email", "Ada@example.com"], OperatorTokens.all)
             #expect(signedOut.output == "signed out 1 user of 1 session\n", "\(signedOut.output)")
             #expect(try live() == 0)
@@ -82,9 +110,11 @@ import Vocabulary
     @Test("A user is signed out whatever the id is made of, and whichever provider the sessions are of")
     func names() throws {
         try self.with { gateway, run throws in
+            // Signed out all the same: a session may be in no list yet.
             for subject in ["https://id.example.com/users/7", "a|b/c", "..", "%2F", "a?b#c&d=e f", "\u{e4}/\u{1F600}"] {
                 let answer = try run(["end", "--subject", subject], OperatorTokens.all)
-                #expect(answer.status == 0 && answer.output == "signed out 1 user of 0 sessions\n", "\(answer.output)")
+                #expect(answer.status == 2, "\(answer.output)")
+                #expect(answer.output == "no session matches --subject \(subject)\n")
             }
             #expect(eventually { gateway.output.contains("id.example.com") })
             for query in [

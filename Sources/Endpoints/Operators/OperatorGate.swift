@@ -158,8 +158,10 @@ package struct OperatorGate: Sendable {
     }
 
     private func response(_ reason: Reason, _ request: EndpointRequest, _ detail: String? = nil) -> EndpointResponse {
-        self.envelope?(reason, request.requestID)
-            ?? .problem(reason, explanation: detail, requestID: request.requestID)
+        // It is not the operator's own session that is unknown.
+        let refusal: Refusal? = reason == .sessionUnknown ? .missing : nil
+        return self.envelope?(reason, request.requestID)
+            ?? .problem(reason, as: refusal, explanation: detail, requestID: request.requestID)
     }
 
     private func event(

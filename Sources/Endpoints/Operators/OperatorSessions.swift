@@ -122,10 +122,9 @@ package struct OperatorSessions: Sendable {
         return [user.subject] + accounts.sorted()
     }
 
+    /// The user's live sessions and those of the accounts, the latest first.
     private func sessions(of user: User) async throws(NotDone) -> [FoundSession] {
-        var found: [FoundSession] = []
-        for subject in try await self.subjects(of: user) { found += try await self.users.all(of: subject) }
-        return found
+        try await self.users.all(of: try await self.subjects(of: user))
     }
 
     @Sendable
@@ -202,9 +201,9 @@ package struct OperatorSessions: Sendable {
         let user = self.user(request)
         let act = self.act("sessions.end", on: user, request)
         return await self.gate.admit(request, .sessions, act) { caller throws(NotDone) in
-            if let found = try await self.session(request, of: user) {
-                try await self.users.end(found, by: caller.name, for: request.requester.withoutCookies)
-            }
+            // An end that ends nothing must not look like one.
+            guard let found = try await self.session(request, of: user) else { throw NotDone(.sessionUnknown) }
+            try await self.users.end(found, by: caller.name, for: request.requester.withoutCookies)
             return .noContent()
         }
     }

@@ -12,9 +12,16 @@ package struct UserSessions: RecordCaller {
     }
 
     /// The live sessions of the subject, the latest first.
-    package func all(of subject: String) async throws(NotDone) -> [FoundSession] {
-        let keys = try await self.ask { store, loop in store.sessions(of: subject, on: loop) }
-        return try await self.live(keys) { $0.subject.isExactly(subject) }
+    package func all(of subject: String) async throws(NotDone) -> [FoundSession] { try await self.all(of: [subject]) }
+
+    /// The live sessions of all the subjects, the latest first.
+    package func all(of subjects: [String]) async throws(NotDone) -> [FoundSession] {
+        let keys = try await self.ask { store, loop in
+            EventLoopFuture.whenAllSucceed(subjects.map { store.sessions(of: $0, on: loop) }, on: loop)
+        }
+        return try await self.live(Array(Set(keys.joined()))) { session in
+            subjects.contains { session.subject.isExactly($0) }
+        }
     }
 
     /// The live sessions whose users have this email address, vouched for or not, the latest first.

@@ -13,6 +13,8 @@ enum AdminProbe {
         let description: String
         /// Of an answer; nil: there is none.
         var status: Int?
+        /// Why the gateway refuses; nil: it does not say.
+        var reason: Reason?
     }
 
     /// The listener's answer.

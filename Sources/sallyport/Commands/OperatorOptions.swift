@@ -1,5 +1,6 @@
 import ArgumentParser
 import Settings
+import Vocabulary
 
 /// What each command needs that calls admin listeners as an operator.
 struct OperatorOptions: ParsableArguments {
@@ -42,12 +43,24 @@ struct OperatorOptions: ParsableArguments {
                 seconds: Self.patience
             )
             guard (200...299).contains(answer.status) else {
+                let reason = JSONText.decode(Array(answer.body.utf8))?["reason"]?.string
                 throw AdminProbe.Failure(
                     description: "\(self.address) answers \(answer.status): \(Self.advice(answer.status))",
-                    status: answer.status
+                    status: answer.status,
+                    reason: reason.flatMap { Reason(rawValue: $0) }
                 )
             }
             return answer
+        }
+
+        /// The same about a session; nil if there is none of that name.
+        func find(_ method: String, _ path: String) throws(AdminProbe.Failure) -> AdminProbe.Answer? {
+            do throws(AdminProbe.Failure) {
+                return try self.ask(method, path)
+            } catch {
+                guard error.reason == .sessionUnknown else { throw error }
+                return nil
+            }
         }
 
         private static func advice(_ status: Int) -> String {
@@ -55,7 +68,7 @@ struct OperatorOptions: ParsableArguments {
             case 400: "it knows no such provider or session, or there are several providers and none is named"
             case 401: "the token is not in its admin.tokens_file"
             case 403: "the token needs the scope read to show, and sessions to end or clear"
-            case 404: "there is no such session, or it has no admin.tokens_file"
+            case 404: "it has no admin.tokens_file"
             case 503: "its store cannot be asked, or its audit stream is full"
             default: "see its log"
             }

@@ -42,6 +42,9 @@ struct SessionsCommand: ParsableCommand {
                 value.map { (name, $0) }
             }
         }
+
+        /// The options as they were typed.
+        fileprivate var words: String { self.query.map { "--\($0) \($1)" }.joined(separator: " ") }
     }
 
     struct List: ParsableCommand {
@@ -80,10 +83,14 @@ struct SessionsCommand: ParsableCommand {
         @OptionGroup var operators: OperatorOptions
 
         func run() throws {
+            var isThere = false
             try self.operators.forEach { gateway throws(AdminProbe.Failure) in
-                let body = try gateway.ask("GET", "/sessions/\(PercentCoding.encoded(self.handle))").body
+                let answer = try gateway.find("GET", "/sessions/\(PercentCoding.encoded(self.handle))")
+                guard let body = answer?.body else { return }
+                isThere = true
                 Console.say(OperatorSession(JSONText.decode(Array(body.utf8)) ?? .null)?.text ?? body)
             }
+            if !isThere { throw SessionsCommand.nobody(self.handle) }
         }
     }
 
@@ -93,6 +100,8 @@ struct SessionsCommand: ParsableCommand {
             discussion: """
                 A user is signed out as a whole: also sessions that began a moment ago and are in no list yet end. With \
                 --provider alone all users of that provider are signed out, with --all everybody.
+
+                The exit status is 2 if no session matches, so that a name that is mistyped does not look like a sign-out.
                 """
         )
 
@@ -108,6 +117,9 @@ struct SessionsCommand: ParsableCommand {
         @Flag(help: "Only say what would end.")
         var dryRun = false
 
+        @Flag(help: "Exit with status 0 also if no session matches.")
+        var ignoreNotFound = false
+
         func validate() throws {
             let isChoice = !self.choice.query.isEmpty
             guard [self.handle != nil, isChoice, self.all].count(where: { $0 }) == 1 else {
@@ -116,49 +128,79 @@ struct SessionsCommand: ParsableCommand {
         }
 
         func run() throws {
+            var hasMatch = false
             try self.operators.forEach { gateway throws(AdminProbe.Failure) in
-                if let handle = self.handle { return try self.end(handle, at: gateway) }
-                try self.signOut(at: gateway)
+                if try self.end(at: gateway) { hasMatch = true }
             }
+            guard !hasMatch else { return }
+            guard !self.all else { return Console.say("nobody is signed in") }
+            let nobody = SessionsCommand.nobody(self.handle ?? self.choice.words)
+            if !self.ignoreNotFound { throw nobody }
         }
 
-        private func end(_ handle: String, at gateway: OperatorOptions.Gateway) throws(AdminProbe.Failure) {
+        /// Ends what is chosen, and says whether any session is.
+        private func end(at gateway: OperatorOptions.Gateway) throws(AdminProbe.Failure) -> Bool {
+            guard let handle = self.handle else { return try self.signOut(at: gateway) }
             let path = "/sessions/\(PercentCoding.encoded(handle))"
-            guard !self.dryRun else {
-                let body = try gateway.ask("GET", path).body
-                return Console.say(OperatorSession(JSONText.decode(Array(body.utf8)) ?? .null)?.line ?? body)
-            }
-            _ = try gateway.ask("DELETE", path)
-            Console.say("ended")
+            guard let body = try gateway.find(self.dryRun ? "GET" : "DELETE", path)?.body else { return false }
+            Console.say(
+                self.dryRun ? OperatorSession(JSONText.decode(Array(body.utf8)) ?? .null)?.line ?? body : "ended"
+            )
+            return true
         }
 
-        private func signOut(at gateway: OperatorOptions.Gateway) throws(AdminProbe.Failure) {
-            // The handles of the sessions of each user.
-            var users: [[String]: [String]] = [:]
-            // Also where no session of the user is in a list.
+        /// Whether any session matches. A user who is named is signed out in any case: a session may be in no list yet.
+        private func signOut(at gateway: OperatorOptions.Gateway) throws(AdminProbe.Failure) -> Bool {
             let named = self.choice.subject.map { [$0, self.choice.provider ?? ""] }
-            if let named { users[named] = [] }
-            var sessions = 0
-            try SessionsCommand.forEach(self.choice.query, at: gateway) { session in
-                sessions += 1
-                users[named ?? [session.subject, session.provider ?? ""], default: []].append(session.handle)
-                if self.dryRun { Console.say(session.line) }
-                return true
+            var (seen, done): (Set<String>, Set<[String]>) = ([], [])
+            // Somebody may sign in while the pages are read, or have a session that is listed a moment later.
+            for pass in 0..<Self.passes {
+                // The handles of the sessions of each user.
+                var users: [[String]: [String]] = [:]
+                if pass == 0, let named { users[named] = [] }
+                try SessionsCommand.forEach(self.choice.query, at: gateway) { session in
+                    let user = named ?? [session.subject, session.provider ?? ""]
+                    guard !done.contains(user) else { return true }
+                    seen.insert(session.handle)
+                    users[user, default: []].append(session.handle)
+                    if self.dryRun { Console.say(session.line) }
+                    return true
+                }
+                if self.dryRun {
+                    if !seen.isEmpty { Console.say("would sign out \(Self.words(users.count, seen.count))") }
+                    return !seen.isEmpty
+                }
+                if users.isEmpty { break }
+                try Self.signOut(users, after: &done, of: seen.count, at: gateway)
             }
-            guard !self.dryRun else { return Console.say("would sign out \(Self.words(users.count, sessions))") }
-            var (done, failure): (Int, AdminProbe.Failure?) = (0, nil)
+            if !seen.isEmpty { Console.say("signed out \(Self.words(done.count, seen.count))") }
+            return !seen.isEmpty
+        }
+
+        /// How often the sessions are listed, at most, until nobody new is among them.
+        private static let passes = 3
+
+        /// Signs the users out and adds them to `done`.
+        private static func signOut(
+            _ users: [[String]: [String]],
+            after done: inout Set<[String]>,
+            of sessions: Int,
+            at gateway: OperatorOptions.Gateway
+        ) throws(AdminProbe.Failure) {
+            let all = done.count + users.count
+            var failure: AdminProbe.Failure?
             for (user, handles) in users {
                 do throws(AdminProbe.Failure) {
-                    try Self.signOut(user, handles, at: gateway)
-                    done += 1
+                    try self.signOut(user, handles, at: gateway)
+                    done.insert(user)
                 } catch {
                     failure = error
                     // A gateway that does not answer does not for the next one either.
                     guard error.status != nil else { break }
                 }
             }
-            guard let failure else { return Console.say("signed out \(Self.words(done, sessions))") }
-            Console.complain("only \(done) of \(Self.words(users.count, sessions)) are signed out")
+            guard let failure else { return }
+            Console.complain("only \(done.count) of \(self.words(all, sessions)) are signed out")
             throw failure
         }
 
@@ -174,13 +216,19 @@ struct SessionsCommand: ParsableCommand {
                 _ = try gateway.ask("DELETE", "/sessions?\(FormText.encoded(query))")
             } catch {
                 guard error.status == 400, !handles.isEmpty else { throw error }
-                for handle in handles { _ = try gateway.ask("DELETE", "/sessions/\(PercentCoding.encoded(handle))") }
+                for handle in handles { _ = try gateway.find("DELETE", "/sessions/\(PercentCoding.encoded(handle))") }
             }
         }
 
         private static func words(_ users: Int, _ sessions: Int) -> String {
             "\(users) \(users == 1 ? "user" : "users") of \(sessions) \(sessions == 1 ? "session" : "sessions")"
         }
+    }
+
+    /// Says that no session matches; the exit status, which is that of no other fault.
+    fileprivate static func nobody(_ words: String) -> ExitCode {
+        Console.complain("no session matches \(words.printable)")
+        return ExitCode(2)
     }
 
     /// How many sessions a list shows by default.

@@ -230,6 +230,10 @@ struct LinkedAccountsTests {
             let account = try bench.signIn(&desk, at: "work")
             let first = try bench.kitTokens()
             #expect(try bench.subject(ofToken: first.access) == account)
+            for provider in ["work", "google"] {
+                let metric = #"sallyport_provider_sign_ins_total{provider="\#(provider)",result="ok"}"#
+                #expect(try bench.gateway.metric(metric) == 1, "\(provider)")
+            }
             let own = "google%7C7"
             func list(_ query: String) throws -> String {
                 try bench.gateway.operate("GET", "/sessions?\(query)", token: OperatorTokens.reader).text
@@ -294,6 +298,13 @@ struct LinkedAccountsTests {
             var new = WebUser(bench.gateway)
             let account = try bench.signIn(&new, at: "google")
             #expect(account.hasPrefix("acc_"))
+            // One list of both, the latest first.
+            let target = "/sessions?subject=google%7C7&provider=google"
+            let listed = try bench.gateway.operate("GET", target, token: OperatorTokens.reader).text
+            guard case .array(let sessions)? = JSONText.decode(Array(listed.utf8))?["sessions"] else {
+                throw BenchFailure(listed)
+            }
+            #expect(sessions.compactMap { $0["subject"]?.string } == [account, "google|7"], "\(listed)")
             try bench.gateway.reload(bench.settings)
             #expect(try bench.subject(of: new) == account)
             #expect(try bench.subject(of: old) == "google|7")

@@ -54,6 +54,14 @@ extension StoreConformance {
                 try await store.sessions(at: "ada@EXAMPLE.com") == [ada, other]
             }
             try expect(try await store.sessions(at: "nobody@example.com").isEmpty, "none with an unknown address")
+            // Only ASCII letters are folded: the Kelvin sign must not find the sessions of somebody with a K.
+            let karl = try await store.signIn(as: "karl", at: "\u{C4}.k@example.com")
+            try await store.eventually("the session with this address") {
+                try await store.sessions(at: "\u{C4}.K@EXAMPLE.com") == [karl]
+            }
+            for address in ["\u{E4}.k@example.com", "\u{C4}.\u{212A}@example.com", "A\u{308}.k@example.com"] {
+                try expect(try await store.sessions(at: address).isEmpty, "none at \(address)")
+            }
         },
         StoreConformance("a session whose user has another email address now is found by that one") { bench in
             let store = try await bench.store()
