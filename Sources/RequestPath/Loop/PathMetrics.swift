@@ -271,9 +271,12 @@ final class PathMetrics {
         self.shard.increment(self.ids.bindingWouldReject[index])
     }
 
+    /// Made once, as each check needs them.
+    private static let dialects = AuthorizationDialect.allCases
+
     /// - Parameter dialect: nil: the check was not understood.
     func checkEnded(_ dialect: AuthorizationDialect?, _ result: CheckResult) {
-        let dialects = AuthorizationDialect.allCases
+        let dialects = Self.dialects
         let row = dialect.flatMap { dialects.firstIndex(of: $0) } ?? dialects.count
         self.shard.increment(self.ids.checks[row, CheckResult.allCases.firstIndex(of: result) ?? 0])
     }
