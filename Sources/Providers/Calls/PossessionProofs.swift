@@ -7,7 +7,8 @@ final class PossessionProofs: Sendable {
     /// The longest nonce that is taken.
     private static let longestNonce = 512
 
-    private let transport: any ProviderTransport
+    /// Sends calls without a proof.
+    let transport: any ProviderTransport
     private let clock: Clock
     /// By origin: a nonce is good for the server that gave it (RFC 9449 8.2, 9). The endpoints of a provider have few
     /// origins.
@@ -18,17 +19,15 @@ final class PossessionProofs: Sendable {
         self.clock = clock
     }
 
-    /// Sends a call with a proof; a second time if the server demands a nonce and gives it. Without a key the call is sent
-    /// as it is.
+    /// Sends a call with a proof; a second time if the server demands a nonce and gives it.
     ///
     /// - Parameter accessToken: The token in the call, to which the proof is bound (`ath`).
     func send(
         _ call: ProviderCall,
         to url: ProviderURL,
-        key: SigningKey?,
+        key: SigningKey,
         accessToken: Secret? = nil
     ) async throws(ProviderCallError) -> ProviderAnswer {
-        guard let key else { return try await self.transport.send(call) }
         let answer = try await self.attempt(call, to: url, key, accessToken)
         guard answer.demandsNonce, answer.field("dpop-nonce") != nil else { return answer }
         return try await self.attempt(call, to: url, key, accessToken)

@@ -21,7 +21,11 @@ struct TokenEndpoint: Sendable {
         call.bodyLimit = Self.bodyLimit
         let answer: ProviderAnswer
         do throws(ProviderCallError) {
-            answer = try await self.proofs.send(call, to: self.url, key: key)
+            if let key {
+                answer = try await self.proofs.send(call, to: self.url, key: key)
+            } else {
+                answer = try await self.proofs.transport.send(call)
+            }
         } catch {
             throw TokenFault(error)
         }

@@ -25,10 +25,13 @@ struct UserInfo: Sendable {
             fields: [("accept", "application/json, application/jwt;q=0.9"), ("authorization", "\(type) \(token)")],
             timeLimit: self.timeLimit
         )
-        let key = type == "DPoP" ? key : nil
         let answer: ProviderAnswer
         do throws(ProviderCallError) {
-            answer = try await self.proofs.send(call, to: self.url, key: key, accessToken: accessToken)
+            if type == "DPoP", let key {
+                answer = try await self.proofs.send(call, to: self.url, key: key, accessToken: accessToken)
+            } else {
+                answer = try await self.proofs.transport.send(call)
+            }
         } catch {
             throw ProviderFault(error.detail, isOutage: true)
         }

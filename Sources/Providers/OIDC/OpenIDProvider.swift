@@ -91,7 +91,7 @@ package struct OpenIDProvider: BrowserProvider, RefreshingProvider {
             audience: metadata.tokenEndpoint
         )
         call.purpose = .revocation
-        _ = try? await self.proofs.send(call, to: endpoint, key: nil)
+        _ = try? await self.proofs.transport.send(call)
     }
 
     func endpoint(_ metadata: ProviderMetadata) -> TokenEndpoint {
