@@ -4,6 +4,7 @@ import RedisStore
 import Sessions
 import StoreBench
 import StoreConformance
+import TestSupport
 import Testing
 import Vocabulary
 
@@ -76,6 +77,26 @@ import Vocabulary
                     try await one.forgive(Self.bucket("alice"), on: loops.next()).get()
                     #expect(try await Self.allow(one, "alice"))
                     #expect(try await Self.allow(Self.limiter(second), "alice"), "a gateway that saw no refusal")
+                }
+            }
+        }
+    }
+
+    @Test("A limit that is not awaited is decided at once, and what was counted elsewhere is heard for the next tries")
+    func notAwaited() async throws {
+        let bucket = RateBucket(RateLimit("wide", burst: 1000, interval: .seconds(10), isAwaited: false), [1])
+        try await RedisServer.with { server in
+            try await withClient(server.configuration()) { client in
+                let (one, other) = (Self.limiter(client), Self.limiter(client))
+                #expect(try await one.allow([bucket], cost: 1000, on: loops.next()).get() == .allowed)
+                #expect(try await one.allow([bucket], cost: 1, on: loops.next()).get() != .allowed)
+                try await waitUntil("Redis has counted it") {
+                    try await other.drainTime(of: bucket, on: loops.next()).get() > .seconds(9000)
+                }
+                let first = try await other.allow([bucket], cost: 1, on: loops.next()).get()
+                #expect(first == .allowed, "decided by what it knows")
+                try await waitUntil("it has heard of the refusal") {
+                    try await other.allow([bucket], cost: 1, on: loops.next()).get() != .allowed
                 }
             }
         }
