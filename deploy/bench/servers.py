@@ -72,7 +72,7 @@ class Server:
             )
 
     def await_port(self):
-        for _ in range(400):
+        for _ in range(1600):
             if self.process.poll() is not None:
                 break
             with contextlib.suppress(OSError):
