@@ -229,6 +229,21 @@ struct HandoffMintTests {
         #expect(bench.records.last?.outcome == .mintUnavailable)
     }
 
+    @Test("a token that was written before another gateway's count refused the try is not handed out")
+    func refusedByAnotherCount() async throws {
+        let bench = try HandoffBench()
+        let app = try await bench.signIn()
+        let mint = bench.mint(limiter: LateLimiter())
+        let calls = bench.store.calls
+        let refusal = try await bench.objection { try await bench.mint(for: app, by: mint) }
+        #expect(refusal?.reason == .handoffThrottled)
+        #expect(refusal?.retryAfter == .seconds(6))
+        #expect(bench.store.calls == calls + 2, "the session was read and the token written")
+        let record = try #require(bench.records.last)
+        #expect(record.outcome == .mintRefused(.handoffThrottled))
+        #expect(record.tokenFingerprint == nil)
+    }
+
     @Test("minting counts as a use of the native session")
     func mintingTouchesTheSession() async throws {
         let bench = try HandoffBench()
@@ -244,6 +259,25 @@ struct HandoffMintTests {
 private struct FailingLimiter: RateLimiter {
     func allow(_ buckets: [RateBucket], cost: Int, on loop: any EventLoop) -> EventLoopFuture<RateDecision> {
         loop.makeFailedFuture(StoreError.unavailable)
+    }
+
+    func giveBack(_ buckets: [RateBucket], cost: Int, on loop: any EventLoop) -> EventLoopFuture<Void> {
+        loop.makeSucceededVoidFuture()
+    }
+
+    func forgive(_ bucket: RateBucket, on loop: any EventLoop) -> EventLoopFuture<Void> {
+        loop.makeSucceededVoidFuture()
+    }
+
+    func drainTime(of bucket: RateBucket, on loop: any EventLoop) -> EventLoopFuture<Duration> {
+        loop.makeSucceededFuture(.zero)
+    }
+}
+
+/// Refuses, and not at once.
+private struct LateLimiter: RateLimiter {
+    func allow(_ buckets: [RateBucket], cost: Int, on loop: any EventLoop) -> EventLoopFuture<RateDecision> {
+        loop.submit { .throttled(retryAfter: .seconds(6)) }
     }
 
     func giveBack(_ buckets: [RateBucket], cost: Int, on loop: any EventLoop) -> EventLoopFuture<Void> {
