@@ -68,7 +68,7 @@ class Acts:
                 ("application/problem+json", "application/json", "text/html")
             ):
                 raise Wrong(f"{what}: an error of another type: {answer.said()}")
-            raise Failed(f"{what}: {answer.said()}", effects)
+            raise Failed(f"{what}: {answer.said()}", effects, answer.took)
         raise Wrong(f"{what}: {answer.said()}")
 
     def refusal(self, answer: Answer, what: str, effects: set[str]):

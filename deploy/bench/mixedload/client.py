@@ -4,6 +4,7 @@ import contextlib
 import dataclasses
 import json
 import socket
+import time
 import urllib.parse
 
 NAVIGATION = {
@@ -24,6 +25,8 @@ class Answer:
     status: int
     fields: list[tuple[str, str]]
     body: bytes
+    # How many seconds it took, from the request on.
+    took: float = 0
 
     def field(self, name: str) -> str:
         return next((value for key, value in self.fields if key == name), "")
@@ -154,9 +157,11 @@ class Client:
 
     def exchange(self, wire: Wire | None, gateway, request: bytes) -> Answer:
         wire = wire or Wire(gateway.port, self.source, self.seconds)
+        began = time.monotonic()
         try:
             wire.send(request)
             answer = wire.answer()
+            answer.took = time.monotonic() - began
         except BaseException:
             wire.close()
             raise

@@ -65,9 +65,13 @@ class Wrong(Exception):
 class Failed(Exception):
     """An answer that only a fault excuses which has one of the effects."""
 
-    def __init__(self, text: str, effects: set[str]):
+    def __init__(self, text: str, effects: set[str], took: float = 0):
         super().__init__(text)
-        self.effects = effects
+        self.effects, self.took = effects, took
+
+    def is_late(self) -> bool:
+        """Whether Redis may have taken longer than a gateway waits for it, which is 100 ms."""
+        return "store" in self.effects and self.took >= 0.09
 
 
 class World:
