@@ -357,7 +357,7 @@ extension Advisory {
             id: "T27",
             about: "The provider fails or is slow: that is an outage, never remembered, and nobody becomes anonymous.",
             tests: [
-                "While introspection fails, a new token is 503, and a known one is served; afterwards all is well",
+                "F15: While introspection fails, a new token is 503, and a known one is served; afterwards all is well",
                 "kratos PR #3975: neither a failure nor 'no session' is remembered: the next use asks again",
                 "The pause that the provider names holds, for all grants of the gateway",
             ]

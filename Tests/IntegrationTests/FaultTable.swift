@@ -33,7 +33,7 @@ enum Fault {
         """,
         16: """
         A provider rotates its signing keys: tokens of the new key are accepted after one fetch, tokens of a \
-        withdrawn key end with the set, and unknown keys cost one fetch per cool-down.
+        withdrawn key end with the set, and unknown keys cost few fetches per cool-down.
         """,
         17: """
         Clocks differ or are changed: a minute is tolerated in tokens of others, and what has expired or was used \

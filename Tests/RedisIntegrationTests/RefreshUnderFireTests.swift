@@ -90,7 +90,9 @@ import Testing
         }
     }
 
-    @Test("64 connections to two gateways: each renewal is one refresh, every request is served, no token comes twice")
+    @Test(
+        "F29: 64 connections to two gateways: each renewal is one refresh, every request is served, no token comes twice"
+    )
     func manyRenewals() async throws {
         try await self.withBench(life: .seconds(3)) { (bench) throws in
             let cookie = try bench.signIn()

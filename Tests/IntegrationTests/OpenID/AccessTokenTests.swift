@@ -182,7 +182,7 @@ import Vocabulary
         }
     }
 
-    @Test("The rotation of the provider's key fails no request; a withdrawn key is not accepted for new tokens")
+    @Test("F16: The rotation of the provider's key fails no request; a withdrawn key is not accepted for new tokens")
     func rotation() throws {
         try OpenIDSignInBench.with(OpenIDScript(), Self.audience) { (bench) throws in
             let old = bench.provider.accessToken()
@@ -231,7 +231,7 @@ import Vocabulary
         }
     }
 
-    @Test("While introspection fails, a new token is 503, and a known one is served; afterwards all is well")
+    @Test("F15: While introspection fails, a new token is 503, and a known one is served; afterwards all is well")
     func introspectionFails() throws {
         try OpenIDSignInBench.with(OpenIDScript(), Self.introspection) { (bench) throws in
             let known = bench.provider.opaqueAccessToken()

@@ -13,7 +13,7 @@ import Testing
         """
 
     @Test(
-        "While the provider's keys rotate, no request with an access token fails",
+        "F16: While the provider's keys rotate, no request with an access token fails",
         arguments: RealProviderKind.allCases
     )
     func rotation(_ kind: RealProviderKind) throws {

@@ -242,7 +242,7 @@ struct BearerTests {
     }
 
     @Test(
-        "A flood of unknown key ids causes few fetches in each cool-down, no outage, and a new key is found after one"
+        "F16: A flood of unknown key ids causes few fetches in each cool-down, no outage, and a new key is found after one"
     )
     func rotation() async throws {
         let bench = try BearerBench()

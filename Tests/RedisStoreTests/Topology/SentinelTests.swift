@@ -104,7 +104,7 @@ import Vocabulary
         }
     }
 
-    @Test("A marker that no replica had is lost in the failover, and the replay is refused nevertheless")
+    @Test("F5: A marker that no replica had is lost in the failover, and the replay is refused nevertheless")
     func lostMarker() async throws {
         try await RedisSentinelGroup.with { group in
             let old = try group.primary()

@@ -96,7 +96,7 @@ struct EndedSignInTests {
         #expect(try await app.exchange(nil, code).status == 404)
     }
 
-    @Test("Wherever the store fails while the browser comes back, the answer is 503 and no session is handed out")
+    @Test("F1: Wherever the store fails while the browser comes back, the answer is 503 and no session is handed out")
     func outage() async throws {
         var outages = 0
         for calls in 0..<40 {

@@ -79,7 +79,7 @@ struct SignInFailureTests {
         #expect(browser.session != token)
     }
 
-    @Test("While the store is away the callback is 503, and the provider's code is not used up")
+    @Test("F1: While the store is away the callback is 503, and the provider's code is not used up")
     func storeAway() async throws {
         var browser = try SigningBrowser()
         let token = try await browser.signIn()
