@@ -297,8 +297,8 @@ class Acts:
             answer = self.ask("exchange", client, second, "GET", target)
             token = self.demand(answer, {200}, effects, "the exchange").json()["session_token"]
             name = f"company|{user}" if is_company else user
-            self.world.put(self.world.natives, Session("bearer", token, name, f"{user}@example.com", "native", address))
-            # Its repetition gets the same, and another device nothing.
+            session = Session("bearer", token, name, f"{user}@example.com", "native", address)
+            # Its repetition gets the same, and another device nothing: before somebody may sign it out.
             answer = self.ask("exchange", client, first, "GET", target)
             if answer.status == 200 and answer.json()["session_token"] != token:
                 raise Wrong("the exchange gave two sessions for the same codes")
@@ -307,6 +307,7 @@ class Acts:
                 answer = self.ask("exchange", thief, first, "GET", target)
                 if answer.status == 200:
                     raise Wrong("the exchange gave a session to another device")
+            self.world.put(self.world.natives, session)
         return "ok"
 
     def sign_out(self):
