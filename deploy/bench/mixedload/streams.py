@@ -63,8 +63,11 @@ class MoreActs(Acts):
                 answer = self.token("authorize", client, second, **form)
                 tokens = self.demand(answer, {200}, effects, "tokens for a code").json()
             family = {"token": tokens["refresh_token"], "older": [], "session": session, "since": None}
-            self.world.put(self.world.families, family)
-            self.granted(tokens, session)
+            # Before somebody may revoke them.
+            try:
+                self.granted(tokens, session)
+            finally:
+                self.world.put(self.world.families, family)
         return "ok"
 
     def granted(self, tokens: dict, session: Session):
@@ -114,8 +117,10 @@ class MoreActs(Acts):
                     raise Wrong("a refresh that is repeated gives another successor")
             family["older"] = [*family["older"][-3:], family["token"]]
             family["token"] = tokens["refresh_token"]
+        try:
+            self.granted(tokens, session)
+        finally:
             self.world.put(self.world.families, family)
-        self.granted(tokens, session)
         return "ok"
 
     def end_of_family(self):
