@@ -11,15 +11,23 @@ final class HandshakeWatch: ChannelDuplexHandler, RemovableChannelHandler {
     private(set) var flight = ServerFlight()
     /// How many bytes the client may still send.
     private var room: Int
+    /// Set when the handshake has ended well.
+    var isOver = false
 
     init(room: Int) {
         self.room = room
     }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-        self.room -= self.unwrapInboundIn(data).readableBytes
-        guard self.room >= 0 else { return context.close(promise: nil) }
-        context.fireChannelRead(data)
+        var bytes = self.unwrapInboundIn(data)
+        guard let first = bytes.readSlice(length: min(self.room, bytes.readableBytes)) else { return }
+        self.room -= first.readableBytes
+        let channel = context.channel
+        context.fireChannelRead(NIOAny(first))
+        guard bytes.readableBytes > 0, channel.isActive else { return }
+        // A client sends its request behind its last message, and both may be read at once: an upload is not too much.
+        guard self.isOver else { return context.close(promise: nil) }
+        channel.pipeline.syncOperations.fireChannelRead(NIOAny(bytes))
     }
 
     func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {

@@ -109,6 +109,7 @@ final class TLSClientStream: TLSPipelineEnd, ClientByteStream {
 
     private func handshakeEnded(_ context: ChannelHandlerContext, _ name: String?) {
         guard let observer = self.observer.take() else { return }
+        self.watch.isOver = true
         context.pipeline.syncOperations.removeHandler(self.watch, promise: nil)
         let certificate = try? self.tls.peerCertificate?.toDERBytes()
         observer.handshakeEnded(

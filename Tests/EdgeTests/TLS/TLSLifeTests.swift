@@ -127,6 +127,47 @@ import Glibc
         }
     }
 
+    @Test("an upload that is sent in one piece with the end of the handshake is not taken for a part of it")
+    func upload() throws {
+        try Bench.with { bench throws in
+            let (status, output) = try self.python(
+                bench,
+                """
+                for index in range(5):
+                    incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+                    link = CONTEXT.wrap_bio(incoming, outgoing, server_hostname="localhost")
+                    plain = socket.create_connection(("127.0.0.1", \(bench.gateway.port)), timeout=20)
+                    def receive():
+                        piece = plain.recv(65_536)
+                        assert piece, "closed"
+                        incoming.write(piece)
+                    while True:
+                        try:
+                            link.do_handshake()
+                            break
+                        except ssl.SSLWantReadError:
+                            plain.sendall(outgoing.read())
+                            receive()
+                    assert link.version() == "TLSv1.3" and outgoing.pending > 0
+                    link.write(("POST /upload HTTP/1.1\\r\\nHost: " + HOST + "\\r\\nContent-Length: 300000\\r\\n\\r\\n").encode())
+                    link.write(bytes(300_000))
+                    plain.sendall(outgoing.read())
+                    answer = b""
+                    while b"\\r\\n\\r\\n" not in answer:
+                        try:
+                            answer += link.read(65_536)
+                        except ssl.SSLWantReadError:
+                            receive()
+                    assert answer.startswith(b"HTTP/1.1 200"), answer
+                print("done")
+                """
+            )
+            #expect(status == 0 && output == "done\n", "\(output)")
+            let uploads = bench.app.requests.filter { $0.target == "/upload" }
+            #expect(uploads.map(\.body.count) == Array(repeating: 300_000, count: 5))
+        }
+    }
+
     @Test("an end without close_notify is no error; only its own framing says whether a body is whole")
     func unannouncedEnds() throws {
         try Bench.with(more: "log: {access: true}") { bench throws in
