@@ -194,6 +194,38 @@ import Testing
         }
     }
 
+    @Test("F19: where connections to apps have taken all descriptors, idle ones give theirs to new clients")
+    func idleDescriptors() throws {
+        let app = try FakeUpstream { link in
+            while link.next() != nil {
+                usleep(300_000)
+                link.answer(body: "ok")
+            }
+        }
+        defer { app.stop() }
+        let names = ["a", "b", "c", "d", "e"]
+        let routes = names.map { "  - {path: /\($0), auth: public, upstream: \($0)}" }
+        let upstreams = names.map { "  \($0): {url: \"http://127.0.0.1:\(app.port)\"}\n" }
+        let settings = Config.file(
+            upstream: app.port,
+            routes: (routes + ["  - {path: /**, auth: public}"]).joined(separator: "\n"),
+            more: "limits: {connections_per_address: 0}\nupstreams:\n" + upstreams.joined()
+        )
+        try Gateway.with(settings, descriptors: 128) { gateway throws in
+            let wires = try (0..<20).map { _ in try gateway.connect() }
+            // Each app is asked by all clients at a time, and has as many connections from then on.
+            let answers = try names.map { name in
+                for wire in wires { wire.send(Request.get("/\(name)")) }
+                return try wires.filter { try $0.answer(seconds: 10).status == 200 }.count
+            }
+            #expect(answers.dropLast() == [20, 20, 20, 20])
+            #expect((answers.last ?? 20) < 20, "there are descriptors left")
+            #expect(eventually { (try? gateway.request(Request.get(), seconds: 3).status) == 200 })
+            #expect(try gateway.admin("/healthz").status == 200)
+            #expect(eventually { gateway.descriptorCount < 64 })
+        }
+    }
+
     private func processorSeconds(_ gateway: Gateway) throws -> Double {
         let text = try String(contentsOfFile: "/proc/\(gateway.processID)/stat", encoding: .utf8)
         let parts = text.split(separator: ")").last?.split(separator: " ") ?? []

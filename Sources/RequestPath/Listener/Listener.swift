@@ -122,6 +122,11 @@ package final class PathLoops: Sendable {
     /// The loop on this thread, where this is called; nil: there is none.
     package func loop(on transport: TransportLoop) -> PathLoop? { self.all.first { $0.transport === transport }?.loop }
 
+    /// Tells every loop that the system has given no descriptor.
+    func ranOutOfFiles() {
+        for place in self.all { place.transport.execute { place.loop.ranOutOfFiles() } }
+    }
+
     /// Runs `body` on every loop; the future is done when all have.
     package func onEach(_ body: @escaping @Sendable (PathLoop) -> Void) async {
         for place in self.all {
@@ -254,6 +259,7 @@ private final class Acceptor: ClientAcceptor {
 
     func acceptingFailed() {
         // No descriptors are left in spite of the reserve. A pause avoids a busy loop.
+        self.parts.loops.ranOutOfFiles()
         self.loop.assumeIsolated().scheduleTask(in: .milliseconds(250)) { self.socket.resume() }
     }
 }

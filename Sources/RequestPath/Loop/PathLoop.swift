@@ -83,6 +83,7 @@ package final class PathLoop: TurnEndTask {
     private var parting: [any PartingConnection] = []
     private let makePool: MakePool
     private var pools: [any AppPool] = []
+    private var shortOfFilesUntil = NIODeadline.uptimeNanoseconds(0)
     private var spareHeads = Spares<RequestHead>(limit: 64)
     private var spareBuffers = Spares<ByteBuffer>(limit: 256)
     private let requestSeed: UInt64
@@ -164,6 +165,15 @@ package final class PathLoop: TurnEndTask {
         self.parting.removeAll { $0.hasParted(self.now) }
         self.flushAccessLog()
         if self.now >= self.nextShrink { self.shrink() }
+    }
+
+    /// Whether the system has lately given no descriptor, so that connections to apps are not kept.
+    var isShortOfFiles: Bool { self.now < self.shortOfFilesUntil }
+
+    /// Called when the system has given no descriptor. Those of idle connections to apps are needed: streams of HTTP/2 may
+    /// have taken more of them than there are clients.
+    func ranOutOfFiles() {
+        self.shortOfFilesUntil = self.now + .seconds(5)
     }
 
     /// Looks after the pool of an app. If its one name has got several addresses, each of them is a server from now on.

@@ -6,6 +6,10 @@ import Settings
 package import Transport
 import Vocabulary
 
+#if canImport(Glibc)
+import Glibc
+#endif
+
 /// One loop's connections to one server of an app. The idle ones are a stack, so that the most recently used one is taken
 /// first. Where the app has several servers, this is a member of a `ServerGroup`, which has the queue and the limits.
 ///
@@ -193,7 +197,8 @@ package final class UpstreamPool: AppPool {
     /// Closes connections that have been idle too long, and those to addresses that are gone.
     package func sweep() {
         self.followAddresses()
-        let limit = self.loop.configuration.timeouts.upstreamKeepAlive
+        let isShort = self.loop.isShortOfFiles
+        let limit = isShort ? .nanoseconds(0) : self.loop.configuration.timeouts.upstreamKeepAlive
         for index in self.idle.indices.reversed() where self.loop.now - self.idle[index].idleSince > limit {
             self.closeIdle(at: index)
         }
@@ -413,7 +418,8 @@ package final class UpstreamPool: AppPool {
     ) {
         self.release()
         self.server.refreshSoon(now: .now())
-        self.group?.failed(self, fault)
+        // The server may be well when the process has no descriptor left.
+        if self.loop.isShortOfFiles { self.group?.disappointed(self, fault) } else { self.group?.failed(self, fault) }
         guard client.exchangeNumber == exchange, client.isConnecting else { return }
         if let group {
             client.upstreamMissed(fault.reason)
@@ -436,7 +442,7 @@ package final class UpstreamPool: AppPool {
         let memory = self.server.memory
         guard let tls = self.target.tls else {
             return ConnectionRace(addresses, on: self.transport, timeout: timeout, memory: memory) { result in
-                then(result.map { ($0.0, $0.1) }.mapError { _ in .unreachable })
+                then(result.map { ($0.0, $0.1) }.mapError { self.unreachable(after: $0) })
             }.start()
         }
         let name = self.server.tlsName
@@ -457,13 +463,23 @@ package final class UpstreamPool: AppPool {
             let handler = try NIOSSLClientHandler(context: tls, serverHostname: name)
             try channel.pipeline.syncOperations.addHandlers(handler, stream.value)
         }.assumeIsolated().whenComplete { result in
-            guard let channel = try? result.get() else { return then(.failure(.unreachable)) }
+            let channel: any Channel
+            switch result {
+            case .success(let connected): channel = connected
+            case .failure(let error): return then(.failure(self.unreachable(after: error)))
+            }
             // Where the first addresses took all of the time, the handshake still gets some.
             let patience = max(end - .now(), .nanoseconds(timeout.nanoseconds / 4))
             self.awaitTLS(on: stream.value, for: patience) { fault in
                 then(fault.map { .failure($0) } ?? .success((stream.value, channel.remoteAddress)))
             }
         }
+    }
+
+    /// Why there is no connection. If the process has no descriptor left, connections that are idle give theirs back.
+    private func unreachable(after error: any Error) -> ServerNotice.Fault {
+        if let code = (error as? IOError)?.errnoCode, code == EMFILE || code == ENFILE { self.loop.ranOutOfFiles() }
+        return .unreachable
     }
 
     /// Waits until TLS has come about. A server with which it does not, or not in time, is as good as none.
