@@ -20,11 +20,14 @@ final class HandshakeWatch: ChannelDuplexHandler, RemovableChannelHandler {
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         var bytes = self.unwrapInboundIn(data)
-        guard let first = bytes.readSlice(length: min(self.room, bytes.readableBytes)) else { return }
-        self.room -= first.readableBytes
+        guard bytes.readableBytes > self.room, let first = bytes.readSlice(length: self.room) else {
+            self.room -= bytes.readableBytes
+            return context.fireChannelRead(data)
+        }
+        self.room = 0
         let channel = context.channel
         context.fireChannelRead(NIOAny(first))
-        guard bytes.readableBytes > 0, channel.isActive else { return }
+        guard channel.isActive else { return }
         // A client sends its request behind its last message, and both may be read at once: an upload is not too much.
         guard self.isOver else { return context.close(promise: nil) }
         channel.pipeline.syncOperations.fireChannelRead(NIOAny(bytes))
