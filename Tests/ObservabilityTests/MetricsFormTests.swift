@@ -47,9 +47,9 @@ struct MetricsFormTests {
         for (number, loop) in group.makeIterator().enumerated() {
             try await loop.submit {
                 let shard = registry.makeShard(on: loop)
-                shard.observe(id, nanoseconds: 2_500_000)
-                let at = UnixTime(milliseconds: 1_700_000_000_500 + Int64(number))
-                shard.note(Exemplar(trace: trace, nanoseconds: 2_500_000 + Int64(number), at: at), of: id)
+                let slot = shard.observe(id, nanoseconds: 2_500_000)
+                let at = 1_700_000_000_500 + Int64(number)
+                shard.note(Exemplar(trace: trace, nanoseconds: 2_500_000 + Int64(number), at: at), at: slot)
                 // The shard grows, and keeps what it has.
                 let later = registry.counter(.counter("sallyport_later_total{loop}", "Test."), "\(number)")
                 shard.increment(later)

@@ -44,15 +44,20 @@ package enum MetricsForm: Sendable, CaseIterable {
 }
 
 /// A trace whose request had a duration: what leads from a histogram to a request.
-package struct Exemplar: Sendable, Equatable {
-    package let trace: TraceID
-    package let nanoseconds: Int64
-    package let at: UnixTime
+@usableFromInline
+package struct Exemplar: Sendable {
+    @usableFromInline package let trace: TraceID
+    @usableFromInline package let nanoseconds: Int64
+    @usableFromInline let milliseconds: Int64
 
-    /// - Parameter at: When the request ended.
-    package init(trace: TraceID, nanoseconds: Int64, at: UnixTime) {
+    /// When the request ended.
+    package var at: UnixTime { UnixTime(milliseconds: self.milliseconds) }
+
+    /// - Parameter milliseconds: When the request ended, since 1970.
+    @inlinable @inline(__always)
+    package init(trace: TraceID, nanoseconds: Int64, at milliseconds: Int64) {
         self.trace = trace
         self.nanoseconds = nanoseconds
-        self.at = at
+        self.milliseconds = milliseconds
     }
 }

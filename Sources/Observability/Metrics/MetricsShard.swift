@@ -17,7 +17,7 @@ package final class MetricsShard {
     @usableFromInline package private(set) var bounds: UnsafeMutablePointer<Int64>
     /// The last trace in each bucket, by its slot; nil: no trace was noted since it last grew. As for slots, the system gives
     /// no memory to pages that are not used.
-    private var traced: UnsafeMutablePointer<Exemplar>?
+    @usableFromInline private(set) var traced: UnsafeMutablePointer<Exemplar>?
     /// The registry keeps the shard, and lives as long as the ids that a shard counts.
     private unowned let registry: MetricsRegistry
 
@@ -52,8 +52,10 @@ package final class MetricsShard {
     }
 
     /// Counts a duration in nanoseconds; a negative one counts as 0.
-    @inlinable @inline(__always)
-    package func observe(_ id: HistogramID, nanoseconds: Int64) {
+    ///
+    /// - Returns: The slot of its bucket.
+    @inlinable @inline(__always) @discardableResult
+    package func observe(_ id: HistogramID, nanoseconds: Int64) -> Int {
         let slot = Int(id.slot)
         if slot >= self.capacity { self.grow(to: slot) }
         let value = max(nanoseconds, 0)
@@ -66,19 +68,16 @@ package final class MetricsShard {
         }
         self.slots[slot &+ bucket] &+= 1
         self.slots[slot &+ count &+ 1] &+= UInt64(bitPattern: value)
+        return slot &+ bucket
     }
 
     /// Keeps the trace of a request whose duration was counted, until another one falls under the same bound.
-    package func note(_ exemplar: Exemplar, of id: HistogramID) {
-        guard Int(id.slot) < self.capacity else { return }
-        // A search takes a quarter of the steps of adding up comparisons.
-        let bounds = self.bounds + Int(id.bound)
-        var (bucket, end) = (0, Int(id.boundCount))
-        while bucket < end {
-            let middle = (bucket &+ end) &>> 1
-            if exemplar.nanoseconds > bounds[middle] { bucket = middle &+ 1 } else { end = middle }
-        }
-        (self.traced ?? self.makeTraced())[Int(id.slot) &+ bucket] = exemplar
+    ///
+    /// - Parameter slot: What `observe` has returned.
+    @inlinable @inline(__always)
+    package func note(_ exemplar: Exemplar, at slot: Int) {
+        guard slot >= 0, slot < self.capacity else { return }
+        (self.traced ?? self.makeTraced())[slot] = exemplar
     }
 
     /// The last trace in each bucket that has one, by its slot: no other than the buckets that were counted.
@@ -92,8 +91,8 @@ package final class MetricsShard {
         }
     }
 
-    @inline(never)
-    private func makeTraced() -> UnsafeMutablePointer<Exemplar> {
+    @usableFromInline @inline(never)
+    func makeTraced() -> UnsafeMutablePointer<Exemplar> {
         guard let memory = calloc(max(self.capacity, 1), MemoryLayout<Exemplar>.stride) else {
             preconditionFailure("no memory")
         }

@@ -1,24 +1,26 @@
 package import Vocabulary
 
 /// The kind of a span, as the protocol numbers it (`SpanKind` of opentelemetry-proto).
+@usableFromInline
 package enum SpanKind: UInt8, Sendable {
     case server = 2
     case client = 3
 }
 
 /// What every span has.
+@usableFromInline
 package struct SpanHead {
-    package var trace: TraceID
+    @usableFromInline package var trace: TraceID
     /// Not 0.
-    package var span: UInt64
+    @usableFromInline package var span: UInt64
     /// The span that it is below; 0: it begins its trace.
-    package var parent: UInt64 = 0
+    @usableFromInline package var parent: UInt64 = 0
     /// Whether the parent is another process's.
     package var isParentRemote = false
     package var kind: SpanKind
     /// Nanoseconds since 1970.
-    package var start: UInt64
-    package var end: UInt64
+    @usableFromInline package var start: UInt64
+    @usableFromInline package var end: UInt64
 
     package init(trace: TraceID, span: UInt64, kind: SpanKind, start: UInt64, end: UInt64) {
         self.trace = trace
@@ -36,20 +38,21 @@ package struct SpanHead {
 /// allocates no more.
 ///
 /// All texts are valid UTF-8, as protobuf demands it: other bytes become U+FFFD. Long ones are cut.
+@usableFromInline
 package final class SpanBuffer: @unchecked Sendable {
     /// The longest text in bytes; longer ones are cut at a character.
     package static let textLimit = 1024
     /// A span is closed before it has this many bytes: its length has two bytes.
     private static let spanLimit = 16_000
 
-    private var base: UnsafeMutablePointer<UInt8>
-    private var capacity: Int
+    @usableFromInline private(set) var base: UnsafeMutablePointer<UInt8>
+    @usableFromInline private(set) var capacity: Int
     /// The bytes of whole spans, and of the one that is written.
-    private(set) var count = 0
+    @usableFromInline var count = 0
     /// The spans that are whole.
-    package private(set) var spans = 0
+    @usableFromInline package internal(set) var spans = 0
     /// Where the content of the span begins that is written.
-    private var contentStart = 0
+    @usableFromInline var contentStart = 0
 
     package init(capacity: Int) {
         self.capacity = max(capacity, 256)
@@ -61,6 +64,7 @@ package final class SpanBuffer: @unchecked Sendable {
     }
 
     /// What has been written.
+    @inlinable @inline(__always)
     package var bytes: UnsafeRawBufferPointer { UnsafeRawBufferPointer(start: self.base, count: self.count) }
 
     package func removeAll() {
@@ -70,6 +74,7 @@ package final class SpanBuffer: @unchecked Sendable {
     }
 
     /// Forgets all behind the first bytes, which are no whole spans.
+    @inlinable @inline(__always)
     package func truncate(to count: Int) { self.count = min(self.count, count) }
 
     /// What `write` writes of a span.
@@ -81,7 +86,7 @@ package final class SpanBuffer: @unchecked Sendable {
 
     // MARK: Spans
 
-    /// Begins a span: all that follows until `end` is its own.
+    /// Begins a span: all that follows until `end` is its own. `SpanPattern.Place` says where what is.
     package func begin(_ head: SpanHead) {
         self.reserve(96)
         let start = UnsafeMutableRawPointer(self.base + self.count)
@@ -109,6 +114,71 @@ package final class SpanBuffer: @unchecked Sendable {
         self.count &+= at - start
         self.flags(UInt32(TraceContext.sampledFlag), isRemote: head.parent != 0 && head.isParentRemote, field: 16)
     }
+
+    /// Begins a span that is like `pattern`.
+    ///
+    /// - Parameters:
+    ///   - head: Has a parent only if the pattern has one, and its kind.
+    ///   - status: That of the answer, if the pattern has one.
+    ///   - run: What follows, as bytes of another buffer.
+    @inlinable @inline(__always)
+    package func begin(
+        like pattern: SpanPattern,
+        _ head: SpanHead,
+        status: Int,
+        _ run: UnsafeRawBufferPointer = UnsafeRawBufferPointer(start: nil, count: 0)
+    ) {
+        guard let source = pattern.bytes.baseAddress else { return }
+        let count = pattern.bytes.count
+        self.reserve(count &+ run.count)
+        let start = UnsafeMutableRawPointer(self.base + self.count)
+        start.copyMemory(from: source, byteCount: count)
+        if let more = run.baseAddress { (start + count).copyMemory(from: more, byteCount: run.count) }
+        start.storeBytes(of: head.trace.high.bigEndian, toByteOffset: SpanPattern.Place.trace, as: UInt64.self)
+        start.storeBytes(of: head.trace.low.bigEndian, toByteOffset: SpanPattern.Place.trace &+ 8, as: UInt64.self)
+        start.storeBytes(of: head.span.bigEndian, toByteOffset: SpanPattern.Place.span, as: UInt64.self)
+        var times = start
+        if head.parent != 0 {
+            start.storeBytes(of: head.parent.bigEndian, toByteOffset: SpanPattern.Place.parent, as: UInt64.self)
+            times += SpanPattern.Place.parentLength
+        }
+        times.storeBytes(of: head.start.littleEndian, toByteOffset: SpanPattern.Place.start, as: UInt64.self)
+        let end = max(head.start, head.end)
+        times.storeBytes(of: end.littleEndian, toByteOffset: SpanPattern.Place.end, as: UInt64.self)
+        if pattern.statusAt > 0 {
+            let bytes = UInt16(truncatingIfNeeded: status & 0x7F | 0x80 | (status &>> 7) &<< 8)
+            start.storeBytes(of: bytes.littleEndian, toByteOffset: pattern.statusAt, as: UInt16.self)
+        }
+        self.contentStart = self.count &+ SpanPattern.Place.content
+        self.count &+= count &+ run.count
+    }
+
+    /// Names the session of the span that has begun like `pattern`, which has one.
+    package func put(_ session: Fingerprint, of pattern: SpanPattern) {
+        guard pattern.sessionAt > 0 else { return }
+        session.write(to: self.base + self.contentStart - SpanPattern.Place.content + pattern.sessionAt)
+    }
+
+    /// Adds a text to that of the last attribute, with which the span's pattern ends.
+    ///
+    /// - Parameter begun: How many bytes of text the attribute has.
+    /// - Precondition: `fits` has said so.
+    @inlinable @inline(__always)
+    package func complete(_ key: SpanKey, begun: Int, _ text: UnsafeBufferPointer<UInt8>) {
+        guard let source = text.baseAddress else { return }
+        self.reserve(text.count)
+        let end = self.base + self.count
+        UnsafeMutableRawPointer(end).copyMemory(from: source, byteCount: text.count)
+        let (value, length) = (end - begun, begun &+ text.count)
+        value[-1] = UInt8(truncatingIfNeeded: length)
+        value[-3] = UInt8(truncatingIfNeeded: length &+ 2)
+        value[1 &- key.count] = UInt8(truncatingIfNeeded: length &+ key.count &- 2)
+        self.count &+= text.count
+    }
+
+    /// Whether an attribute with a text of so many bytes has lengths of one byte each.
+    @inlinable @inline(__always)
+    package static func fits(_ key: SpanKey, _ count: Int) -> Bool { count &+ key.count &- 2 < 0x80 }
 
     /// The name of the span.
     package func name(_ text: UnsafeRawBufferPointer) { self.text(5, text) }
@@ -173,6 +243,7 @@ package final class SpanBuffer: @unchecked Sendable {
     }
 
     /// Ends the span.
+    @inlinable @inline(__always)
     package func end() {
         let length = self.count &- self.contentStart
         // Of any value below 2^14, in two bytes: the first one says that another follows.
@@ -378,13 +449,13 @@ package final class SpanBuffer: @unchecked Sendable {
         self.count &+= bytes.count
     }
 
-    @inline(__always)
-    private func reserve(_ extra: Int) {
+    @inlinable @inline(__always)
+    func reserve(_ extra: Int) {
         if self.count + extra > self.capacity { self.grow(extra) }
     }
 
-    @inline(never)
-    private func grow(_ extra: Int) {
+    @usableFromInline @inline(never)
+    func grow(_ extra: Int) {
         let capacity = max(2 * self.capacity, self.count + extra)
         let base = UnsafeMutablePointer<UInt8>.allocate(capacity: capacity)
         base.update(from: self.base, count: self.count)

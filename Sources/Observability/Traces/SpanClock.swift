@@ -5,9 +5,10 @@ import Glibc
 #endif
 
 /// Turns times of the monotonic clock into those of spans.
+@usableFromInline
 package struct SpanClock {
     /// Nanoseconds since 1970 at time 0 of the monotonic clock.
-    private let origin: UInt64
+    @usableFromInline let origin: UInt64
 
     /// The clocks as they are now.
     package init() {
@@ -20,5 +21,6 @@ package struct SpanClock {
     /// Nanoseconds since 1970.
     ///
     /// - Parameter uptime: Nanoseconds of the monotonic clock.
+    @inlinable @inline(__always)
     package func time(_ uptime: UInt64) -> UInt64 { self.origin &+ uptime }
 }

@@ -1,4 +1,3 @@
-package import NIOCore
 internal import Synchronization
 
 /// The spans that wait for the exporter, in buffers that go round: a loop gives a full one and gets an empty one. Nobody waits
@@ -45,7 +44,7 @@ package final class SpanQueue: Sendable {
     package init(capacity: Int, batch: Int, ring: @escaping @Sendable () -> Void) {
         self.capacity = capacity
         self.batch = min(batch, capacity)
-        self.handover = (max(1, min(32, self.batch / 4)), 16_384)
+        self.handover = (max(1, min(64, self.batch / 4)), 32_768)
         self.ring = ring
     }
 
@@ -170,17 +169,21 @@ package final class SpanQueue: Sendable {
 package final class TraceLog {
     private let queue: SpanQueue
     /// Where spans are written. `ended` is called after each.
-    package private(set) var buffer: SpanBuffer
+    @usableFromInline package private(set) var buffer: SpanBuffer
     /// The clocks as they were a second ago at most.
-    private var clock = SpanClock()
-    private var clockEnd = NIODeadline.now() + TraceLog.clockPeriod
-    /// How long the clocks may differ from what was read: they run alike, but for being set.
-    private static let clockPeriod = TimeAmount.seconds(1)
+    @usableFromInline private(set) var clock = SpanClock()
+    /// When they are read again, by the monotonic clock.
+    @usableFromInline private(set) var clockEnd: UInt64 = 0
+    /// How long the clocks may differ from what was read, in nanoseconds: they run alike, but for being set.
+    private static let clockPeriod: UInt64 = 1_000_000_000
     /// The state of the ids of spans, which do not repeat before it does.
-    private var state = UInt64.random(in: .min ... .max)
+    @usableFromInline var state = UInt64.random(in: .min ... .max)
+    /// A buffer with so many spans or bytes is passed on.
+    @usableFromInline let handover: (spans: Int, bytes: Int)
 
     package init(queue: SpanQueue) {
         self.queue = queue
+        self.handover = queue.handover
         self.buffer = SpanBuffer(capacity: queue.handover.bytes + 4096)
     }
 
@@ -191,31 +194,36 @@ package final class TraceLog {
     }
 
     /// Called after spans were written to the buffer.
-    @inline(__always)
+    @inlinable @inline(__always)
     package func ended() {
-        if self.buffer.spans >= self.queue.handover.spans || self.buffer.bytes.count >= self.queue.handover.bytes {
+        if self.buffer.spans >= self.handover.spans || self.buffer.count >= self.handover.bytes {
             self.flushIfNeeded()
         }
     }
 
     /// The clock for spans that end now.
-    @inline(__always)
-    package func clock(at now: NIODeadline) -> SpanClock {
-        if now >= self.clockEnd {
-            self.clock = SpanClock()
-            self.clockEnd = now + Self.clockPeriod
-        }
+    ///
+    /// - Parameter now: Nanoseconds of the monotonic clock.
+    @inlinable @inline(__always)
+    package func clock(at now: UInt64) -> SpanClock {
+        if now >= self.clockEnd { self.readClock(at: now) }
         return self.clock
     }
 
+    @usableFromInline @inline(never)
+    func readClock(at now: UInt64) {
+        self.clock = SpanClock()
+        self.clockEnd = now &+ Self.clockPeriod
+    }
+
     /// Passes the spans on.
-    @inline(never)
+    @usableFromInline @inline(never)
     package func flushIfNeeded() {
         if self.buffer.spans > 0 { self.buffer = self.queue.exchange(self.buffer) }
     }
 
     /// A new id of a span.
-    @inline(__always)
+    @inlinable @inline(__always)
     package func nextSpan() -> UInt64 {
         repeat {
             self.state &+= 0x9E37_79B9_7F4A_7C15

@@ -1,11 +1,17 @@
+internal import Synchronization
+
 /// What many spans have alike, as the bytes that each of them gets: attributes, and perhaps the end of the name before them.
 ///
 /// The bytes are no array, as each use of one may count references. Who made a run frees it, unless it lasts as long as the
 /// process.
 package struct SpanRun: @unchecked Sendable {
+    private static let lastNumber = Atomic<UInt64>(0)
+
     let bytes: UnsafeRawBufferPointer
     /// How many of the bytes are the name's.
     let nameLength: Int
+    /// No other run has it or will have it, also none at the same address. Not 0.
+    package let number: UInt64
 
     /// - Parameter write: Writes the attributes.
     package init(_ write: (SpanBuffer) -> Void) {
@@ -22,6 +28,7 @@ package struct SpanRun: @unchecked Sendable {
         memory.copyBytes(from: bytes)
         self.bytes = UnsafeRawBufferPointer(memory)
         self.nameLength = end.utf8.count
+        self.number = Self.lastNumber.wrappingAdd(1, ordering: .relaxed).newValue
     }
 
     /// Frees the bytes.
@@ -31,15 +38,16 @@ package struct SpanRun: @unchecked Sendable {
 }
 
 /// The name of an attribute that nearly every span has, as the bytes that stand before a value of less than 128 bytes.
+@usableFromInline
 package struct SpanKey: @unchecked Sendable {
     /// The bytes that are copied, with what follows them in the memory of the key: as many for every key, which takes a few
     /// instructions.
-    static let room = 48
+    @usableFromInline static let room = 48
 
-    let name: StaticString
+    @usableFromInline let name: StaticString
     /// Never freed, as keys are constants. The lengths in it are written where it is used.
-    let bytes: UnsafeRawPointer
-    let count: Int
+    @usableFromInline let bytes: UnsafeRawPointer
+    @usableFromInline let count: Int
 
     /// - Precondition: The name has 40 bytes at most.
     package init(_ name: StaticString) {

@@ -69,3 +69,8 @@ package enum BodyDemand {
     /// Keep them and read nothing more, because the exchange waits.
     case wait
 }
+
+extension ClientStream {
+    /// Whether it is one of several of a connection. HTTP/2 has no minor version.
+    var isHTTP2: Bool { self.version.utf8CodeUnitCount == "HTTP/2".utf8.count }
+}

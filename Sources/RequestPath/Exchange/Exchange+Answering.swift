@@ -136,7 +136,7 @@ extension Exchange {
         guard self.facts.isOpen else { return }
         self.facts.isOpen = false
         self.record.end(reason)
-        self.record.count(in: self.metrics)
+        let slot = self.record.count(in: self.metrics)
         if self.service == .checks, self.record.endpointPath == nil {
             self.metrics.checkEnded(self.check?.dialect, self.checkResult)
         }
@@ -144,7 +144,7 @@ extension Exchange {
             if let log = self.loop.accessLog {
                 self.record.write(to: log, client: self.clientText, on: self.client, asked: self.check?.dialect)
             }
-            if self.record.trace != nil { self.endTrace() }
+            if self.record.trace != nil { self.endTrace(slot) }
             if let bytes = self.record.log.takeBytes() { self.loop.giveBack(bytes) }
         }
         if self.holderPlace >= 0 {

@@ -91,7 +91,7 @@ extension Exchange: AnswerReceiver, ConnectionWaiter {
     package var isRequestWhole: Bool { self.facts.isRequestWhole }
 
     package func upstreamTried(_ server: UpstreamServer) {
-        if self.record.trace != nil { self.attemptBegins(at: server, .now()) }
+        if self.record.trace != nil { self.attemptBegins(at: Pinned(server), .now()) }
     }
 
     package func upstreamMissed(_ reason: Reason) {
@@ -271,11 +271,13 @@ extension Exchange: AnswerReceiver, ConnectionWaiter {
         self.facts.lastProgress = self.loop.now
         let now = NIODeadline.now()
         if let sentAt = self.facts.sentAt { self.record.log.upstreamTime = now - sentAt }
-        self.metrics.upstreamAnswered(
+        let nanoseconds = (now - self.record.startedAt).nanoseconds
+        self.record.answered.slot = self.metrics.upstreamAnswered(
             route.upstreamIndex ?? .max,
             status: head.status,
-            nanoseconds: (now - self.record.startedAt).nanoseconds
+            nanoseconds: nanoseconds
         )
+        self.record.answered.nanoseconds = nanoseconds
         var changes = self.changes(on: route)
         if !self.record.extraLines.isEmpty { changes.extraLines = Array(self.record.extraLines.joined()) }
         buffer.withUnsafeReadableBytes { bytes in

@@ -30,30 +30,56 @@ extension Exchange {
     /// The same for a request that is recorded, or names a trace or an id.
     @inline(never)
     private func joinTrace(_ head: RequestHead, _ buffer: ByteBuffer, by configuration: PathConfiguration) {
-        guard let tracer = self.loop.tracer else { return }
-        buffer.withUnsafeReadableBytes { bytes in
-            guard let base = bytes.baseAddress?.assumingMemoryBound(to: UInt8.self) else { return }
-            let context = TraceFields.context(of: head, base)
-            let isTrusted =
-                tracer.profile.trustsClients || self.service == .checks || configuration.clientAddress.trusts(self.peer)
-            if let context, isTrusted {
-                // Else its fields reach the app as they are.
-                guard self.loop.sampler.samples(below: context) else { return }
-                tracer.begin(context.trace, below: context.span, with: &self.keptTrace)
-                if let trace = self.keptTrace { TraceFields.readState(of: head, base, into: &trace.state) }
-            } else if self.loop.beginsTraces, let id = self.ownTrace(isTrusted ? head.value(.requestID, in: base) : nil)
-            {
-                guard self.loop.sampler.samples(id.low) else { return self.record.toldTrace = id }
-                tracer.begin(id, below: 0, with: &self.keptTrace)
-                if let context { self.keptTrace?.link = context }
-            } else {
-                return
+        self.tracer?.use { tracer in
+            buffer.withUnsafeReadableBytes { bytes in
+                guard let base = bytes.baseAddress?.assumingMemoryBound(to: UInt8.self),
+                    let trace = self.join(head, base, by: configuration, tracer)
+                else { return }
+                trace.use {
+                    $0.describe(
+                        head,
+                        base,
+                        of: self.peerText,
+                        isHTTP2: self.isHTTP2,
+                        namesPath: tracer.profile.namesPaths,
+                        tracer.words
+                    )
+                }
+                self.record.trace = trace
             }
-            guard let trace = self.keptTrace else { return }
-            let version = self.stream?.version ?? ""
-            trace.describe(head, base, of: self.peerText, version: version, tracer.profile, tracer.words)
-            self.record.trace = Pinned(trace)
         }
+    }
+
+    /// The part of a trace that the request is; nil: it is not recorded.
+    @inline(__always)
+    private func join(
+        _ head: RequestHead,
+        _ base: Bytes,
+        by configuration: PathConfiguration,
+        _ tracer: Tracer
+    ) -> Pinned<RequestTrace>? {
+        let context = head.line(.traceParent) == nil ? nil : TraceFields.context(of: head, base)
+        let isTrusted =
+            (context != nil || head.line(.requestID) != nil)
+            && (tracer.profile.trustsClients || self.service == .checks
+                || configuration.clientAddress.trusts(self.peer))
+        if let context, isTrusted {
+            // Else its fields reach the app as they are.
+            guard self.loop.sampler.samples(below: context) else { return nil }
+            let trace = tracer.begin(context.trace, below: context.span, of: self.peer, with: &self.keptTrace)
+            trace.use { TraceFields.readState(of: head, base, into: &$0.state) }
+            return trace
+        }
+        guard self.loop.beginsTraces, let id = self.ownTrace(isTrusted ? head.value(.requestID, in: base) : nil) else {
+            return nil
+        }
+        guard self.loop.sampler.samples(id.low) else {
+            self.record.toldTrace = id
+            return nil
+        }
+        let trace = tracer.begin(id, below: 0, of: self.peer, with: &self.keptTrace)
+        if let context { trace.use { $0.link = context } }
+        return trace
     }
 
     /// The id of a trace that begins with the request.
@@ -93,9 +119,9 @@ extension Exchange {
     func storeAnswered(_ failure: Reason?) {
         guard let trace = self.record.trace?.counted, let (asked, operation) = trace.storeAsked else { return }
         trace.storeAsked = nil
-        guard let tracer = self.loop.tracer, let system = tracer.profile.store else { return }
+        guard let tracer = self.tracer?.counted, let system = tracer.profile.store else { return }
         let now = NIODeadline.now()
-        let clock = tracer.log.clock(at: now)
+        let clock = tracer.log.clock(at: now.uptimeNanoseconds)
         let head = clock.head(of: trace, tracer.log.nextSpan(), below: trace.span, .client, from: asked, to: now)
         tracer.log.write { span in
             span.begin(head)
@@ -112,14 +138,18 @@ extension Exchange {
 
     /// The request is for this server: a connection to it is begun, or one is there.
     @inline(never)
-    func attemptBegins(at server: UpstreamServer, _ now: NIODeadline) {
+    func attemptBegins(at server: Pinned<UpstreamServer>, _ now: NIODeadline) {
         self.record.trace?.use { trace in
-            if trace.attempt?.server !== server { trace.attempt = (now, server) }
+            server.use { server in
+                let isOther = trace.server !== server
+                if isOther || trace.attemptBegan == nil { trace.attemptBegan = now }
+                if isOther { trace.server = server }
+            }
         }
     }
 
     /// The app's answer is complete.
-    @inline(never)
+    @inline(__always)
     func attemptEnded() { self.record.trace?.use { $0.attemptEnded = .now() } }
 
     /// The attempt has failed, and another one follows.
@@ -129,16 +159,76 @@ extension Exchange {
     ///   - status: That of the answer; 0: there was none.
     @inline(never)
     func attemptFailed(_ reason: Reason?, status: Int = 0) {
-        guard let trace = self.record.trace?.counted, trace.attempt != nil else { return }
-        if let tracer = self.loop.tracer {
+        guard let trace = self.record.trace?.counted, trace.attemptBegan != nil else { return }
+        if let tracer = self.tracer?.counted {
             // The app of the last attempt knows the span that the head names.
             let now = NIODeadline.now()
-            let (id, clock) = (tracer.log.nextSpan(), tracer.log.clock(at: now))
-            self.writeAttempt(trace, tracer.log.buffer, tracer.words, clock, span: id, end: now, status, reason)
+            let (id, clock) = (tracer.log.nextSpan(), tracer.log.clock(at: now.uptimeNanoseconds))
+            self.writeAttempt(trace, tracer.log.buffer, tracer, clock, span: id, end: now, status, reason)
             tracer.log.ended()
         }
         trace.failedAttempts += 1
-        trace.attempt = nil
+        trace.attemptBegan = nil
+    }
+
+    // MARK: The spans
+
+    /// Writes what is left to be written of a request that has ended.
+    ///
+    /// - Parameter slot: Where the metrics have counted its duration.
+    @inline(__always)
+    func endTrace(_ slot: Int) {
+        guard let trace = self.record.trace.take(), let tracer = self.tracer else { return }
+        trace.use { trace in tracer.use { self.end(trace, $0, slot) } }
+    }
+
+    @inline(never)
+    private func end(_ trace: RequestTrace, _ tracer: Tracer, _ slot: Int) {
+        let end = self.record.startedAt + .nanoseconds(self.record.nanoseconds)
+        let clock = tracer.log.clock(at: end.uptimeNanoseconds)
+        self.noteExemplars(of: trace.id, at: clock.time(end.uptimeNanoseconds), slot)
+        // Not replaced before the spans are whole.
+        Pinned(tracer.log.buffer).use { span in
+            if trace.attemptBegan != nil {
+                let failure = trace.attemptEnded == nil ? self.record.reason : nil
+                let status = self.record.isAppsAnswer ? self.record.status : 0
+                let ended = trace.attemptEnded ?? end
+                self.writeAttempt(trace, span, tracer, clock, span: trace.appSpan, end: ended, status, failure)
+                trace.attemptBegan = nil
+            }
+            self.writeRequest(trace, span, tracer, clock, end: end)
+        }
+        tracer.log.ended()
+    }
+
+    /// - Parameter end: When the request ended, in nanoseconds since 1970.
+    @inline(__always)
+    private func noteExemplars(of trace: TraceID, at end: UInt64, _ slot: Int) {
+        let time = Int64(truncatingIfNeeded: end / 1_000_000)
+        self.metrics.traced(Exemplar(trace: trace, nanoseconds: self.record.nanoseconds, at: time), at: slot)
+        guard self.record.isAppsAnswer, self.record.answered.slot >= 0 else { return }
+        let (answered, nanoseconds) = self.record.answered
+        self.metrics.traced(Exemplar(trace: trace, nanoseconds: nanoseconds, at: time), at: answered)
+    }
+
+    /// What the spans of `SpanPatterns` differ in, beside their runs.
+    private enum Trait {
+        static var hasStatus: UInt64 { 1 &<< 8 }
+        static var hasSession: UInt64 { 1 &<< 9 }
+        static var hasParent: UInt64 { 1 &<< 10 }
+        /// Whether the URL is begun, to which the path is added.
+        static var hasURL: UInt64 { 1 &<< 11 }
+        static var isAllowed: UInt64 { 1 &<< 12 }
+        static var isDenied: UInt64 { 1 &<< 13 }
+        static var isCached: UInt64 { 1 &<< 14 }
+        static var isStored: UInt64 { 1 &<< 15 }
+        /// Whether it is of an endpoint, whose path is no part of a run.
+        static var isEndpoints: UInt64 { 1 &<< 16 }
+
+        @inline(__always)
+        static func of(_ kind: SpanKind, _ method: KnownMethod) -> UInt64 {
+            UInt64(kind.rawValue) | UInt64(method.rawValue) &<< 2
+        }
     }
 
     /// Writes the span of an attempt to reach the app.
@@ -146,26 +236,40 @@ extension Exchange {
     /// - Parameters:
     ///   - status: That of the app's answer; 0: there is none.
     ///   - failure: Why there is no answer, or no whole one; nil: there is one.
+    @inline(__always)
     private func writeAttempt(
         _ trace: RequestTrace,
         _ span: SpanBuffer,
-        _ words: SpanWords,
+        _ tracer: Tracer,
         _ clock: SpanClock,
         span id: UInt64,
         end: NIODeadline,
         _ status: Int,
         _ failure: Reason?
     ) {
-        guard let (began, server) = trace.attempt, let route = self.record.pinnedRoute else { return }
-        span.begin(clock.head(of: trace, id, below: trace.span, .client, from: began, to: end))
-        let method = words.method(trace.method)
-        span.name(method.name)
-        span.add(method.run)
-        span.add(server.spanRun)
-        let path = trace.pathBytes
-        if !path.isEmpty { route.use { Self.writeURL(of: server, path, $0, span, words.url) } }
+        guard let began = trace.attemptBegan, let server = trace.server.map({ Pinned($0) }),
+            let route = self.record.pinnedRoute
+        else { return }
+        let head = clock.head(of: trace, id, below: trace.span, .client, from: began, to: end)
+        let (path, words) = (trace.pathBytes, tracer.words)
+        let hasPrefixes = route.use { $0.prefixes != nil }
+        let hasURL =
+            !path.isEmpty && !hasPrefixes
+            && SpanBuffer.fits(words.url, server.use { $0.origin.count } &+ path.count)
+        var traits = Trait.of(.client, trace.method)
+        if status > 0 { traits |= Trait.hasStatus }
+        if hasURL { traits |= Trait.hasURL }
+        let likeness = SpanLikeness(server.use { $0.spanRun.number }, traits: traits)
+        let pattern =
+            tracer.patterns.find(likeness)
+            ?? self.attemptPattern(likeness, traits, head, trace.method, server.counted, tracer)
+        span.begin(like: pattern, head, status: status)
+        if hasURL {
+            span.complete(words.url, begun: pattern.textCount, path)
+        } else if !path.isEmpty {
+            self.writeURL(of: server.counted, path, span, words.url)
+        }
         if trace.failedAttempts > 0 { span.attribute("http.request.resend_count", trace.failedAttempts) }
-        if status > 0 { span.attribute(words.status, status) }
         if failure != nil || status >= 400 {
             span.attribute("error.type", failure.map(\.rawValue) ?? "\(status)")
             span.failed()
@@ -173,133 +277,144 @@ extension Exchange {
         span.end()
     }
 
-    /// The URL that the app is asked for, without the query.
-    @inline(__always)
-    private static func writeURL(
+    @inline(never)
+    private func attemptPattern(
+        _ likeness: SpanLikeness,
+        _ traits: UInt64,
+        _ head: SpanHead,
+        _ method: KnownMethod,
+        _ server: UpstreamServer,
+        _ tracer: Tracer
+    ) -> SpanPattern {
+        tracer.patterns.make(likeness, head, hasStatus: traits & Trait.hasStatus != 0) { span in
+            let word = tracer.words.method(method)
+            span.name(word.name)
+            span.add(word.run)
+            span.add(server.spanRun)
+            guard traits & Trait.hasURL != 0 else { return 0 }
+            return server.origin.withUnsafeBytes { span.attribute(tracer.words.url, $0) }
+        }
+    }
+
+    /// The URL that the app is asked for, without the query, where it is not the origin and a path that is short.
+    @inline(never)
+    private func writeURL(
         of server: UpstreamServer,
         _ path: UnsafeBufferPointer<UInt8>,
-        _ route: RouteEntry,
         _ span: SpanBuffer,
         _ key: SpanKey
     ) {
-        let room = server.origin.count + path.count + (route.prefixes?.growth ?? 0)
+        let prefixes = self.record.route?.prefixes
+        let room = server.origin.count + path.count + (prefixes?.growth ?? 0)
         withUnsafeTemporaryAllocation(of: UInt8.self, capacity: room + 1) { memory in
             guard let base = memory.baseAddress else { return }
             var writer = ByteWriter(base)
             writer.write(server.origin)
-            if let prefixes = route.prefixes { prefixes.writeOwn(path, &writer) } else { writer.write(path) }
+            if let prefixes { prefixes.writeOwn(path, &writer) } else { writer.write(path) }
             span.attribute(key, UnsafeRawBufferPointer(start: base, count: writer.count))
         }
     }
 
-    // MARK: The request's span
-
-    /// Writes what is left to be written of a request that has ended.
+    /// Writes the span of the request.
     @inline(__always)
-    func endTrace() {
-        if let tracer = self.loop.tracer { self.record.trace.take()?.use { self.end($0, tracer) } }
-    }
-
-    @inline(never)
-    private func end(_ trace: RequestTrace, _ tracer: Tracer) {
-        let end = self.record.startedAt + .nanoseconds(self.record.nanoseconds)
-        let clock = tracer.log.clock(at: end)
-        let span = tracer.log.buffer
-        let words = tracer.words
-        let reason = self.record.reason
-        if trace.attempt != nil {
-            let failure = trace.attemptEnded == nil ? reason : nil
-            let status = self.record.isAppsAnswer ? self.record.status : 0
-            let ended = trace.attemptEnded ?? end
-            self.writeAttempt(trace, span, words, clock, span: trace.appSpan, end: ended, status, failure)
-            // The object may be kept for long, and a reload may do without the server.
-            trace.attempt = nil
-        }
-        self.noteExemplar(of: trace.id, at: clock.time(end.uptimeNanoseconds))
+    private func writeRequest(
+        _ trace: RequestTrace,
+        _ span: SpanBuffer,
+        _ tracer: Tracer,
+        _ clock: SpanClock,
+        end: NIODeadline
+    ) {
         var head = clock.head(of: trace, trace.span, below: trace.parent, .server, from: self.record.startedAt, to: end)
         head.isParentRemote = true
-        span.begin(head)
-        if !trace.state.isEmpty { trace.state.withUnsafeBytes { span.state($0) } }
-        self.describeRequest(span, trace, words)
         let status = self.facts.hasBegunAnswer ? self.record.status : 0
-        if status > 0 { span.attribute(words.status, status) }
-        self.describeDecision(span, trace, words)
+        let traits = self.traits(trace, status)
+        let likeness = SpanLikeness(
+            self.record.pinnedRoute.map { route in route.use { $0.spanRun.number } } ?? 0,
+            self.record.pinnedHost.map { host in host.use { $0.spanRun.number } } ?? 0,
+            traits: traits
+        )
+        let kept = traits & Trait.isEndpoints == 0 ? tracer.patterns.find(likeness) : nil
+        let pattern = kept ?? self.requestPattern(likeness, traits, head, trace.method, tracer)
+        let client = self.record.clientAddress
+        let isPeers = client == nil || client == self.peer
+        let words = trace.noted(isPeers: isPeers)
+        span.begin(like: pattern, head, status: status, words)
+        if let session = self.record.log.fingerprint { span.put(session, of: pattern) }
+        // What follows is seldom there.
+        if !isPeers { span.attribute(tracer.words.client, self.clientText) }
+        if !trace.state.isEmpty { trace.state.withUnsafeBytes { span.state($0) } }
+        let reason = self.record.reason
+        if let reason = reason ?? self.record.note ?? self.record.absence {
+            span.attribute("sallyport.reason", reason.rawValue)
+        }
         if status >= 500 {
             span.attribute("error.type", "\(status)")
         } else if let reason {
             span.attribute("error.type", reason.rawValue)
         }
-        if let link = trace.link { span.link(to: link) }
-        if status >= 500 || reason.map({ $0.isFailure && $0 != .clientGone }) == true { span.failed() }
-        span.end()
-        tracer.log.ended()
-    }
-
-    /// - Parameter end: When the request ended, in nanoseconds since 1970.
-    @inline(__always)
-    private func noteExemplar(of trace: TraceID, at end: UInt64) {
-        let route = self.record.pinnedRoute
-        self.metrics.traced(
-            Exemplar(
-                trace: trace,
-                nanoseconds: self.record.nanoseconds,
-                at: UnixTime(milliseconds: Int64(clamping: end / 1_000_000))
-            ),
-            route: route?.use { $0.index },
-            endpoint: route == nil ? self.record.endpointPath : nil,
-            upstream: self.answered
-        )
-    }
-
-    /// The index of the app that has answered, and how long after the request's beginning it began to.
-    private var answered: (index: Int, nanoseconds: Int64)? {
-        guard self.record.isAppsAnswer, let index = self.record.pinnedRoute?.use({ $0.upstreamIndex }),
-            let sentAt = self.facts.sentAt, let time = self.record.log.upstreamTime
-        else { return nil }
-        return (index, (sentAt - self.record.startedAt).nanoseconds + time.nanoseconds)
-    }
-
-    /// The name of the span, what the request asks for, and who asks.
-    @inline(__always)
-    private func describeRequest(_ span: SpanBuffer, _ trace: RequestTrace, _ words: SpanWords) {
-        let method = words.method(trace.method)
-        if let route = self.record.pinnedRoute {
-            route.use { span.name(method.name, $0.spanRun) }
-        } else if let path = self.record.endpointPath {
-            let run = SpanRun(name: " \(path)") { $0.attribute("http.route", path) }
-            span.name(method.name, run)
-            run.free()
-        } else {
-            span.name(method.name)
-        }
-        span.add(method.run)
-        if let host = self.record.pinnedHost { host.use { span.add($0.spanRun) } }
-        let client = self.record.clientAddress
-        let isPeers = client == nil || client == self.peer
-        span.add(trace.noted(isPeers: isPeers))
-        if !isPeers { span.attribute(words.client, self.clientText) }
-    }
-
-    /// What the gateway has decided.
-    @inline(__always)
-    private func describeDecision(_ span: SpanBuffer, _ trace: RequestTrace, _ words: SpanWords) {
-        switch self.record.decision {
-        case .allowed: span.add(words.allowed)
-        case .denied: span.add(words.denied)
-        case nil: break
-        }
-        if let reason = self.record.reason ?? self.record.note ?? self.record.absence {
-            span.attribute("sallyport.reason", reason.rawValue)
-        }
-        if let fingerprint = self.record.log.fingerprint { span.attribute(words.session, fingerprint) }
-        switch self.record.sessionSource {
-        case .none: break
-        case .l1: span.add(words.cached)
-        case .store: span.add(words.stored)
-        }
         let (seed, sequence) = (self.record.requestID.seed, self.record.requestID.sequence)
         if seed != trace.id.high || sequence != trace.id.low || self.record.requestID.given != nil {
             self.record.requestID.withBytes { _ = span.attribute("sallyport.request_id", $0) }
+        }
+        if let link = trace.link { span.link(to: link) }
+        if status >= 500 || reason.map({ $0.isFailure && $0 != .clientGone }) == true { span.failed() }
+        span.end()
+    }
+
+    /// The traits of the request's span.
+    @inline(__always)
+    private func traits(_ trace: RequestTrace, _ status: Int) -> UInt64 {
+        var traits = Trait.of(.server, trace.method)
+        if trace.parent != 0 { traits |= Trait.hasParent }
+        if status > 0 { traits |= Trait.hasStatus }
+        if self.record.log.fingerprint != nil { traits |= Trait.hasSession }
+        switch self.record.decision {
+        case .allowed: traits |= Trait.isAllowed
+        case .denied: traits |= Trait.isDenied
+        case nil: break
+        }
+        switch self.record.sessionSource {
+        case .none: break
+        case .l1: traits |= Trait.isCached
+        case .store: traits |= Trait.isStored
+        }
+        if self.record.pinnedRoute == nil, self.record.endpointPath != nil { traits |= Trait.isEndpoints }
+        return traits
+    }
+
+    @inline(never)
+    private func requestPattern(
+        _ likeness: SpanLikeness,
+        _ traits: UInt64,
+        _ head: SpanHead,
+        _ method: KnownMethod,
+        _ tracer: Tracer
+    ) -> SpanPattern {
+        func has(_ trait: UInt64) -> Bool { traits & trait != 0 }
+        return tracer.patterns.make(
+            likeness,
+            head,
+            hasStatus: has(Trait.hasStatus),
+            hasSession: has(Trait.hasSession)
+        ) { span in
+            let words = tracer.words
+            let word = words.method(method)
+            if let route = self.record.route {
+                span.name(word.name, route.spanRun)
+            } else if let path = self.record.endpointPath {
+                let run = SpanRun(name: " \(path)") { $0.attribute("http.route", path) }
+                span.name(word.name, run)
+                run.free()
+            } else {
+                span.name(word.name)
+            }
+            span.add(word.run)
+            if let host = self.record.host { span.add(host.spanRun) }
+            if has(Trait.isAllowed) { span.add(words.allowed) }
+            if has(Trait.isDenied) { span.add(words.denied) }
+            if has(Trait.isCached) { span.add(words.cached) }
+            if has(Trait.isStored) { span.add(words.stored) }
+            return 0
         }
     }
 }

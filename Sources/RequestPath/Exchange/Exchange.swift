@@ -33,6 +33,7 @@ package final class Exchange {
     let resolver: Pinned<SessionResolver>?
     let proofKeys: Pinned<DPoPKeyCache>?
     let namedHosts: Pinned<NamedHostCache>
+    let tracer: Pinned<Tracer>?
     let peer: IPAddress
     let peerText: [UInt8]
     /// What becomes of the requests.
@@ -43,6 +44,8 @@ package final class Exchange {
     var configuration: PathConfiguration
     /// Set from `attach` to `detach`.
     private(set) var stream: (any ClientStream)?
+    /// Whether its requests come by HTTP/2, which no head says.
+    private(set) var isHTTP2 = false
 
     var phase = Phase.idle
     package internal(set) var exchangeNumber: UInt64 = 0
@@ -83,6 +86,7 @@ package final class Exchange {
         self.resolver = loop.sessions.map { Pinned($0.resolver) }
         self.proofKeys = loop.sessions.map { Pinned($0.proofKeys) }
         self.namedHosts = Pinned(loop.namedHosts)
+        self.tracer = loop.tracer.map { Pinned($0) }
         self.configuration = loop.configuration
         self.peer = peer
         self.peerText = Array(peer.description.utf8)
@@ -93,12 +97,13 @@ package final class Exchange {
     /// Sends answers to `stream` from now on.
     package func attach(_ stream: any ClientStream) {
         self.stream = stream
+        self.isHTTP2 = stream.isHTTP2
     }
 
     /// Releases the stream, which has ended.
     package func detach() {
         self.stream = nil
-        if self.record.trace == nil, let trace = self.keptTrace.take() { self.loop.tracer?.giveBack(trace) }
+        if self.record.trace == nil, let trace = self.keptTrace.take() { self.tracer?.use { $0.giveBack(trace) } }
     }
 
     /// Judges a request and begins to answer it.

@@ -35,6 +35,9 @@ struct ExchangeRecord: ~Copyable {
     var log = LoggedRequest()
     /// The recorded trace of which the request is a part, which the exchange keeps; nil: it is in none of the gateway's.
     var trace: Pinned<RequestTrace>?
+    /// Where the time to the app's answer was counted, and how long after the request's beginning that was, in nanoseconds;
+    /// a slot below 0: it was not.
+    var answered: (slot: Int, nanoseconds: Int64) = (-1, 0)
     /// The trace that begins with the request and is not recorded: only the app learns it.
     var toldTrace: TraceID?
 
@@ -54,8 +57,10 @@ struct ExchangeRecord: ~Copyable {
     }
 
     /// Adds it to the metrics. Mutating, because so large a value would be copied to be read.
+    ///
+    /// - Returns: The slot in which the duration was counted.
     @inline(__always)
-    mutating func count(in metrics: PathMetrics) {
+    mutating func count(in metrics: PathMetrics) -> Int {
         metrics.requestEnded(
             route: self.pinnedRoute?.use { $0.index },
             endpoint: self.endpointPath,

@@ -6,8 +6,8 @@ package import Vocabulary
 package protocol AppConnection: AnyObject {
     /// False if it has closed or carries a request.
     var isUsable: Bool { get }
-    /// The server of the app that it leads to.
-    var server: UpstreamServer { get }
+    /// The server of the app that it leads to, which the connection keeps.
+    var server: Pinned<UpstreamServer> { get }
 
     /// Sends the head of a request at the end of the loop's turn. Content that is written to the returned stream follows
     /// it.

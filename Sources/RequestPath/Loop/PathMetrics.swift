@@ -215,6 +215,7 @@ final class PathMetrics {
         self.shard.add(self.ids.inFlight, 1)
     }
 
+    /// - Returns: The slot in which the duration was counted.
     @inline(__always)
     func requestEnded(
         route: Int?,
@@ -223,7 +224,7 @@ final class PathMetrics {
         reason: Reason?,
         decision: RequestDecision?,
         nanoseconds: Int64
-    ) {
+    ) -> Int {
         // A request may have begun under a configuration with other routes.
         let index = min(route ?? endpoint().flatMap { self.ids.endpoints[$0] } ?? .max, self.ids.none)
         let outcome: PathMetricIDs.Outcome =
@@ -243,24 +244,16 @@ final class PathMetrics {
         let (duration, decided) = (self.ids.durations[index], column.map { self.ids.decision(index, $0) })
         self.shard.add(inFlight, -1)
         self.shard.increment(request)
-        self.shard.observe(duration, nanoseconds: nanoseconds)
+        let slot = self.shard.observe(duration, nanoseconds: nanoseconds)
         if let decided { self.shard.increment(decided) }
+        return slot
     }
 
-    /// Keeps a recorded trace beside the durations that were counted for its request.
+    /// Keeps a recorded trace beside a duration that was counted for its request.
     ///
-    /// - Parameters:
-    ///   - route: As in `requestEnded`.
-    ///   - upstream: The index of the app, and when its answer began; nil: it gave none.
-    func traced(_ exemplar: Exemplar, route: Int?, endpoint: String?, upstream: (index: Int, nanoseconds: Int64)?) {
-        let index = min(route ?? endpoint.flatMap { self.ids.endpoints[$0] } ?? .max, self.ids.none)
-        self.shard.note(exemplar, of: self.ids.durations[index])
-        guard let upstream, upstream.index < self.ids.upstreamDurations.count else { return }
-        self.shard.note(
-            Exemplar(trace: exemplar.trace, nanoseconds: upstream.nanoseconds, at: exemplar.at),
-            of: self.ids.upstreamDurations[upstream.index]
-        )
-    }
+    /// - Parameter slot: Where it was counted.
+    @inline(__always)
+    func traced(_ exemplar: Exemplar, at slot: Int) { self.shard.note(exemplar, at: slot) }
 
     func connectionOpened() { self.shard.add(self.ids.connections, 1) }
     func connectionClosed() { self.shard.add(self.ids.connections, -1) }
@@ -310,13 +303,14 @@ final class PathMetrics {
     /// - Parameters:
     ///   - upstream: The index of the app.
     ///   - status: The status of the answer; 0: there was none.
-    @inline(__always)
-    func upstreamAnswered(_ upstream: Int, status: Int, nanoseconds: Int64) {
-        guard upstream < self.ids.upstreamDurations.count else { return }
+    /// - Returns: The slot in which the duration was counted; -1: it was not.
+    @inline(__always) @discardableResult
+    func upstreamAnswered(_ upstream: Int, status: Int, nanoseconds: Int64) -> Int {
+        guard upstream < self.ids.upstreamDurations.count else { return -1 }
         let request = self.ids.upstreamRequests[upstream * 6 + min(status / 100, 5)]
         let duration = self.ids.upstreamDurations[upstream]
         self.shard.increment(request)
-        self.shard.observe(duration, nanoseconds: nanoseconds)
+        return self.shard.observe(duration, nanoseconds: nanoseconds)
     }
 
     func upstreamRetried(_ upstream: Int) {

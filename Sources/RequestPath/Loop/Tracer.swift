@@ -1,3 +1,4 @@
+import AddressIntelligence
 import NIOCore
 package import Observability
 import Vocabulary
@@ -46,11 +47,16 @@ final class RequestTrace: TracedRequest {
     /// Where the user agent is, and where the path is; empty: there is none.
     private var userAgent = 0..<0
     private var path = 0..<0
-    private var version: StaticString = ""
+    private var version = SpanWords.Version.http11
+    /// The peer whose connection it is.
+    private var peer: IPAddress?
     private(set) var method = KnownMethod.other
-    /// The current attempt to reach the app: when it began, and the server that is tried; nil: none is.
-    var attempt: (began: NIODeadline, server: UpstreamServer)?
-    /// When its answer was complete.
+    /// When the current attempt to reach the app began; nil: there is none.
+    var attemptBegan: NIODeadline?
+    /// The server that was tried last. It is kept for the connection's next request, which mostly tries it again: letting go
+    /// of it costs more than the memory.
+    var server: UpstreamServer?
+    /// When the attempt's answer was complete.
     var attemptEnded: NIODeadline?
     /// When the store was asked what the request waits for, and the name of the operation.
     var storeAsked: (at: NIODeadline, operation: StaticString)?
@@ -75,7 +81,7 @@ final class RequestTrace: TracedRequest {
         self.parent = parent
         self.link = nil
         if !self.state.isEmpty { self.state.removeAll(keepingCapacity: true) }
-        self.attempt = nil
+        self.attemptBegan = nil
         self.attemptEnded = nil
         self.storeAsked = nil
         self.failedAttempts = 0
@@ -85,23 +91,25 @@ final class RequestTrace: TracedRequest {
     ///
     /// - Parameters:
     ///   - peer: The address of the connection's other end.
-    ///   - version: The protocol, as the stream has it.
+    ///   - namesPath: Whether spans name paths.
+    @inline(__always)
     func describe(
         _ head: RequestHead,
         _ base: Bytes,
         of peer: [UInt8],
-        version: StaticString,
-        _ profile: TraceProfile,
+        isHTTP2: Bool,
+        namesPath: Bool,
         _ words: SpanWords
     ) {
         self.method = head.knownMethod
         let userAgent = head.value(.userAgent, in: base) ?? UnsafeBufferPointer(start: nil, count: 0)
+        let version: SpanWords.Version = isHTTP2 ? .http2 : head.minorVersion == 1 ? .http11 : .http10
         if self.connectionEnd == 0 || !self.isLast(userAgent, version) {
             self.describe(userAgent, of: peer, version: version, words)
         }
         self.words.truncate(to: self.connectionEnd)
         self.path = 0..<0
-        if profile.namesPaths, !head.path.isEmpty {
+        if namesPath, !head.path.isEmpty {
             let length = self.words.attribute(words.path, UnsafeRawBufferPointer(head.path.bytes(in: base)))
             let end = self.words.bytes.count
             self.path = (end &- length)..<end
@@ -110,8 +118,8 @@ final class RequestTrace: TracedRequest {
 
     /// Whether the connection's last request had the same. A text that was not written as it is counts as another one.
     @inline(__always)
-    private func isLast(_ userAgent: UnsafeBufferPointer<UInt8>, _ version: StaticString) -> Bool {
-        guard version.utf8Start == self.version.utf8Start, userAgent.count == self.userAgent.count else { return false }
+    private func isLast(_ userAgent: UnsafeBufferPointer<UInt8>, _ version: SpanWords.Version) -> Bool {
+        guard version == self.version, userAgent.count == self.userAgent.count else { return false }
         guard let start = userAgent.baseAddress, let own = self.words.bytes.baseAddress else { return true }
         return memcmp(own + self.userAgent.lowerBound, start, userAgent.count) == 0
     }
@@ -120,7 +128,7 @@ final class RequestTrace: TracedRequest {
     private func describe(
         _ userAgent: UnsafeBufferPointer<UInt8>,
         of peer: [UInt8],
-        version: StaticString,
+        version: SpanWords.Version,
         _ words: SpanWords
     ) {
         self.version = version
@@ -138,8 +146,10 @@ final class RequestTrace: TracedRequest {
         self.connectionEnd = self.words.bytes.count
     }
 
-    /// Forgets the connection, before another one uses the object.
-    func leaveConnection() { self.connectionEnd = 0 }
+    /// Forgets the connection that used the object before, unless it is one of the same peer.
+    func join(_ peer: IPAddress) {
+        if self.peer != peer { (self.peer, self.connectionEnd) = (peer, 0) }
+    }
 
     /// The path that was noted; empty: none was.
     @inline(__always)
@@ -158,13 +168,16 @@ final class RequestTrace: TracedRequest {
 
 /// What the spans of nearly all requests have alike. Tracers have it, as each use of a constant asks whether it was made.
 final class SpanWords: Sendable {
+    /// Of HTTP.
+    enum Version {
+        case http10, http11, http2
+    }
+
     let path = SpanKey("url.path")
     let url = SpanKey("url.full")
     let userAgent = SpanKey("user_agent.original")
     let client = SpanKey("client.address")
     let peer = SpanKey("network.peer.address")
-    let status = SpanKey("http.response.status_code")
-    let session = SpanKey("sallyport.session")
     let allowed = SpanRun { $0.attribute("sallyport.decision", "allowed" as StaticString) }
     let denied = SpanRun { $0.attribute("sallyport.decision", "denied" as StaticString) }
     /// `sallyport.cache`, by its value.
@@ -214,11 +227,12 @@ final class SpanWords: Sendable {
         }
     }
 
-    /// The version, by the stream's word for it.
-    func version(of version: StaticString) -> SpanRun {
-        // HTTP/1.1, HTTP/1.0, HTTP/2
-        guard version.utf8CodeUnitCount == 8 else { return self.http2 }
-        return version.utf8Start[7] == 0x31 ? self.http11 : self.http10
+    func version(of version: Version) -> SpanRun {
+        switch version {
+        case .http10: self.http10
+        case .http11: self.http11
+        case .http2: self.http2
+        }
     }
 }
 
@@ -227,6 +241,7 @@ package final class Tracer {
     package let profile: TraceProfile
     let log: TraceLog
     let words = SpanWords.all
+    let patterns = SpanPatterns()
     private let queue: SpanQueue
     private var spares = Spares<RequestTrace>(limit: 256)
 
@@ -240,11 +255,27 @@ package final class Tracer {
     ///
     /// - Parameters:
     ///   - parent: The span of the sender; 0: the trace begins here.
-    ///   - trace: What the connection's last request had; nil: none was recorded.
+    ///   - peer: The connection's.
+    ///   - kept: What the connection's last request had, and this one then has; nil: none was recorded.
     @inline(__always)
-    func begin(_ id: TraceID, below parent: UInt64, with trace: inout RequestTrace?) {
-        if trace == nil { trace = self.spares.take() ?? RequestTrace(id, of: self) }
-        trace?.reset(id, span: self.log.nextSpan(), appSpan: self.log.nextSpan(), parent: parent)
+    func begin(
+        _ id: TraceID,
+        below parent: UInt64,
+        of peer: IPAddress,
+        with kept: inout RequestTrace?
+    ) -> Pinned<RequestTrace> {
+        let trace: Pinned<RequestTrace>
+        if let own = kept.map({ Pinned($0) }) { trace = own } else { trace = self.make(id, of: peer, &kept) }
+        trace.use { $0.reset(id, span: self.log.nextSpan(), appSpan: self.log.nextSpan(), parent: parent) }
+        return trace
+    }
+
+    @inline(never)
+    private func make(_ id: TraceID, of peer: IPAddress, _ kept: inout RequestTrace?) -> Pinned<RequestTrace> {
+        let trace = self.spares.take() ?? RequestTrace(id, of: self)
+        trace.join(peer)
+        kept = trace
+        return Pinned(trace)
     }
 
     /// Writes what is called for a request.
@@ -259,7 +290,8 @@ package final class Tracer {
     }
 
     func giveBack(_ trace: RequestTrace) {
-        trace.leaveConnection()
+        // The object may be kept for long, and a reload may do without the server.
+        trace.server = nil
         self.spares.keep(trace)
     }
 }

@@ -109,7 +109,7 @@ package final class UpstreamConnection: StreamHandler, AppConnection, AppStream,
     }
 
     package var isUsable: Bool { self.phase == .idle }
-    package var server: UpstreamServer { self.pool.server }
+    package var server: Pinned<UpstreamServer> { Pinned(self.pool.server) }
 
     package func abandon() {
         self.receiver = nil

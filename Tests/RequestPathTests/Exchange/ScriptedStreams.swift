@@ -113,7 +113,8 @@ final class ScriptedClient: ClientStream {
 
 /// A connection to an app and its exchange, without a socket. The test calls methods for what the app does.
 final class ScriptedApp: AppConnection, AppStream {
-    let server: UpstreamServer
+    let own: UpstreamServer
+    var server: Pinned<UpstreamServer> { Pinned(self.own) }
     var isUsable = true
     var isWritable = true
     var unacknowledgedBytes = 0
@@ -134,7 +135,7 @@ final class ScriptedApp: AppConnection, AppStream {
     init(port: Int = 9) {
         let settings = UpstreamSettings(name: "app", isHTTPS: false, host: "127.0.0.1", port: port)
         guard let target = try? UpstreamTarget(settings) else { fatalError("an app without TLS has no files") }
-        self.server = target.first
+        self.own = target.first
     }
 
     /// How far the exchange has taken the answer.
@@ -297,7 +298,7 @@ final class ScriptedPool: AppPool {
     /// Begins a connection to this app for the exchange that waits for one, which cannot be made.
     func cannotConnect(to app: ScriptedApp) {
         guard let waiter = self.waiters.last?.waiter else { return }
-        waiter.upstreamTried(app.server)
+        waiter.upstreamTried(app.own)
         waiter.upstreamMissed(.upstreamUnreachable)
     }
 
@@ -306,7 +307,7 @@ final class ScriptedPool: AppPool {
     /// - Parameter app: Whose server was tried; nil: none was.
     func fails(_ reason: Reason, at app: ScriptedApp?) {
         guard let waiter = self.waiters.popLast()?.waiter else { return }
-        if let app { waiter.upstreamTried(app.server) }
+        if let app { waiter.upstreamTried(app.own) }
         waiter.upstreamFailed(reason)
     }
 
