@@ -49,7 +49,7 @@ package struct SpanLikeness {
     @inlinable @inline(__always)
     var place: Int {
         let mixed = (self.first &* 31 ^ self.second) &* 31 ^ self.traits
-        return Int(truncatingIfNeeded: mixed &* 0x9E37_79B9_7F4A_7C15 &>> 56)
+        return Int(truncatingIfNeeded: (mixed &* 0x9E37_79B9_7F4A_7C15) &>> 56)
     }
 }
 
