@@ -16,12 +16,13 @@ package struct SpanHead {
     /// The span that it is below; 0: it begins its trace.
     @usableFromInline package var parent: UInt64 = 0
     /// Whether the parent is another process's.
-    package var isParentRemote = false
-    package var kind: SpanKind
+    @usableFromInline package var isParentRemote = false
+    @usableFromInline package var kind: SpanKind
     /// Nanoseconds since 1970.
     @usableFromInline package var start: UInt64
     @usableFromInline package var end: UInt64
 
+    @inlinable @inline(__always)
     package init(trace: TraceID, span: UInt64, kind: SpanKind, start: UInt64, end: UInt64) {
         self.trace = trace
         self.span = span

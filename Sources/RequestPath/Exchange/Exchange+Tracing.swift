@@ -335,8 +335,8 @@ extension Exchange {
         )
         let kept = traits & Trait.isEndpoints == 0 ? tracer.patterns.find(likeness) : nil
         let pattern = kept ?? self.requestPattern(likeness, traits, head, trace.method, tracer)
-        let client = self.record.clientAddress
-        let isPeers = client == nil || client == self.peer
+        // By the bits, as equality is a call of another module.
+        let isPeers = self.record.clientAddress.map { $0.bits == self.peer.bits } ?? true
         let words = trace.noted(isPeers: isPeers)
         span.begin(like: pattern, head, status: status, words)
         if let session = self.record.log.fingerprint { span.put(session, of: pattern) }
