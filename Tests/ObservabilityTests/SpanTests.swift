@@ -131,6 +131,76 @@ import Vocabulary
         }
     }
 
+    @Test("a span that is like another one is written as if it were the first", arguments: [0, 7])
+    func patterns(parent: UInt64) throws {
+        let patterns = SpanPatterns()
+        let (status, session) = (SpanKey("http.response.status_code"), SpanKey("sallyport.session"))
+        let url = SpanKey("url.full")
+        let run = SpanRun(name: " /app/**") { $0.attribute("http.route", "/app/**") }
+        let more = SpanRun { $0.attribute("url.scheme", "https") }
+        let (like, whole) = (SpanBuffer(capacity: 64), SpanBuffer(capacity: 64))
+        for number in UInt64(1)...40 {
+            var head = try self.head(number &* 0x0102_0304_0506_0708, parent: parent == 0 ? 0 : parent + number)
+            (head.start, head.end) = (number &* 0x1122_3344, number &* 0x1122_3344 &+ number)
+            let fingerprint = Fingerprint(number &* 0x0123_4567_89AB_CDEF)
+            let path = Array("/\(String(repeating: "p", count: Int(number)))".utf8)
+            let likeness = SpanLikeness(run.number, traits: parent + 1)
+            #expect((patterns.find(likeness) == nil) == (number == 1))
+            let pattern =
+                patterns.find(likeness)
+                ?? patterns.make(likeness, head, hasStatus: true, hasSession: true) { span in
+                    span.name("GET", run)
+                    return Array("https://app".utf8).withUnsafeBytes { span.attribute(url, $0) }
+                }
+            like.begin(like: pattern, head, status: 200 + Int(number))
+            like.put(fingerprint, of: pattern)
+            path.withUnsafeBufferPointer { like.complete(url, begun: pattern.textCount, $0) }
+            like.add(more)
+            like.end()
+            whole.begin(head)
+            whole.attribute(status, 200 + Int(number))
+            whole.attribute(session, fingerprint)
+            whole.name("GET", run)
+            whole.attribute(url, Array("https://app".utf8) + path)
+            whole.attribute("url.scheme", "https")
+            whole.end()
+        }
+        #expect(like.bytes.elementsEqual(whole.bytes))
+        #expect(try self.spans(like).count == 40)
+    }
+
+    @Test("of two likenesses at one place the last one is kept, and each finds its own pattern or none")
+    func likenesses() throws {
+        let patterns = SpanPatterns()
+        let head = try self.head()
+        for first in UInt64(1)...2000 {
+            let likeness = SpanLikeness(first, traits: 1)
+            #expect(patterns.find(likeness) == nil)
+            let made = patterns.make(likeness, head, hasStatus: false) { span in
+                span.attribute("number", Int(first))
+                return Int(first)
+            }
+            #expect(made.textCount == Int(first))
+            #expect(patterns.find(likeness)?.textCount == Int(first))
+        }
+        let kept = (UInt64(1)...2000).compactMap { first -> Bool? in
+            patterns.find(SpanLikeness(first, traits: 1)).map { $0.textCount == Int(first) }
+        }
+        #expect(kept.count > 100 && kept.allSatisfy { $0 })
+    }
+
+    @Test("no two runs have the same number, also none at the same address")
+    func numbers() {
+        var numbers: Set<UInt64> = []
+        for _ in 0..<1000 {
+            let run = SpanRun { $0.attribute("a", "b") }
+            #expect(run.number != 0)
+            numbers.insert(run.number)
+            run.free()
+        }
+        #expect(numbers.count == 1000)
+    }
+
     @Test("a span that begins its trace has no parent, and its end is not before its start")
     func root() throws {
         let buffer = SpanBuffer(capacity: 64)
