@@ -54,6 +54,12 @@ struct Collector {
         self.process.stop()
     }
 
+    /// Ends it for a while: its port is closed.
+    func leave() { self.process.stop() }
+
+    /// Starts it again, at the same port and without what it had.
+    func comeBack() throws { try self.process.start() }
+
     var port: Int { self.process.port }
     var endpoint: String { "\(self.hasTLS ? "https" : "http")://127.0.0.1:\(self.port)" }
 

@@ -64,6 +64,32 @@ struct TraceTests {
         }
     }
 
+    @Test("A collector whose port is closed holds up no request: spans are sent when it is back, or counted")
+    func closedPort() throws {
+        let collector = try Collector()
+        defer { collector.stop() }
+        let app = try FakeUpstream()
+        defer { app.stop() }
+        for (timeout, isBack) in [("1s", false), ("60s", true)] {
+            collector.leave()
+            let settings = Config.open(upstream: app.port, more: collector.settings(", export_timeout: \(timeout)"))
+            try Gateway.with(settings) { gateway throws in
+                let wire = try gateway.connect()
+                for _ in 0..<20 { #expect(try wire.request(Request.get("/x")).status == 200) }
+                #expect(eventually { gateway.output.contains("the collector does not take traces") })
+                #expect(gateway.output.contains("onnection refused"), "\(gateway.output)")
+                if isBack {
+                    try collector.comeBack()
+                    #expect(try collector.state(with: 40).spans.count == 40)
+                    #expect(eventually { (try? gateway.metric("sallyport_spans_sent_total")) == 40 })
+                }
+                let lost = "\(Self.dropped){reason=\"failed\"}"
+                #expect(eventually { (try? gateway.metric(lost)) == (isBack ? 0 : 40) })
+                #expect(try wire.request(Request.get("/x")).status == 200)
+            }
+        }
+    }
+
     @Test("The span of each attempt names the server that was tried, and why it failed")
     func attempts() throws {
         let collector = try Collector()
