@@ -49,11 +49,12 @@ import Vocabulary
 
                 #expect(try await bench.lists([parent.key, draft.key]))
 
-                // Two sessions with their idle keys, a token, a marker, the ledger, an epoch, Alice's list, that of her
-                // address, the log of the hour and the list of hours; the last are written after the fact.
-                try await waitUntil("all that is noted") { try await client.dump().count >= 12 }
+                // Two sessions with their idle keys, a token, a marker, the names of the parents of two tokens, the ledger, an
+                // epoch, Alice's list, that of her address, the log of the hour and the list of hours; the last are written
+                // after the fact.
+                try await waitUntil("all that is noted") { try await client.dump().count >= 14 }
                 let dump = try await client.dump()
-                #expect(dump.count == 12)
+                #expect(dump.count == 14)
                 // The token's random part, without the tag, which is not secret.
                 let random = Array(token.bytes.suffix(43))
                 let secrets = [
