@@ -170,7 +170,8 @@ import Testing
         DescriptorLimit.raise()
         let app = try FakeUpstream()
         defer { app.stop() }
-        let more = "limits: {connections: 400, connections_per_address: 0}\ntimeouts: {header: 30s}\n"
+        // So many that none has to make room.
+        let more = "limits: {connections: 500, connections_per_address: 0}\ntimeouts: {header: 30s}\n"
         try Gateway.with(Config.open(upstream: app.port, more: more)) { gateway throws in
             let good = try gateway.connect()
             #expect(try good.request(Request.get()).status == 200)

@@ -146,9 +146,9 @@ import Testing
         #expect(ConnectionGate.clients(within: 20_064, apps: 65_536 * 256) == 10_000)
         #expect(ConnectionGate.clients(within: 0, apps: 1) == 16, "some can always be served")
         // Clients, connections to apps, and what is kept back.
-        #expect(ConnectionGate.filesNeeded(for: 20_000, apps: 1024, files: 20_000) == 21_088)
-        #expect(ConnectionGate.filesNeeded(for: 20_000, apps: 65_536, files: 20_000) == 40_064)
-        #expect(ConnectionGate.filesNeeded(for: 18_000, apps: 1024, files: 20_000) == nil)
+        #expect(ConnectionGate.filesNeeded(for: 20_000, apps: 1024, files: 19_000) == 21_088)
+        #expect(ConnectionGate.filesNeeded(for: 20_000, apps: 65_536, files: 19_000) == 40_064)
+        #expect(ConnectionGate.filesNeeded(for: 19_000, apps: 1024, files: 19_000) == nil)
         var limits = LimitSettings()
         limits.connections = 1000
         let gate = ConnectionGate(limits, trusted: [], apps: 100, files: 764)
