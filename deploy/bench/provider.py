@@ -73,7 +73,7 @@ class Provider:
     def id_token(self, code: str) -> str:
         now = int(time.time())
         claims = {"iss": self.issuer, "aud": "gateway", "sub": "ada", "iat": now, "exp": now + 600, "auth_time": now}
-        claims |= {"nonce": self.nonces.pop(code), "name": "Ada Lovelace", "email": "ada@example.com", "email_verified": True}
+        claims |= {"nonce": self.nonces[code], "name": "Ada Lovelace", "email": "ada@example.com", "email_verified": True}
         parts = [text_of(json.dumps(part).encode()) for part in [{"alg": "RS256", "kid": "1"}, claims]]
         digest = SHA256 + hashlib.sha256(".".join(parts).encode()).digest()
         padded = b"\x00\x01" + b"\xff" * (256 - 3 - len(digest)) + b"\x00" + digest

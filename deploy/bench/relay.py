@@ -2,6 +2,7 @@
 
 import asyncio
 import collections
+import contextlib
 import dataclasses
 import threading
 
@@ -76,12 +77,13 @@ class Relay:
 
     async def pass_on(self, reader: asyncio.StreamReader, write, note):
         buffer = b""
-        while chunk := await reader.read(65_536):
-            buffer += chunk
-            while (end := end_of_value(buffer, 0)) is not None:
-                note(buffer[:end])
-                buffer = buffer[end:]
-            write(chunk)
+        with contextlib.suppress(ConnectionError):
+            while chunk := await reader.read(65_536):
+                buffer += chunk
+                while (end := end_of_value(buffer, 0)) is not None:
+                    note(buffer[:end])
+                    buffer = buffer[end:]
+                write(chunk)
 
 
 def end_of_value(buffer: bytes, start: int) -> int | None:
