@@ -233,7 +233,13 @@ private let isSoak = ProcessInfo.processInfo.environment["SOAK"] == "1"
             #expect(said == "open\n")
             #expect(bench.open == Double(count))
             let taken = bench.gateway.residentBytes
-            #expect(taken < 400_000_000, "\(taken)")
+            #if DEBUG
+            // A debug build has 20 MB more before the first client.
+            let most = 430_000_000
+            #else
+            let most = 400_000_000
+            #endif
+            #expect(taken < most, "\(taken)")
             #expect(try bench.request() == "200")
             print("\(count) idle connections of \(name): \((taken - memory) / count) bytes each, \(taken) in all")
             try input.fileHandleForWriting.close()
