@@ -1,3 +1,4 @@
+import AddressIntelligence
 import NIOCore
 import Observability
 import Sessions
