@@ -276,7 +276,12 @@ struct TracePeerTests {
                 }
                 #expect(answered, "\(ask(target))")
             }
-            #expect(ask("/api/v1/query?query=sallyport_http_requests_total").contains(#""code_class":"2xx""#))
+            // A scrape that is late on a busy machine leaves a moment without the series.
+            #expect(
+                eventually(within: 30) {
+                    ask("/api/v1/query?query=sallyport_http_requests_total").contains(#""code_class":"2xx""#)
+                }
+            )
         }
     }
 }
