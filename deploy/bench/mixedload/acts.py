@@ -416,9 +416,8 @@ class Acts:
         fields = NAVIGATION | {"Sec-Fetch-Site": "none"}
         target = "/page"
         if random.random() < 0.5:
-            fields |= {
-                "Cookie": "; ".join([f"session_transfer_token={token}", *(f"{k}={v}" for k, v in client.jar.items())])
-            }
+            # The browser keeps it until an answer deletes it.
+            client.jar["session_transfer_token"] = token
         else:
             target += f"?session_transfer_token={token}"
         answer = self.ask(act, client, gateway, "GET", target, fields)
