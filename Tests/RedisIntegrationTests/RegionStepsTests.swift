@@ -75,7 +75,8 @@ import Testing
             let app = try patiently { try home.beginAppSignIn() }
             // The browser has to come to the region in which the app began.
             #expect(throws: BenchFailure.self) { try away.signIn(for: app) }
-            let code = try patiently { try AppSignIn.code(in: try home.signIn(for: app)) }
+            let back = try patiently { try home.signIn(for: app) }
+            let code = try AppSignIn.code(in: back)
             #expect(eventually { (try? away.exchange(app, code).status) == 404 })
             let exchanged = try patiently {
                 let answer = try home.exchange(app, code)
