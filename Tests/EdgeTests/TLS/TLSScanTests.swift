@@ -229,8 +229,14 @@ private let isSoak = ProcessInfo.processInfo.environment["SOAK"] == "1"
             client.standardOutput = output
             try client.run()
             defer { client.terminate() }
-            let said = String(decoding: output.fileHandleForReading.availableData, as: UTF8.self)
-            #expect(said == "open\n")
+            // The line may come in two pieces.
+            var said = Data()
+            while said.last != UInt8(ascii: "\n") {
+                let piece = output.fileHandleForReading.availableData
+                if piece.isEmpty { break }
+                said += piece
+            }
+            #expect(String(decoding: said, as: UTF8.self) == "open\n")
             #expect(bench.open == Double(count))
             let taken = bench.gateway.residentBytes
             #if DEBUG
