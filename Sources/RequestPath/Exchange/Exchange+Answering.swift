@@ -89,6 +89,7 @@ extension Exchange {
         }
     }
 
+    /// Has a task run the endpoint, and answers on the loop.
     private func callEndpoint() {
         guard let pending = self.endpoint else { return }
         var request = pending.request
@@ -96,13 +97,23 @@ extension Exchange {
         self.collected = []
         let exchange = self.beginWaiting()
         self.callCount += 1
+        let loop = self.loop.eventLoop
+        let answered = NIOLoopBound(
+            { (response: EndpointResponse) in
+                self.callCount -= 1
+                guard self.isWaiting(in: exchange) else { return }
+                self.endpoint = nil
+                self.answer(LocalAnswer(response))
+                self.process()
+            },
+            eventLoop: loop
+        )
         let trace = self.record.trace == nil ? nil : self.keptTrace?.callTrace
-        pending.start(request, on: self.loop.eventLoop, of: trace) { [self] response in
-            self.callCount -= 1
-            guard self.isWaiting(in: exchange) else { return }
-            self.endpoint = nil
-            self.answer(LocalAnswer(response))
-            self.process()
+        pending.task = CallTrace.with(trace) {
+            Task(executorPreference: loop.taskExecutor) { [request, answer = pending.endpoint.answer] in
+                let response = await answer(request)
+                if loop.inEventLoop { answered.value(response) } else { loop.execute { answered.value(response) } }
+            }
         }
     }
 
@@ -164,30 +175,11 @@ extension Exchange {
 final class PendingEndpoint {
     let endpoint: Endpoint
     let request: EndpointRequest
-    private var task: Task<Void, Never>?
+    var task: Task<Void, Never>?
 
     init(endpoint: Endpoint, request: EndpointRequest) {
         self.endpoint = endpoint
         self.request = request
-    }
-
-    /// Runs the endpoint and returns its answer on `loop`.
-    ///
-    /// - Parameter trace: That of its request; nil: it is not recorded.
-    func start(
-        _ request: EndpointRequest,
-        on loop: any TurnLoop,
-        of trace: CallTrace?,
-        _ then: @escaping (EndpointResponse) -> Void
-    ) {
-        let answer = self.endpoint.answer
-        let done = NIOLoopBound(then, eventLoop: loop)
-        self.task = CallTrace.with(trace) {
-            Task(executorPreference: loop.taskExecutor) {
-                let response = await answer(request)
-                if loop.inEventLoop { done.value(response) } else { loop.execute { done.value(response) } }
-            }
-        }
     }
 
     func clientLeft() {
