@@ -127,7 +127,7 @@ package struct BrowserSignInFlow: Sendable {
             let bucket = RateBucket(Self.perAddress, Array(requester.address.key.description.utf8))
             let askedAt = try await self.tries.count([bucket], or: .signInThrottled) {
                 [ends = self.sessions.providerSessions] loop -> EventLoopFuture<UnixTime?> in
-                ends.map { $0.now(on: loop).map { Optional($0) } } ?? loop.makeSucceededFuture(nil)
+                ends.map { $0.store.now(on: loop).map { Optional($0) } } ?? loop.makeSucceededFuture(nil)
             }
             var user: ProvenUser
             do throws(NotDone) {

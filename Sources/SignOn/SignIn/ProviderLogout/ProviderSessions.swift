@@ -139,9 +139,6 @@ package struct ProviderSessions: RecordCaller {
         try await self.ask { store, loop in store.end(subject: subject, on: loop) }
     }
 
-    /// The time for `ProviderEvidence.askedAt`.
-    func now(on loop: any EventLoop) -> EventLoopFuture<UnixTime> { self.store.now(on: loop) }
-
     /// Whether a sign-in is over already: its subject's sessions, or the provider's session, ended after the provider was
     /// asked, or the provider's session after the provider named it. To be asked when the lineage is noted and its first
     /// session is written: whatever ends them later finds it, as it makes the end known before it looks for lineages.
