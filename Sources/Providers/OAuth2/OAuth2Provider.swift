@@ -69,11 +69,14 @@ package struct OAuth2Provider: BrowserProvider, RefreshingProvider {
         } catch {
             throw NotDone(.signInProviderError, detail: error.detail)
         }
-        let judge = SignInJudge(mapping: self.mapping, admission: self.admission, method: "oauth2")
-        return ProvenUser(
-            try judge.judge(subject, claims, now: self.clock.now()),
-            ProviderEvidence(provider: self.name, tokens: tokens)
-        )
+        if let refusal = self.admission.refusal(claims) { throw NotDone(.signInNotAllowed, detail: refusal) }
+        let authentication: Authentication
+        do throws(ClaimsError) {
+            authentication = try self.mapping.authentication(subject, claims, fallback: "oauth2", now: self.clock.now())
+        } catch {
+            throw NotDone(.signInProviderError, detail: error.detail)
+        }
+        return ProvenUser(authentication, ProviderEvidence(provider: self.name, tokens: tokens))
     }
 
     private func claims(_ tokens: ProviderTokenSet, _ key: SigningKey?) async throws(ProviderFault) -> UserClaims {

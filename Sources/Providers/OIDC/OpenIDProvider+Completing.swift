@@ -37,16 +37,23 @@ extension OpenIDProvider {
             throw error.notDone(.signInInvalidToken, of: "id_token")
         }
         let claims = try await self.claims(idClaims, of: subject, tokens, key, metadata)
-        let judge = SignInJudge(mapping: self.mapping, admission: self.admission, method: "oidc")
+        if let refusal = self.admission.refusal(claims) { throw NotDone(.signInNotAllowed, detail: refusal) }
+        let now = self.clock.now()
+        let authentication: Authentication
+        do throws(ClaimsError) {
+            authentication = try self.mapping.authentication(subject, claims, fallback: "oidc", now: now)
+        } catch {
+            throw NotDone(.signInProviderError, detail: error.detail)
+        }
         return ProvenUser(
-            try judge.judge(subject, claims, now: self.clock.now()),
+            authentication,
             ProviderEvidence(
                 provider: self.name,
                 sessionID: idClaims.sessionID.flatMap {
                     $0.isPlain(upTo: ProviderEvidence.longestSessionID) ? $0 : nil
                 },
                 issuedAt: idClaims.issuedAt,
-                tokens: tokens.kept(key: key, requested: self.settings.authorization.scopes, now: self.clock.now())
+                tokens: tokens.kept(key: key, requested: self.settings.authorization.scopes, now: now)
             )
         )
     }
