@@ -90,10 +90,22 @@ extension SessionService {
             // Not revoked: the provider may count the former tokens and the new ones as one grant.
             if let grant = session.session.provider?.grant { self.grants?.discard(grant) }
         }
-        let (token, found) = try await self.create(authentication, terms, evidence, requester)
+        let lineage = self.authority.newLineage()
+        let (token, key) = self.authority.make(.session, in: lineage)
+        var session = self.draft(authentication, terms, in: lineage, device: record.device)
+        if terms.kind == .web { session.host = requester.authority }
+        if let evidence {
+            session.provider =
+                try await self.grants?.keep(evidence, for: session, key)
+                ?? ProviderSession(name: evidence.provider, sessionID: evidence.sessionID)
+            // Before the session is written, so that the end of the provider's session finds it.
+            try await self.providerSessions?.note(evidence, of: session)
+        }
+        let found = FoundSession(key: key, session: session)
+        try await self.ask { store, loop in store.create(NewSession(key: key, session: found.session), on: loop) }
         do throws(NotDone) {
             try await self.confirm(found.session, evidence)
-            record.note(found.session, found.key)
+            record.note(found.session, key)
             record.endedSessionID = former.first?.session.id
             guard self.journal.record(record) else { throw NotDone(.gatewayOverloaded) }
         } catch {
@@ -157,29 +169,6 @@ extension SessionService {
         record.subject = authentication.identity.inRealm(self.realm).subject
         self.journal.record(record)
         throw NotDone(.ruleDenied, text: objection.text)
-    }
-
-    private func create(
-        _ authentication: Authentication,
-        _ terms: SessionTerms,
-        _ evidence: ProviderEvidence?,
-        _ requester: Requester
-    ) async throws(NotDone) -> (Secret, FoundSession) {
-        let lineage = self.authority.newLineage()
-        let (token, key) = self.authority.make(.session, in: lineage)
-        var session = self.draft(authentication, terms, in: lineage, device: self.device(requester))
-        if terms.kind == .web { session.host = requester.authority }
-        if let evidence {
-            session.provider =
-                try await self.grants?.keep(evidence, for: session, key)
-                ?? ProviderSession(name: evidence.provider, sessionID: evidence.sessionID)
-            // Before the session is written, so that the end of the provider's session finds it.
-            try await self.providerSessions?.note(evidence, of: session)
-        }
-        try await self.ask { [session] store, loop in
-            store.create(NewSession(key: key, session: session), on: loop)
-        }
-        return (token, FoundSession(key: key, session: session))
     }
 
     /// A session of an authenticated user, under a new id. It is not written, and valid on no host yet.
