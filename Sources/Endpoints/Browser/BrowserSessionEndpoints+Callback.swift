@@ -13,10 +13,28 @@ extension BrowserSessionEndpoints {
     /// - Parameter named: The provider whose place it is; nil: the place of an only one.
     func comeBack(_ request: EndpointRequest, _ named: BrowserSignInFlow?) async -> EndpointResponse {
         guard request.isPageLoad else { return self.refuse(.signInNotNavigation, request) }
+        let flows = self.ways.flows
         let id = request.only("state") ?? ""
-        guard let kept = self.signInCookies.kept(id, request) else {
-            return await self.completeSignIn(request, named, id, nil)
+        let kept = self.signInCookies.kept(id, request)
+        let pending = kept.flatMap { flows.first?.pending($0, id: id, on: request.authority) }
+        let cleared = kept == nil ? [] : self.signInCookies.clear(id, request)
+        // The provider at which it began, if browsers come back from it to this place. What began when the host had only one
+        // provider comes back to that one's.
+        let flow: BrowserSignInFlow?
+        if let named {
+            flow = pending == nil || pending?.provider == named.name ? named : nil
+        } else if flows.count == 1, flows[0].name == nil {
+            flow = pending?.provider == nil ? flows[0] : nil
+        } else {
+            flow = flows.first { flow in pending.map(flow.began) ?? true }
         }
+        guard let flow else {
+            // A provider, or a page that it was led to, sends back what another one began.
+            let refusal = NotDone(.signInStateMismatch, detail: "the sign-in began at another provider")
+            (named ?? flows[0]).record(refusal, .web, request.requester)
+            return self.refuse(refusal.reason, request, fields: cleared)
+        }
+        guard let kept else { return await self.completeSignIn(request, flow, nil, clearing: cleared) }
         let key = CallbackFlights.Key(
             authority: request.authority,
             place: named?.name,
@@ -24,34 +42,23 @@ extension BrowserSessionEndpoints {
             sessions: request.requester.cookies,
             parameters: request.query.flatMap { [$0.name, $0.value] }
         )
-        return await self.callbacks.answer(key) { await self.completeSignIn(request, named, id, kept) }
+        return await self.callbacks.answer(key) {
+            await self.completeSignIn(request, flow, pending, clearing: cleared)
+        }
     }
 
-    /// The provider at which a sign-in has begun, if browsers come back from it to this place. One that began when the host
-    /// had only one provider comes back to that one's.
-    private func flow(of pending: KeptSignIn?, at named: BrowserSignInFlow?) -> BrowserSignInFlow? {
-        if let named { return pending.map { $0.provider == named.name } ?? true ? named : nil }
-        let flows = self.ways.flows
-        if flows.count == 1, flows[0].name == nil { return pending?.provider == nil ? flows[0] : nil }
-        return pending.map { pending in flows.first { $0.began(pending) } } ?? flows.first
-    }
-
-    /// Completes the sign-in `id`, of which the browser has kept this; nil: nothing.
+    /// Completes a sign-in at this provider.
+    ///
+    /// - Parameters:
+    ///   - pending: What the browser has kept of it; nil: nothing that can be read.
+    ///   - cleared: The fields that have the browser forget it.
     private func completeSignIn(
         _ request: EndpointRequest,
-        _ named: BrowserSignInFlow?,
-        _ id: String,
-        _ kept: Secret?
+        _ flow: BrowserSignInFlow,
+        _ pending: KeptSignIn?,
+        clearing cleared: [(name: String, value: String)]
     ) async -> EndpointResponse {
         let requester = request.requester
-        let pending = kept.flatMap { self.ways.flows.first?.pending($0, id: id, on: request.authority) }
-        let cleared = kept == nil ? [] : self.signInCookies.clear(id, request)
-        guard let flow = self.flow(of: pending, at: named) else {
-            // A provider, or a page that it was led to, sends back what another one began.
-            let refusal = NotDone(.signInStateMismatch, detail: "the sign-in began at another provider")
-            (named ?? self.ways.flows[0]).record(refusal, .web, requester)
-            return self.refuse(refusal.reason, request, fields: cleared)
-        }
         if let pending, let app = pending.app {
             guard let native = self.native else { return self.refuse(.signInStateMismatch, request, fields: cleared) }
             let own = native.signing(in: flow.sessions.realm)
