@@ -222,7 +222,7 @@ struct HandoffMintTests {
     func limiterAway() async throws {
         let bench = try HandoffBench()
         let app = try await bench.signIn()
-        let mint = bench.mint(limiter: FailingLimiter())
+        let mint = bench.mint(limiter: ScriptedLimiter.away)
         #expect(
             try await bench.objection { try await bench.mint(for: app, by: mint) } == NotDone(.storeUnavailable)
         )
@@ -233,7 +233,7 @@ struct HandoffMintTests {
     func refusedByAnotherCount() async throws {
         let bench = try HandoffBench()
         let app = try await bench.signIn()
-        let mint = bench.mint(limiter: LateLimiter())
+        let mint = bench.mint(limiter: ScriptedLimiter { loop in loop.submit { .throttled(retryAfter: .seconds(6)) } })
         let calls = bench.store.calls
         let refusal = try await bench.objection { try await bench.mint(for: app, by: mint) }
         #expect(refusal?.reason == .handoffThrottled)
@@ -252,44 +252,6 @@ struct HandoffMintTests {
         _ = try await bench.minted(app)
         bench.clock.advance(by: .seconds(80_000))
         #expect(try await bench.session(app.key) != nil)
-    }
-}
-
-/// Fails as unavailable.
-private struct FailingLimiter: RateLimiter {
-    func allow(_ buckets: [RateBucket], cost: Int, on loop: any EventLoop) -> EventLoopFuture<RateDecision> {
-        loop.makeFailedFuture(StoreError.unavailable)
-    }
-
-    func giveBack(_ buckets: [RateBucket], cost: Int, on loop: any EventLoop) -> EventLoopFuture<Void> {
-        loop.makeSucceededVoidFuture()
-    }
-
-    func forgive(_ bucket: RateBucket, on loop: any EventLoop) -> EventLoopFuture<Void> {
-        loop.makeSucceededVoidFuture()
-    }
-
-    func drainTime(of bucket: RateBucket, on loop: any EventLoop) -> EventLoopFuture<Duration> {
-        loop.makeSucceededFuture(.zero)
-    }
-}
-
-/// Refuses, and not at once.
-private struct LateLimiter: RateLimiter {
-    func allow(_ buckets: [RateBucket], cost: Int, on loop: any EventLoop) -> EventLoopFuture<RateDecision> {
-        loop.submit { .throttled(retryAfter: .seconds(6)) }
-    }
-
-    func giveBack(_ buckets: [RateBucket], cost: Int, on loop: any EventLoop) -> EventLoopFuture<Void> {
-        loop.makeSucceededVoidFuture()
-    }
-
-    func forgive(_ bucket: RateBucket, on loop: any EventLoop) -> EventLoopFuture<Void> {
-        loop.makeSucceededVoidFuture()
-    }
-
-    func drainTime(of bucket: RateBucket, on loop: any EventLoop) -> EventLoopFuture<Duration> {
-        loop.makeSucceededFuture(.zero)
     }
 }
 

@@ -1,6 +1,5 @@
 import EndpointBench
 import Endpoints
-import NIOCore
 import Observability
 import Providers
 import Sessions
@@ -320,7 +319,7 @@ struct NativeSignInTests {
 
     @Test("If tries cannot be counted, the answer is an outage, and no password is checked")
     func uncounted() async throws {
-        let gateway = try Gateway(provider: Untouchable(), limiter: UnreachableLimiter())
+        let gateway = try Gateway(provider: Untouchable(), limiter: ScriptedLimiter.away)
         let answer = try await gateway.signInNative()
         #expect(answer.isOutage)
         #expect(answer.reason == .storeUnavailable)
@@ -338,24 +337,6 @@ struct NativeSignInTests {
         ) async throws(NotDone) -> Authentication {
             Issue.record("a password was looked at")
             throw NotDone(.signInRefused)
-        }
-    }
-
-    private struct UnreachableLimiter: RateLimiter {
-        func allow(_ buckets: [RateBucket], cost: Int, on loop: any EventLoop) -> EventLoopFuture<RateDecision> {
-            loop.makeFailedFuture(StoreError.unavailable)
-        }
-
-        func giveBack(_ buckets: [RateBucket], cost: Int, on loop: any EventLoop) -> EventLoopFuture<Void> {
-            loop.makeFailedFuture(StoreError.unavailable)
-        }
-
-        func forgive(_ bucket: RateBucket, on loop: any EventLoop) -> EventLoopFuture<Void> {
-            loop.makeFailedFuture(StoreError.unavailable)
-        }
-
-        func drainTime(of bucket: RateBucket, on loop: any EventLoop) -> EventLoopFuture<Duration> {
-            loop.makeFailedFuture(StoreError.unavailable)
         }
     }
 

@@ -19,7 +19,7 @@ struct PressureTests {
     )
     func household(isCounted: Bool) async throws {
         // The run without limits shows that the shared places for password checks are enough to protect others.
-        let bench = SignInBench(provider: SlowProvider(), limiter: isCounted ? nil : Unlimited())
+        let bench = SignInBench(provider: SlowProvider(), limiter: isCounted ? nil : ScriptedLimiter.open)
         let isOver = Flag()
         try await withThrowingTaskGroup(of: Void.self) { group in
             for number in 0..<64 {
@@ -47,7 +47,7 @@ struct PressureTests {
 
     @Test("If strangers have taken every place, a user from an address with an earlier sign-in still gets one")
     func familiar() async throws {
-        let bench = SignInBench(provider: SlowProvider(), limiter: Unlimited())
+        let bench = SignInBench(provider: SlowProvider(), limiter: ScriptedLimiter.open)
         #expect(try await bench.attempt(from: "203.0.113.9") == .signedIn)
         let isOver = Flag()
         let isFull = Flag()
@@ -95,7 +95,11 @@ struct PressureTests {
 
     @Test("If there is no place for a password check, the limiter is not asked, so that a flood does not load it")
     func noRoom() async throws {
-        let bench = SignInBench(provider: FullProvider(), limiter: Untouchable())
+        let untouchable = ScriptedLimiter { loop in
+            Issue.record("the limiter was asked")
+            return loop.makeSucceededFuture(.allowed)
+        }
+        let bench = SignInBench(provider: FullProvider(), limiter: untouchable)
         #expect(try await bench.attempt() == .unavailable(.providerUnavailable))
     }
 
@@ -215,26 +219,6 @@ struct PressureTests {
         }
     }
 
-    private struct Untouchable: RateLimiter {
-        func allow(_ buckets: [RateBucket], cost: Int, on loop: any EventLoop) -> EventLoopFuture<RateDecision> {
-            Issue.record("a try was counted")
-            return loop.makeSucceededFuture(.allowed)
-        }
-
-        func giveBack(_ buckets: [RateBucket], cost: Int, on loop: any EventLoop) -> EventLoopFuture<Void> {
-            Issue.record("a try was given back")
-            return loop.makeSucceededVoidFuture()
-        }
-
-        func forgive(_ bucket: RateBucket, on loop: any EventLoop) -> EventLoopFuture<Void> {
-            loop.makeSucceededVoidFuture()
-        }
-
-        func drainTime(of bucket: RateBucket, on loop: any EventLoop) -> EventLoopFuture<Duration> {
-            loop.makeSucceededFuture(.zero)
-        }
-    }
-
     private final class Flag: Sendable {
         private let value = Mutex(false)
 
@@ -242,24 +226,6 @@ struct PressureTests {
 
         func set() {
             self.value.withLock { $0 = true }
-        }
-    }
-
-    private struct Unlimited: RateLimiter {
-        func allow(_ buckets: [RateBucket], cost: Int, on loop: any EventLoop) -> EventLoopFuture<RateDecision> {
-            loop.makeSucceededFuture(.allowed)
-        }
-
-        func giveBack(_ buckets: [RateBucket], cost: Int, on loop: any EventLoop) -> EventLoopFuture<Void> {
-            loop.makeSucceededVoidFuture()
-        }
-
-        func forgive(_ bucket: RateBucket, on loop: any EventLoop) -> EventLoopFuture<Void> {
-            loop.makeSucceededVoidFuture()
-        }
-
-        func drainTime(of bucket: RateBucket, on loop: any EventLoop) -> EventLoopFuture<Duration> {
-            loop.makeSucceededFuture(.zero)
         }
     }
 }

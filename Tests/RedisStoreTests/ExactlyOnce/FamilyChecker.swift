@@ -57,7 +57,7 @@ final class FamilyChecker: OnceChecker {
                 apis: APIDirectory([]),
                 lifetimes: SessionSettings().native,
                 devices: DeviceObserver(directory: nil),
-                limiter: NoLimiter(),
+                limiter: ScriptedLimiter.open,
                 journal: AuditJournal { _ in true }
             )
         }

@@ -56,7 +56,7 @@ package struct HandoffWalkBench: Sendable {
         }
         self.mint = HandoffMint(
             records: accesses[0],
-            limiter: NoLimiter(),
+            limiter: ScriptedLimiter.open,
             settings: HandoffSettings(),
             asn: networks,
             journal: journal
