@@ -3,6 +3,7 @@ import Endpoints
 import Observability
 import Providers
 import Sessions
+import Settings
 import SignOn
 import StoreBench
 import Testing
@@ -182,8 +183,44 @@ struct NativeSignInTests {
         #expect(answer.value("ory-error-id") == "self_service_flow_expired")
         #expect(answer.document?["error"]?["id"] == "self_service_flow_expired")
         #expect(answer.document?["expired_at"] == "2026-11-18T12:06:40.000Z")
+        #expect(answer.document?["since"] == 0)
+        #expect(Self.reason(answer) == "The self-service flow expired 0.00 minutes ago, initialize a new one.")
         let next = try #require(answer.document?["use_flow_id"]?.string)
         #expect(try await gateway.signInNative(flow: next).status == 200)
+    }
+
+    @Test("An answer for an expired flow says for how many minutes, with two decimals")
+    func expiredFor() async throws {
+        let gateway = try Gateway()
+        let flow = try await gateway.flow()
+        gateway.time.advance(by: .seconds(3600 + 754))
+        let answer = try await gateway.signInNative(flow: flow)
+        #expect(answer.status == 410)
+        #expect(answer.document?["since"] == 754_000_000_000)
+        #expect(Self.reason(answer) == "The self-service flow expired 12.56 minutes ago, initialize a new one.")
+    }
+
+    @Test("A flow with a code that the store has forgotten ended just now, or at its own end")
+    func forgottenFlow() async throws {
+        let begun = try await Gateway().send("GET", "/self-service/login/api?return_session_token_exchange_code=true")
+        let id = try #require(begun.document?["id"]?.string)
+        let restarted = try Gateway()
+        let lost = try await restarted.send("GET", "/self-service/login/flows", query: [("id", id)])
+        #expect(lost.status == 410 && lost.document?["error"]?["id"] == "self_service_flow_expired")
+        #expect(Self.reason(lost) == "The self-service flow is not known any more, initialize a new one.")
+        #expect(lost.document?["expired_at"] == .string(restarted.time.now.rfc3339))
+        #expect(lost.document?["since"] == 0)
+        restarted.time.advance(by: Gateway.exchange.lifetime + .seconds(61))
+        let old = try await restarted.send("GET", "/self-service/login/flows", query: [("id", id)])
+        #expect(Self.reason(old) == "The self-service flow expired 1.01 minutes ago, initialize a new one.")
+        #expect(old.document?["since"] == 61_000_000_000)
+        let next = try #require(old.document?["use_flow_id"]?.string)
+        let fetched = try await restarted.send("GET", "/self-service/login/flows", query: [("id", next)])
+        #expect(fetched.status == 200)
+    }
+
+    private static func reason(_ answer: EndpointResponse) -> String? {
+        answer.document?["error"]?["reason"]?.string
     }
 
     @Test("With a valid session a flow needs refresh=true")

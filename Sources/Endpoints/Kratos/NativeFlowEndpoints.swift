@@ -112,7 +112,8 @@ package struct NativeFlowEndpoints: Sendable {
         }
     }
 
-    /// 410 with a new flow to continue with, as Kratos answers. The app's exchange code is good for the new flow.
+    /// 410 with a new flow to continue with, as Kratos answers. The app's exchange code is good for the new flow, unless
+    /// nothing is kept of the former one any more.
     private func expired(
         _ flow: KratosFlow,
         _ kept: KeptFlow?,
@@ -120,21 +121,31 @@ package struct NativeFlowEndpoints: Sendable {
     ) async throws(NotDone) -> EndpointResponse {
         let next = self.flows(flow.kind).issue(isKept: kept != nil)
         if let kept { try await self.native.renew(kept, id: next.id) }
-        let end = kept?.expiresAt ?? flow.expiresAt
-        let since = self.sessions.clock.now().since(end)
+        let now = self.sessions.clock.now()
+        // What was kept may be gone early: a store that was restarted has forgotten it.
+        let end = kept?.expiresAt ?? (flow.isKept ? self.native.end(ofFlowFrom: flow.issuedAt) : flow.expiresAt)
+        let since = max(.zero, now.since(end))
         return Herodot.error(
             .signInFlowExpired,
-            "The self-service flow expired \(since.components.seconds / 60) minutes ago, initialize a new one.",
+            kept == nil && end > now
+                ? "The self-service flow is not known any more, initialize a new one."
+                : "The self-service flow expired \(Self.minutes(since)) minutes ago, initialize a new one.",
             to: request,
             id: "self_service_flow_expired",
             message: "self-service flow expired",
             beside: [
-                "expired_at": .string(end.rfc3339),
+                "expired_at": .string(min(end, now).rfc3339),
                 // Go's time.Duration: nanoseconds.
                 "since": .integer(since.wholeMilliseconds.multipliedWithinBounds(by: 1_000_000)),
                 "use_flow_id": .string(next.id),
             ]
         )
+    }
+
+    /// With two decimals, as Kratos writes it.
+    private static func minutes(_ duration: Duration) -> String {
+        let hundredths = duration.wholeMilliseconds / 600
+        return "\(hundredths / 100).\(hundredths / 10 % 10)\(hundredths % 10)"
     }
 
     // MARK: Submit

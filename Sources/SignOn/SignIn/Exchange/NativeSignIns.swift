@@ -61,7 +61,7 @@ package struct NativeSignIns: RecordCaller {
             code: key,
             appCode: code,
             issuedAt: now,
-            expiresAt: now.advanced(by: self.settings.lifetime)
+            expiresAt: self.end(ofFlowFrom: now)
         )
         try await self.keep(flow, id: id)
         return (flow, code)
@@ -72,7 +72,7 @@ package struct NativeSignIns: RecordCaller {
         var flow = expired
         flow.failure = nil
         flow.issuedAt = self.sessions.clock.now()
-        flow.expiresAt = flow.issuedAt.advanced(by: self.settings.lifetime)
+        flow.expiresAt = self.end(ofFlowFrom: flow.issuedAt)
         try await self.keep(flow, id: id)
     }
 
@@ -81,6 +81,9 @@ package struct NativeSignIns: RecordCaller {
 
     /// Whether the flow is too old for a sign-in.
     package func isExpired(_ flow: KeptFlow) -> Bool { self.sessions.clock.now() >= flow.expiresAt }
+
+    /// When a flow that begins at `start` is too old.
+    package func end(ofFlowFrom start: UnixTime) -> UnixTime { start.advanced(by: self.settings.lifetime) }
 
     /// Where the browser of a flow goes back to: what the app says, if that is allowed, else what the settings list if
     /// they list one place only.
