@@ -31,6 +31,16 @@ import Vocabulary
         #expect(!result.output.contains("scrypt:"))
     }
 
+    @Test func refusesAnEncodingThatNoBrowserSends() throws {
+        let latin = try Servers.run(Gateway.binary.path, ["hash-password"], input: [0x70, 0xE4, 0x73, 0x73, 0x0A])
+        #expect(latin.status == 1 && latin.output.contains("the password is not UTF-8"), "\(latin.output)")
+    }
+
+    @Test func readsNoMoreOfALineThanAPasswordMayHave() throws {
+        let endless = try Servers.run("/bin/sh", ["-c", "yes xx | tr -d '\\n' | \"$0\" hash-password", Gateway.binary.path])
+        #expect(endless.output.contains("more than 1024 bytes"), "\(endless.output)")
+    }
+
     @Test func tellsTheVersion() throws {
         let result = try Servers.run(Gateway.binary.path, ["--version"])
         #expect(result.status == 0 && result.output.firstMatch(of: /^[0-9]+\.[0-9]+\.[0-9]+\n$/) != nil)

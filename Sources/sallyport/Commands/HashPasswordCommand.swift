@@ -46,7 +46,12 @@ struct HashPasswordCommand: ParsableCommand {
         try PrivateFileFailure.reported {
             let password = try self.password()
             guard (1...Self.longest).contains(password.count) else {
-                throw PrivateFileFailure("the password has \(password.count) bytes; allowed are 1 to \(Self.longest)")
+                let count = password.count > Self.longest ? "more than \(Self.longest)" : "\(password.count)"
+                throw PrivateFileFailure("the password has \(count) bytes; allowed are 1 to \(Self.longest)")
+            }
+            // Browsers and apps send UTF-8: a password in another encoding would never be right.
+            guard String(validating: password, as: UTF8.self) != nil else {
+                throw PrivateFileFailure("the password is not UTF-8: set the encoding of the terminal or file to it")
             }
             let hash = String(decoding: Scrypt.hash(password: password).bytes, as: UTF8.self)
             Console.say(self.user.map { UserEntry.text(of: $0, hash: hash) } ?? hash)
@@ -54,10 +59,22 @@ struct HashPasswordCommand: ParsableCommand {
     }
 
     private func password() throws -> [UInt8] {
-        guard isatty(STDIN_FILENO) == 1 else { return Array((readLine(strippingNewline: true) ?? "").utf8) }
+        guard isatty(STDIN_FILENO) == 1 else { return Self.firstLine() }
         let first = try Self.ask("Password: ")
         guard try Self.ask("Again: ") == first else { throw PrivateFileFailure("the two passwords differ") }
         return first
+    }
+
+    /// The first line of standard input, byte by byte as it is; no more of it than shows that it is too long.
+    private static func firstLine() -> [UInt8] {
+        var line: [UInt8] = []
+        while line.count <= Self.longest + 1 {
+            let byte = getchar()
+            if byte == EOF || byte == UInt8(ascii: "\n") { break }
+            line.append(UInt8(truncatingIfNeeded: byte))
+        }
+        if line.last == UInt8(ascii: "\r") { line.removeLast() }
+        return line
     }
 
     private static func ask(_ prompt: String) throws -> [UInt8] {
