@@ -27,20 +27,21 @@ package struct ProviderURL: Sendable, Hashable, CustomStringConvertible {
         guard text.utf8.allSatisfy(Self.isAllowed) else {
             throw ProviderURLError(description: "it has a fragment or characters that a URL cannot have")
         }
-        let rest: Substring
+        // All bytes are characters.
+        let rest: Substring.UTF8View
         if text.hasPrefix("https://") {
-            (self.isHTTPS, rest) = (true, text.dropFirst(8))
+            (self.isHTTPS, rest) = (true, text.utf8.dropFirst(8))
         } else if text.hasPrefix("http://") {
-            (self.isHTTPS, rest) = (false, text.dropFirst(7))
+            (self.isHTTPS, rest) = (false, text.utf8.dropFirst(7))
         } else {
             throw ProviderURLError(description: "it does not begin with https://")
         }
-        guard let authority = Self.authority(rest.prefix { $0 != "/" && $0 != "?" }) else {
+        guard let authority = Self.authority(Substring(rest.prefix { !Self.endsAuthority($0) })) else {
             throw ProviderURLError(description: "its host or port is malformed, or it has a user")
         }
         (self.host, self.port) = authority
         self.text = text
-        guard self.isHTTPS || self.isLoopback || allowsPlainHTTP else {
+        guard self.isHTTPS || allowsPlainHTTP || self.isLoopback else {
             throw ProviderURLError(description: "http is accepted for localhost, 127.0.0.1 and [::1] only: use https")
         }
     }
@@ -52,18 +53,17 @@ package struct ProviderURL: Sendable, Hashable, CustomStringConvertible {
     }
 
     /// Scheme, host and port (RFC 6454).
-    package var origin: String {
-        let port = self.port.flatMap { $0 == (self.isHTTPS ? 443 : 80) ? nil : ":\($0)" } ?? ""
-        return (self.isHTTPS ? "https://" : "http://") + self.host + port
-    }
+    package var origin: String { (self.isHTTPS ? "https://" : "http://") + self.authority }
 
     /// The value of `Host`: host, and port unless it is the scheme's (RFC 9110 7.2).
-    var authority: String { String(self.origin.drop { $0 != "/" }.dropFirst(2)) }
+    var authority: String {
+        self.host + (self.port.flatMap { $0 == (self.isHTTPS ? 443 : 80) ? nil : ":\($0)" } ?? "")
+    }
 
     /// The target of a request: path and query (RFC 9112 3.2.1).
     var target: String {
-        let rest = self.text.dropFirst(self.isHTTPS ? 8 : 7).drop { $0 != "/" && $0 != "?" }
-        return rest.hasPrefix("/") ? String(rest) : "/" + rest
+        let rest = self.text.utf8.dropFirst(self.isHTTPS ? 8 : 7).drop { !Self.endsAuthority($0) }
+        return rest.first == UInt8(ascii: "/") ? String(Substring(rest)) : "/" + Substring(rest)
     }
 
     /// The path without the query.
@@ -81,18 +81,20 @@ package struct ProviderURL: Sendable, Hashable, CustomStringConvertible {
         }
     }
 
+    private static func endsAuthority(_ byte: UInt8) -> Bool { byte == UInt8(ascii: "/") || byte == UInt8(ascii: "?") }
+
     private static func authority(_ text: Substring) -> (host: String, port: Int?)? {
         var host = text
         var port: Int?
-        let closing = text.lastIndex(of: "]") ?? text.startIndex
-        if let colon = text[closing...].lastIndex(of: ":") {
-            let digits = text[text.index(after: colon)...]
+        let closing = text.utf8.lastIndex(of: UInt8(ascii: "]")) ?? text.startIndex
+        if let colon = text.utf8[closing...].lastIndex(of: UInt8(ascii: ":")) {
+            let digits = text[text.utf8.index(after: colon)...]
             guard let number = Int(digits), digits.utf8.allSatisfy({ (0x30...0x39).contains($0) }),
                 (1...65_535).contains(number)
             else { return nil }
             (host, port) = (text[..<colon], number)
         }
-        if host.hasPrefix("[") {
+        if host.utf8.first == UInt8(ascii: "[") {
             guard host.hasSuffix("]"), let address = IPAddress(String(host.dropFirst().dropLast())), !address.isV4,
                 !host.contains("%")
             else { return nil }
