@@ -57,8 +57,9 @@ package final class SessionResolver {
     /// The answers of the store in this tick.
     private let arrivals = Batch<(flight: SessionFlight, result: Result<SessionFinding, StoreError>)>()
 
-    /// The request that asks now, if it is recorded: what its token needs is written as its calls. Set while it asks.
-    package var asker: (any TracedRequest)?
+    /// The request that asks now, if it is recorded: what its token needs is written as its calls. Set while it asks,
+    /// and kept by whoever sets it: every request that is recorded does.
+    package unowned(unsafe) var asker: (any TracedRequest)?
 
     /// A resolver for `loop`, whose cache has been registered with the `SessionCaches` that the store tells of ends.
     ///
