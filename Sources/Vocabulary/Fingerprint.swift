@@ -33,12 +33,28 @@ package struct Fingerprint: Hashable, Sendable, CustomStringConvertible {
 
     /// Writes the characters to `target`, which has room for them.
     package func write(to target: UnsafeMutablePointer<UInt8>) {
-        var rest = self.bits
-        for index in 0..<Self.length {
-            rest = rest << 5 | rest >> 59
-            let value = UInt8(truncatingIfNeeded: rest) & 0x1F
-            target[index] = value < 26 ? UInt8(ascii: "a") + value : UInt8(ascii: "2") + value - 26
-        }
+        // The upper 40 bits as eight numbers, each in a byte: halves, quarters, eighths.
+        var numbers = self.bits >> 24
+        numbers = numbers & 0xFFFFF | (numbers >> 20) << 32
+        numbers = numbers & 0x0000_03FF_0000_03FF | (numbers & 0x000F_FC00_000F_FC00) << 6
+        let first = Self.characters(Self.pairs(numbers)).bigEndian
+        let last = UInt16(truncatingIfNeeded: Self.characters(Self.pairs(self.bits >> 14 & 0x3FF))).bigEndian
+        let target = UnsafeMutableRawPointer(target)
+        target.storeBytes(of: first, as: UInt64.self)
+        target.storeBytes(of: last, toByteOffset: 8, as: UInt16.self)
+    }
+
+    /// Parts the ten bits in each two bytes into five bits in each.
+    private static func pairs(_ numbers: UInt64) -> UInt64 {
+        numbers & 0x001F_001F_001F_001F | (numbers & 0x03E0_03E0_03E0_03E0) << 3
+    }
+
+    /// The characters for eight numbers below 32: `a` to `z`, then `2` to `7`.
+    private static func characters(_ numbers: UInt64) -> UInt64 {
+        // The highest bit of each byte whose number is 26 or more.
+        let isDigit = (numbers &+ 0x6666_6666_6666_6666) & 0x8080_8080_8080_8080
+        let letters = numbers &+ 0x6161_6161_6161_6161
+        return letters &- (isDigit >> 7) &* UInt64(UInt8(ascii: "a") + 26 - UInt8(ascii: "2"))
     }
 
     package var description: String {

@@ -14,6 +14,22 @@ import Vocabulary
         #expect(Self.fingerprint([UInt8](repeating: 0, count: 32)).description == "aaaaaaaaaa")
     }
 
+    @Test("Each of its characters is any of the 32")
+    func characters() {
+        let alphabet = Array("abcdefghijklmnopqrstuvwxyz234567")
+        for place in 0..<Fingerprint.length {
+            for number in alphabet.indices {
+                let bits = UInt64(number) << UInt64(59 - 5 * place)
+                var expected = [Character](repeating: "a", count: Fingerprint.length)
+                expected[place] = alphabet[number]
+                #expect(Fingerprint(bits).description == String(expected))
+                expected = [Character](repeating: "7", count: Fingerprint.length)
+                expected[place] = alphabet[31 - number]
+                #expect(Fingerprint(~bits).description == String(expected))
+            }
+        }
+    }
+
     @Test("Its text is read back, and nothing else is one")
     func reading() {
         let fingerprint = Self.fingerprint([0x12, 0x34, 0x56, 0x78, 0x9A, 0xBC, 0xDE, 0xF0])
