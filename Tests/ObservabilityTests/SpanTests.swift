@@ -305,6 +305,30 @@ import Vocabulary
         #expect((4...32).contains(queue.spare))
     }
 
+    @Test("a batch of long spans has no more than a mebibyte, and none of them is lost")
+    func longSpans() throws {
+        let queue = SpanQueue(capacity: 2048, batch: 512) {}
+        let log = TraceLog(queue: queue)
+        let text = [UInt8](repeating: 0x61, count: 1024)
+        for _ in 0..<1000 {
+            let head = try self.head(log.nextSpan())
+            log.write { buffer in
+                self.write("GET", to: buffer, head) { span in
+                    for _ in 0..<12 { text.withUnsafeBytes { _ = span.attribute("user_agent.original", $0) } }
+                }
+            }
+        }
+        log.flushIfNeeded()
+        #expect(queue.waiting == 1000)
+        var batches: [Int] = []
+        while case let batch = queue.next(), !batch.isEmpty {
+            batches.append(batch.reduce(0) { $0 + $1.bytes.count })
+            queue.giveBack(batch)
+        }
+        #expect(batches.allSatisfy { $0 <= 1 << 20 }, "\(batches)")
+        #expect(batches.reduce(0, +) > 12 << 20)
+    }
+
     @Test("a collector that asks for no pause gets one all the same, and each is longer than the one before")
     func pauses() {
         var pauses = ExportPauses()

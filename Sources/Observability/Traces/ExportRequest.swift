@@ -50,22 +50,34 @@ package struct ExportRequest: Sendable {
         switch self.form {
         case .protobuf:
             // Each span is copied once.
-            let spans = buffers.reduce(0) { $0 + $1.bytes.count }
+            var spans = 0
+            for buffer in buffers { spans += buffer.bytes.count }
             let scopeSpans = Self.head(2, of: self.scope.count + spans) + self.scope
             let head = Self.head(1, of: self.resource.count + scopeSpans.count + spans) + self.resource + scopeSpans
             var body = ByteBufferAllocator().buffer(capacity: head.count + spans)
             body.writeBytes(head)
-            for buffer in buffers {
-                var rest = buffer.bytes
-                while !rest.isEmpty {
-                    body.writeBytes(UnsafeRawBufferPointer(rebasing: rest.prefix(Self.piece)))
-                    rest = UnsafeRawBufferPointer(rebasing: rest.dropFirst(Self.piece))
-                }
+            body.writeWithUnsafeMutableBytes(minimumWritableBytes: spans) { room in
+                var written = 0
+                for buffer in buffers { written += Self.copy(buffer.bytes, to: room, at: written) }
+                return written
             }
             return body
         case .json:
             return ByteBuffer(bytes: self.json(buffers))
         }
+    }
+
+    /// - Returns: How many bytes it has copied, which are all.
+    private static func copy(
+        _ bytes: UnsafeRawBufferPointer,
+        to room: UnsafeMutableRawBufferPointer,
+        at offset: Int
+    ) -> Int {
+        for start in stride(from: 0, to: bytes.count, by: Self.piece) {
+            let piece = UnsafeRawBufferPointer(rebasing: bytes[start..<min(start + Self.piece, bytes.count)])
+            UnsafeMutableRawBufferPointer(rebasing: room[(offset + start)...]).copyMemory(from: piece)
+        }
+        return bytes.count
     }
 
     /// A field of bytes.

@@ -28,6 +28,9 @@ package final class SpanQueue: Sendable {
         var isRung = false
     }
 
+    /// The most bytes that are sent at once: of long texts that clients send a batch may have more.
+    private static let longestBatch = 1 << 20
+
     /// The most spans that wait.
     private let capacity: Int
     /// How many are sent at once.
@@ -44,7 +47,7 @@ package final class SpanQueue: Sendable {
     package init(capacity: Int, batch: Int, ring: @escaping @Sendable () -> Void) {
         self.capacity = capacity
         self.batch = min(batch, capacity)
-        self.handover = (max(1, min(64, self.batch / 4)), 32_768)
+        self.handover = (max(1, min(128, self.batch / 4)), 65_536)
         self.ring = ring
     }
 
@@ -87,7 +90,7 @@ package final class SpanQueue: Sendable {
 
     // MARK: For the exporter
 
-    /// The next spans to send, about a batch; empty: none wait.
+    /// The next spans to send, about a batch, or as many as a mebibyte has; empty: none wait.
     ///
     /// - Parameter onlyFull: Nothing unless there is a whole batch.
     package func next(onlyFull: Bool = false) -> [SpanBuffer] {
@@ -98,9 +101,14 @@ package final class SpanQueue: Sendable {
             }
             state.isRung = false
             guard !onlyFull || state.spans >= self.batch else { return [] }
-            var (count, spans) = (0, 0)
-            while count < state.waiting.count, count == 0 || spans + state.waiting[count].spans <= self.batch {
-                spans += state.waiting[count].spans
+            var (count, spans, bytes) = (0, 0, 0)
+            for buffer in state.waiting {
+                guard
+                    count == 0
+                        || spans + buffer.spans <= self.batch && bytes + buffer.bytes.count <= Self.longestBatch
+                else { break }
+                spans += buffer.spans
+                bytes += buffer.bytes.count
                 count += 1
             }
             let taken = Array(state.waiting.prefix(count))
@@ -113,12 +121,15 @@ package final class SpanQueue: Sendable {
     /// Takes back what `next` gave.
     ///
     /// - Parameters:
-    ///   - lost: How many of the spans are lost.
+    ///   - lost: How many of the spans are lost, at most all.
     ///   - loss: Why.
     package func giveBack(_ buffers: [SpanBuffer], lost: Int = 0, _ loss: Loss = .failed) {
-        let spans = buffers.reduce(0) { $0 + $1.spans }
+        var spans = 0
+        for buffer in buffers {
+            spans += buffer.spans
+            buffer.removeAll()
+        }
         let lost = min(max(lost, 0), spans)
-        for buffer in buffers { buffer.removeAll() }
         self.state.withLock { state in
             state.losses[loss, default: 0] += UInt64(lost)
             state.sent += UInt64(spans - lost)

@@ -171,7 +171,6 @@ final class TraceExporter: Sendable {
     /// - Returns: How long the collector wants to be left alone, where that is longer than a batch may wait; nil: it wants no
     ///   such rest.
     private func send(_ batch: [SpanBuffer]) async -> Duration? {
-        let spans = batch.reduce(0) { $0 + $1.spans }
         let body = self.request.body(batch)
         let deadline = ContinuousClock.now + self.settings.exportTimeout
         var pauses = ExportPauses()
@@ -183,14 +182,14 @@ final class TraceExporter: Sendable {
                 return nil
             case .refused(let detail):
                 self.tell("the collector refuses traces", ["detail": "\(detail)"])
-                self.queue.giveBack(batch, lost: spans, .refused)
+                self.queue.giveBack(batch, lost: .max, .refused)
                 return nil
             case .later(let detail, let after):
                 self.tell("the collector does not take traces", ["detail": "\(detail)"])
                 let wait = pauses.take(asked: after)
                 // A gateway that stops does not wait for a collector that is away.
                 guard ContinuousClock.now + wait < deadline, !self.isStopping.load(ordering: .relaxed) else {
-                    self.queue.giveBack(batch, lost: spans, .failed)
+                    self.queue.giveBack(batch, lost: .max, .failed)
                     return after
                 }
                 await self.pause(for: wait)
