@@ -153,7 +153,7 @@ import Vocabulary
                     return Array("https://app".utf8).withUnsafeBytes { span.attribute(url, $0) }
                 }
             like.begin(like: pattern, head, status: 200 + Int(number))
-            like.put(fingerprint, of: pattern)
+            like.put(fingerprint, at: pattern.sessionAt)
             path.withUnsafeBufferPointer { like.complete(url, begun: pattern.textCount, $0) }
             like.add(more)
             like.end()

@@ -44,7 +44,7 @@ package final class SpanBuffer: @unchecked Sendable {
     /// The longest text in bytes; longer ones are cut at a character.
     package static let textLimit = 1024
     /// A span is closed before it has this many bytes: its length has two bytes.
-    private static let spanLimit = 16_000
+    @usableFromInline static var spanLimit: Int { 16_000 }
 
     @usableFromInline private(set) var base: UnsafeMutablePointer<UInt8>
     @usableFromInline private(set) var capacity: Int
@@ -154,10 +154,12 @@ package final class SpanBuffer: @unchecked Sendable {
         self.count &+= count &+ run.count
     }
 
-    /// Names the session of the span that has begun like `pattern`, which has one.
-    package func put(_ session: Fingerprint, of pattern: SpanPattern) {
-        guard pattern.sessionAt > 0 else { return }
-        session.write(to: self.base + self.contentStart - SpanPattern.Place.content + pattern.sessionAt)
+    /// Names the session of the span that has begun like a pattern, which has one.
+    ///
+    /// - Parameter place: `SpanPattern.sessionAt`.
+    package func put(_ session: Fingerprint, at place: Int) {
+        guard place > 0 else { return }
+        session.write(to: self.base + (self.contentStart &- SpanPattern.Place.content &+ place))
     }
 
     /// Adds a text to that of the last attribute, with which the span's pattern ends.
@@ -273,6 +275,22 @@ package final class SpanBuffer: @unchecked Sendable {
         return value.count
     }
 
+    /// The same for a text that is known to be ASCII.
+    @inlinable @inline(__always)
+    package func attribute(_ key: SpanKey, ascii value: UnsafeBufferPointer<UInt8>) -> Int {
+        let length = key.count &- 2 &+ value.count
+        guard length < 0x80, let start = value.baseAddress,
+            self.count &- self.contentStart &+ length &+ 4 < Self.spanLimit
+        else { return self.attribute(key.name, UnsafeRawBufferPointer(value)) }
+        self.reserve(SpanKey.room &+ 0x80)
+        let target = self.put(key, length)
+        target[-1] = UInt8(truncatingIfNeeded: value.count)
+        target[-3] = UInt8(truncatingIfNeeded: value.count &+ 2)
+        UnsafeMutableRawPointer(target).copyMemory(from: start, byteCount: value.count)
+        self.count &+= key.count &+ value.count
+        return value.count
+    }
+
     package func attribute(_ key: SpanKey, _ value: [UInt8]) {
         value.withUnsafeBytes { _ = self.attribute(key, $0) }
     }
@@ -306,8 +324,8 @@ package final class SpanBuffer: @unchecked Sendable {
     /// Puts a key behind the last byte, with the length of the attribute, which is below 128.
     ///
     /// - Returns: Where its value begins.
-    @inline(__always)
-    private func put(_ key: SpanKey, _ length: Int) -> UnsafeMutablePointer<UInt8> {
+    @inlinable @inline(__always)
+    func put(_ key: SpanKey, _ length: Int) -> UnsafeMutablePointer<UInt8> {
         let start = self.base + self.count
         UnsafeMutableRawPointer(start).copyMemory(from: key.bytes, byteCount: SpanKey.room)
         start[1] = UInt8(truncatingIfNeeded: length)
@@ -319,6 +337,7 @@ package final class SpanBuffer: @unchecked Sendable {
     /// An attribute with a text.
     ///
     /// - Returns: As above.
+    @usableFromInline
     @discardableResult
     package func attribute(_ name: StaticString, _ value: UnsafeRawBufferPointer) -> Int {
         // No closure for what nearly all texts are, as each would count references.
@@ -452,7 +471,7 @@ package final class SpanBuffer: @unchecked Sendable {
 
     @inlinable @inline(__always)
     func reserve(_ extra: Int) {
-        if self.count + extra > self.capacity { self.grow(extra) }
+        if self.count &+ extra > self.capacity { self.grow(extra) }
     }
 
     @usableFromInline @inline(never)

@@ -6,7 +6,7 @@ package struct SpanPattern {
     @usableFromInline let bytes: UnsafeRawBufferPointer
     /// Where the status and the name of the session are; 0: there is none.
     @usableFromInline let statusAt: Int
-    @usableFromInline let sessionAt: Int
+    @usableFromInline package let sessionAt: Int
     /// How many bytes of text its last attribute has begun with.
     @usableFromInline package let textCount: Int
 

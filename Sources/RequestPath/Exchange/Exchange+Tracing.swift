@@ -340,26 +340,35 @@ extension Exchange {
         let isPeers = self.record.clientAddress.map { $0.bits == self.peer.bits } ?? true
         let words = trace.noted(isPeers: isPeers)
         span.begin(like: pattern, head, status: status, words)
-        if let session = self.record.log.fingerprint { span.put(session, of: pattern) }
+        if let session = self.record.log.fingerprint { span.put(session, at: pattern.sessionAt) }
         // What follows is seldom there.
         if !isPeers { span.attribute(tracer.words.client, self.clientText) }
         if !trace.state.isEmpty { trace.state.withUnsafeBytes { span.state($0) } }
-        let reason = self.record.reason
-        if let reason = reason ?? self.record.note ?? self.record.absence {
-            span.attribute("sallyport.reason", reason.rawValue)
-        }
-        if status >= 500 {
-            span.attribute("error.type", "\(status)")
-        } else if let reason {
-            span.attribute("error.type", reason.rawValue)
-        }
+        let told = self.record.reason ?? self.record.note ?? self.record.absence
+        if told != nil || status >= 500 { self.writeFault(told, status, span) }
         let (seed, sequence) = (self.record.requestID.seed, self.record.requestID.sequence)
         if seed != trace.id.high || sequence != trace.id.low || self.record.requestID.given != nil {
             self.record.requestID.withBytes { _ = span.attribute("sallyport.request_id", $0) }
         }
         if let link = trace.link { span.link(to: link) }
-        if status >= 500 || reason.map({ $0.isFailure && $0 != .clientGone }) == true { span.failed() }
         span.end()
+    }
+
+    /// Says what was wrong with the request or its answer.
+    ///
+    /// - Parameters:
+    ///   - told: The reason that the access line names.
+    ///   - status: That of the answer; 0: there is none.
+    @inline(never)
+    private func writeFault(_ told: Reason?, _ status: Int, _ span: SpanBuffer) {
+        if let told { span.attribute("sallyport.reason", told.rawValue) }
+        let reason = self.record.reason
+        if status >= 500 {
+            span.attribute("error.type", "\(status)")
+        } else if let reason {
+            span.attribute("error.type", reason.rawValue)
+        }
+        if status >= 500 || reason.map({ $0.isFailure && $0 != .clientGone }) == true { span.failed() }
     }
 
     /// The traits of the request's span.

@@ -110,7 +110,8 @@ final class RequestTrace: TracedRequest {
         self.words.truncate(to: self.connectionEnd)
         self.path = 0..<0
         if namesPath, !head.path.isEmpty {
-            let length = self.words.attribute(words.path, UnsafeRawBufferPointer(head.path.bytes(in: base)))
+            // All that the parser takes in a target is ASCII.
+            let length = self.words.attribute(words.path, ascii: head.path.bytes(in: base))
             let end = self.words.bytes.count
             self.path = (end &- length)..<end
         }
