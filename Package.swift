@@ -74,8 +74,8 @@ let modules: KeyValuePairs<String, [Target.Dependency]> = [
         "Cryptography", "Vocabulary", nioCore,
     ],
     "Providers": [
-        "JOSE", "Sessions", "Settings", "AddressIntelligence", "Transport", "Cryptography", "Vocabulary", nioCore,
-        nioTLS, nioHTTP1, nioSSL, .product(name: "DequeModule", package: "swift-collections"),
+        "JOSE", "Sessions", "Settings", "Observability", "AddressIntelligence", "Transport", "Cryptography",
+        "Vocabulary", nioCore, nioTLS, nioHTTP1, nioSSL, .product(name: "DequeModule", package: "swift-collections"),
     ],
     "Sessions": [
         "AddressIntelligence", "Cryptography", "Vocabulary", nioCore,

@@ -1,53 +1,139 @@
 import NIOCore
 import NIOHTTP1
 import NIOSSL
+import Observability
 import Settings
 import Vocabulary
 
-/// Sends calls over the network.
+/// Sends calls over the network, counts them, and writes those of requests that are traced as spans.
 package struct HTTPProviderTransport: ProviderTransport {
-    let client: ProviderHTTPClient
-    let trust: ProviderTrust
-    /// Whether calls may go to other machines without TLS, as inside a network of containers.
-    var allowsPlainHTTP = false
-    /// The proxies of the network.
-    var proxies = OutgoingProxies()
+    private let client: ProviderHTTPClient
+    private let trust: ProviderTrust
+    private let allowsPlainHTTP: Bool
+    private let proxies: OutgoingProxies
+    private let registry: MetricsRegistry?
+
+    /// - Parameters:
+    ///   - allowsPlainHTTP: Whether calls may go to other machines without TLS, as inside a network of containers.
+    ///   - proxies: The proxies of the network.
+    ///   - registry: Counts the calls, which are rare enough for its own lock; nil: they are not counted.
+    init(
+        _ client: ProviderHTTPClient,
+        trust: ProviderTrust,
+        allowsPlainHTTP: Bool,
+        proxies: OutgoingProxies,
+        registry: MetricsRegistry?
+    ) {
+        self.client = client
+        self.trust = trust
+        self.allowsPlainHTTP = allowsPlainHTTP
+        self.proxies = proxies
+        self.registry = registry
+        guard let registry else { return }
+        // So that each is a series from the start.
+        for purpose in ProviderCall.Purpose.allCases {
+            for result in CallResult.allCases { _ = registry.calls(for: purpose, result) }
+            _ = registry.durations(of: purpose)
+        }
+    }
 
     package func send(_ call: ProviderCall) async throws(ProviderCallError) -> ProviderAnswer {
-        let url: ProviderURL
-        do {
-            url = try ProviderURL(call.url, allowsPlainHTTP: self.allowsPlainHTTP)
-        } catch {
-            throw ProviderCallError(isUnsent: true, detail: "the URL of the call cannot be used: \(error)")
-        }
-        guard call.hasWellFormedFields else {
-            throw ProviderCallError(isUnsent: true, detail: "the call of \(url.host) has a field that cannot be sent")
-        }
-        guard self.client.isOpen else {
-            throw ProviderCallError(ProviderClientEnded(), of: url.host, isUnsent: true)
-        }
-        var tls = url.isHTTPS ? self.trust.context : nil
-        if url.isHTTPS, tls == nil {
+        let began = NIODeadline.now()
+        do throws(ProviderCallError) {
+            let url: ProviderURL
             do {
-                tls = try await offLoop { Result { try self.trust.makeContext() } }.get()
+                url = try ProviderURL(call.url, allowsPlainHTTP: self.allowsPlainHTTP)
             } catch {
-                let detail = "TLS with \(url.host) is impossible: the system has no certificates to trust"
-                throw ProviderCallError(isUnsent: true, detail: detail, cause: .tls)
+                throw ProviderCallError(isUnsent: true, detail: "the URL of the call cannot be used: \(error)")
             }
-        }
-        let (loop, connections) = (self.client.loop, self.client.connections)
-        let exchange = ProviderExchange(call, to: ProviderServer(url, tls: tls, proxies: self.proxies), url, on: loop)
-        do {
-            return try await withTaskCancellationHandler {
-                loop.execute { connections.value.begin(exchange) }
-                return try await exchange.answer.get()
-            } onCancel: {
-                loop.execute { exchange.fail(CancellationError()) }
+            guard call.hasWellFormedFields else {
+                let detail = "the call of \(url.host) has a field that cannot be sent"
+                throw ProviderCallError(isUnsent: true, detail: detail)
             }
+            guard self.client.isOpen else {
+                throw ProviderCallError(ProviderClientEnded(), of: url.host, isUnsent: true)
+            }
+            var tls = url.isHTTPS ? self.trust.context : nil
+            if url.isHTTPS, tls == nil {
+                do {
+                    tls = try await offLoop { Result { try self.trust.makeContext() } }.get()
+                } catch {
+                    let detail = "TLS with \(url.host) is impossible: the system has no certificates to trust"
+                    throw ProviderCallError(isUnsent: true, detail: detail, cause: .tls)
+                }
+            }
+            let (loop, connections) = (self.client.loop, self.client.connections)
+            let server = ProviderServer(url, tls: tls, proxies: self.proxies)
+            let exchange = ProviderExchange(call, to: server, url, on: loop)
+            let answer: ProviderAnswer
+            do {
+                answer = try await withTaskCancellationHandler {
+                    loop.execute { connections.value.begin(exchange) }
+                    return try await exchange.answer.get()
+                } onCancel: {
+                    loop.execute { exchange.fail(CancellationError()) }
+                }
+            } catch {
+                // The exchange has no other errors.
+                throw (error as? ProviderCallError) ?? ProviderCallError(error, of: url.host, isUnsent: true)
+            }
+            self.note(call, since: began, .success(answer))
+            return answer
         } catch {
-            // The exchange has no other errors.
-            throw (error as? ProviderCallError) ?? ProviderCallError(error, of: url.host, isUnsent: true)
+            self.note(call, since: began, .failure(error))
+            throw error
         }
+    }
+
+    /// Counts a call that has ended, and writes it as a span of the request for which it was made. A URL's query may hold a
+    /// secret, and is no part of it.
+    private func note(
+        _ call: ProviderCall,
+        since began: NIODeadline,
+        _ result: Result<ProviderAnswer, ProviderCallError>
+    ) {
+        let ended = NIODeadline.now()
+        let (status, failure): (Int?, String?) =
+            switch result {
+            case .success(let answer): (answer.status, answer.status >= 400 ? String(answer.status) : nil)
+            case .failure(let error): (nil, error.cause.label)
+            }
+        let counted: CallResult =
+            switch status {
+            case nil: .error
+            case (200..<300)?: .ok
+            case (500...)?: .failed
+            default: .refused
+            }
+        if let registry = self.registry {
+            registry.increment(registry.calls(for: call.purpose, counted))
+            registry.observe(registry.durations(of: call.purpose), nanoseconds: (ended - began).nanoseconds)
+        }
+        guard let trace = CallTrace.current, let url = try? ProviderURL(call.url, allowsPlainHTTP: true) else { return }
+        trace.note(
+            TracedCall(
+                .provider(method: call.method, origin: url.origin, path: url.path, status: status),
+                for: call.purpose.rawValue,
+                began: began.uptimeNanoseconds,
+                ended: ended.uptimeNanoseconds,
+                failure: failure
+            )
+        )
+    }
+}
+
+/// How a call has ended, in the names of metrics.
+private enum CallResult: String, CaseIterable {
+    case ok, refused, failed, error
+}
+
+extension MetricsRegistry {
+    fileprivate func calls(for purpose: ProviderCall.Purpose, _ result: CallResult) -> CounterID {
+        self.counter(MetricNames.providerCalls, purpose.rawValue, result.rawValue)
+    }
+
+    fileprivate func durations(of purpose: ProviderCall.Purpose) -> HistogramID {
+        self.histogram(MetricNames.providerCallDuration, purpose.rawValue)
     }
 }
 

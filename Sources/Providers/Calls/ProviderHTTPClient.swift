@@ -1,4 +1,5 @@
 package import NIOCore
+package import Observability
 package import Settings
 import Synchronization
 
@@ -29,19 +30,22 @@ package final class ProviderHTTPClient: Sendable {
     ///   - certificate: The PEM files of a certificate and its key, for servers that ask for one; they are read now.
     ///   - allowsPlainHTTP: Whether calls may go to other machines without TLS.
     ///   - proxies: The proxies of the network.
+    ///   - registry: Counts the calls; nil: they are not counted.
     /// - Throws: `ProviderTLSError`, which names the file.
     package func transport(
         caFile: String? = nil,
         certificate: (chain: String, key: String)? = nil,
         allowsPlainHTTP: Bool = false,
-        proxies: OutgoingProxies = OutgoingProxies()
+        proxies: OutgoingProxies = OutgoingProxies(),
+        countedIn registry: MetricsRegistry? = nil
     ) throws(ProviderTLSError) -> HTTPProviderTransport {
         do {
             return HTTPProviderTransport(
-                client: self,
+                self,
                 trust: try ProviderTrust(caFile: caFile, certificate: certificate),
                 allowsPlainHTTP: allowsPlainHTTP,
-                proxies: proxies
+                proxies: proxies,
+                registry: registry
             )
         } catch {
             let others = certificate.map { ", client_certificate_file: \($0.chain), client_key_file" } ?? ""

@@ -146,13 +146,11 @@ struct AssembledProvider: Sendable {
         _ proxies: OutgoingProxies,
         _ foundations: Foundations
     ) throws -> any ProviderTransport {
-        MeteredTransport(
-            try foundations.providerClient.transport(
-                caFile: caFile,
-                allowsPlainHTTP: allowsPlainHTTP,
-                proxies: proxies
-            ),
-            foundations.registry
+        try foundations.providerClient.transport(
+            caFile: caFile,
+            allowsPlainHTTP: allowsPlainHTTP,
+            proxies: proxies,
+            countedIn: foundations.registry
         )
     }
 }
