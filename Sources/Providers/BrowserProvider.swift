@@ -16,24 +16,21 @@ package protocol BrowserProvider: Sendable {
     func begin(_ wish: BrowserSignIn) async throws(NotDone) -> BrowserBeginning
 
     /// Completes a sign-in with the parameters that the browser brought back. It exchanges a code at the provider, with
-    /// its own time limit. Parameters that do not belong to `state` are refused.
+    /// its own time limit. Parameters that do not belong to it, and a sign-in at another provider, are refused.
     ///
     /// - Parameters:
+    ///   - pending: That from `begin`, which the same browser has kept, so that no browser can complete a sign-in that
+    ///     another one began (RFC 9700 4.7).
     ///   - parameters: Those of the callback's query or form, in order, percent-decoded.
-    ///   - state: The value from `begin`, which the same browser has kept, so that no browser can complete a sign-in
-    ///     that another one began (RFC 9700 4.7).
     /// - Throws: A reason of `signin`: the user said no (`cancelled`), or the provider needs the user and was told not to
     ///   ask (`interaction_required`); what came back does not belong to the sign-in that the browser began
     ///   (`state_mismatch`); the tokens are not valid (`invalid_token`); the user may not sign in (`not_allowed`) or did
     ///   not authenticate as was required (`insufficient`); another error, for example because the gateway is registered
     ///   wrongly (`provider_error`). `provider.unavailable`: the provider cannot answer.
     func complete(
-        _ parameters: [(name: String, value: String)],
-        state: Secret
+        _ pending: PendingSignIn,
+        _ parameters: [(name: String, value: String)]
     ) async throws(NotDone) -> ProvenUser
-
-    /// Whether `begin` of this provider made the state.
-    func began(_ state: Secret) -> Bool
 
     /// The URL at which the provider ends its own session of this user (OpenID Connect RP-Initiated Logout 1.0); nil if
     /// it has none.
@@ -47,8 +44,6 @@ package protocol BrowserProvider: Sendable {
 
 extension BrowserProvider {
     package func demand(of wish: BrowserSignIn) -> SignInDemand { wish.demand }
-
-    package func began(_ state: Secret) -> Bool { PendingSignIn(state)?.provider.isExactly(self.name) == true }
 }
 
 /// A sign-in in a browser, as whoever begins it wishes it.
@@ -66,16 +61,12 @@ package struct BrowserSignIn: Sendable, Hashable {
 /// A sign-in that has begun: where the browser is sent.
 package struct BrowserBeginning: Sendable, Equatable {
     package var url: String
-    /// What the provider returns in the parameter `state`: finds the kept state among those of several tabs. It is not
-    /// secret.
-    package var id: String
     /// To be kept until the browser returns: sealed and bound to this browser, because it contains what completes the
     /// sign-in (a nonce, a PKCE verifier).
-    package var state: Secret
+    package var pending: PendingSignIn
 
-    package init(url: String, id: String, state: Secret) {
+    package init(url: String, pending: PendingSignIn) {
         self.url = url
-        self.id = id
-        self.state = state
+        self.pending = pending
     }
 }

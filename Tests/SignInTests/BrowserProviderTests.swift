@@ -17,20 +17,19 @@ private struct CodeProvider: BrowserProvider {
         let prompt = wish.demand.isAgain ? "&prompt=login" : ""
         return BrowserBeginning(
             url: "https://idp.example.com/authorize?redirect_uri=\(wish.callback)&state=s1\(prompt)",
-            id: "s1",
-            state: Secret("s1")
+            pending: PendingSignIn(provider: self.name, id: "s1", nonce: "", verifier: "", callback: wish.callback)
         )
     }
 
     func signOutURL(idToken: Secret?, returnTo: String, state: String?) async -> String? { nil }
 
     func complete(
-        _ parameters: [(name: String, value: String)],
-        state: Secret
+        _ pending: PendingSignIn,
+        _ parameters: [(name: String, value: String)]
     ) async throws(NotDone) -> ProvenUser {
         guard !self.isAway else { throw NotDone(.providerUnavailable, detail: "away") }
         func value(_ name: String) -> String? { parameters.first { $0.name == name }?.value }
-        guard value("state").map({ Secret($0) }) == state, let code = value("code") else {
+        guard value("state") == pending.id, let code = value("code") else {
             throw NotDone(.signInStateMismatch, detail: "state")
         }
         let identity = Identity(id: "sub-1", traits: [:])
@@ -58,7 +57,7 @@ struct BrowserProviderTests {
         let begun = try await provider.begin(self.wish)
         #expect(begun.url.hasPrefix("https://idp.example.com/authorize?") && !begun.url.contains("prompt"))
         for (code, level) in [("urn:example:two-factors", AssuranceLevel.aal2), ("urn:example:other", .aal0)] {
-            let user = try await provider.complete([("code", code), ("state", "s1")], state: begun.state)
+            let user = try await provider.complete(begun.pending, [("code", code), ("state", "s1")])
             let bench = SignInBench()
             let requester = try bench.requester()
             let beginning = try await bench.sessions.begin(user.authentication, SessionTerms(.web), for: requester)
@@ -72,8 +71,9 @@ struct BrowserProviderTests {
     @Test("Another browser's state and a missing code are refused; an outage is not a refusal")
     func refused() async {
         let provider = CodeProvider()
+        let pending = PendingSignIn(provider: provider.name, id: "s1", nonce: "", verifier: "", callback: "")
         func complete(_ provider: CodeProvider, _ name: String, state: String) async -> Result<ProvenUser, NotDone> {
-            await Result(try await provider.complete([(name, "c"), ("state", state)], state: Secret("s1")))
+            await Result(try await provider.complete(pending, [(name, "c"), ("state", state)]))
         }
         let refused = Result<ProvenUser, NotDone>.refused(.signInStateMismatch, detail: "state")
         #expect(await complete(provider, "code", state: "s2") == refused)

@@ -45,11 +45,7 @@ struct AuthorizationRequest: Sendable {
         if let prompt = self.prompt(isAgain: wish.demand.isAgain) { parameters.append(("prompt", prompt)) }
         if self.isOpenID { parameters += self.openIDParameters(wish, pending) }
         parameters += self.settings.parameters.filter { !Self.reserved.contains($0.name) }.map { ($0.name, $0.value) }
-        return BrowserBeginning(
-            url: URLQuery.appending(parameters, to: endpoint),
-            id: pending.id,
-            state: pending.encoded
-        )
+        return BrowserBeginning(url: URLQuery.appending(parameters, to: endpoint), pending: pending)
     }
 
     private func openIDParameters(_ wish: BrowserSignIn, _ pending: PendingSignIn) -> [URLQuery.Parameter] {

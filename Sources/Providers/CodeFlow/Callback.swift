@@ -8,26 +8,28 @@ enum Callback {
     /// The authorization code.
     ///
     /// - Parameters:
-    ///   - issuer: The provider's issuer, to which `iss` is compared where it is present; nil: `iss` is ignored.
+    ///   - provider: The provider's name, at which the sign-in must have begun.
+    ///   - hasIssuer: Whether the name is an issuer, to which `iss` is compared where it is present; else `iss` is ignored.
     ///   - demandsIssuer: Whether `iss` must be there: the provider announces it (RFC 9207 2.4).
     static func code(
         _ parameters: [(name: String, value: String)],
-        pending: PendingSignIn,
-        issuer: String?,
+        of pending: PendingSignIn,
+        at provider: String,
+        hasIssuer: Bool,
         demandsIssuer: Bool = false
     ) throws(NotDone) -> String {
         func mismatch(_ detail: String) -> NotDone { NotDone(.signInStateMismatch, detail: detail) }
+        guard pending.provider.isExactly(provider) else {
+            throw mismatch("the sign-in was not begun at this provider")
+        }
         // RFC 6749 3.1: "parameters MUST NOT be included more than once".
         guard Set(parameters.map(\.name)).count == parameters.count else {
             throw mismatch("a parameter of the callback is repeated")
         }
         func value(_ name: String) -> String? { parameters.first { $0.name == name }?.value }
         guard let state = value("state"), state.isExactly(pending.id) else { throw mismatch("state") }
-        if let issuer {
-            let named = value("iss")
-            guard named.map({ $0.isExactly(issuer) }) ?? !demandsIssuer else {
-                throw mismatch("iss of the callback is missing or names another issuer")
-            }
+        guard !hasIssuer || value("iss").map({ $0.isExactly(provider) }) ?? !demandsIssuer else {
+            throw mismatch("iss of the callback is missing or names another issuer")
         }
         if let error = value("error") { throw Self.refusal(error) }
         guard let code = value("code"), (1...Self.longestCode).contains(code.utf8.count) else {

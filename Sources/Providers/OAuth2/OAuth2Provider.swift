@@ -50,11 +50,10 @@ package struct OAuth2Provider: BrowserProvider, RefreshingProvider {
     }
 
     package func complete(
-        _ parameters: [(name: String, value: String)],
-        state: Secret
+        _ pending: PendingSignIn,
+        _ parameters: [(name: String, value: String)]
     ) async throws(NotDone) -> ProvenUser {
-        let pending = try PendingSignIn(state, of: self.name)
-        let code = try Callback.code(parameters, pending: pending, issuer: nil)
+        let code = try Callback.code(parameters, of: pending, at: self.name, hasIssuer: false)
         let (answer, key) = try await self.tokens.redeem(code, pending, bindsTokens: false)
         let tokens = answer.kept(key: key, requested: self.settings.authorization.scopes, now: self.clock.now())
         let claims: UserClaims

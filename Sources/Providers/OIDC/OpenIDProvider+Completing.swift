@@ -4,15 +4,15 @@ package import Vocabulary
 
 extension OpenIDProvider {
     package func complete(
-        _ parameters: [(name: String, value: String)],
-        state: Secret
+        _ pending: PendingSignIn,
+        _ parameters: [(name: String, value: String)]
     ) async throws(NotDone) -> ProvenUser {
-        let pending = try PendingSignIn(state, of: self.name)
         let metadata = try await self.metadata()
         let code = try Callback.code(
             parameters,
-            pending: pending,
-            issuer: self.name,
+            of: pending,
+            at: self.name,
+            hasIssuer: true,
             demandsIssuer: metadata.announcesIssuer
         )
         let (tokens, key) = try await self.endpoint(metadata).redeem(

@@ -54,7 +54,7 @@ package struct BrowserSignInFlow: Sendable {
     ) async throws(NotDone) -> (url: String, id: String, kept: Secret) {
         let beginning = try await self.provider.begin(wish)
         var pending = KeptSignIn(
-            providerState: beginning.state,
+            atProvider: beginning.pending,
             returnTo: returnTo,
             demand: self.provider.demand(of: wish),
             begunAt: self.sessions.clock.now(),
@@ -62,13 +62,13 @@ package struct BrowserSignInFlow: Sendable {
             isRepeat: isRepeat
         )
         pending.provider = self.name
-        let kept = self.seal.seal(pending, id: beginning.id, on: authority)
-        return (beginning.url, beginning.id, kept)
+        let id = beginning.pending.id
+        return (beginning.url, id, self.seal.seal(pending, id: id, on: authority))
     }
 
     /// Whether a sign-in that names no provider, as it began when the host had one, began at this one.
     package func began(_ pending: KeptSignIn) -> Bool {
-        pending.provider == nil && pending.providerState.map(self.provider.began) == true
+        pending.provider == nil && pending.atProvider?.provider.isExactly(self.provider.name) == true
     }
 
     /// The sign-in that a browser has kept under `id` on this host, whether or not it has expired; nil if this deployment
@@ -80,7 +80,7 @@ package struct BrowserSignInFlow: Sendable {
     /// What a browser keeps of a sign-in for which it has no room any more: where it leads, but not what completes it. nil
     /// if it keeps no more than that.
     package func shortened(_ pending: KeptSignIn, id: String, on authority: String) -> Secret? {
-        pending.providerState == nil ? nil : self.seal.shortened(pending, id: id, on: authority)
+        pending.atProvider == nil ? nil : self.seal.shortened(pending, id: id, on: authority)
     }
 
     /// The browser's sessions on this host, in place of which a completed sign-in begins one. nil: it completes none, because
@@ -120,7 +120,7 @@ package struct BrowserSignInFlow: Sendable {
         for requester: Requester
     ) async throws(NotDone) -> ProvenUser {
         do throws(NotDone) {
-            guard let state = pending.providerState else { throw NotDone(.signInStateMismatch, detail: "not kept") }
+            guard let begun = pending.atProvider else { throw NotDone(.signInStateMismatch, detail: "not kept") }
             guard !pending.isExpired(at: self.sessions.clock.now()) else {
                 throw NotDone(.signInStateMismatch, detail: "expired")
             }
@@ -131,7 +131,7 @@ package struct BrowserSignInFlow: Sendable {
             }
             var user: ProvenUser
             do throws(NotDone) {
-                user = try await self.provider.complete(parameters, state: state)
+                user = try await self.provider.complete(begun, parameters)
             } catch {
                 if error.isUnavailable { await self.tries.giveBack([bucket]) }
                 throw error

@@ -1,5 +1,5 @@
 import Cryptography
-import Providers
+package import Providers
 import Sessions
 package import Vocabulary
 
@@ -13,7 +13,7 @@ package struct KeptSignIn: Sendable, Equatable {
 
     /// What the provider needs to complete the sign-in. nil: the browser had no room for it, or an earlier version of the
     /// gateway has made it, so that the sign-in can only begin again.
-    package var providerState: Secret?
+    package var atProvider: PendingSignIn?
     /// The path on this host to which the browser goes afterwards.
     package var returnTo: String
     /// What the sign-in must reach.
@@ -29,7 +29,7 @@ package struct KeptSignIn: Sendable, Equatable {
     package var provider: String?
 
     /// Whether the browser had no room for what completes it, so that it begins again, once.
-    package var beginsAgain: Bool { self.providerState == nil && !self.isRepeat }
+    package var beginsAgain: Bool { self.atProvider == nil && !self.isRepeat }
 
     /// Whether the user took too long.
     package func isExpired(at now: UnixTime) -> Bool { now.since(self.begunAt) > Self.lifetime }
@@ -91,7 +91,7 @@ struct KeptSignInSeal: Sendable {
     /// The same sign-in in as few bytes as lead the browser on: it cannot be completed, but begin again.
     func shortened(_ pending: KeptSignIn, id: String, on authority: String) -> Secret {
         var short = pending
-        short.providerState = nil
+        short.atProvider = nil
         return self.seal(short, id: id, on: authority)
     }
 
@@ -103,7 +103,7 @@ struct KeptSignInSeal: Sendable {
             writer.write(pending.returnTo)
             writer.write(byte: (pending.demand.isAgain ? Flag.isAgain : 0) | (pending.isRepeat ? Flag.isRepeat : 0))
             writer.write(pending.demand)
-            writer.write(pending.providerState ?? Secret([]))
+            writer.write(pending.atProvider?.encoded ?? Secret([]))
             writer.write(optional: pending.app) { writer, app in
                 writer.write(app.flow)
                 writer.write(app.returnTo)
@@ -130,7 +130,7 @@ struct KeptSignInSeal: Sendable {
             let state = try reader.secret()
             if version >= Self.version {
                 pending.isRepeat = flags & Flag.isRepeat != 0
-                pending.providerState = state.bytes.isEmpty ? nil : state
+                pending.atProvider = PendingSignIn(state)
                 pending.app = try reader.optional { (reader) throws(CompactFormatError) in
                     WaitingApp(flow: try reader.text(), returnTo: try reader.text())
                 }

@@ -25,7 +25,7 @@ struct OpenIDBeginTests {
         )
         #expect(parameters["code_challenge_method"] == "S256" && parameters["code_challenge"]?.utf8.count == 43)
         // 128 bits find the sign-in, 256 bits protect it.
-        #expect(parameters["state"] == begun.id && begun.id.utf8.count == 22)
+        #expect(parameters["state"] == begun.state.id && begun.state.id.utf8.count == 22)
         #expect(parameters["nonce"]?.utf8.count == 43)
         let other = try await bench.begin().parameters
         for name in ["state", "nonce", "code_challenge"] { #expect(parameters[name] != other[name]) }

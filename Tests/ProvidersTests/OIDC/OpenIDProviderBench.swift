@@ -101,8 +101,7 @@ final class OpenIDProviderBench: Sendable {
     /// A sign-in that has begun.
     struct Begun {
         let url: String
-        let id: String
-        let state: Secret
+        let state: PendingSignIn
 
         /// The parameters of the authorization request.
         var parameters: [String: String] {
@@ -115,7 +114,7 @@ final class OpenIDProviderBench: Sendable {
 
         /// What the browser brings back.
         func callback(_ changes: [String: String?] = [:]) -> [(name: String, value: String)] {
-            var parameters: [String: String] = ["state": self.id, "code": "code-1"]
+            var parameters: [String: String] = ["state": self.state.id, "code": "code-1"]
             for (name, value) in changes { parameters[name] = value }
             return parameters.sorted { $0.key < $1.key }.map { ($0.key, $0.value) }
         }
@@ -123,7 +122,7 @@ final class OpenIDProviderBench: Sendable {
 
     func begin(_ wish: BrowserSignIn = BrowserSignIn(callback: OpenIDProviderBench.callback)) async throws -> Begun {
         let beginning = try await self.provider.begin(wish)
-        return Begun(url: beginning.url, id: beginning.id, state: beginning.state)
+        return Begun(url: beginning.url, state: beginning.pending)
     }
 
     /// Signs in, with changes to the claims of the id_token and to the token endpoint's answer.
@@ -159,8 +158,8 @@ struct BenchFailure: Error, CustomStringConvertible {
 typealias Completion = Result<ProvenUser, NotDone>
 
 extension BrowserProvider {
-    func completion(_ parameters: [(name: String, value: String)], state: Secret) async -> Completion {
-        await Completion(try await self.complete(parameters, state: state))
+    func completion(_ parameters: [(name: String, value: String)], state: PendingSignIn) async -> Completion {
+        await Completion(try await self.complete(state, parameters))
     }
 }
 

@@ -68,14 +68,19 @@ package final class ScriptedBrowserProvider: BrowserProvider {
         let id = "sign-in-\(number)"
         return BrowserBeginning(
             url: "\(self.name)/authorize?state=\(id)",
-            id: id,
-            state: Secret("verifier of \(id)")
+            pending: PendingSignIn(
+                provider: self.name,
+                id: id,
+                nonce: "",
+                verifier: "verifier of \(id)",
+                callback: wish.callback
+            )
         )
     }
 
     package func complete(
-        _ parameters: [(name: String, value: String)],
-        state secret: Secret
+        _ pending: PendingSignIn,
+        _ parameters: [(name: String, value: String)]
     ) async throws(NotDone) -> ProvenUser {
         let meanwhile = self.state.withLock { state in
             defer { state.meanwhile = nil }
@@ -88,7 +93,7 @@ package final class ScriptedBrowserProvider: BrowserProvider {
             }
             state.completions.append(parameters.map { "\($0.name)=\($0.value)" })
             let id = parameters.first { $0.name == "state" }?.value ?? ""
-            guard secret == Secret("verifier of \(id)") else {
+            guard pending.verifier == "verifier of \(id)" else {
                 return .failure(NotDone(.signInStateMismatch, detail: "state"))
             }
             return state.next

@@ -167,8 +167,8 @@ enum ProviderFuzzing {
         answers[.token] = .fuzzed(document == .tokens ? body : JSONText.encode(.object(good)))
         let answering = try OpenIDProvider(settings, transport: FuzzedTransport(answers: answers), clock: self.clock)
         _ = try? await answering.begin(wish)
-        let callback = [(name: "state", value: begun.id), (name: "code", value: "c")]
-        return self.violation(of: try? await answering.complete(callback, state: begun.state))
+        let callback = [(name: "state", value: begun.pending.id), (name: "code", value: "c")]
+        return self.violation(of: try? await answering.complete(begun.pending, callback))
     }
 
     private static func plain(_ document: Document, _ body: [UInt8]) async throws -> String? {
@@ -185,8 +185,8 @@ enum ProviderFuzzing {
         ]
         let provider = try OAuth2Provider(settings, transport: FuzzedTransport(answers: answers), clock: self.clock)
         let begun = provider.begin(BrowserSignIn(callback: self.callback))
-        let callback = [(name: "state", value: begun.id), (name: "code", value: "c")]
-        return self.violation(of: try? await provider.complete(callback, state: begun.state))
+        let callback = [(name: "state", value: begun.pending.id), (name: "code", value: "c")]
+        return self.violation(of: try? await provider.complete(begun.pending, callback))
     }
 
     private static func introspection(_ body: [UInt8]) async throws -> String? {
