@@ -16,7 +16,7 @@ struct SessionServiceTests {
     private func begin(
         _ terms: SessionTerms,
         _ authentication: Authentication = SwitchedProvider.alice
-    ) async throws -> BegunSession {
+    ) async throws -> (token: Secret, session: Session) {
         try await self.bench.sessions.begin(authentication, terms, for: try self.bench.requester())
     }
 

@@ -85,15 +85,15 @@ extension BrowserSessionEndpoints {
                 )
             }
             let user = try await flow.prove(pending, request.query, .web, for: requester)
-            let begun = try await flow.sessions.replace(
+            let (token, session) = try await flow.sessions.replace(
                 former,
                 with: user.authentication,
                 SessionTerms(.web),
                 evidence: user.evidence,
                 for: requester
             )
-            let signedIn = self.cookies.signedIn(begun.token, begun.session, by: self.sessions, request)
-            let noted = self.completedSignIns.note(request, at: begun.session.issuedAt)
+            let signedIn = self.cookies.signedIn(token, session, by: self.sessions, request)
+            let noted = self.completedSignIns.note(request, at: session.issuedAt)
             let way = self.lastWay.note(flow.name, among: self.ways, request)
             return .seeOther(returnTo, fields: signedIn + [noted] + way + cleared)
         } catch {

@@ -135,14 +135,14 @@ extension BrowserSessionEndpoints {
             return again(form == nil ? .signInMalformed : .signInIncomplete, .incomplete, showing: identifier)
         }
         do throws(NotDone) {
-            let begun = try await passwords.signIn(
+            let (token, session) = try await passwords.signIn(
                 identifier: identifier,
                 password: Secret(password),
                 kind: .web,
                 staysSignedIn: form?.text(Page.staySignedIn) != nil,
                 for: request.requester
             )
-            let signedIn = self.cookies.signedIn(begun.token, begun.session, by: self.sessions, request)
+            let signedIn = self.cookies.signedIn(token, session, by: self.sessions, request)
             return .seeOther(
                 returnTo,
                 fields: signedIn + self.lastWay.note(self.passwordName, among: self.ways, request)

@@ -213,8 +213,8 @@ package struct HostSignInEndpoints: Sendable {
         let returnTo = back ?? nonce.returnTo
         do throws(NotDone) {
             switch try await self.tickets.use(Secret(token), nonce, for: requester) {
-            case .signedIn(let begun):
-                let signedIn = self.cookies.signedIn(begun.token, begun.session, by: self.sessions, request)
+            case .signedIn(let token, let session):
+                let signedIn = self.cookies.signedIn(token, session, by: self.sessions, request)
                 let noted = self.completed.note(request, at: self.sessions.clock.now())
                 return .seeOther(returnTo, fields: signedIn + [noted] + cleared)
             case .sessionStays(let reason): return .seeOther(returnTo, fields: cleared, reason: reason)

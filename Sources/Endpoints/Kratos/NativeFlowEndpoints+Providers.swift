@@ -75,13 +75,13 @@ extension NativeFlowEndpoints {
             return Self.complain(.missing(property: "id_token"), .signInIncomplete, document)
         }
         do throws(NotDone) {
-            let begun = try await self.idTokens.signIn(
+            let (token, session) = try await self.idTokens.signIn(
                 kind,
                 Secret(idToken),
                 nonce: form.text("id_token_nonce"),
                 for: request.requester
             )
-            return self.signedIn(begun, request)
+            return self.signedIn(token, session, request)
         } catch {
             return Herodot.notDone(error, to: request) ?? Self.complain(.idToken, error.reason, document)
         }

@@ -208,21 +208,21 @@ package struct NativeFlowEndpoints: Sendable {
             return complain(.missing(property: "password"), .signInIncomplete)
         }
         do throws(NotDone) {
-            let begun = try await passwords.signIn(
+            let (token, session) = try await passwords.signIn(
                 identifier: identifier,
                 password: Secret(password),
                 kind: .native,
                 for: request.requester
             )
-            return self.signedIn(begun, request)
+            return self.signedIn(token, session, request)
         } catch {
             return Herodot.notDone(error, to: request) ?? complain(.credentials, error.reason)
         }
     }
 
     /// 200 with the session and its token, which is shown once.
-    func signedIn(_ begun: BegunSession, _ request: EndpointRequest) -> EndpointResponse {
+    func signedIn(_ token: Secret, _ session: Session, _ request: EndpointRequest) -> EndpointResponse {
         let now = self.sessions.clock.now()
-        return .json(200, SessionDocument.signedIn(begun.token, begun.session, origin: request.origin, now: now))
+        return .json(200, SessionDocument.signedIn(token, session, origin: request.origin, now: now))
     }
 }

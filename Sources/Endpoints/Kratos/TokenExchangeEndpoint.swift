@@ -32,7 +32,7 @@ extension NativeFlowEndpoints {
         let requester = request.requester
         do throws(NotDone) {
             switch try await self.native.exchange(Secret(codes[0]), Secret(codes[1]), for: requester) {
-            case .exchanged(let begun): return self.signedIn(begun, request)
+            case .exchanged(let token, let session): return self.signedIn(token, session, request)
             case .ended: return self.refuse(.exchangeUnknown, request, hasEnded: true)
             case .notSignedIn(let id, let kept):
                 guard let flow = self.flow(id, kept.wish.kind) else { return self.refuse(.exchangeUnknown, request) }

@@ -43,7 +43,7 @@ package struct IDTokenSignIns: Sendable {
         _ idToken: Secret,
         nonce: String?,
         for requester: Requester
-    ) async throws(NotDone) -> BegunSession {
+    ) async throws(NotDone) -> (token: Secret, session: Session) {
         guard let verifier = self.verifiers[idToken: kind] else { throw NotDone(.signInMalformed) }
         let bucket = RateBucket(Self.perAddress, Array(requester.address.key.description.utf8))
         var user: SocialUser

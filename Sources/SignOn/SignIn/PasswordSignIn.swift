@@ -38,7 +38,7 @@ package struct PasswordSignIn: Sendable {
         kind: Session.Kind,
         staysSignedIn: Bool = false,
         for requester: Requester
-    ) async throws(NotDone) -> BegunSession {
+    ) async throws(NotDone) -> (token: Secret, session: Session) {
         try await self.check(identifier: identifier, password: password, kind: kind, for: requester) {
             authentication,
             account throws(NotDone) in

@@ -16,13 +16,6 @@ package struct SessionTerms: Sendable {
     }
 }
 
-/// A session that has begun.
-package struct BegunSession: Sendable {
-    /// It is shown once, to its user.
-    package let token: Secret
-    package let session: Session
-}
-
 extension SessionService {
     /// Whether users choose to stay signed in when they close the browser.
     package var asksToStay: Bool { self.settings.browser.persistence == .ask }
@@ -54,6 +47,7 @@ extension SessionService {
     /// that the client presented becomes a session (session fixation).
     ///
     /// - Parameter evidence: What the provider handed out with the sign-in; nil if the provider is never asked again.
+    /// - Returns: The session, and its token, which is shown once, to its user.
     /// - Throws: `rule.denied`, and then nothing has changed; an outage of the store or the audit stream, and then nothing
     ///   was handed out.
     package func begin(
@@ -61,7 +55,7 @@ extension SessionService {
         _ terms: SessionTerms,
         evidence: ProviderEvidence? = nil,
         for requester: Requester
-    ) async throws(NotDone) -> BegunSession {
+    ) async throws(NotDone) -> (token: Secret, session: Session) {
         try await self.replace([], with: authentication, terms, evidence: evidence, for: requester)
     }
 
@@ -79,7 +73,7 @@ extension SessionService {
         evidence: ProviderEvidence? = nil,
         account: String? = nil,
         for requester: Requester
-    ) async throws(NotDone) -> BegunSession {
+    ) async throws(NotDone) -> (token: Secret, session: Session) {
         let authentication = self.linked(authentication)
         var record = self.record(.signedIn, terms.kind, requester)
         record.account = account
@@ -115,7 +109,7 @@ extension SessionService {
             self.refuse(error, found.session, &record)
             throw error
         }
-        return BegunSession(token: token, session: found.session)
+        return (token, found.session)
     }
 
     /// Judges a sign-in once more, when what begins with it is written and before it is handed out. What ends the user's

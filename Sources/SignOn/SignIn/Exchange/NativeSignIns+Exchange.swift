@@ -1,14 +1,14 @@
 internal import AddressIntelligence
 internal import Cryptography
 internal import NIOCore
-internal import Sessions
+package import Sessions
 internal import Settings
 package import Vocabulary
 
 /// What two codes that are right lead to.
 package enum ExchangeOutcome: Sendable {
     /// The token is shown to its user, once or within the time in which the exchange may be repeated.
-    case exchanged(BegunSession)
+    case exchanged(token: Secret, session: Session)
     /// The user has not signed in. The flow says why.
     case notSignedIn(id: String, KeptFlow)
     /// Their session has ended.
@@ -120,7 +120,7 @@ extension NativeSignIns {
             _ = try? await self.sessions.endOne(attempt.session.sessionKey)
             throw NotDone(.gatewayOverloaded)
         }
-        return .exchanged(BegunSession(token: attempt.session.token, session: session))
+        return .exchanged(token: attempt.session.token, session: session)
     }
 
     /// Used codes: the attempt that used them is repeated because its answer was lost, or another client replays them.
@@ -137,7 +137,7 @@ extension NativeSignIns {
             throw self.refusal(.exchangeReplayed, attempt.requester, session)
         }
         await self.sessions.list(session, key)
-        return .exchanged(BegunSession(token: attempt.session.token, session: session))
+        return .exchanged(token: attempt.session.token, session: session)
     }
 
     private func refuseEnded(_ requester: Requester) -> ExchangeOutcome {

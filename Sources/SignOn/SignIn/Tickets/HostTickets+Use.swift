@@ -1,12 +1,12 @@
 internal import NIOCore
-internal import Sessions
+package import Sessions
 internal import Settings
 package import Vocabulary
 
 /// The answer to a presented ticket.
 package enum TicketUse: Sendable {
     /// A new session on this host.
-    case signedIn(BegunSession)
+    case signedIn(token: Secret, session: Session)
     /// The browser keeps the session that it has.
     ///
     /// - Parameter reason: Why the ticket did not count; nil: it did.
@@ -183,7 +183,7 @@ extension HostTickets {
             _ = try? await self.sessions.endOne(attempt.session.sessionKey)
             throw NotDone(.gatewayOverloaded)
         }
-        return .signedIn(BegunSession(token: attempt.session.token, session: session))
+        return .signedIn(token: attempt.session.token, session: session)
     }
 
     /// A used ticket: the attempt that used it is repeated because its answer was lost, or another browser replays it.
