@@ -120,6 +120,30 @@ struct RefreshTests {
         #expect(await bench.refresh(second.text("refresh_token")).status == 200)
     }
 
+    @Test("a request that its client did not wait for does not end the family from which the client has gone on")
+    func overtaken() async throws {
+        let bench = TokenBench()
+        let first = try await bench.tokens().text("refresh_token")
+        let (thirds, answers) = AsyncStream<String>.makeStream()
+        // The request has found its token to be the present one. Before it rotates it, the client repeats it, and refreshes
+        // with the answer once more.
+        bench.store.change { script in
+            script.beforeReplace = {
+                let second = await bench.refresh(first)
+                answers.yield(await bench.refresh(second.text("refresh_token")).text("refresh_token"))
+                answers.finish()
+            }
+        }
+        let late = await bench.refresh(first)
+        #expect(late.status == 503)
+        #expect(late.text("refresh_token").isEmpty && late.text("access_token").isEmpty)
+        var third = ""
+        for await answer in thirds { third = answer }
+        #expect(await bench.refresh(third).status == 200)
+        // Presented now, it is one.
+        #expect(await bench.refresh(first).reason == .refreshReplayed)
+    }
+
     @Test("idle and absolute lifetimes end it")
     func lifetimes() async throws {
         let bench = TokenBench {

@@ -61,6 +61,7 @@ extension TokenService {
         _ requester: TokenRequester,
         _ record: inout AuditRecord
     ) async throws(NotDone) -> IssuedTokens {
+        var wasPresent = false
         for _ in 0..<Self.mostTries {
             let key = token.key
             guard let stored = try await self.family(key),
@@ -75,6 +76,9 @@ extension TokenService {
             let place = family.place(of: token.generation, leeway: leeway, at: now)
             // Before the key is looked at: a thief who got the family bound to a key of his own would otherwise keep it.
             if place == .replayed {
+                // The token was good when this request presented it. The client did not wait for the answer, presented it
+                // once more, and has gone on with what it got: nobody has replayed anything.
+                guard !wasPresent else { throw NotDone(.storeUnavailable) }
                 try await self.end(session, &record)
                 throw NotDone(.refreshReplayed)
             }
@@ -117,6 +121,7 @@ extension TokenService {
                 case .done: break
                 case .changed:
                     if let access { await self.discard(access.record) }
+                    wasPresent = true
                     continue
                 case .absent, .quarantined:
                     if let access { await self.discard(access.record) }

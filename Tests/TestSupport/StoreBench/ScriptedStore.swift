@@ -24,6 +24,8 @@ package final class ScriptedStore: RecordStore {
         package var isUnconfirmed = false
         /// Runs once, before the next `consume` reaches the store.
         package var beforeConsume: (@Sendable () async throws -> Void)?
+        /// Runs once, before the next `replace` of a replaceable record reaches the store.
+        package var beforeReplace: (@Sendable () async throws -> Void)?
         /// The test answers each read of a session (`takeRead`).
         package var holdsReads = false
         /// The prefixes of a subject's names: it has one name for each.
@@ -302,12 +304,17 @@ package final class ScriptedStore: RecordStore {
         on loop: any EventLoop
     ) -> Eventual<Replacement> {
         let replaced: EventLoopFuture<Replacement> = self.guarded(on: loop) {
-            let answer = self.base.replace(key, judged: judged, with: record, attempt: attempt, on: loop)
-            let isLost = self.state.withLock { state in
+            let (before, isLost) = self.state.withLock { state in
+                let before = state.script.beforeReplace
+                state.script.beforeReplace = nil
                 state.replacements.append(attempt)
-                guard state.script.lostReplacements > 0 else { return false }
-                state.script.lostReplacements -= 1
-                return true
+                let isLost = state.script.lostReplacements > 0
+                if isLost { state.script.lostReplacements -= 1 }
+                return (before, isLost)
+            }
+            let ready = before.map { before in loop.makeFutureWithTask { try await before() } }
+            let answer = (ready ?? loop.makeSucceededVoidFuture()).flatMap {
+                self.base.replace(key, judged: judged, with: record, attempt: attempt, on: loop)
             }
             return isLost ? answer.flatMapThrowing { _ in throw StoreError.unavailable } : answer
         }
