@@ -36,7 +36,7 @@ package struct KratosExchangeEndpoint: Sendable {
         )
         guard let answer else { return Herodot.unavailable(.providerUnavailable, to: request) }
         guard (200..<300).contains(answer.status) else { return Self.relayed(answer) }
-        guard let signedInAt = KratosProvider.signedInAt(answer) else {
+        guard let signedInAt = self.kratos.signedInAt(answer) else {
             return Herodot.unavailable(.providerUnavailable, to: request)
         }
         do throws(NotDone) {

@@ -18,15 +18,24 @@ struct TokenAnswer: Sendable, Equatable {
     /// nil: as asked for.
     var scopes: [String]?
 
-    /// nil: the members are not an answer with tokens.
-    init?(_ value: JSONValue) {
-        guard let accessToken = Self.token(value["access_token"]) else { return nil }
+    /// Why members are not an answer with tokens.
+    enum Flaw: String, Error {
+        case none = "has no access_token"
+        case unfit = "has an access_token with a blank or another character that cannot stand in an Authorization field"
+        case long = "has an access_token of more than 16384 bytes"
+        case type = "has a token_type that is neither Bearer nor DPoP"
+    }
+
+    init(_ value: JSONValue) throws(Flaw) {
+        guard let text = value["access_token"]?.string, !text.isEmpty else { throw .none }
+        guard text.utf8.count <= Self.longestToken else { throw .long }
+        guard let accessToken = Self.token(value["access_token"]) else { throw .unfit }
         self.accessToken = accessToken
         // Not all providers of plain OAuth 2.0 state it.
         switch value["token_type"]?.string?.lowercased() {
         case "bearer", nil: self.tokenType = "Bearer"
         case "dpop": self.tokenType = "DPoP"
-        default: return nil
+        default: throw .type
         }
         self.idToken = Self.token(value["id_token"], upTo: JOSELimits.token)
         self.refreshToken = Self.token(value["refresh_token"])

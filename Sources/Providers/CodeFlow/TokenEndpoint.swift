@@ -68,13 +68,20 @@ extension TokenAnswer {
         let error = value.flatMap(Self.errorCode)
         switch answer.status {
         case 200:
-            if let tokens = value.flatMap(TokenAnswer.init(_:)) {
-                self = tokens
-            } else if let error {
+            var flaw = "is no whole JSON object"
+            if let value {
+                do throws(Flaw) {
+                    self = try TokenAnswer(value)
+                    return
+                } catch {
+                    flaw = error.rawValue
+                }
+            }
+            if let error {
                 // Some providers of plain OAuth 2.0 report errors with this status.
                 throw TokenFault(.refused(error: error), "the token endpoint answered \(error)")
             } else if Self.isOfEndpoint(answer) {
-                throw TokenFault(.lost, "the token endpoint's answer holds no usable access_token")
+                throw TokenFault(.lost, "the token endpoint's answer is refused: it \(flaw)")
             } else {
                 let detail = "the token endpoint answered with status 200 and no JSON object"
                 throw TokenFault(.busy(after: answer.retryAfter), detail)

@@ -23,14 +23,17 @@ package final class IntrospectionProvider: TokenProvider {
     private let transport: any ProviderTransport
     private let clock: Clock
     private let calls = CallLimit(most: 128)
+    private let tellOutage: @Sendable (String) -> Void
 
     /// Tokens of a provider of which nothing else is known.
     ///
+    /// - Parameter tellOutage: Told why there is no verdict about a token, without a part of it.
     /// - Throws: `ProviderSetUpError` that names the setting.
     package convenience init(
         _ settings: IntrospectionSettings,
         transport: any ProviderTransport,
-        clock: Clock
+        clock: Clock,
+        tellOutage: @escaping @Sendable (String) -> Void = { _ in }
     ) throws(ProviderSetUpError) {
         guard let url = settings.url else { throw ProviderSetUpError(description: "url is missing") }
         try self.init(
@@ -39,19 +42,22 @@ package final class IntrospectionProvider: TokenProvider {
             name: settings.issuer ?? url,
             place: .configured(try ProviderURL(url, of: "url")),
             transport: transport,
-            clock: clock
+            clock: clock,
+            tellOutage: tellOutage
         )
     }
 
     /// Opaque access tokens of an OpenID issuer, or the refresh tokens that it gave to native apps.
     ///
+    /// - Parameter tellOutage: Told why there is no verdict about a token, without a part of it.
     /// - Throws: `ProviderSetUpError` that names the setting.
     package convenience init(
         _ settings: IntrospectionSettings,
         of issuer: OpenIDIssuer,
         judging use: TokenUse = .access,
         transport: any ProviderTransport,
-        clock: Clock
+        clock: Clock,
+        tellOutage: @escaping @Sendable (String) -> Void = { _ in }
     ) throws(ProviderSetUpError) {
         var settings = settings
         settings.issuer = settings.issuer ?? issuer.name
@@ -64,7 +70,8 @@ package final class IntrospectionProvider: TokenProvider {
             }
                 ?? .discovered(issuer.metadata),
             transport: transport,
-            clock: clock
+            clock: clock,
+            tellOutage: tellOutage
         )
     }
 
@@ -74,7 +81,8 @@ package final class IntrospectionProvider: TokenProvider {
         name: String,
         place: Place,
         transport: any ProviderTransport,
-        clock: Clock
+        clock: Clock,
+        tellOutage: @escaping @Sendable (String) -> Void
     ) throws(ProviderSetUpError) {
         let (key, names) =
             use == .access
@@ -97,6 +105,7 @@ package final class IntrospectionProvider: TokenProvider {
         )
         self.transport = transport
         self.clock = clock
+        self.tellOutage = tellOutage
         var configuration = [
             "introspection", name, settings.url ?? "", settings.issuer ?? "", settings.client.id,
             "\(names)", "\(settings.claims)", "\(settings.allow)", settings.audienceClaim.rawValue,
@@ -110,9 +119,11 @@ package final class IntrospectionProvider: TokenProvider {
     package func mayKnow(_ token: UnsafeRawBufferPointer) -> Bool { TokenSyntax.isToken68(token) }
 
     package func introspect(_ presented: PresentedToken) async -> TokenVerdict {
-        guard self.calls.begin() else { return .unavailable }
+        guard self.calls.begin() else { return self.unavailable("too many introspections are under way") }
         defer { self.calls.end() }
-        guard let (url, audience) = await self.endpoint() else { return .unavailable }
+        guard let (url, audience) = await self.endpoint() else {
+            return self.unavailable("its metadata are not known, or name no introspection_endpoint that can be used")
+        }
         var call = await self.client.post(
             [
                 ("token", String(decoding: presented.token.bytes, as: UTF8.self)),
@@ -125,10 +136,21 @@ package final class IntrospectionProvider: TokenProvider {
         call.bodyLimit = Self.bodyLimit
         do throws(ProviderCallError) {
             let answer = try await self.transport.send(call)
-            return self.answers.verdict(answer, now: self.clock.now())
+            let verdict = self.answers.verdict(answer, now: self.clock.now())
+            guard verdict == .unavailable else { return verdict }
+            let what =
+                answer.status == 200
+                ? "the introspection endpoint did not say whether a token is active (RFC 7662 2.2)"
+                : "the introspection endpoint answered with status \(answer.status)"
+            return self.unavailable(what)
         } catch {
-            return .unavailable
+            return self.unavailable("introspection: \(error.detail)")
         }
+    }
+
+    private func unavailable(_ why: String) -> TokenVerdict {
+        self.tellOutage(why)
+        return .unavailable
     }
 
     /// The endpoint, and who the provider is for client assertions; nil if the issuer's metadata are not known or name

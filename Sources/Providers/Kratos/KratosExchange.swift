@@ -13,13 +13,21 @@ extension KratosProvider {
         let query = FormText.encoded([("init_code", initCode), ("return_to_code", returnToCode)])
         var call = self.call("GET", "\(Self.exchangePath)?\(query)", for: .exchange)
         call.fields = fields
-        return try? await self.transport.send(call)
+        do throws(ProviderCallError) {
+            return try await self.transport.send(call)
+        } catch {
+            self.tellOutage(error.detail)
+            return nil
+        }
     }
 
     /// When the user of a session in an answer of `exchange` signed in, by Kratos's clock; nil if the answer has no
     /// session.
-    package static func signedInAt(_ answer: ProviderAnswer) -> UnixTime? {
-        guard let session = answer.json()?["session"].flatMap(KratosSession.init) else { return nil }
+    package func signedInAt(_ answer: ProviderAnswer) -> UnixTime? {
+        guard let session = answer.json()?["session"].flatMap(KratosSession.init) else {
+            self.tellOutage("it answers \(Self.exchangePath) with status \(answer.status) and no session of a user")
+            return nil
+        }
         return [session.issuedAt, session.authenticatedAt].compactMap(\.self).max()
     }
 }

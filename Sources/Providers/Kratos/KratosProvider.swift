@@ -24,6 +24,7 @@ package final class KratosProvider: TokenProvider {
     private let readiness: SharedQuestions<String, Bool>
     let transport: any ProviderTransport
     private let clock: Clock
+    let tellOutage: @Sendable (String) -> Void
     private let silence = Mutex(Silence())
 
     /// Questions in a row that Kratos did not answer.
@@ -40,7 +41,13 @@ package final class KratosProvider: TokenProvider {
         self.silence.withLock { $0.count < Self.longSilence ? nil : $0.detail }
     }
 
-    package init(_ settings: KratosSettings, transport: any ProviderTransport, clock: Clock) {
+    /// - Parameter tellOutage: Told why Kratos does not say whose a session is, without a part of its token.
+    package init(
+        _ settings: KratosSettings,
+        transport: any ProviderTransport,
+        clock: Clock,
+        tellOutage: @escaping @Sendable (String) -> Void = { _ in }
+    ) {
         self.publicURL = settings.publicURL.description
         self.adminURL = settings.adminURL?.description
         self.name = self.publicURL
@@ -53,6 +60,7 @@ package final class KratosProvider: TokenProvider {
         self.readiness = SharedQuestions(most: 1, clock: clock)
         self.transport = transport
         self.clock = clock
+        self.tellOutage = tellOutage
         self.configuration = VerdictConfiguration.text(
             ["kratos", self.publicURL, settings.cookieName] + settings.names.marks
         )
@@ -81,8 +89,10 @@ package final class KratosProvider: TokenProvider {
             let verdict = await self.whoami(presented)
             // A Kratos that is not ready says nothing about a session that was good.
             guard case .unknown = verdict, presented.wasGood, await !self.isReady else { return verdict }
+            self.tellOutage("it refuses a session that it has vouched for, and says that it is not ready")
             return .unavailable
         }
+        if answer == nil { self.tellOutage("too many questions are under way") }
         return answer ?? .unavailable
     }
 
@@ -91,7 +101,7 @@ package final class KratosProvider: TokenProvider {
         do throws(ProviderCallError) {
             let answer = try await self.transport.send(call)
             let verdict = self.answers.verdict(answer, now: self.clock.now())
-            self.note(verdict == .unavailable ? "it answers with status \(answer.status)" : nil)
+            self.note(verdict == .unavailable ? Self.words(answer) : nil)
             return verdict
         } catch {
             self.note(error.detail)
@@ -99,7 +109,12 @@ package final class KratosProvider: TokenProvider {
         }
     }
 
+    private static func words(_ answer: ProviderAnswer) -> String {
+        "it answers with status \(answer.status)" + (answer.status == 200 ? " and what is no session of a user" : "")
+    }
+
     private func note(_ failure: String?) {
+        if let failure { self.tellOutage(failure) }
         self.silence.withLock { silence in
             silence.count = failure == nil ? 0 : silence.count + 1
             silence.detail = failure ?? ""

@@ -15,12 +15,15 @@ package struct SocialVerifiers: Sendable {
         self.idTokens = idTokens
     }
 
-    /// - Parameter clock: Follows when the machine's clock is set, as the providers' clocks made the times in tokens.
+    /// - Parameters:
+    ///   - clock: Follows when the machine's clock is set, as the providers' clocks made the times in tokens.
+    ///   - tellOutage: Told why what an app has presented could not be verified, without a part of it.
     /// - Throws: `ProviderSetUpError` that names the setting.
     package init(
         _ settings: NativeSocialSettings?,
         transport: any ProviderTransport,
-        clock: Clock
+        clock: Clock,
+        tellOutage: @escaping @Sendable (String) -> Void = { _ in }
     ) throws(ProviderSetUpError) {
         var verifiers: [SocialSubjectToken: any SocialVerifier] = [:]
         var idTokens: [SocialIDToken: any SocialVerifier] = [:]
@@ -36,8 +39,8 @@ package struct SocialVerifiers: Sendable {
         if let facebook = settings?.facebook {
             verifiers[.facebook] = try FacebookVerifier(facebook, transport: transport, clock: clock)
         }
-        self.verifiers = verifiers
-        self.idTokens = idTokens
+        self.verifiers = verifiers.mapValues { ToldSocialVerifier(verifier: $0, tell: tellOutage) }
+        self.idTokens = idTokens.mapValues { ToldSocialVerifier(verifier: $0, tell: tellOutage) }
     }
 
     /// The verifier of this kind; nil if the kind is not configured.

@@ -28,6 +28,7 @@ struct AssembledProvider: Sendable {
         func transport(_ caFile: String?, allowsPlainHTTP: Bool = false) throws -> any ProviderTransport {
             try Self.transport(caFile, allowsPlainHTTP: allowsPlainHTTP, provider.proxies, foundations)
         }
+        let outages = OutageLog(name: place).note
         switch provider.settings {
         case .fixedUsers(let users):
             let provider = StaticProvider(users: users, known: foundations.users)
@@ -35,7 +36,7 @@ struct AssembledProvider: Sendable {
         case .kratos(let settings):
             try StartRefusal.naming("\(place).kratos.") {
                 let transport = try transport(settings.caFile, allowsPlainHTTP: true)
-                let provider = KratosProvider(settings, transport: transport, clock: Self.clock)
+                let provider = KratosProvider(settings, transport: transport, clock: Self.clock, tellOutage: outages)
                 self.kratos = provider
                 self.roles = ProviderRoles(tokens: [provider])
             }
@@ -43,12 +44,20 @@ struct AssembledProvider: Sendable {
             try StartRefusal.naming("\(place).oauth2.") {
                 let transport = try transport(settings.caFile)
                 let provider = try OAuth2Provider(settings, transport: transport, clock: Self.clock)
-                self.roles = ProviderRoles(browser: provider, refreshing: provider)
+                self.roles = ProviderRoles(
+                    browser: ToldBrowserProvider(provider, tell: outages),
+                    refreshing: provider
+                )
             }
         case .introspection(let settings):
             try StartRefusal.naming("\(place).introspection.") {
                 let transport = try transport(settings.caFile)
-                let provider = try IntrospectionProvider(settings, transport: transport, clock: Self.clock)
+                let provider = try IntrospectionProvider(
+                    settings,
+                    transport: transport,
+                    clock: Self.clock,
+                    tellOutage: outages
+                )
                 self.roles = ProviderRoles(tokens: [provider])
             }
         case .openID(let settings):
@@ -69,10 +78,16 @@ struct AssembledProvider: Sendable {
                 if let bearer = BearerProvider(settings, issuer: issuer, clock: Self.clock) { tokens.append(bearer) }
                 var refreshTokens: IntrospectionProvider?
                 if let introspection = settings.introspection {
-                    (tokens, refreshTokens) = try Self.introspection(introspection, of: issuer, transport, tokens)
+                    (tokens, refreshTokens) = try Self.introspection(
+                        introspection,
+                        of: issuer,
+                        transport,
+                        tokens,
+                        outages
+                    )
                 }
                 self.roles = ProviderRoles(
-                    browser: provider,
+                    browser: ToldBrowserProvider(provider, tell: outages),
                     tokens: tokens,
                     refreshTokens: refreshTokens,
                     refreshing: provider,
@@ -108,13 +123,20 @@ struct AssembledProvider: Sendable {
         _ settings: IntrospectionSettings,
         of issuer: OpenIDIssuer,
         _ transport: any ProviderTransport,
-        _ tokens: [any TokenProvider]
+        _ tokens: [any TokenProvider],
+        _ outages: @escaping @Sendable (String) -> Void
     ) throws -> (tokens: [any TokenProvider], refreshTokens: IntrospectionProvider?) {
         do throws(ProviderSetUpError) {
             var tokens = tokens
             if !settings.audiences.isEmpty {
                 tokens.append(
-                    try IntrospectionProvider(settings, of: issuer, transport: transport, clock: Self.clock)
+                    try IntrospectionProvider(
+                        settings,
+                        of: issuer,
+                        transport: transport,
+                        clock: Self.clock,
+                        tellOutage: outages
+                    )
                 )
             }
             guard !settings.refreshTokenClients.isEmpty else { return (tokens, nil) }
@@ -123,7 +145,8 @@ struct AssembledProvider: Sendable {
                 of: issuer,
                 judging: .refresh,
                 transport: transport,
-                clock: Self.clock
+                clock: Self.clock,
+                tellOutage: outages
             )
             return (tokens, refreshTokens)
         } catch {
@@ -136,7 +159,12 @@ struct AssembledProvider: Sendable {
         try StartRefusal.naming("native_social.") {
             let proxies = settings.providers.first?.proxies ?? settings.proxies
             let transport = try Self.transport(nil, proxies, foundations)
-            return try SocialVerifiers(settings.nativeSocial, transport: transport, clock: Self.clock)
+            return try SocialVerifiers(
+                settings.nativeSocial,
+                transport: transport,
+                clock: Self.clock,
+                tellOutage: OutageLog(name: "native_social").note
+            )
         }
     }
 

@@ -253,6 +253,29 @@ struct IntrospectionTests {
         #expect(try await self.provider().introspect(Secret("token-one")) == .unavailable)
     }
 
+    @Test("Why there is no verdict is told, and a verdict is not")
+    func told() async throws {
+        let told = NotedWords()
+        let provider = try IntrospectionProvider(
+            self.settings(),
+            transport: self.transport,
+            clock: self.clock.clock,
+            tellOutage: { told.add($0) }
+        )
+        self.transport.on(Self.url, .json(["active": "true"]))
+        #expect(await provider.introspect(Secret("token-one")) == .unavailable)
+        self.transport.on(Self.url, .json(["error": "invalid_client"], status: 401))
+        #expect(await provider.introspect(Secret("token-one")) == .unavailable)
+        self.transport.on(Self.url, .json(["active": false]))
+        #expect(await provider.introspect(Secret("token-one")) == .unknown(.credentialInvalidToken))
+        #expect(
+            told.all == [
+                "the introspection endpoint did not say whether a token is active (RFC 7662 2.2)",
+                "the introspection endpoint answered with status 401",
+            ]
+        )
+    }
+
     @Test("A provider that cannot be reached is unavailable, and is asked again")
     func unreachable() async throws {
         self.transport.on(Self.url, failing: ProviderCallError(isUnsent: true, detail: "refused"))

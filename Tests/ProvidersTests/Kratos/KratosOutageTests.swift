@@ -66,8 +66,13 @@ struct KratosOutageTests {
         let bench = try await TokenEndpointBench([kratos.provider])
         failure.begin(at: kratos)
         #expect(try await bench.resolve(self.token) == .unavailable(.providerUnavailable))
+        #expect(kratos.told.all.count == 1)
+        #expect(
+            failure != .garbage || kratos.told.all == ["it answers with status 200 and what is no session of a user"]
+        )
         kratos.transport.on(KratosProviderBench.whoami, .json(kratos.session()))
         #expect(try await bench.resolve(self.token).session != nil)
+        #expect(kratos.told.all.count == 1)
     }
 
     @Test(

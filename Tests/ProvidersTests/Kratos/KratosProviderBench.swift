@@ -16,11 +16,17 @@ struct KratosProviderBench {
     let transport = ScriptedTransport()
     let clock = MovableClock()
     let provider: KratosProvider
+    let told = NotedWords()
 
     init(_ change: (inout KratosSettings) -> Void = { _ in }) {
         var settings = KratosSettings(publicURL: PublicURL(isHTTPS: false, host: "kratos", port: 4433))
         change(&settings)
-        self.provider = KratosProvider(settings, transport: self.transport, clock: self.clock.clock)
+        self.provider = KratosProvider(
+            settings,
+            transport: self.transport,
+            clock: self.clock.clock,
+            tellOutage: { [told] in told.add($0) }
+        )
         self.transport.on(Self.ready, .json(["status": "ok"]))
     }
 

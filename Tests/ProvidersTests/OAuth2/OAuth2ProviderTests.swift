@@ -99,6 +99,56 @@ struct OAuth2ProviderTests {
         #expect(info.field("authorization") == "Bearer gho_1")
     }
 
+    private static let refusedAnswers: [(answer: String, flaw: String)] = [
+        (
+            #"{"access_token":"gho 1"}"#,
+            "has an access_token with a blank or another character that cannot stand in an Authorization field"
+        ),
+        (
+            #"{"access_token":"gho_1\r\nX-Auth-Subject: eve"}"#,
+            "has an access_token with a blank or another character that cannot stand in an Authorization field"
+        ),
+        (#"{"access_token":""}"#, "has no access_token"),
+        (#"{"access_token":["gho_1"]}"#, "has no access_token"),
+        (
+            #"{"access_token":"\#(String(repeating: "g", count: 16_385))"}"#,
+            "has an access_token of more than 16384 bytes"
+        ),
+        (#"{"access_token":"gho_1","token_type":"mac"}"#, "has a token_type that is neither Bearer nor DPoP"),
+        (#"{"access_token":"gho_1""#, "is no whole JSON object"),
+    ]
+
+    @Test(
+        "An answer with tokens that is refused is told once, with what is wrong and without the token",
+        arguments: refusedAnswers
+    )
+    func refusedAnswer(_ refused: (answer: String, flaw: String)) async throws {
+        let bench = try OAuth2ProviderBench()
+        let told = NotedWords()
+        let provider = ToldBrowserProvider(bench.provider) { told.add($0) }
+        #expect(provider.name == "git")
+        let begun = try await bench.begin()
+        #expect(provider.began(begun.state))
+        bench.transport.on(
+            OAuth2ProviderBench.tokenURL,
+            ProviderAnswer(
+                status: 200,
+                fields: [("content-type", "application/json")],
+                body: Array(refused.answer.utf8)
+            )
+        )
+        let detail = "the token endpoint's answer is refused: it \(refused.flaw)"
+        #expect(
+            await provider.completion(begun.callback(), state: begun.state)
+                == .failure(NotDone(.providerUnavailable, detail: detail))
+        )
+        #expect(told.all == [detail])
+        // Who is refused is recorded, and not told.
+        bench.transport.on(OAuth2ProviderBench.tokenURL, .json(["error": "invalid_grant"], status: 400))
+        #expect(await provider.completion(begun.callback(), state: begun.state).outage == nil)
+        #expect(told.all.count == 1)
+    }
+
     @Test("An answer in form encoding is read like one in JSON; a repeated member is not")
     func formAnswer() async throws {
         let bench = try OAuth2ProviderBench()

@@ -47,7 +47,7 @@ enum KratosFuzzing {
         let transport = FuzzedTransport(answers: [.session: answer, .exchange: answer, .health: .fuzzed([])])
         let settings = KratosSettings(publicURL: PublicURL(isHTTPS: false, host: "kratos", port: 4433))
         let provider = KratosProvider(settings, transport: transport, clock: self.clock)
-        _ = KratosProvider.signedInAt(answer)
+        _ = provider.signedInAt(answer)
         for kind in [Session.Kind.native, .web] {
             let verdict = await provider.introspect(PresentedToken(Secret("ory_st_token"), as: kind))
             if let fault = ProviderFuzzing.violation(of: verdict) { return fault }
