@@ -256,7 +256,19 @@ import Vocabulary
         #expect(PartialSuccess(Array(#"{"partialSuccess":{"rejectedSpans":"-5"}}"#.utf8), .json).rejected == 0)
         #expect(PartialSuccess(Array(#"{"partialSuccess":{"rejectedSpans":-6}}"#.utf8), .json).rejected == 0)
         #expect(PartialSuccess(Array("{}".utf8), .json).rejected == 0)
+        // A negative number, which is none.
+        let minus = PartialSuccess([0x0A, 11, 0x08] + [UInt8](repeating: 0xFF, count: 9) + [1], .protobuf)
+        #expect(minus.rejected == 0)
         #expect(PartialSuccess(Array("<html>".utf8), .json).rejected == 0)
+        // Why, or a warning where it has taken all.
+        let refusal = PartialSuccess([0x0A, 0x06, 0x12, 0x02, 0x6E, 0x6F, 0x08, 0x03], .protobuf)
+        #expect(refusal.rejected == 3)
+        #expect(refusal.message == "no")
+        #expect(PartialSuccess([0x0A, 0x02, 0x12, 0x00], .protobuf).message == nil)
+        #expect(PartialSuccess([0x0A, 0x03, 0x12, 0x01, 0xFF], .protobuf).message == "\u{FFFD}")
+        #expect(PartialSuccess(Array(#"{"partialSuccess":{"errorMessage":"old"}}"#.utf8), .json).message == "old")
+        let long = #"{"partialSuccess":{"errorMessage":"\#(String(repeating: "x", count: 4000))"}}"#
+        #expect(PartialSuccess(Array(long.utf8), .json).message?.count == 512)
     }
 
     // MARK: The queue

@@ -249,31 +249,49 @@ struct ProtobufReader {
     }
 }
 
-/// A collector's answer that says that it has taken some spans only (`ExportTraceServiceResponse`).
+/// What a collector's answer says besides that it has taken spans (`ExportTraceServiceResponse`).
 package struct PartialSuccess: Sendable, Equatable {
+    /// The longest text that is taken over.
+    private static let textLimit = 512
+
     /// The spans that it did not take.
     package var rejected = 0
+    /// Why, or what it warns of; nil: nothing.
+    package var message: String?
 
     /// - Parameter body: The body of an answer with status 200, in either form. What cannot be read says nothing.
     package init(_ body: [UInt8], _ form: ExportRequest.Form) {
         switch form {
         case .protobuf:
-            self.rejected = body.withUnsafeBytes { bytes in
+            body.withUnsafeBytes { bytes in
                 var answer = ProtobufReader(bytes)
                 while let field = answer.next() {
                     guard field.number == 1, case .bytes(let content) = field.value else { continue }
-                    var part = ProtobufReader(content)
-                    while let field = part.next() {
-                        if field.number == 1, case .number(let count) = field.value { return Int(clamping: count) }
-                    }
+                    self.read(content)
                 }
-                return 0
             }
         case .json:
-            let count = JSONText.decode(body, maxDepth: 16)?["partialSuccess"]?["rejectedSpans"]
+            let part = JSONText.decode(body, maxDepth: 16)?["partialSuccess"]
+            let count = part?["rejectedSpans"]
             // A number of 64 bits is a text, and some write it as a number.
             self.rejected = max(0, count?.string.flatMap { Int($0) } ?? 0)
             if case .integer(let number)? = count { self.rejected = max(0, Int(clamping: number)) }
+            self.take(part?["errorMessage"]?.string ?? "")
         }
+    }
+
+    private mutating func read(_ content: UnsafeRawBufferPointer) {
+        var part = ProtobufReader(content)
+        while let field = part.next() {
+            switch (field.number, field.value) {
+            case (1, .number(let count)): self.rejected = max(0, Int(clamping: Int64(bitPattern: count)))
+            case (2, .bytes(let text)): self.take(String(decoding: text.prefix(4 * Self.textLimit), as: UTF8.self))
+            default: break
+            }
+        }
+    }
+
+    private mutating func take(_ text: String) {
+        if !text.isEmpty { self.message = String(text.prefix(Self.textLimit)) }
     }
 }

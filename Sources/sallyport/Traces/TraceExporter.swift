@@ -160,7 +160,7 @@ final class TraceExporter: Sendable {
 
     /// What became of a batch.
     private enum Outcome {
-        case taken(except: Int)
+        case taken(PartialSuccess)
         case refused(String)
         /// Nil: the collector does not say when to come again.
         case later(String, after: Duration?)
@@ -176,9 +176,15 @@ final class TraceExporter: Sendable {
         var pauses = ExportPauses()
         while true {
             switch await self.attempt(body) {
-            case .taken(let rejected):
-                if rejected > 0 { self.tell("the collector has refused spans", ["spans": "\(rejected)"]) }
-                self.queue.giveBack(batch, lost: rejected, .refused)
+            case .taken(let answer):
+                let detail: Logger.Metadata = answer.message.map { ["detail": "\($0)"] } ?? [:]
+                if answer.rejected > 0 {
+                    let count: Logger.Metadata = ["spans": "\(min(answer.rejected, spans))"]
+                    self.tell("the collector has refused spans", count.merging(detail) { $1 })
+                } else if !detail.isEmpty {
+                    self.tell("the collector has taken spans with a warning", detail)
+                }
+                self.queue.giveBack(batch, lost: answer.rejected, .refused)
                 return nil
             case .refused(let detail):
                 self.tell("the collector refuses traces", ["detail": "\(detail)"])
@@ -218,7 +224,7 @@ final class TraceExporter: Sendable {
         do throws(ProviderCallError) {
             let answer = try await self.transport.send(call)
             switch answer.status {
-            case 200..<300: return .taken(except: PartialSuccess(answer.body, self.request.form).rejected)
+            case 200..<300: return .taken(PartialSuccess(answer.body, self.request.form))
             case 429, 502, 503, 504: return .later("status \(answer.status)", after: answer.retryAfter)
             default: return .refused("status \(answer.status)")
             }

@@ -73,7 +73,14 @@ struct Collector {
     /// - Parameter retryAfter: The pause in seconds that it asks for; nil: none.
     func answer(_ status: Int, after seconds: Int = 0, retryAfter: Int? = nil) throws {
         let pause = retryAfter.map { "&retry=\($0)" } ?? ""
-        let target = "/mode?status=\(status)&seconds=\(seconds)\(pause)"
+        try self.set("status=\(status)&seconds=\(seconds)\(pause)")
+    }
+
+    /// It takes spans from now on but for some of each request, and says why.
+    func refuse(_ spans: Int, saying message: String) throws { try self.set("refused=\(spans)&message=\(message)") }
+
+    private func set(_ mode: String) throws {
+        let target = "/mode?\(mode)"
         _ = try Wire(to: self.port).request(
             "POST \(target) HTTP/1.1\r\nHost: c\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
         )

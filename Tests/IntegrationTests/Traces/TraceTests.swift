@@ -64,6 +64,21 @@ struct TraceTests {
         }
     }
 
+    @Test("What a collector says of spans that it refuses, or warns of, is in the log", arguments: [0, 1])
+    func partial(refused: Int) throws {
+        let collector = try Collector()
+        defer { collector.stop() }
+        let app = try FakeUpstream()
+        defer { app.stop() }
+        try collector.refuse(refused, saying: "too-old")
+        try Gateway.with(Config.open(upstream: app.port, more: collector.settings())) { gateway throws in
+            #expect(try gateway.get("/x").status == 200)
+            #expect(eventually { gateway.output.contains(#""detail":"too-old""#) }, "\(gateway.output)")
+            let lost = "\(Self.dropped){reason=\"refused\"}"
+            #expect(eventually { (try? gateway.metric(lost)) == Double(refused) })
+        }
+    }
+
     @Test("A collector whose port is closed holds up no request: spans are sent when it is back, or counted")
     func closedPort() throws {
         let collector = try Collector()

@@ -2,8 +2,9 @@
 """A collector of traces that keeps what it is sent, for tests.
 
 trace-collector.py PORT [CERTIFICATE KEY]: POST /v1/traces as OTLP over HTTP has it, by TLS if there is a certificate; GET /spans: what
-came, as JSON; GET /count: the number of requests; POST /mode?status=503&seconds=1&retry=0: how it answers from now on. What Google's
-protobuf cannot read, or reads only in part, is answered with 400 and kept as a fault.
+came, as JSON; GET /count: the number of requests; POST /mode?status=503&seconds=1&retry=0: how it answers from now on, or
+?refused=1&message=why: what it says of the spans that it takes. What Google's protobuf cannot read, or reads only in part, is answered
+with 400 and kept as a fault.
 """
 import gzip
 import json
@@ -14,10 +15,10 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import parse_qs, urlsplit
 
 from google.protobuf.unknown_fields import UnknownFieldSet
-from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest, ExportTraceServiceResponse
 
 spans, faults, requests = [], [], []
-mode = {"status": 200, "seconds": 0.0, "retry": ""}
+mode = {"status": 200, "seconds": 0.0, "retry": "", "refused": 0, "message": ""}
 
 
 def value(any_value):
@@ -97,7 +98,11 @@ class Handler(BaseHTTPRequestHandler):
             except Exception as error:
                 faults.append(repr(error))
                 status = 400
-        self.answer(status, kind="application/x-protobuf")
+        answer = ExportTraceServiceResponse()
+        if status == 200 and mode["message"]:
+            answer.partial_success.rejected_spans = mode["refused"]
+            answer.partial_success.error_message = mode["message"]
+        self.answer(status, answer.SerializeToString(), "application/x-protobuf")
 
 
 class Server(ThreadingHTTPServer):
