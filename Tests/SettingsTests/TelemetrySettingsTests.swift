@@ -149,6 +149,78 @@ struct TelemetrySettingsTests {
         #expect(warnings.contains { $0.contains("b3") })
     }
 
+    @Test("A variable is the same with white space at its ends, and its words in capitals")
+    func loosely() throws {
+        let settings = try self.telemetry(
+            "telemetry: {service_name: file}",
+            [
+                "OTEL_EXPORTER_OTLP_ENDPOINT": " http://collector:4318\r\n", "OTEL_SERVICE_NAME": " \t",
+                "OTEL_TRACES_SAMPLER": "TraceIDRatio", "OTEL_TRACES_SAMPLER_ARG": "0.5 ",
+                "OTEL_EXPORTER_OTLP_PROTOCOL": "HTTP/JSON", "OTEL_EXPORTER_OTLP_HEADERS": "a=1\n",
+            ]
+        )
+        #expect(settings.url == "http://collector:4318/v1/traces")
+        #expect(settings.serviceName == "file")
+        #expect(settings.sampler == .ratio)
+        #expect(settings.share == 0.5)
+        #expect(settings.form == .json)
+        #expect(settings.fields.map(\.value) == [Secret("1")])
+        for off in [["OTEL_SDK_DISABLED": " True"], ["OTEL_TRACES_EXPORTER": "NONE "]] {
+            #expect(try self.telemetry("", Self.endpoint.merging(off) { $1 }).url == nil, "\(off)")
+        }
+        let doubtful = Self.endpoint.merging(["OTEL_SDK_DISABLED": "1", "OTEL_TRACES_EXPORTER": "OTLP"]) { $1 }
+        let warnings = try self.load("", doubtful).get().warnings
+        #expect(warnings.filter { $0.hasPrefix("OTEL_") }.count == 1, "\(warnings)")
+        #expect(warnings.contains { $0.contains("only true switches traces off") }, "\(warnings)")
+    }
+
+    @Test("An attribute without a value is left out, and its name may be encoded; a wrong one is told from its value")
+    func attributes() throws {
+        func load(_ text: String, _ file: String = "") -> Result<LoadedSettings, SettingsFailure> {
+            self.load(file, Self.endpoint.merging(["OTEL_RESOURCE_ATTRIBUTES": text]) { $1 })
+        }
+        let settings = try load("service.namespace=,k8s%2Epod=a%20b,service.name=").get().settings.telemetry
+        #expect(settings.attributes.map(\.name) == ["k8s.pod"])
+        #expect(settings.attributes.map(\.value) == ["a b"])
+        #expect(settings.serviceName == "sallyport")
+        // The variable is before the file, whichever of both ways it names the service.
+        let named = try load("service.name=variable", "telemetry: {service_name: file}").get()
+        #expect(named.settings.telemetry.serviceName == "variable")
+        #expect(!named.describe().contains("service_name: file"))
+        for (text, words) in [
+            ("a b=c", "each name is 1 to 128 letters, digits"), ("a=%FF", "UTF-8"), ("a=%zz", "%25"), ("%zz=a", "%25"),
+            ("a=b%0Ac", "each value is a text"), ("=b", "each name is"),
+        ] {
+            guard case .failure(let failure) = load(text) else {
+                Issue.record("\(text) is accepted")
+                continue
+            }
+            #expect(failure.problems.map(\.description).joined().contains(words), "\(failure.problems)")
+        }
+    }
+
+    @Test(
+        "A header that says how spans are sent is refused, and so is one that is no text",
+        arguments: ["content-encoding=gzip", "Expect=100-continue", "te=trailers", "upgrade=h2c", "a=%E9", "%E9=a"]
+    )
+    func headers(text: String) {
+        let problems = SettingsBench().problems(adding: "telemetry: {headers: \"\(text)\"}")
+        #expect(problems.map(\.key) == ["telemetry.headers"])
+    }
+
+    @Test("A URL for traces without a path is warned of: it is taken as it is")
+    func bareURL() throws {
+        for (url, isDoubtful) in [
+            ("http://c:4318", true), ("https://c.example/", true), ("http://c:4318?k=1", true),
+            ("http://c:4318/v1/traces", false), ("https://c.example/t/?k=/", false),
+        ] {
+            let loaded = try self.load("telemetry: {traces_endpoint: \"\(url)\"}").get()
+            #expect(loaded.warnings.contains { $0.contains("has no path") } == isDoubtful, "\(url)")
+        }
+        let base = try self.load("telemetry: {endpoint: \"http://c:4318\"}").get()
+        #expect(!base.warnings.contains { $0.contains("has no path") })
+    }
+
     @Test("A ratio is a decimal number from 0 to 1", arguments: ["2", "-1", "x", "1e-3", ".", "1.1", "0,5", "nan"])
     func ratios(text: String) {
         let problems = SettingsBench().problems(adding: "telemetry: {sampler: traceidratio, ratio: \"\(text)\"}")
@@ -158,6 +230,9 @@ struct TelemetrySettingsTests {
 
     @Test("Neither a query nor a user of a URL is shown, of a valid one and of a wrong one")
     func urlSecrets() throws {
+        let endpoint = SettingsBench().problems(adding: "telemetry: {endpoint: \"https://c.example?key=SECRET\"}")
+        #expect(endpoint.map(\.key) == ["telemetry.endpoint"])
+        #expect(!endpoint.map(\.description).joined().contains("SECRET"))
         for key in ["telemetry.traces_endpoint", "SALLYPORT_TELEMETRY_TRACES_ENDPOINT"] {
             for url in [
                 "https://c.example/t?api-key=SECRET", "ftp://c.example/t?api-key=SECRET",

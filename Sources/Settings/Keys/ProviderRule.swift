@@ -46,7 +46,7 @@ extension TextRule {
     ) { text throws(SyntaxFault) in
         try Self.checkProviderURL(text, allowsQuery: false, allowsPlainHTTP: true)
         return .text(text)
-    }
+    }.hidingQuery
 
     /// The collector of traces with the path for them.
     static let tracesURL = TextRule(

@@ -134,8 +134,11 @@ extension TextRule {
 }
 
 extension TelemetrySettings.Field {
-    /// What the requests to the collector have in any case.
-    private static let own = ["host", "content-type", "content-length", "transfer-encoding", "connection"]
+    /// What says how a request is sent and read, which the gateway decides.
+    private static let own = [
+        "host", "content-type", "content-length", "content-encoding", "transfer-encoding", "connection", "keep-alive",
+        "expect", "te", "trailer", "upgrade",
+    ]
 
     /// The fields in `name=value,name=value`.
     ///
@@ -147,18 +150,19 @@ extension TelemetrySettings.Field {
                 throw SyntaxFault("write field names of letters, digits and -")
             }
             guard !self.own.contains(name.lowercased()) else {
-                throw SyntaxFault("remove \(name.lowercased()): the gateway sets it")
+                throw SyntaxFault("remove \(name.lowercased()): the gateway decides it")
             }
             guard value.allSatisfy({ $0 >= 0x20 && $0 != 0x7F }) else {
                 throw SyntaxFault("write values without control characters")
             }
+            guard String(validating: value, as: UTF8.self) != nil else { throw SyntaxFault("write values in UTF-8") }
             fields.append(Self(name: name, value: Secret(value)))
         }
         return fields
     }
 }
 
-/// The pairs in `name=value,name=value`, with the values percent-decoded (W3C Baggage 3.3.1).
+/// The pairs in `name=value,name=value`, percent-decoded (W3C Baggage 3.3.1; OpenTelemetry's attributes encode names as well).
 ///
 /// - Throws: What to write instead, without a part of the text.
 func nameValuePairs(in text: String) throws(SyntaxFault) -> [(name: String, value: [UInt8])] {
@@ -173,10 +177,11 @@ func nameValuePairs(in text: String) throws(SyntaxFault) -> [(name: String, valu
             throw SyntaxFault("write name=value, with commas between the pairs")
         }
         let value = trimmed(Substring(part[part.index(after: mark)...]).utf8)
-        guard let decoded = PercentCoding.decoded(value, plusIsSpace: false) else {
-            throw SyntaxFault("write % in a value as %25")
-        }
-        pairs.append((String(decoding: trimmed(Substring(part[..<mark]).utf8), as: UTF8.self), decoded))
+        let name = trimmed(Substring(part[..<mark]).utf8)
+        guard let decoded = PercentCoding.decoded(value, plusIsSpace: false),
+            let name = PercentCoding.decoded(name, plusIsSpace: false)
+        else { throw SyntaxFault("write % as %25") }
+        pairs.append((String(decoding: name, as: UTF8.self), decoded))
     }
     return pairs
 }

@@ -44,7 +44,14 @@ extension SettingsBuilder {
 
     /// What people write who have taken the URL from an example for gRPC, or for traces alone.
     private mutating func warnOfPlace(_ url: String, _ tree: SettingsTree) {
-        let authority = url.drop { $0 != "/" }.dropFirst(2).prefix { $0 != "/" }
+        let place = url.prefix { $0 != "?" }.drop { $0 != "/" }.dropFirst(2)
+        let authority = place.prefix { $0 != "/" }
+        if tree["traces_endpoint"] != nil, place.dropFirst(authority.count).allSatisfy({ $0 == "/" }) {
+            self.warnings.append(
+                "\(tree.key(of: "traces_endpoint")) has no path and is taken as it is; collectors take traces at /v1/traces: "
+                    + "write the whole URL, or endpoint"
+            )
+        }
         if authority.hasSuffix(":4317") {
             self.warnings.append("\(tree.key) has port 4317, where collectors take gRPC; OTLP over HTTP is at 4318")
         }

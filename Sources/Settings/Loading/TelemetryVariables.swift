@@ -9,6 +9,8 @@ struct TelemetryVariables {
     /// How the value of a variable is written.
     private enum Form {
         case asKey
+        /// A word of the specification, in capitals or small letters.
+        case word
         case milliseconds
     }
 
@@ -27,13 +29,13 @@ struct TelemetryVariables {
     private static let variables = [
         Variable(names: ["\(exporter)ENDPOINT"], key: "endpoint", instead: "traces_endpoint"),
         Variable(names: ["\(exporter)TRACES_ENDPOINT"], key: "traces_endpoint", instead: "endpoint"),
-        Self.traces("PROTOCOL", "protocol"),
+        Self.traces("PROTOCOL", "protocol", .word),
         Self.traces("TIMEOUT", "timeout", .milliseconds),
         Self.traces("CERTIFICATE", "ca_file"),
         Self.traces("CLIENT_CERTIFICATE", "client_certificate_file"),
         Self.traces("CLIENT_KEY", "client_key_file"),
         Variable(names: ["OTEL_SERVICE_NAME"], key: "service_name"),
-        Variable(names: ["OTEL_TRACES_SAMPLER"], key: "sampler"),
+        Variable(names: ["OTEL_TRACES_SAMPLER"], key: "sampler", form: .word),
         Variable(names: ["OTEL_TRACES_SAMPLER_ARG"], key: "ratio"),
         Variable(names: ["OTEL_BSP_SCHEDULE_DELAY"], key: "batch_delay", form: .milliseconds),
         Variable(names: ["OTEL_BSP_EXPORT_TIMEOUT"], key: "export_timeout", form: .milliseconds),
@@ -51,14 +53,15 @@ struct TelemetryVariables {
     private(set) var warnings: [String] = []
 
     init(_ environment: [String: String]) {
-        // An empty one is as if it were not set.
-        self.environment = environment.filter { $0.key.hasPrefix("OTEL_") && !$0.value.isEmpty }
+        // An empty one is as if it were not set. Values from files and templates often have spaces or a line feed at their ends.
+        self.environment = environment.filter { $0.key.hasPrefix("OTEL_") }.mapValues(\.withoutOuterSpaces)
+            .filter { !$0.value.isEmpty }
     }
 
     /// Whether traces are switched off, whatever else is written.
     private var isOff: Bool {
         self.environment["OTEL_SDK_DISABLED"]?.lowercased() == "true"
-            || self.environment["OTEL_TRACES_EXPORTER"] == "none"
+            || self.environment["OTEL_TRACES_EXPORTER"]?.lowercased() == "none"
     }
 
     /// Applies the variables to a tree that has the values of the file.
@@ -101,7 +104,8 @@ struct TelemetryVariables {
         {
             return
         }
-        self.set(name, text, kind, variable.key, in: variable.form, &tree)
+        let written = variable.form == .word ? text.lowercased() : text
+        self.set(name, written, kind, variable.key, in: variable.form, &tree)
         if let instead = variable.instead, case .file? = tree.setting(at: ["telemetry", instead])?.origin {
             self.remove(instead, from: &tree)
         }
@@ -120,15 +124,21 @@ struct TelemetryVariables {
         }
     }
 
-    /// Adds the attributes to those of the file. An attribute of this name in the file is replaced.
+    /// Adds the attributes to those of the file. An attribute of this name in the file is replaced; one without a value says
+    /// nothing, as where a template had none.
     private mutating func applyAttributes(to tree: inout SettingsTree) {
         let name = "OTEL_RESOURCE_ATTRIBUTES"
         guard let text = self.environment[name] else { return }
         do throws(SyntaxFault) {
-            for (key, value) in try nameValuePairs(in: text) {
-                let value = String(decoding: value, as: UTF8.self)
-                guard case .text = try TextRule.attributeName.read(key) else { continue }
-                let read = try TextRule.text.read(value)
+            for (key, value) in try nameValuePairs(in: text) where !value.isEmpty {
+                guard let value = String(validating: value, as: UTF8.self) else {
+                    throw SyntaxFault("write values in UTF-8, percent-encoded")
+                }
+                _ = try Self.read(key, TextRule.attributeName, "name")
+                let read = try Self.read(value, TextRule.text, "value")
+                if key == "service.name", case .file? = tree.setting(at: ["telemetry", "service_name"])?.origin {
+                    self.remove("service_name", from: &tree)
+                }
                 tree.set(
                     Setting(value: read, origin: .environment(name), shown: value),
                     at: ["telemetry", "attributes", key]
@@ -136,6 +146,15 @@ struct TelemetryVariables {
             }
         } catch {
             self.report(name, "attributes", found: quoted(text), "name=value,name=value", error.mend)
+        }
+    }
+
+    /// - Throws: What a part of an attribute is, as the texts of the rule speak of a key.
+    private static func read(_ text: String, _ rule: TextRule, _ part: String) throws(SyntaxFault) -> SettingValue {
+        do throws(SyntaxFault) {
+            return try rule.read(text)
+        } catch {
+            throw SyntaxFault("each \(part) is \(rule.allowed)")
         }
     }
 
@@ -204,11 +223,21 @@ struct TelemetryVariables {
         }
         let known = ["tracecontext", "baggage", "none"]
         let propagators = self.environment["OTEL_PROPAGATORS"]?.split(separator: ",").map { $0.filter { $0 != " " } }
-        if let unknown = propagators?.first(where: { !known.contains($0) }) {
+        if let unknown = propagators?.first(where: { !known.contains($0.lowercased()) }) {
             self.warnings.append("OTEL_PROPAGATORS: \(quoted(unknown)) is ignored: only tracecontext is read")
         }
-        if let exporters = self.environment["OTEL_TRACES_EXPORTER"], exporters != "otlp" {
+        if let disabled = self.environment["OTEL_SDK_DISABLED"], disabled.lowercased() != "false" {
+            self.warnings.append("OTEL_SDK_DISABLED: \(quoted(disabled)) is ignored: only true switches traces off")
+        }
+        if let exporters = self.environment["OTEL_TRACES_EXPORTER"], exporters.lowercased() != "otlp" {
             self.warnings.append("OTEL_TRACES_EXPORTER: \(quoted(exporters)) is ignored: traces are sent by otlp only")
         }
+    }
+}
+
+extension String {
+    /// The text without white space at its ends.
+    fileprivate var withoutOuterSpaces: String {
+        String(self.drop(while: \.isWhitespace).reversed().drop(while: \.isWhitespace).reversed())
     }
 }
