@@ -162,21 +162,19 @@ package final class SpanBuffer: @unchecked Sendable {
         session.write(to: self.base + (self.contentStart &- SpanPattern.Place.content &+ place))
     }
 
-    /// Adds a text to that of the last attribute, with which the span's pattern ends.
+    /// Adds the last bytes to the text of the attribute before them, with which the span's pattern ends.
     ///
-    /// - Parameter begun: How many bytes of text the attribute has.
+    /// - Parameters:
+    ///   - begun: How many bytes of text the attribute has.
+    ///   - count: How many follow.
     /// - Precondition: `fits` has said so.
     @inlinable @inline(__always)
-    package func complete(_ key: SpanKey, begun: Int, _ text: UnsafeBufferPointer<UInt8>) {
-        guard let source = text.baseAddress else { return }
-        self.reserve(text.count)
-        let end = self.base + self.count
-        UnsafeMutableRawPointer(end).copyMemory(from: source, byteCount: text.count)
-        let (value, length) = (end - begun, begun &+ text.count)
+    package func lengthen(_ key: SpanKey, begun: Int, by count: Int) {
+        let length = begun &+ count
+        let value = self.base + (self.count &- length)
         value[-1] = UInt8(truncatingIfNeeded: length)
         value[-3] = UInt8(truncatingIfNeeded: length &+ 2)
         value[1 &- key.count] = UInt8(truncatingIfNeeded: length &+ key.count &- 2)
-        self.count &+= text.count
     }
 
     /// Whether an attribute with a text of so many bytes has lengths of one byte each.

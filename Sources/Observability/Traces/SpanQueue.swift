@@ -233,13 +233,13 @@ package final class TraceLog {
         if self.buffer.spans > 0 { self.buffer = self.queue.exchange(self.buffer) }
     }
 
-    /// A new id of a span.
+    /// A new id of a span, whose complement is an id, too.
     @inlinable @inline(__always)
     package func nextSpan() -> UInt64 {
         repeat {
             self.state &+= 0x9E37_79B9_7F4A_7C15
             let id = Self.mixed(self.state)
-            if id != 0 { return id }
+            if id != 0, id != .max { return id }
         } while true
     }
 

@@ -263,10 +263,11 @@ extension Exchange {
         let likeness = SpanLikeness(server.use { $0.spanRun.number }, traits: traits)
         let pattern =
             tracer.patterns.find(likeness)
-            ?? self.attemptPattern(likeness, traits, head, trace.method, server.counted, tracer)
-        span.begin(like: pattern, head, status: status)
+            ?? self.attemptPattern(likeness, traits, of: trace, server.counted, tracer)
+        let text = UnsafeRawBufferPointer(hasURL ? path : UnsafeBufferPointer(start: nil, count: 0))
+        span.begin(like: pattern, head, status: status, text)
         if hasURL {
-            span.complete(words.url, begun: pattern.textCount, path)
+            span.lengthen(words.url, begun: pattern.textCount, by: path.count)
         } else if !path.isEmpty {
             self.writeURL(of: server.counted, path, span, words.url)
         }
@@ -282,13 +283,15 @@ extension Exchange {
     private func attemptPattern(
         _ likeness: SpanLikeness,
         _ traits: UInt64,
-        _ head: SpanHead,
-        _ method: KnownMethod,
+        of trace: RequestTrace,
         _ server: UpstreamServer,
         _ tracer: Tracer
     ) -> SpanPattern {
-        tracer.patterns.make(likeness, head, hasStatus: traits & Trait.hasStatus != 0) { span in
-            let word = tracer.words.method(method)
+        // The times are those of each span.
+        var head = SpanHead(trace: trace.id, span: trace.appSpan, kind: .client, start: 0, end: 0)
+        head.parent = trace.span
+        return tracer.patterns.make(likeness, head, hasStatus: traits & Trait.hasStatus != 0) { span in
+            let word = tracer.words.method(trace.method)
             span.name(word.name)
             span.add(word.run)
             span.add(server.spanRun)
@@ -325,8 +328,7 @@ extension Exchange {
         _ clock: SpanClock,
         end: NIODeadline
     ) {
-        var head = clock.head(of: trace, trace.span, below: trace.parent, .server, from: self.record.startedAt, to: end)
-        head.isParentRemote = true
+        let head = clock.head(of: trace, trace.span, below: trace.parent, .server, from: self.record.startedAt, to: end)
         let status = self.facts.hasBegunAnswer ? self.record.status : 0
         let traits = self.traits(trace, status)
         let likeness = SpanLikeness(
@@ -335,7 +337,7 @@ extension Exchange {
             traits: traits
         )
         let kept = traits & Trait.isEndpoints == 0 ? tracer.patterns.find(likeness) : nil
-        let pattern = kept ?? self.requestPattern(likeness, traits, head, trace.method, tracer)
+        let pattern = kept ?? self.requestPattern(likeness, traits, of: trace, tracer)
         // By the bits, as equality is a call of another module.
         let isPeers = self.record.clientAddress.map { $0.bits == self.peer.bits } ?? true
         let words = trace.noted(isPeers: isPeers)
@@ -396,10 +398,12 @@ extension Exchange {
     private func requestPattern(
         _ likeness: SpanLikeness,
         _ traits: UInt64,
-        _ head: SpanHead,
-        _ method: KnownMethod,
+        of trace: RequestTrace,
         _ tracer: Tracer
     ) -> SpanPattern {
+        var head = SpanHead(trace: trace.id, span: trace.span, kind: .server, start: 0, end: 0)
+        head.parent = trace.parent
+        head.isParentRemote = true
         func has(_ trait: UInt64) -> Bool { traits & trait != 0 }
         return tracer.patterns.make(
             likeness,
@@ -408,7 +412,7 @@ extension Exchange {
             hasSession: has(Trait.hasSession)
         ) { span in
             let words = tracer.words
-            let word = words.method(method)
+            let word = words.method(trace.method)
             if let route = self.record.route {
                 span.name(word.name, route.spanRun)
             } else if let path = self.record.endpointPath {

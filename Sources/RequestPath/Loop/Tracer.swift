@@ -267,7 +267,9 @@ package final class Tracer {
     ) -> Pinned<RequestTrace> {
         let trace: Pinned<RequestTrace>
         if let own = kept.map({ Pinned($0) }) { trace = own } else { trace = self.make(id, of: peer, &kept) }
-        trace.use { $0.reset(id, span: self.log.nextSpan(), appSpan: self.log.nextSpan(), parent: parent) }
+        let span = self.log.nextSpan()
+        // The complement, which is as much its own as a number of its own would be.
+        trace.use { $0.reset(id, span: span, appSpan: ~span, parent: parent) }
         return trace
     }
 
