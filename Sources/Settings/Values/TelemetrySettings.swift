@@ -74,7 +74,8 @@ package struct TelemetrySettings: Sendable, Equatable {
     package var trustsClients = false
     package var namesPaths = true
     package var batchDelay: Duration = .seconds(5)
-    package var batchSize = 512
+    /// Twice the standard's: a request to the collector costs as much as more than a hundred spans.
+    package var batchSize = 1024
     package var queueSize = 2048
     /// Until a batch that the collector does not take is given up.
     package var exportTimeout: Duration = .seconds(30)
