@@ -388,19 +388,34 @@ package final class UpstreamPool: AppPool {
         client.upstreamConnected(connection, isReused: false)
     }
 
+    /// How soon a connection is tried again for which the process had no descriptor.
+    private static let pauseWithoutFile = TimeAmount.milliseconds(50)
+
+    /// - Parameter end: When the time for the connection ends, which is tried again; nil: it begins now.
     private func race(
         _ addresses: UpstreamServer.Addresses,
         _ client: any ConnectionWaiter,
         _ exchange: UInt64,
-        _ group: ServerGroup?
+        _ group: ServerGroup?,
+        until end: NIODeadline? = nil
     ) {
         guard client.exchangeNumber == exchange, client.isConnecting else { return self.release() }
         guard !addresses.all.isEmpty else { return self.unreachable(.unreachable, for: client, exchange, group) }
+        if end != nil, let connection = self.takeIdle(for: client) {
+            self.release()
+            return client.upstreamConnected(connection, isReused: true)
+        }
         self.turn &+= 1
         let ordered = addresses.all.begun(at: self.turn)
-        self.connectStream(ordered, within: self.loop.configuration.connectTimeout) { result in
+        let now = NIODeadline.now()
+        let end = end ?? now + self.loop.configuration.connectTimeout
+        self.connectStream(ordered, within: end - now) { result in
             switch result.map(self.start) {
-            case .failure(let fault): self.unreachable(fault, for: client, exchange, group)
+            case .failure(.file) where NIODeadline.now() + Self.pauseWithoutFile < end:
+                self.transport.assumeIsolated().scheduleTask(in: Self.pauseWithoutFile) {
+                    self.race(addresses, client, exchange, group, until: end)
+                }
+            case .failure(let missing): self.unreachable(missing.fault, for: client, exchange, group)
             case .success(nil): self.unreachable(.unreachable, for: client, exchange, group)
             case .success(let connection?):
                 connection.addressVersion = addresses.version
@@ -433,16 +448,25 @@ package final class UpstreamPool: AppPool {
     /// A stream to the server, which has to be started at once.
     typealias Connected = (stream: any ByteStream, address: SocketAddress?)
 
+    /// Why there is no stream.
+    private enum Missing: Error {
+        case server(ServerNotice.Fault)
+        /// The process had no descriptor left for it.
+        case file
+
+        var fault: ServerNotice.Fault { if case .server(let fault) = self { fault } else { .unreachable } }
+    }
+
     /// Connects to the first address that answers, with TLS if the app has it.
     private func connectStream(
         _ addresses: [SocketAddress],
         within timeout: TimeAmount,
-        _ then: @escaping (Result<Connected, ServerNotice.Fault>) -> Void
+        _ then: @escaping (Result<Connected, Missing>) -> Void
     ) {
         let memory = self.server.memory
         guard let tls = self.target.tls else {
             return ConnectionRace(addresses, on: self.transport, timeout: timeout, memory: memory) { result in
-                then(result.map { ($0.0, $0.1) }.mapError { self.unreachable(after: $0) })
+                then(result.map { ($0.0, $0.1) }.mapError { self.missing(after: $0) })
             }.start()
         }
         let name = self.server.tlsName
@@ -466,20 +490,23 @@ package final class UpstreamPool: AppPool {
             let channel: any Channel
             switch result {
             case .success(let connected): channel = connected
-            case .failure(let error): return then(.failure(self.unreachable(after: error)))
+            case .failure(let error): return then(.failure(self.missing(after: error)))
             }
             // Where the first addresses took all of the time, the handshake still gets some.
             let patience = max(end - .now(), .nanoseconds(timeout.nanoseconds / 4))
             self.awaitTLS(on: stream.value, for: patience) { fault in
-                then(fault.map { .failure($0) } ?? .success((stream.value, channel.remoteAddress)))
+                then(fault.map { .failure(.server($0)) } ?? .success((stream.value, channel.remoteAddress)))
             }
         }
     }
 
     /// Why there is no connection. If the process has no descriptor left, connections that are idle give theirs back.
-    private func unreachable(after error: any Error) -> ServerNotice.Fault {
-        if let code = (error as? IOError)?.errnoCode, code == EMFILE || code == ENFILE { self.loop.ranOutOfFiles() }
-        return .unreachable
+    private func missing(after error: any Error) -> Missing {
+        guard let code = (error as? IOError)?.errnoCode, code == EMFILE || code == ENFILE else {
+            return .server(.unreachable)
+        }
+        self.loop.ranOutOfFiles()
+        return .file
     }
 
     /// Waits until TLS has come about. A server with which it does not, or not in time, is as good as none.
