@@ -217,6 +217,7 @@ extension Gateway {
         self.watch.adopt(assembly.realms, on: settings.hosts)
         // Asks the providers from now on, before that nothing is sent to them; for those that were asked, this does nothing.
         for realm in assembly.realms { realm.provider.issuer?.start() }
+        assembly.idTokens.makeReady()
         self.gate.adopt(settings.limits, trusted: settings.trustedProxies, apps: settings.appConnections)
         self.authorizationGate.adopt(settings.limits, trusted: settings.authorization?.peers ?? [])
         self.state.withLock { state in

@@ -32,4 +32,19 @@ struct IDTokenSigningTests {
         #expect(await needed.published()?.keys == published?.keys)
         #expect(await IDTokenSigning.store(bench.gateway().keys, isNeeded: true).published() == nil)
     }
+
+    @Test("Where there are clients the store's key is made before anybody asks for it")
+    func madeEarly() async throws {
+        let bench = KeyBench()
+        let unneeded = bench.gateway().keys
+        IDTokenSigning.store(unneeded, isNeeded: false).makeReady()
+        await unneeded.refresh()
+        #expect(bench.store.puts == 0)
+        let gateways = (0..<3).map { _ in bench.gateway().keys }
+        for keys in gateways { IDTokenSigning.store(keys, isNeeded: true).makeReady() }
+        // A read of its own makes no key.
+        for keys in gateways { await keys.refresh() }
+        let signer = try await gateways[0].signer().publicKey
+        for keys in gateways { #expect(keys.published?.keys == [signer]) }
+    }
 }

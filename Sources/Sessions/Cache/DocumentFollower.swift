@@ -24,6 +24,9 @@ extension DocumentReader {
 
     /// Reads. Returns when what was read is in use, or could not be read.
     package func refresh() async { await self.follower.refresh(self) }
+
+    /// Reads in the background.
+    package func refreshSoon() { self.follower.refreshSoon(self) }
 }
 
 /// Decides when documents are read: at once when the store reports a change, every minute in case it did not, and more
@@ -96,6 +99,9 @@ package final class DocumentFollower: Sendable {
 
     /// Lets `reader` read, and returns when it has, or could not.
     package func refresh(_ reader: any DocumentReader) async { await self.reading(by: reader).value }
+
+    /// Lets `reader` read in the background.
+    package func refreshSoon(_ reader: any DocumentReader) { _ = self.reading(by: reader) }
 
     /// The read that is under way, which is followed by another one, or a new one.
     private func reading(by reader: any DocumentReader) -> Task<Void, Never> {

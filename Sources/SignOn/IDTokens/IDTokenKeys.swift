@@ -110,6 +110,12 @@ package final class IDTokenKeys: DocumentReader {
         await self.refresh()
     }
 
+    /// The same in the background; what fails is tried again.
+    package func prepareSoon() {
+        self.state.withLock { $0.makesKeys = true }
+        self.refreshSoon()
+    }
+
     package func reads(_ name: DocumentName) -> Bool {
         name.collection == SigningKeyDocument.collection && self.store.names(of: SigningKeyDocument.key).contains(name)
     }

@@ -7,6 +7,12 @@ package enum IDTokenSigning: Sendable {
     /// From the store; `isNeeded` where there are clients, so that a missing key is made as soon as one looks for it.
     case store(IDTokenKeys, isNeeded: Bool)
 
+    /// Begins to make the store's key in the background, if there are clients and no gateway has made one: that takes a tenth
+    /// of a second or more, for which the first answer with an id_token would wait.
+    package func makeReady() {
+        if case .store(let keys, isNeeded: true) = self { keys.prepareSoon() }
+    }
+
     /// The key that signs now.
     package func signer() async throws(IDTokenKeyFailure) -> SigningKey {
         switch self {
