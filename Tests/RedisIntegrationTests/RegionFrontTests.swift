@@ -123,7 +123,10 @@ import Testing
                       "refresh_token":"\(one)"
                     }
                     """
-                let two = try rotate(Self.json, object)
+                var two = try rotate(Self.json, object)
+                // Some apps encode every sign.
+                let encoded = two.replacing("_", with: "%5F").replacing("-", with: "%2D")
+                two = try rotate(Self.form, "grant_type=refresh_token&client_id=shop&refresh_token=\(encoded)")
 
                 // Sign-outs: of the family, of the app, of the browser.
                 let revocation = Request.post("/oauth/revoke", Self.form, body: "client_id=shop&token=\(two)")
@@ -212,7 +215,12 @@ import Testing
                 ("an app", try away.get("/sessions/whoami", ["X-Session-Token: \(held.native)"])),
                 ("a sign-out", try away.signOut(held.cookie)),
                 ("a sign-out by navigation", try away.get("/v2/logout", [cookie] + Self.page)),
+                ("a sign-out of Kratos", try away.get("/self-service/logout/browser", [cookie] + Self.page)),
             ]
+            // Java's own client accepts text/html if nobody says otherwise.
+            for field in ["X-Session-Token: ", "Authorization: Bearer "] {
+                answers.append((field, try away.get("/sessions/whoami", [field + held.native] + Self.page)))
+            }
             if front == .haproxy {
                 answers.append(("a revocation", try away.request(revocation)))
                 answers.append(
@@ -236,6 +244,18 @@ import Testing
             #expect(eventually { (try? away.get("/", [cookie]).status) == 200 })
             let back = front == .haproxy ? away : home
             #expect(try back.request(Request.post("/oauth/token", Self.form, body: rotation)).status == 200)
+        }
+    }
+
+    @Test("A front starts while nobody knows the name of the other region's, and serves its own region")
+    func unknownName() async throws {
+        try await Self.with(.haproxy) { home, _, holdings, fronts throws in
+            fronts.stop(0)
+            try fronts.start(0, isOtherKnown: false)
+            #expect(eventually { (try? home.get("/", ["Cookie: sallyport=\(holdings[0].cookie)"]).status) == 200 })
+            let far = ["Cookie: sallyport=\(holdings[1].cookie)"]
+            expectUnavailable(try home.get("/", far), "a call")
+            #expect(try home.get("/", far + Self.page).value("location")?.contains("/.sallyport/login") == true)
         }
     }
 }

@@ -38,7 +38,9 @@ final class RegionFronts {
     }
 
     /// Starts a front.
-    func start(_ index: Int) throws {
+    ///
+    /// - Parameter isOtherKnown: Whether the name of the other region's front has an address.
+    func start(_ index: Int, isOtherKnown: Bool = true) throws {
         let (own, other) = (self.places[index], self.places[1 - index])
         let name = self.front == .haproxy ? "haproxy-regions.cfg" : "nginx-regions.conf"
         var text = try Self.file(name)
@@ -50,7 +52,8 @@ final class RegionFronts {
             )
             .replacing(" gateway-\(number):8080", with: " 127.0.0.1:\(own.gateway.port)")
         }
-        text = text.replacing(" \(other.name)-front:8081", with: " 127.0.0.1:\(other.ports.regions)")
+        let address = isOtherKnown ? "127.0.0.1" : "front.invalid"
+        text = text.replacing(" \(other.name)-front:8081", with: " \(address):\(other.ports.regions)")
             .replacing("__Host-sallyport", with: "sallyport")
         let folder = self.folder.appending(path: own.name)
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
