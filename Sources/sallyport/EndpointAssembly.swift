@@ -111,7 +111,8 @@ struct EndpointAssembly {
                     name: self.group.realms.areSeveral ? member.realm.name : nil,
                     provider: provider,
                     limiter: self.foundations.limiter,
-                    keys: self.foundations.keys.sealing
+                    keys: self.foundations.keys.sealing,
+                    tellOutage: member.provider.tellOutage
                 )
             )
         } else if let provider = member.provider.kratos {

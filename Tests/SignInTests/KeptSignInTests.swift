@@ -4,6 +4,7 @@ import Providers
 import Sessions
 import SignOn
 import StoreBench
+import Synchronization
 import Testing
 import Vocabulary
 
@@ -118,6 +119,31 @@ struct KeptSignInTests {
         #expect(pending.demand == SignInDemand(isAgain: true, aal: .aal2, maxAge: .seconds(300)))
         #expect(pending.app == (version == 2 ? WaitingApp(flow: "flow", returnTo: "myapp://back") : nil))
         #expect(pending.beginsAgain)
+    }
+
+    @Test("Why a provider gave no answer is told at each sign-in that ends with it; a refusal is recorded and not told")
+    func outages() async throws {
+        let told = Mutex<[String]>([])
+        let flow = BrowserSignInFlow(
+            sessions: self.bench.sessions,
+            provider: self.provider,
+            limiter: LocalRateLimiter(clock: self.bench.time.clock),
+            keys: SealingKeyRing(current: Secret("a secret of the tests")),
+            tellOutage: { words in told.withLock { $0.append(words) } }
+        )
+        let begun = try await flow.begin(BrowserSignIn(callback: ""), returnTo: "/a", on: SignInBench.host)
+        let pending = try #require(flow.pending(begun.kept, id: begun.id, on: SignInBench.host))
+        let requester = try self.bench.requester()
+        self.provider.leave()
+        await #expect(throws: NotDone.self) {
+            try await flow.prove(pending, [("state", begun.id)], .web, for: requester)
+        }
+        #expect(told.withLock(\.self) == ["the provider is away"])
+        self.provider.leave(false)
+        await #expect(throws: NotDone.self) {
+            try await flow.prove(pending, [("state", "another")], .web, for: requester)
+        }
+        #expect(told.withLock(\.self).count == 1)
     }
 
     @Test("It expires after ten minutes")

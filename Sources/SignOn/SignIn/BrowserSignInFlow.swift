@@ -17,24 +17,29 @@ package struct BrowserSignInFlow: Sendable {
     private let provider: any BrowserProvider
     private let tries: TryCounter
     private let seal: KeptSignInSeal
+    private let tellOutage: @Sendable (String) -> Void
 
     /// - Parameters:
     ///   - sessions: Those that users of the provider begin.
     ///   - name: The provider's name on hosts with several; nil: it is the only one.
     ///   - limiter: Counts sign-ins that fail.
     ///   - keys: Seal what a browser keeps until it comes back.
+    ///   - tellOutage: Told why the provider gave no answer, without a token or a claim's value: nobody was refused, so
+    ///     nothing else says so.
     package init(
         sessions: SessionService,
         name: String? = nil,
         provider: any BrowserProvider,
         limiter: any RateLimiter,
-        keys: SealingKeyRing
+        keys: SealingKeyRing,
+        tellOutage: @escaping @Sendable (String) -> Void = { _ in }
     ) {
         self.sessions = sessions
         self.name = name
         self.provider = provider
         self.tries = TryCounter(store: limiter, loops: sessions.loops)
         self.seal = KeptSignInSeal(keys: keys)
+        self.tellOutage = tellOutage
     }
 
     /// Begins a sign-in. It writes nothing to the store and records nothing: anyone may ask for it.
@@ -133,6 +138,7 @@ package struct BrowserSignInFlow: Sendable {
             do throws(NotDone) {
                 user = try await self.provider.complete(begun, parameters)
             } catch {
+                if let outage = error.providerOutage { self.tellOutage(outage) }
                 if error.isUnavailable { await self.tries.giveBack([bucket]) }
                 throw error
             }

@@ -18,6 +18,8 @@ struct AssembledProvider: Sendable {
     /// nil: the provider is another one.
     private(set) var kratos: KratosProvider?
     private var origin: IssuerOrigin?
+    /// Told why the provider gave no answer.
+    private(set) var tellOutage: @Sendable (String) -> Void = { _ in }
 
     /// - Parameter former: The provider of the configuration that this one replaces. Its issuer is kept with all that is
     ///   known of it, unless the new settings reach or judge it differently.
@@ -28,7 +30,8 @@ struct AssembledProvider: Sendable {
         func transport(_ caFile: String?, allowsPlainHTTP: Bool = false) throws -> any ProviderTransport {
             try Self.transport(caFile, allowsPlainHTTP: allowsPlainHTTP, provider.proxies, foundations)
         }
-        let outages = OutageLog(name: place).note
+        let outages: @Sendable (String) -> Void = OutageLog(name: place).note
+        self.tellOutage = outages
         switch provider.settings {
         case .fixedUsers(let users):
             let provider = StaticProvider(users: users, known: foundations.users)
@@ -44,10 +47,7 @@ struct AssembledProvider: Sendable {
             try StartRefusal.naming("\(place).oauth2.") {
                 let transport = try transport(settings.caFile)
                 let provider = try OAuth2Provider(settings, transport: transport, clock: Self.clock)
-                self.roles = ProviderRoles(
-                    browser: ToldBrowserProvider(provider, tell: outages),
-                    refreshing: provider
-                )
+                self.roles = ProviderRoles(browser: provider, refreshing: provider)
             }
         case .introspection(let settings):
             try StartRefusal.naming("\(place).introspection.") {
@@ -87,7 +87,7 @@ struct AssembledProvider: Sendable {
                     )
                 }
                 self.roles = ProviderRoles(
-                    browser: ToldBrowserProvider(provider, tell: outages),
+                    browser: provider,
                     tokens: tokens,
                     refreshTokens: refreshTokens,
                     refreshing: provider,
