@@ -115,6 +115,14 @@ final class RequestTrace: TracedRequest {
             let end = self.words.bytes.count
             self.path = (end &- length)..<end
         }
+        if self.method == .other { self.noteMethod(head.method.bytes(in: base)) }
+    }
+
+    /// Notes a method that the conventions do not name, which the span has as `_OTHER`; the beginning of a long one.
+    @inline(never)
+    private func noteMethod(_ method: UnsafeBufferPointer<UInt8>) {
+        let beginning = UnsafeBufferPointer(rebasing: method.prefix(32))
+        self.words.attribute("http.request.method_original", UnsafeRawBufferPointer(beginning))
     }
 
     /// Whether the connection's last request had the same. A text that was not written as it is counts as another one.

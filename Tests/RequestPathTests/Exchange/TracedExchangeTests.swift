@@ -94,6 +94,23 @@ import Vocabulary
         }
     }
 
+    @Test("a method that the conventions do not name is told beside _OTHER")
+    func unknownMethod() throws {
+        for (method, original) in [
+            ("PROPFIND", "PROPFIND"), (String(repeating: "X", count: 200), String(repeating: "X", count: 32)),
+            ("GET", nil),
+        ] {
+            let bench = try Bench()
+            try bench.exchange.begin(ExchangeBench.request(method, []))
+            bench.app.send()
+            _ = bench.app.answer("HTTP/1.1 200 X\r\nContent-Length: 0\r\n\r\n")
+            let span = self.attributes(try bench.span(2))
+            #expect(span["http.request.method"] == (original == nil ? "GET" : "_OTHER"))
+            #expect(span["http.request.method_original"] == original)
+            #expect(span["url.path"] == "/app/x")
+        }
+    }
+
     @Test("a trace that begins here has the request's id, and its spans are the app's parents")
     func ownTrace() throws {
         let bench = try Bench()
