@@ -7,7 +7,7 @@ package import Vocabulary
 
 /// The exchange with the app: sends the request, passes the answer on, and handles failures.
 extension Exchange: AnswerReceiver, ConnectionWaiter {
-    /// What a permit is for: the head for the app is written. `startExchange` sends it, when the client's bytes are no longer
+    /// What a permit is for: the head for the app is written. `take` sends it, when the client's bytes are no longer
     /// borrowed.
     func forward(_ permit: consuming Permit, _ identity: consuming IdentityLines?, _ given: JudgingContext) -> Step {
         guard let host = self.record.pinnedHost else { preconditionFailure("a request of no host is permitted") }
@@ -39,24 +39,8 @@ extension Exchange: AnswerReceiver, ConnectionWaiter {
         return Array(client.description.utf8)
     }
 
-    /// Sends the judged request on a kept connection, or asks for a new one.
-    func startExchange() {
-        guard let pool = self.facts.pool else {
-            return self.answer(.problem(.routeNotFound, requestID: self.record.requestID))
-        }
-        self.awaitResponse(from: self.loop.now)
-        self.record.isForwarded = true
-        if self.record.session != nil { self.stream?.signedIn() }
-        if let connection = pool.takeIdle(for: self) {
-            self.record.upstreamReused = true
-            self.send(on: connection)
-        } else {
-            self.connect(by: pool)
-        }
-    }
-
     /// Asks for a new connection. The session may end meanwhile, also when the cache does not have it any more.
-    private func connect(by pool: any AppPool) {
+    func connect(by pool: any AppPool) {
         self.phase = .connecting
         self.holdSession()
         pool.connect(for: self)
@@ -112,7 +96,7 @@ extension Exchange: AnswerReceiver, ConnectionWaiter {
         }
     }
 
-    private func send(on connection: any AppConnection) {
+    func send(on connection: any AppConnection) {
         guard connection.isUsable else {
             // The connection has closed meanwhile, so another one is used.
             connection.close()

@@ -256,7 +256,18 @@ extension Exchange {
     func take(_ step: Step) {
         switch step {
         case .forward:
-            self.startExchange()
+            guard let pool = self.facts.pool else {
+                return self.answer(.problem(.routeNotFound, requestID: self.record.requestID))
+            }
+            self.awaitResponse(from: self.loop.now)
+            self.record.isForwarded = true
+            if self.record.session != nil { self.stream?.signedIn() }
+            if let connection = pool.takeIdle(for: self) {
+                self.record.upstreamReused = true
+                self.send(on: connection)
+            } else {
+                self.connect(by: pool)
+            }
         case .grant(let fields):
             self.checkResult = .allowed
             self.send(fields.answer, fields.lines)
