@@ -139,7 +139,23 @@ extension RequestJudge {
         self.findings.stage = .decision
         switch Decision.judge(given.route, session, evidence) {
         case .permitted(let permit):
-            return self.permit(permit, given)
+            var identity: IdentityLines?
+            do throws(IdentityRefusal) {
+                if let session = permit.session {
+                    self.findings.session = session
+                    identity = try self.identity(of: session, given)
+                }
+                if let certificate = self.findings.certificate {
+                    identity = try Self.adding(certificate, to: identity, given)
+                }
+            } catch {
+                self.findings.unwritableField = error.field
+                return .answer(.problem(error.reason, requestID: self.findings.requestID))
+            }
+            if let lines = given.route.crossOriginLines {
+                self.findings.crossOriginLines = lines.lines(for: given.value(.origin))
+            }
+            return .permitted(permit, identity: identity)
         case .denied(let denial):
             self.audit(denial, of: session, given)
             if let session, given.route.settings.bindingAction == .endSession,
@@ -164,34 +180,5 @@ extension RequestJudge {
             let client = given.client, client.takesTokens
         else { return false }
         return Navigation.announcesNativeApp(given.head, given.base, given.cookies)
-    }
-
-    private mutating func refuse(_ refusal: IdentityRefusal) -> LocalAnswer {
-        self.findings.unwritableField = refusal.field
-        return .problem(refusal.reason, requestID: self.findings.requestID)
-    }
-
-    @inline(__always)
-    private mutating func permit(_ permit: consuming Permit, _ given: borrowing RoutedRequest) -> JudgeAction {
-        var identity: IdentityLines?
-        if let session = permit.session {
-            self.findings.session = session
-            do throws(IdentityRefusal) {
-                identity = try self.identity(of: session, given)
-            } catch {
-                return .answer(self.refuse(error))
-            }
-        }
-        if let certificate = self.findings.certificate {
-            do throws(IdentityRefusal) {
-                identity = try Self.adding(certificate, to: identity, given)
-            } catch {
-                return .answer(self.refuse(error))
-            }
-        }
-        if let lines = given.route.crossOriginLines {
-            self.findings.crossOriginLines = lines.lines(for: given.value(.origin))
-        }
-        return .permitted(permit, identity: identity)
     }
 }
