@@ -38,6 +38,12 @@ package struct Credentials: Equatable {
 
     package init() {}
 
+    /// Whether there is a transfer token, wherever it is.
+    @inline(__always)
+    var hasTransferToken: Bool {
+        self.cookies.handoff.isThere || self.handoffParameter != nil || self.movedToken != nil
+    }
+
     /// Reads the credentials of `head`; a reason if two of them contradict each other.
     package static func read(
         _ head: RequestHead,

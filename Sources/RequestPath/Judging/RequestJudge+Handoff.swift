@@ -41,16 +41,7 @@ final class HandoffTrial {
 /// in the cookie.
 extension RequestJudge {
     /// Deals with the first transfer token; nil when the request continues without one.
-    @inline(__always)
     mutating func beginHandoff(_ given: borrowing RoutedRequest) -> JudgeAction? {
-        guard
-            self.credentials.cookies.handoff.isThere || self.credentials.handoffParameter != nil
-                || self.credentials.movedToken != nil
-        else { return nil }
-        return self.beginTrial(given)
-    }
-
-    private mutating func beginTrial(_ given: borrowing RoutedRequest) -> JudgeAction? {
         let isPreview = Navigation.isPreview(given.head, given.base)
         let mayConsume = Navigation.mayConsume(given.head, given.base) && !isPreview
         // HEAD and subresources continue without the token, wherever it is.

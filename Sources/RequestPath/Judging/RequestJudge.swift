@@ -98,7 +98,9 @@ package struct RequestJudge {
             return .answer(self.refusal(.requestEarlyData, given))
         }
         if self.credentials.cookies.session.isAmbiguous { self.clearSessionCookies(given) }
-        if given.route.settings.handoff, let action = self.beginHandoff(given) { return action }
+        if given.route.settings.handoff, self.credentials.hasTransferToken, let action = self.beginHandoff(given) {
+            return action
+        }
         return self.askForSession(given)
     }
 
@@ -106,8 +108,7 @@ package struct RequestJudge {
     /// (RFC 8470 2.1): it may change something, or spends a transfer token.
     private func mustNotBeEarly(_ given: borrowing RoutedRequest) -> Bool {
         !given.head.knownMethod.isSafe || given.head.isWebSocketUpgrade || self.findings.asker.contains(.hidesMethod)
-            || self.credentials.cookies.handoff.isThere || self.credentials.handoffParameter != nil
-            || self.credentials.movedToken != nil
+            || self.credentials.hasTransferToken
     }
 
     /// Continues with the result of a session's look-up.
