@@ -44,6 +44,8 @@ extension ProviderCallError {
             return (.connection, "\(host) cannot be connected to: \(Self.system(error))")
         case let error as IOError: return (.connection, "the connection with \(host) failed: \(Self.system(error))")
         case let error as NIOSSLError: return Self.tls(error, host, step)
+        // After the handshake: with TLS 1.3 a server refuses a client's certificate only then.
+        case let error as BoringSSLError: return Self.tls(reason: "\(error)", host)
         case is NIOSSLExtraError:
             return (.certificateName, "TLS with \(host) failed: its certificate is for another name")
         case let error as AnswerTooLarge: return (.size, "the answer of \(host) has more than \(error.limit) bytes")
@@ -92,8 +94,15 @@ extension ProviderCallError {
             return (.other, "\(host) closed the connection before its answer was complete")
         }
         guard case .handshakeFailed(let cause) = error else { return (.tls, "TLS with \(host) failed: \(error)") }
-        // BoringSSL's text: `Error: 268435581 error:1000007d:SSL routines:OPENSSL_internal:CERTIFICATE_VERIFY_FAILED at ...`
-        let text = "\(cause)"
+        return Self.tls(reason: "\(cause)", host)
+    }
+
+    /// - Parameter text: BoringSSL's, as in
+    ///   `Error: 268435581 error:1000007d:SSL routines:OPENSSL_internal:CERTIFICATE_VERIFY_FAILED at ...`.
+    private static func tls(reason text: String, _ host: String) -> (Cause, String) {
+        if text.utf8.contains("CERTIFICATE_REQUIRED".utf8) {
+            return (.tls, "TLS with \(host) failed: it asks for a certificate of the gateway, which has none for it")
+        }
         if text.utf8.contains("CERTIFICATE_VERIFY_FAILED".utf8) {
             return (.certificate, "TLS with \(host) failed: its certificate is not trusted")
         }

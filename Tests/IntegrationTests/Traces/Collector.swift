@@ -38,12 +38,15 @@ struct Collector {
     /// Whether it speaks TLS.
     private let hasTLS: Bool
 
-    /// - Parameter certificate: The PEM files of a certificate and its key; nil: without TLS.
-    init(certificate: (chain: String, key: String)? = nil) throws {
+    /// - Parameters:
+    ///   - certificate: The PEM files of a certificate and its key; nil: without TLS.
+    ///   - asksClients: Whether clients have to show a certificate, which the same authority has signed.
+    init(certificate: (chain: String, key: String)? = nil, asksClients: Bool = false) throws {
         guard let python = Self.python else { try Servers.missing("opentelemetry-proto") }
         self.hasTLS = certificate != nil
         self.process = try RealProcess(python) { port, _ in
-            [Self.script("trace-collector.py"), "\(port)"] + (certificate.map { [$0.chain, $0.key] } ?? [])
+            let files = certificate.map { [$0.chain, $0.key] + (asksClients ? [$0.chain] : []) } ?? []
+            return [Self.script("trace-collector.py"), "\(port)"] + files
         }
         try self.process.start()
     }

@@ -202,14 +202,19 @@ struct TraceTests {
         try #require(made.status == 0, "\(made.output)")
         let secured = try Collector(certificate: (path("collector.pem"), path("key.pem")))
         defer { secured.stop() }
+        let asking = try Collector(certificate: (path("collector.pem"), path("key.pem")), asksClients: true)
+        defer { asking.stop() }
         let plain = try Collector()
         defer { plain.stop() }
         let app = try FakeUpstream()
         defer { app.stop() }
+        let own = ", client_certificate_file: \(path("collector.pem")), client_key_file: \(path("key.pem"))"
         for (endpoint, more, words) in [
             (secured.endpoint, "", "certificate is not trusted"),
             ("https://127.0.0.1:\(plain.port)", "", "answers without TLS"),
             (secured.endpoint, ", ca_file: \(path("collector.pem"))", nil),
+            (asking.endpoint, ", ca_file: \(path("collector.pem"))", "asks for a certificate of the gateway"),
+            (asking.endpoint, ", ca_file: \(path("collector.pem"))\(own)", nil),
         ] {
             let telemetry = "telemetry: {endpoint: \"\(endpoint)\", batch_delay: 100ms, export_timeout: 1s\(more)}"
             try Gateway.with(Config.open(upstream: app.port, more: telemetry)) { gateway throws in

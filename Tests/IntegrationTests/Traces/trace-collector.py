@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """A collector of traces that keeps what it is sent, for tests.
 
-trace-collector.py PORT [CERTIFICATE KEY]: POST /v1/traces as OTLP over HTTP has it, by TLS if there is a certificate; GET /spans: what
+trace-collector.py PORT [CERTIFICATE KEY [AUTHORITY OF CLIENTS]]: POST /v1/traces as OTLP over HTTP has it, by TLS if there is a certificate; GET /spans: what
 came, as JSON; GET /count: the number of requests; POST /mode?status=503&seconds=1&retry=0: how it answers from now on, or
 ?refused=1&message=why: what it says of the spans that it takes. What Google's protobuf cannot read, or reads only in part, is answered
 with 400 and kept as a fault.
@@ -114,5 +114,8 @@ server = Server(("127.0.0.1", int(sys.argv[1])), Handler)
 if sys.argv[2:]:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(*sys.argv[2:4])
+    if sys.argv[4:]:
+        context.verify_mode = ssl.CERT_REQUIRED
+        context.load_verify_locations(sys.argv[4])
     server.socket = context.wrap_socket(server.socket, server_side=True, do_handshake_on_connect=False)
 server.serve_forever()
