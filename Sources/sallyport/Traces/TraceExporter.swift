@@ -179,6 +179,7 @@ final class TraceExporter: Sendable {
             case .taken(let answer):
                 let detail: Logger.Metadata = answer.message.map { ["detail": "\($0)"] } ?? [:]
                 if answer.rejected > 0 {
+                    let spans = batch.reduce(0) { $0 + $1.spans }
                     let count: Logger.Metadata = ["spans": "\(min(answer.rejected, spans))"]
                     self.tell("the collector has refused spans", count.merging(detail) { $1 })
                 } else if !detail.isEmpty {
