@@ -141,6 +141,8 @@ final class TraceExporter: Sendable {
     private func run() async {
         var lastSent = ContinuousClock.now - self.settings.batchDelay
         var rest = ExportRest()
+        // How many of the dropped spans the log has told.
+        var toldFull: UInt64 = 0
         for await _ in self.wakeUps {
             let isLast = self.isStopping.load(ordering: .relaxed)
             // Spans wait meanwhile, as far as there is room.
@@ -151,6 +153,7 @@ final class TraceExporter: Sendable {
                 guard !batch.isEmpty else { break }
                 if let asked = await self.send(batch) { rest.begin(asked, at: .now) }
                 lastSent = .now
+                self.tellFull(&toldFull)
                 if rest.isOn(at: .now), !isLast { break }
             }
             if isDue { lastSent = .now }
@@ -234,10 +237,22 @@ final class TraceExporter: Sendable {
         }
     }
 
-    private func tell(_ line: Logger.Message, _ metadata: Logger.Metadata) {
-        guard let unsaid = self.failures.due() else { return }
+    /// Tells that spans were dropped, as more come than the collector takes, where they were since this was told last.
+    private func tellFull(_ told: inout UInt64) {
+        let dropped = self.queue.lost(.queueFull)
+        guard dropped > told else { return }
+        let metadata: Logger.Metadata = ["spans": "\(dropped - told)"]
+        guard self.tell("spans are dropped: more come than the collector takes in this time", metadata) else { return }
+        told = dropped
+    }
+
+    /// - Returns: Whether it was told; else one of the last minute stands for it.
+    @discardableResult
+    private func tell(_ line: Logger.Message, _ metadata: Logger.Metadata) -> Bool {
+        guard let unsaid = self.failures.due() else { return false }
         var metadata = metadata
         if unsaid > 0 { metadata["unsaid"] = "\(unsaid)" }
         self.logger.warning(line, metadata: metadata)
+        return true
     }
 }

@@ -79,6 +79,23 @@ struct TraceTests {
         }
     }
 
+    @Test("Spans that are dropped because more come than the collector takes are in the log")
+    func slow() throws {
+        let collector = try Collector()
+        defer { collector.stop() }
+        let app = try FakeUpstream()
+        defer { app.stop() }
+        try collector.answer(200, after: 1)
+        let sizes = "batch_delay: 100ms, queue_size: 64, batch_size: 16"
+        let settings = "telemetry: {endpoint: \"\(collector.endpoint)\", \(sizes)}"
+        try Gateway.with(Config.open(upstream: app.port, more: settings)) { gateway throws in
+            let wire = try gateway.connect()
+            for _ in 0..<300 { #expect(try wire.request(Request.get("/x")).status == 200) }
+            #expect(eventually { gateway.output.contains("spans are dropped: more come") }, "\(gateway.output)")
+            #expect(try gateway.metric("\(Self.dropped){reason=\"queue_full\"}") > 0)
+        }
+    }
+
     @Test("A collector whose port is closed holds up no request: spans are sent when it is back, or counted")
     func closedPort() throws {
         let collector = try Collector()
