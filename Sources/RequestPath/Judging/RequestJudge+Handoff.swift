@@ -125,6 +125,12 @@ extension RequestJudge {
         }
     }
 
+    /// A token in a query. Some apps encode each sign in it that is neither a letter nor a digit.
+    static func queryToken(_ value: Slice, _ base: Bytes) -> [UInt8] {
+        let bytes = value.bytes(in: base)
+        return bytes.contains(0x25) ? PercentCoding.leniently(bytes, plusIsSpace: false) : Array(bytes)
+    }
+
     private func request(
         _ token: Slice?,
         _ transport: HandoffTransport,
@@ -134,7 +140,9 @@ extension RequestJudge {
         let userAgent = given.value(.userAgent).map { String(decoding: $0.prefix(512), as: UTF8.self) }
         let attempt = self.credentials.cookies.attempt.value.flatMap { AttemptSecret($0.bytes(in: given.base)) }
         var request = HandoffRequest(
-            token: token.map { Array($0.bytes(in: given.base)) } ?? [],
+            token: token.map { value in
+                transport == .query ? Self.queryToken(value, given.base) : Array(value.bytes(in: given.base))
+            } ?? [],
             transport: transport,
             authority: given.host.publicURL.authority,
             realms: given.host.realms,

@@ -71,6 +71,28 @@ struct HandoffStepTests {
         }
     }
 
+    @Test("A token in the query is the same where an app has encoded its signs, also when it is moved or asked about")
+    func encodedQuery() throws {
+        let bench = try self.bench()
+        let token = "spt_-" + Self.token.dropFirst(5)
+        let encoded = token.replacing("_", with: "%5F").replacing("-", with: "%2d").replacing("aaa", with: "a%61a")
+        let target = "/x?a=%2F&session_transfer_token=\(encoded)&b=2"
+        let request = JudgedRequest(bench, "GET", target, ["Accept: text/html"])
+        #expect(try request.begin() == .consume(.query))
+        #expect(request.handoff?.token == Array(token.utf8))
+        #expect(try request.unavailable() == .answer(303, .storeUnavailable))
+        #expect(request.values("Location") == ["\(JudgeBench.origin)/x?a=%2F&b=2"])
+        #expect(request.values("Set-Cookie").contains { $0.contains(".\(token);") })
+        let link = JudgedRequest(bench, "GET", target, ["Sec-Fetch-Site: cross-site"])
+        #expect(try link.begin() == .answer(303, nil))
+        #expect(link.values("Location") == ["\(JudgeBench.origin)/.sallyport/handoff"])
+        for odd in ["%", "spt_%zz", "%25"] {
+            let request = JudgedRequest(bench, "GET", "/x?session_transfer_token=\(odd)")
+            #expect(try request.begin() == .consume(.query))
+            #expect(request.handoff?.token == Array((odd == "%25" ? "%" : odd).utf8))
+        }
+    }
+
     @Test("The browser's session is asked for first, and counts on its own host only")
     func existing() throws {
         let bench = try self.bench(binding: .ip)
