@@ -8,7 +8,7 @@ package struct Fingerprint: Hashable, Sendable, CustomStringConvertible {
     package static let length = 10
 
     /// The 50 bits, in the upper end.
-    private let bits: UInt64
+    package let bits: UInt64
 
     /// - Parameter digest: The first eight bytes of the digest, the first one highest.
     package init(_ digest: UInt64) {
@@ -33,15 +33,20 @@ package struct Fingerprint: Hashable, Sendable, CustomStringConvertible {
 
     /// Writes the characters to `target`, which has room for them.
     package func write(to target: UnsafeMutablePointer<UInt8>) {
+        let (characters, target) = (self.characters, UnsafeMutableRawPointer(target))
+        target.storeBytes(of: characters.first, as: UInt64.self)
+        target.storeBytes(of: characters.last, toByteOffset: 8, as: UInt16.self)
+    }
+
+    /// The characters as they stand in memory: the first eight, and the last two.
+    package var characters: (first: UInt64, last: UInt16) {
         // The upper 40 bits as eight numbers, each in a byte: halves, quarters, eighths.
         var numbers = self.bits >> 24
         numbers = numbers & 0xFFFFF | (numbers >> 20) << 32
         numbers = numbers & 0x0000_03FF_0000_03FF | (numbers & 0x000F_FC00_000F_FC00) << 6
         let first = Self.characters(Self.pairs(numbers)).bigEndian
         let last = UInt16(truncatingIfNeeded: Self.characters(Self.pairs(self.bits >> 14 & 0x3FF))).bigEndian
-        let target = UnsafeMutableRawPointer(target)
-        target.storeBytes(of: first, as: UInt64.self)
-        target.storeBytes(of: last, toByteOffset: 8, as: UInt16.self)
+        return (first, last)
     }
 
     /// Parts the ten bits in each two bytes into five bits in each.

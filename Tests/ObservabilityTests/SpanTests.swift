@@ -152,9 +152,9 @@ import Vocabulary
                     span.name("GET", run)
                     return Array("https://app".utf8).withUnsafeBytes { span.attribute(url, $0) }
                 }
-            path.withUnsafeBytes { like.begin(like: pattern, head, status: 200 + Int(number), $0) }
-            like.put(fingerprint, at: pattern.sessionAt)
-            like.lengthen(url, begun: pattern.textCount, by: path.count)
+            like.begin(like: pattern, head, status: 200 + Int(number))
+            like.put(fingerprint.characters, at: pattern.sessionAt)
+            path.withUnsafeBufferPointer { like.complete(url, begun: pattern.textCount, $0) }
             like.add(more)
             like.end()
             whole.begin(head)

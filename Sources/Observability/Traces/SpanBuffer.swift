@@ -156,25 +156,32 @@ package final class SpanBuffer: @unchecked Sendable {
 
     /// Names the session of the span that has begun like a pattern, which has one.
     ///
-    /// - Parameter place: `SpanPattern.sessionAt`.
-    package func put(_ session: Fingerprint, at place: Int) {
+    /// - Parameters:
+    ///   - session: `Fingerprint.characters`.
+    ///   - place: `SpanPattern.sessionAt`.
+    @inlinable @inline(__always)
+    package func put(_ session: (first: UInt64, last: UInt16), at place: Int) {
         guard place > 0 else { return }
-        session.write(to: self.base + (self.contentStart &- SpanPattern.Place.content &+ place))
+        let target = UnsafeMutableRawPointer(self.base + (self.contentStart &- SpanPattern.Place.content &+ place))
+        target.storeBytes(of: session.first, as: UInt64.self)
+        target.storeBytes(of: session.last, toByteOffset: 8, as: UInt16.self)
     }
 
-    /// Adds the last bytes to the text of the attribute before them, with which the span's pattern ends.
+    /// Adds a text to that of the last attribute, with which the span's pattern ends.
     ///
-    /// - Parameters:
-    ///   - begun: How many bytes of text the attribute has.
-    ///   - count: How many follow.
+    /// - Parameter begun: How many bytes of text the attribute has.
     /// - Precondition: `fits` has said so.
     @inlinable @inline(__always)
-    package func lengthen(_ key: SpanKey, begun: Int, by count: Int) {
-        let length = begun &+ count
-        let value = self.base + (self.count &- length)
+    package func complete(_ key: SpanKey, begun: Int, _ text: UnsafeBufferPointer<UInt8>) {
+        guard let source = text.baseAddress else { return }
+        self.reserve(text.count)
+        let end = self.base + self.count
+        UnsafeMutableRawPointer(end).copyMemory(from: source, byteCount: text.count)
+        let (value, length) = (end - begun, begun &+ text.count)
         value[-1] = UInt8(truncatingIfNeeded: length)
         value[-3] = UInt8(truncatingIfNeeded: length &+ 2)
         value[1 &- key.count] = UInt8(truncatingIfNeeded: length &+ key.count &- 2)
+        self.count &+= text.count
     }
 
     /// Whether an attribute with a text of so many bytes has lengths of one byte each.

@@ -263,11 +263,10 @@ extension Exchange {
         let likeness = SpanLikeness(server.use { $0.spanRun.number }, traits: traits)
         let pattern =
             tracer.patterns.find(likeness)
-            ?? self.attemptPattern(likeness, traits, of: trace, server.counted, tracer)
-        let text = UnsafeRawBufferPointer(hasURL ? path : UnsafeBufferPointer(start: nil, count: 0))
-        span.begin(like: pattern, head, status: status, text)
+            ?? self.attemptPattern(likeness, traits, head, trace.method, server.counted, tracer)
+        span.begin(like: pattern, head, status: status)
         if hasURL {
-            span.lengthen(words.url, begun: pattern.textCount, by: path.count)
+            span.complete(words.url, begun: pattern.textCount, path)
         } else if !path.isEmpty {
             self.writeURL(of: server.counted, path, span, words.url)
         }
@@ -283,15 +282,13 @@ extension Exchange {
     private func attemptPattern(
         _ likeness: SpanLikeness,
         _ traits: UInt64,
-        of trace: RequestTrace,
+        _ head: SpanHead,
+        _ method: KnownMethod,
         _ server: UpstreamServer,
         _ tracer: Tracer
     ) -> SpanPattern {
-        // The times are those of each span.
-        var head = SpanHead(trace: trace.id, span: trace.appSpan, kind: .client, start: 0, end: 0)
-        head.parent = trace.span
-        return tracer.patterns.make(likeness, head, hasStatus: traits & Trait.hasStatus != 0) { span in
-            let word = tracer.words.method(trace.method)
+        tracer.patterns.make(likeness, head, hasStatus: traits & Trait.hasStatus != 0) { span in
+            let word = tracer.words.method(method)
             span.name(word.name)
             span.add(word.run)
             span.add(server.spanRun)
@@ -342,7 +339,7 @@ extension Exchange {
         let isPeers = self.record.clientAddress.map { $0.bits == self.peer.bits } ?? true
         let words = trace.noted(isPeers: isPeers)
         span.begin(like: pattern, head, status: status, words)
-        if let session = self.record.log.fingerprint { span.put(session, at: pattern.sessionAt) }
+        if let session = self.record.log.fingerprint { span.put(trace.text(of: session), at: pattern.sessionAt) }
         // What follows is seldom there.
         if !isPeers { span.attribute(tracer.words.client, self.clientText) }
         if !trace.state.isEmpty { trace.state.withUnsafeBytes { span.state($0) } }
@@ -401,6 +398,7 @@ extension Exchange {
         of trace: RequestTrace,
         _ tracer: Tracer
     ) -> SpanPattern {
+        // The times are those of each span.
         var head = SpanHead(trace: trace.id, span: trace.span, kind: .server, start: 0, end: 0)
         head.parent = trace.parent
         head.isParentRemote = true

@@ -48,6 +48,8 @@ final class RequestTrace: TracedRequest {
     private var userAgent = 0..<0
     private var path = 0..<0
     private var version = SpanWords.Version.http11
+    /// The session that a span has named last, and its text: a connection's requests are mostly of one.
+    private var session = (name: Fingerprint(0), text: Fingerprint(0).characters)
     /// The peer whose connection it is.
     private var peer: IPAddress?
     private(set) var method = KnownMethod.other
@@ -158,6 +160,13 @@ final class RequestTrace: TracedRequest {
     /// Forgets the connection that used the object before, unless it is one of the same peer.
     func join(_ peer: IPAddress) {
         if self.peer != peer { (self.peer, self.connectionEnd) = (peer, 0) }
+    }
+
+    /// The name of a session as spans have it.
+    @inline(__always)
+    func text(of session: Fingerprint) -> (first: UInt64, last: UInt16) {
+        if session.bits != self.session.name.bits { self.session = (session, session.characters) }
+        return self.session.text
     }
 
     /// The path that was noted; empty: none was.
