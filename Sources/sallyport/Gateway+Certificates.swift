@@ -30,7 +30,6 @@ extension Gateway {
         switch self.certificates.look(at: assembly.tls, for: assembly.settings) {
         case .unchanged: return
         case .renewed(let renewed):
-            self.show(renewed)
             self.logger.info(
                 "certificates renewed",
                 metadata: [
@@ -56,24 +55,6 @@ extension Gateway {
             } catch {
                 self.logger.error("TLS with an app not renewed, the former files are in use: \(error)")
                 registry.increment(registry.counter(MetricNames.tlsReloads, "failure"))
-            }
-        }
-    }
-
-    /// Takes note of certificates that were read with the settings.
-    func noteCertificates(_ settings: TLSSettings?) {
-        self.certificates.forget()
-        if let settings { self.show(settings) }
-    }
-
-    /// Shows when the certificates in use expire. Of several with one name it is the first that does, and a name that is in
-    /// use no more is not shown.
-    private func show(_ settings: TLSSettings) {
-        for title in Set(settings.certificates.compactMap(\.facts?.title)) {
-            self.foundations.registry.read(MetricNames.tlsCertificateNotAfter, title) {
-                let inUse = self.state.withLock { $0.assembly }.tls.first?.settings.certificates ?? []
-                let ends = inUse.compactMap(\.facts).filter { $0.title == title }.map { Double($0.until.seconds) }
-                return ends.min() ?? .nan
             }
         }
     }

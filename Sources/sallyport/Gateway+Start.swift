@@ -178,6 +178,14 @@ extension Gateway {
                 }
             }
         }
+        PathMetricIDs.showServers(in: registry) { self.state.withLock { $0.assembly }.configuration.metrics }
+        // Of several certificates with one name it is the first that expires.
+        registry.read(all: MetricNames.tlsCertificateNotAfter) {
+            let inUse = self.state.withLock { $0.assembly }.tls.first?.settings.certificates.compactMap(\.facts) ?? []
+            return Dictionary(grouping: inUse, by: \.title).sorted { $0.key < $1.key }.compactMap { title, facts in
+                facts.map { Double($0.until.seconds) }.min().map { ([title], $0) }
+            }
+        }
         registry.read(MetricNames.sessionsLive) { self.foundations.census.count ?? .nan }
         self.cacheMetrics.register(in: registry)
         self.foundations.backing.register(in: registry) { self.state.withLock { $0.settings.handoff.lifetime } }
@@ -212,7 +220,6 @@ extension Gateway {
             $0.sessions?.resolver.parties = assembly.parties
         }
         for server in operators { await server.loops.onEach { $0.adopt(server.configuration) } }
-        assembly.configuration.metrics.showOwnServers(in: self.foundations.registry)
         self.foundations.grants.adopt(assembly.refreshing)
         self.watch.adopt(assembly.realms, on: settings.hosts)
         // Asks the providers from now on, before that nothing is sent to them; for those that were asked, this does nothing.
@@ -225,7 +232,6 @@ extension Gateway {
             state.lastReloadSucceeded = true
             state.readAt = Clock.system.now()
         }
-        self.noteCertificates(settings.tls)
         for target in assembly.configuration.targets { target.refreshNamesSoon(now: .now()) }
         return changes
     }

@@ -2,6 +2,7 @@ import Foundation
 import NIOCore
 import NIOPosix
 import Observability
+import Synchronization
 import TestSupport
 import Testing
 
@@ -129,6 +130,28 @@ struct MetricsTests {
 
             """#
         #expect(try await self.text(registry) == expected)
+    }
+
+    @Test func theSeriesThatAreShownAndThoseThatAreReadAreAskedForAtEachScrape() async throws {
+        let registry = MetricsRegistry()
+        let names = Mutex(["new"])
+        let counted: MetricFamily = .counter("sallyport_a_total{name}", "A.")
+        registry.show(counted) { names.withLock { $0.map { [$0] } } }
+        registry.read(all: .gauge("sallyport_b{name}", "B.")) { names.withLock { $0.map { ([$0], 2) } } }
+        for name in ["old", "new"] { registry.increment(registry.counter(counted, name)) }
+        func series() async throws -> [String] {
+            try await self.text(registry).split(separator: "\n").map(String.init).filter { !$0.hasPrefix("#") }
+        }
+        #expect(try await series() == [#"sallyport_a_total{name="new"} 1"#, #"sallyport_b{name="new"} 2"#])
+        names.withLock { $0 = ["old", "other"] }
+        #expect(
+            try await series() == [
+                #"sallyport_a_total{name="old"} 1"#, #"sallyport_b{name="old"} 2"#, #"sallyport_b{name="other"} 2"#,
+            ]
+        )
+        names.withLock { $0 = [] }
+        #expect(try await series() == [])
+        #expect(try await !self.text(registry).contains("sallyport_b"))
     }
 
     @Test func helpAndTypeAppearOnceForEachFamilyAndLabelsAreEscaped() async throws {

@@ -11,6 +11,9 @@ package final class MetricsRegistry: Sendable {
     /// Not a number: the series has no value now, and is left out.
     package typealias Reading = @Sendable () -> Double
 
+    /// The label values and the values of all series that a family has now.
+    package typealias FamilyReading = @Sendable () -> [(labels: [String], value: Double)]
+
     /// A histogram that other code keeps: how many values fell under each bound and above the last (not cumulative),
     /// and their sum in seconds.
     package typealias HistogramReading = @Sendable () -> (counts: [Int], seconds: Double)
@@ -71,6 +74,12 @@ package final class MetricsRegistry: Sendable {
         }
     }
 
+    /// A family of counters or gauges, of which `read` returns all series at each scrape.
+    package func read(all family: MetricFamily, from read: @escaping FamilyReading) {
+        precondition(family.kind != .histogram, "a histogram needs read with bounds")
+        self.state.withLock { $0.read(family, from: read) }
+    }
+
     /// A histogram that `read` returns at each scrape, with its bounds in seconds, ascending. Registering it again
     /// replaces `read`.
     package func read(
@@ -97,10 +106,10 @@ package final class MetricsRegistry: Sendable {
         }
     }
 
-    /// Shows only the series of `family` with these label values: what a reload has removed is not shown any more. It goes on
-    /// where it was if another reload brings it back.
-    package func show(_ family: MetricFamily, only sets: [[String]]) {
-        self.state.withLock { $0.show(family, only: sets) }
+    /// Shows only those series of `family` whose label values `sets` returns at each scrape: what a reload has removed is not
+    /// shown any more. It goes on where it was if another reload brings it back.
+    package func show(_ family: MetricFamily, only sets: @escaping @Sendable () -> [[String]]) {
+        self.state.withLock { $0.shown[family.name] = sets }
     }
 
     // MARK: Counting off the loops
@@ -170,11 +179,14 @@ package final class MetricsRegistry: Sendable {
     ///   - totals: What the loops counted.
     ///   - exemplars: The last ones of the loops.
     private func text(adding totals: [Int: UInt64], as form: MetricsForm, _ exemplars: [Int: Exemplar]) -> [UInt8] {
-        let (families, others) = self.state.withLock { (Array($0.families.values), $0.values) }
+        let (families, others, shown, whole) = self.state.withLock {
+            (Array($0.families.values), $0.values, $0.shown, $0.whole)
+        }
         let all = SlotTotals(totals.merging(others) { $0 &+ $1 })
         var text = PrometheusText(totals: all, as: form, exemplars: exemplars)
         for registered in families.sorted(by: { $0.family.name < $1.family.name }) {
-            text.append(registered)
+            let name = registered.family.name
+            text.append(registered, only: shown[name]?(), whole[name]?())
         }
         text.end()
         return text.bytes

@@ -16,8 +16,6 @@ struct MetricsState {
         /// The label set as it is written, without braces: `route="app",code_class="2xx"`. Of a row, its first label.
         let labels: String
         var source: Source
-        /// Whether it is of something that the settings do not have any more.
-        var isHidden = false
     }
 
     struct Registered {
@@ -31,6 +29,10 @@ struct MetricsState {
     }
 
     private(set) var families: [String: Registered] = [:]
+    /// By the names of families of which not all series are shown at each scrape, the label values of those that are.
+    var shown: [String: @Sendable () -> [[String]]] = [:]
+    /// By the names of families whose series are all read at each scrape, how.
+    private(set) var whole: [String: MetricsRegistry.FamilyReading] = [:]
     /// All bounds in nanoseconds.
     private(set) var bounds: [Int64] = []
     private(set) var slotCount = 0
@@ -107,14 +109,10 @@ struct MetricsState {
         self.families[family.name]?.series[index].source = source
     }
 
-    /// Shows only the series of a family with these label values.
-    mutating func show(_ family: MetricFamily, only sets: [[String]]) {
-        guard var registered = self.families.removeValue(forKey: family.name) else { return }
-        let shown = Set(sets.map { PrometheusText.labels(family.labels, $0) })
-        for index in registered.series.indices {
-            registered.series[index].isHidden = !shown.contains(registered.series[index].labels)
-        }
-        self.families[family.name] = registered
+    /// Has all series of a family read at each scrape.
+    mutating func read(_ family: MetricFamily, from read: @escaping MetricsRegistry.FamilyReading) {
+        self.families[family.name] = self.takeOut(family, buckets: [])
+        self.whole[family.name] = read
     }
 
     /// Adds `count` slots and returns the index of the first.

@@ -30,12 +30,24 @@ struct PrometheusText {
             ? String(family.name.dropLast("_total".count)) : family.name
     }
 
-    mutating func append(_ registered: MetricsState.Registered) {
+    /// - Parameters:
+    ///   - sets: The label values of the series that are shown; nil: all are.
+    ///   - whole: All series, where they are read at once.
+    mutating func append(
+        _ registered: MetricsState.Registered,
+        only sets: [[String]]? = nil,
+        _ whole: [(labels: [String], value: Double)]? = nil
+    ) {
         let family = registered.family
+        if let whole, whole.isEmpty { return }
+        let shown = sets.map { sets in Set(sets.map { Self.labels(family.labels, $0) }) }
         let name = self.name(of: family)
         self.write("# HELP \(name) \(Self.escaped(family.help, quotes: self.form == .openMetrics))\n")
         self.write("# TYPE \(name) \(family.kind.rawValue)\n")
-        for series in registered.series where !series.isHidden {
+        for (labels, value) in whole ?? [] {
+            self.line(family.name, Self.labels(family.labels, labels), Self.number(value))
+        }
+        for series in registered.series where shown?.contains(series.labels) != false {
             switch series.source {
             case .slot(let slot):
                 let value = self.totals[Int(slot)]

@@ -121,15 +121,14 @@ package final class PathMetricIDs: Sendable {
         self.registry = registry
     }
 
-    /// Shows no servers but these. Called when this configuration has replaced another one.
-    package func showOwnServers(in registry: MetricsRegistry) {
+    /// Shows no servers but those of the configuration that is in use at each scrape.
+    package static func showServers(in registry: MetricsRegistry, of used: @escaping @Sendable () -> PathMetricIDs) {
         for family in [MetricNames.serverInFlight, MetricNames.serverEjections, MetricNames.serverOut] {
-            registry.show(family, only: self.serverNames)
+            registry.show(family) { used().serverNames }
         }
-        registry.show(
-            MetricNames.serverRequests,
-            only: self.serverNames.flatMap { names in ServerMetricIDs.classes.map { names + [$0] } }
-        )
+        registry.show(MetricNames.serverRequests) {
+            used().serverNames.flatMap { names in ServerMetricIDs.classes.map { names + [$0] } }
+        }
     }
 
     /// Those of the servers of an app that has several, which its pools keep as well. They are shown from the first call on.

@@ -13,8 +13,15 @@ package final class CertificateWatch: Sendable {
         case kept(String)
     }
 
-    /// The files as they were seen last; empty: not yet.
-    private let marks: Mutex<[FileMark?]> = Mutex([])
+    private struct Seen: Sendable {
+        /// nil: no look yet.
+        var tls: ListenerTLS?
+        var marks: [FileMark?] = []
+    }
+
+    /// Whose files were seen last, and how. Those of other settings are read anew, whatever has happened to them since these
+    /// were loaded.
+    private let seen = Mutex(Seen())
     private let files: SettingsFiles
     private let judges: SettingsJudges
 
@@ -29,12 +36,13 @@ package final class CertificateWatch: Sendable {
     ///   - listeners: All with the same settings.
     ///   - whole: Those of which the certificates are a part.
     package func look(at listeners: [ListenerTLS], for whole: Settings) -> Outcome {
-        guard let settings = listeners.first?.settings else { return .unchanged }
+        guard let first = listeners.first else { return .unchanged }
+        let settings = first.settings
         // Before they are read: what is replaced meanwhile is found by the next look.
         let marks = settings.files.map { FileMark($0) }
-        let hasChanged = self.marks.withLock { former in
-            defer { former = marks }
-            return former != marks
+        let hasChanged = self.seen.withLock { seen in
+            defer { seen = Seen(tls: first, marks: marks) }
+            return seen.tls !== first || seen.marks != marks
         }
         guard hasChanged else { return .unchanged }
         do {
@@ -45,13 +53,8 @@ package final class CertificateWatch: Sendable {
             return .renewed(renewed)
         } catch {
             // They are looked at again as they are: a mode is mended, or the certificate becomes valid, without a new file.
-            self.forget()
+            self.seen.withLock { $0 = Seen() }
             return .kept("\(error)")
         }
-    }
-
-    /// Forgets what was seen: the next look reads the files again, whatever has happened to them meanwhile.
-    package func forget() {
-        self.marks.withLock { $0 = [] }
     }
 }

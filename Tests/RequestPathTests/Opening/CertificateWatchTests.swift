@@ -126,6 +126,20 @@ struct CertificateWatchTests {
         #expect(bench.names == [["other.example"], ["other.example"]])
     }
 
+    @Test("the files of settings that were loaded again are read, although they are as the last look has seen them")
+    func reload() throws {
+        let bench = try Bench("first.example")
+        let settings = bench.tls[0].settings
+        try bench.write("second.example")
+        #expect(bench.look() == "renewed")
+        let listener = ListenerSettings(ListenAddress(host: "127.0.0.1", port: 1))
+        // Loaded before the files were replaced, and used after the look.
+        let late = try ListenerTLS(settings, listener)
+        #expect(!bench.watch.look(at: [late], for: Bench.whole).isUnchanged)
+        #expect(late.settings.certificates[0].facts?.names == ["second.example"])
+        #expect(bench.watch.look(at: [late], for: Bench.whole).isUnchanged)
+    }
+
     @Test("a directory that is replaced by its link is looked into, as Kubernetes mounts secrets")
     func link() throws {
         let bench = try Bench("first.example", below: "..2026_1")
