@@ -8,28 +8,26 @@ enum Callback {
     /// The authorization code.
     ///
     /// - Parameters:
-    ///   - provider: The provider's name, at which the sign-in must have begun.
-    ///   - hasIssuer: Whether the name is an issuer, to which `iss` is compared where it is present; else `iss` is ignored.
+    ///   - issuer: The provider's issuer, to which `iss` is compared where it is present; nil: `iss` is ignored.
     ///   - demandsIssuer: Whether `iss` must be there: the provider announces it (RFC 9207 2.4).
     static func code(
         _ parameters: [(name: String, value: String)],
         of pending: PendingSignIn,
-        at provider: String,
-        hasIssuer: Bool,
+        issuer: String?,
         demandsIssuer: Bool = false
     ) throws(NotDone) -> String {
         func mismatch(_ detail: String) -> NotDone { NotDone(.signInStateMismatch, detail: detail) }
-        guard pending.provider.isExactly(provider) else {
-            throw mismatch("the sign-in was not begun at this provider")
-        }
         // RFC 6749 3.1: "parameters MUST NOT be included more than once".
         guard Set(parameters.map(\.name)).count == parameters.count else {
             throw mismatch("a parameter of the callback is repeated")
         }
         func value(_ name: String) -> String? { parameters.first { $0.name == name }?.value }
         guard let state = value("state"), state.isExactly(pending.id) else { throw mismatch("state") }
-        guard !hasIssuer || value("iss").map({ $0.isExactly(provider) }) ?? !demandsIssuer else {
-            throw mismatch("iss of the callback is missing or names another issuer")
+        if let issuer {
+            let named = value("iss")
+            guard named.map({ $0.isExactly(issuer) }) ?? !demandsIssuer else {
+                throw mismatch("iss of the callback is missing or names another issuer")
+            }
         }
         if let error = value("error") { throw Self.refusal(error) }
         guard let code = value("code"), (1...Self.longestCode).contains(code.utf8.count) else {

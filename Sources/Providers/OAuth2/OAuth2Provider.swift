@@ -53,7 +53,10 @@ package struct OAuth2Provider: BrowserProvider, RefreshingProvider {
         _ pending: PendingSignIn,
         _ parameters: [(name: String, value: String)]
     ) async throws(NotDone) -> ProvenUser {
-        let code = try Callback.code(parameters, of: pending, at: self.name, hasIssuer: false)
+        guard pending.provider.isExactly(self.name) else {
+            throw NotDone(.signInStateMismatch, detail: "the sign-in was not begun at this provider")
+        }
+        let code = try Callback.code(parameters, of: pending, issuer: nil)
         let (answer, key) = try await self.tokens.redeem(code, pending, bindsTokens: false)
         let tokens = answer.kept(key: key, requested: self.settings.authorization.scopes, now: self.clock.now())
         let claims: UserClaims

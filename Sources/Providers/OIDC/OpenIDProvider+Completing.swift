@@ -7,12 +7,14 @@ extension OpenIDProvider {
         _ pending: PendingSignIn,
         _ parameters: [(name: String, value: String)]
     ) async throws(NotDone) -> ProvenUser {
+        guard pending.provider.isExactly(self.name) else {
+            throw NotDone(.signInStateMismatch, detail: "the sign-in was not begun at this provider")
+        }
         let metadata = try await self.metadata()
         let code = try Callback.code(
             parameters,
             of: pending,
-            at: self.name,
-            hasIssuer: true,
+            issuer: self.name,
             demandsIssuer: metadata.announcesIssuer
         )
         let (tokens, key) = try await self.endpoint(metadata).redeem(
