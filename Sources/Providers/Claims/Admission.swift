@@ -26,6 +26,28 @@ package struct Admission: Sendable {
         self.refusalOfEmail(claims) ?? self.refusalOfGroups(claims)
     }
 
+    /// The user as the claims describe them, if they may sign in.
+    ///
+    /// - Parameters:
+    ///   - fallback: The method, if the provider states none.
+    ///   - unusable: The reason for claims that make no user.
+    /// - Throws: `signin.not_allowed`, or `unusable`.
+    func user(
+        _ subject: String,
+        _ claims: UserClaims,
+        by mapping: ClaimsMapping,
+        fallback: String,
+        now: UnixTime,
+        unusable: Reason = .signInProviderError
+    ) throws(NotDone) -> Authentication {
+        if let refusal = self.refusal(claims) { throw NotDone(.signInNotAllowed, detail: refusal) }
+        do throws(ClaimsError) {
+            return try mapping.authentication(subject, claims, fallback: fallback, now: now)
+        } catch {
+            throw NotDone(unusable, detail: error.detail)
+        }
+    }
+
     /// Why the user may not sign in, whatever the claims are that are missing here; nil: they may, or it cannot be told.
     func certainRefusal(_ claims: UserClaims) -> String? {
         let saysEmail =

@@ -24,6 +24,13 @@ package struct PendingSignIn: Sendable, Hashable {
         self.callback = callback
     }
 
+    /// - Throws: `signin.state_mismatch` if the sign-in was begun at another provider.
+    func check(isOf provider: String) throws(NotDone) {
+        guard self.provider.isExactly(provider) else {
+            throw NotDone(.signInStateMismatch, detail: "the sign-in was not begun at this provider")
+        }
+    }
+
     package var encoded: Secret {
         var writer = CompactWriter()
         writer.write(byte: Self.version)

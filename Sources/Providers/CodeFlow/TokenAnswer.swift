@@ -19,11 +19,19 @@ struct TokenAnswer: Sendable, Equatable {
     var scopes: [String]?
 
     /// Why members are not an answer with tokens.
-    enum Flaw: String, Error {
-        case none = "has no access_token"
-        case unfit = "has an access_token with a blank or another character that cannot stand in an Authorization field"
-        case long = "has an access_token of more than 16384 bytes"
-        case type = "has a token_type that is neither Bearer nor DPoP"
+    enum Flaw: Error {
+        case none, unfit, long, type
+
+        /// What the answer has or lacks.
+        var detail: String {
+            switch self {
+            case .none: "has no access_token"
+            case .unfit:
+                "has an access_token with a blank or another character that cannot stand in an Authorization field"
+            case .long: "has an access_token of more than \(TokenAnswer.longestToken) bytes"
+            case .type: "has a token_type that is neither Bearer nor DPoP"
+            }
+        }
     }
 
     init(_ value: JSONValue) throws(Flaw) {

@@ -74,7 +74,7 @@ extension TokenAnswer {
                     self = try TokenAnswer(value)
                     return
                 } catch {
-                    flaw = error.rawValue
+                    flaw = error.detail
                 }
             }
             if let error {

@@ -53,9 +53,7 @@ package struct OAuth2Provider: BrowserProvider, RefreshingProvider {
         _ pending: PendingSignIn,
         _ parameters: [(name: String, value: String)]
     ) async throws(NotDone) -> ProvenUser {
-        guard pending.provider.isExactly(self.name) else {
-            throw NotDone(.signInStateMismatch, detail: "the sign-in was not begun at this provider")
-        }
+        try pending.check(isOf: self.name)
         let code = try Callback.code(parameters, of: pending, issuer: nil)
         let (answer, key) = try await self.tokens.redeem(code, pending, bindsTokens: false)
         let tokens = answer.kept(key: key, requested: self.settings.authorization.scopes, now: self.clock.now())
@@ -71,14 +69,10 @@ package struct OAuth2Provider: BrowserProvider, RefreshingProvider {
         } catch {
             throw NotDone(.signInProviderError, detail: error.detail)
         }
-        if let refusal = self.admission.refusal(claims) { throw NotDone(.signInNotAllowed, detail: refusal) }
-        let authentication: Authentication
-        do throws(ClaimsError) {
-            authentication = try self.mapping.authentication(subject, claims, fallback: "oauth2", now: self.clock.now())
-        } catch {
-            throw NotDone(.signInProviderError, detail: error.detail)
-        }
-        return ProvenUser(authentication, ProviderEvidence(provider: self.name, tokens: tokens))
+        return ProvenUser(
+            try self.admission.user(subject, claims, by: self.mapping, fallback: "oauth2", now: self.clock.now()),
+            ProviderEvidence(provider: self.name, tokens: tokens)
+        )
     }
 
     private func claims(_ tokens: ProviderTokenSet, _ key: SigningKey?) async throws(ProviderFault) -> UserClaims {

@@ -7,9 +7,7 @@ extension OpenIDProvider {
         _ pending: PendingSignIn,
         _ parameters: [(name: String, value: String)]
     ) async throws(NotDone) -> ProvenUser {
-        guard pending.provider.isExactly(self.name) else {
-            throw NotDone(.signInStateMismatch, detail: "the sign-in was not begun at this provider")
-        }
+        try pending.check(isOf: self.name)
         let metadata = try await self.metadata()
         let code = try Callback.code(
             parameters,
@@ -39,16 +37,9 @@ extension OpenIDProvider {
             throw error.notDone(.signInInvalidToken, of: "id_token")
         }
         let claims = try await self.claims(idClaims, of: subject, tokens, key, metadata)
-        if let refusal = self.admission.refusal(claims) { throw NotDone(.signInNotAllowed, detail: refusal) }
         let now = self.clock.now()
-        let authentication: Authentication
-        do throws(ClaimsError) {
-            authentication = try self.mapping.authentication(subject, claims, fallback: "oidc", now: now)
-        } catch {
-            throw NotDone(.signInProviderError, detail: error.detail)
-        }
         return ProvenUser(
-            authentication,
+            try self.admission.user(subject, claims, by: self.mapping, fallback: "oidc", now: now),
             ProviderEvidence(
                 provider: self.name,
                 sessionID: idClaims.sessionID.flatMap {

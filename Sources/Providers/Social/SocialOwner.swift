@@ -23,19 +23,21 @@ package struct SocialOwner: Sendable {
     ///
     /// - Throws: `signin.not_allowed`; `social.refused` for claims that make no user.
     package func user(_ stated: SocialClaims) throws(NotDone) -> ProvenUser {
-        let claims = UserClaims([stated.claims])
-        if let refusal = self.admission.refusal(claims) { throw NotDone(.signInNotAllowed, detail: refusal) }
+        let subject: String
         do throws(ClaimsError) {
-            let authentication = try self.mapping.authentication(
-                try ClaimsMapping.subject(.string(stated.subject)),
-                claims,
-                fallback: "oidc",
-                now: self.clock.now()
-            )
-            return ProvenUser(authentication, ProviderEvidence(provider: self.issuer))
+            subject = try ClaimsMapping.subject(.string(stated.subject))
         } catch {
             throw NotDone(.socialRefused, detail: error.detail)
         }
+        let authentication = try self.admission.user(
+            subject,
+            UserClaims([stated.claims]),
+            by: self.mapping,
+            fallback: "oidc",
+            now: self.clock.now(),
+            unusable: .socialRefused
+        )
+        return ProvenUser(authentication, ProviderEvidence(provider: self.issuer))
     }
 }
 
