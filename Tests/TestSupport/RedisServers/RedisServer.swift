@@ -28,7 +28,7 @@ package final class RedisServer: Sendable {
     package enum Access: Sendable {
         /// By a TCP port and a unix socket, without TLS.
         case plain
-        /// Only by TLS, with a client certificate of the same authority.
+        /// By TLS, with a client certificate of the same authority, and by the unix socket.
         case tls(Certificates)
     }
 
@@ -66,10 +66,10 @@ package final class RedisServer: Sendable {
         own += ["--bind", loopback, "--save", "", "--appendonly", "no", "--loglevel", "warning"]
         // Protected mode knows only one of the loopback addresses.
         own += ["--protected-mode", "no"]
-        own += ["--dir", self.directory.path]
+        own += ["--dir", self.directory.path, "--unixsocket", self.directory.appending(path: "s").path]
         switch access {
         case .plain:
-            own += ["--port", "\(self.port)", "--unixsocket", self.directory.appending(path: "s").path]
+            own += ["--port", "\(self.port)"]
         case .tls(let certificates):
             own += [
                 "--port", "0", "--tls-port", "\(self.port)", "--tls-cert-file", certificates.server,
@@ -117,7 +117,8 @@ package final class RedisServer: Sendable {
         process.standardError = output
         try process.run()
         self.process.withLock { $0 = process }
-        let address = try SocketAddress(ipAddress: loopback, port: self.port)
+        // Not by its port, on which another process may listen.
+        let address = try SocketAddress(unixDomainSocketPath: self.socketPath)
         for _ in 0..<800 {
             guard process.isRunning else { break }
             let bootstrap = ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton)
