@@ -108,12 +108,32 @@ import Vocabulary
         let memory = self.memory(capacity: 10)
         let old = self.holder()
         self.pass(.seconds(1))
-        for _ in 0..<21 { memory.note(.session(self.holder().key)) }
+        for _ in 0...10 * EndingMemory.mostGenerations { memory.note(.session(self.holder().key)) }
         let new = self.holder()
         #expect(!self.hasEnded(old, in: memory))
-        #expect(memory.beginReign().count == 11)
+        #expect(memory.beginReign().count == 10 * (EndingMemory.mostGenerations - 1) + 1)
         #expect(self.hasEnded(old, in: memory))
         #expect(!self.hasEnded(new, in: memory))
+    }
+
+    /// 582 a second with the full capacity, which `EndingMemory` states.
+    @Test("Endings that come steadily are all kept up to a rate", arguments: [(2260, true), (2200, false)])
+    func steadyEnds(_ milliseconds: Int, _ fits: Bool) {
+        #expect((EndingMemory.mostGenerations - 1) * EndingMemory.capacity / 900 == 582)
+        let memory = self.memory(capacity: 100)
+        let old = self.holder()
+        var lately: [(time: UnixTime, key: RecordKey)] = []
+        for _ in 0..<2000 {
+            self.pass(.milliseconds(milliseconds))
+            let ended = self.holder().key
+            memory.note(.session(ended))
+            lately.append((self.clock.now, ended))
+        }
+        let kept = Set(memory.beginReign())
+        #expect(self.hasEnded(old, in: memory) == !fits)
+        lately.removeAll { self.clock.now.since($0.time) >= EndingMemory.span }
+        // Even where one was dropped early, these are all younger than it.
+        #expect(lately.allSatisfy { kept.contains(.session($0.key)) })
     }
 
     @Test("Endings that were dropped long ago end nothing")
@@ -121,7 +141,7 @@ import Vocabulary
         let memory = self.memory(capacity: 10)
         let old = self.holder()
         self.pass(.seconds(1))
-        for _ in 0..<21 { memory.note(.session(self.holder().key)) }
+        for _ in 0...10 * EndingMemory.mostGenerations { memory.note(.session(self.holder().key)) }
         self.pass(EndingMemory.span)
         _ = memory.beginReign()
         #expect(!self.hasEnded(old, in: memory))

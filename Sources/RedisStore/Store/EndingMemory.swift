@@ -6,14 +6,16 @@ package import Vocabulary
 /// The ends of the last minutes that this gateway caused or received: a failover, or a restart from data on disk, may
 /// bring the ended records back. For any thread.
 ///
-/// An end is kept for at least `span` and at most twice that: ends are kept in two generations, and the older one is
-/// dropped as a whole. When a generation is full, the older one is dropped early. Then it is no longer known what had
-/// ended, so under the next reign of a primary, every session that is older than the last dropped end counts as ended
-/// too.
+/// An end is kept for at least `span` and about twice that at most: ends are kept in generations, which are dropped as a
+/// whole when their last end is older than `span`. A generation that is full is followed by the next one; where there would
+/// be too many, the oldest is dropped early. Then it is no longer known what had ended, so under the next reign of a primary,
+/// every session that is older than the last dropped end counts as ended too.
 package final class EndingMemory: Sendable {
     package static let span = Duration.seconds(900)
-    /// The number of ends in one generation, of about 100 bytes each. Two generations suffice for 290 ends a second.
+    /// The number of ends in one generation, of about 100 bytes each: larger sets would hold up the loop when they grow.
     package static let capacity = 131_072
+    /// The most generations. All but the one that is being filled suffice for 582 ends a second without a gap.
+    package static let mostGenerations = 5
 
     /// An end of something.
     package enum Ending: Sendable, Hashable {
@@ -31,7 +33,11 @@ package final class EndingMemory: Sendable {
         var lineages: Set<Lineage> = []
         var subjects: [String: UInt64] = [:]
         /// By the steady clock; a new primary's clock may differ much from the former one's.
-        var began: ContinuousClock.Instant
+        let began: ContinuousClock.Instant
+        /// When the next one followed, by both clocks; nil: it is being filled.
+        var closed: (at: ContinuousClock.Instant, time: UnixTime)?
+
+        init(began: ContinuousClock.Instant) { self.began = began }
 
         var count: Int { self.records.count + self.lineages.count + self.subjects.count }
 
@@ -42,16 +48,35 @@ package final class EndingMemory: Sendable {
     }
 
     private struct State {
+        /// Those that are closed, the oldest first.
+        var former: [Generation] = []
         var current: Generation
-        var previous: Generation
-        /// The time of the last end in `previous`.
-        var previousEnd: UnixTime
         /// When a generation was dropped early, and the time of its last end.
         var forgotten: (at: ContinuousClock.Instant, before: UnixTime)?
         /// Sessions made before this time count as ended.
         var barrier: UnixTime?
 
-        var isEmpty: Bool { self.barrier == nil && self.current.count == 0 && self.previous.count == 0 }
+        init(_ now: ContinuousClock.Instant) { self.current = Generation(began: now) }
+
+        var isEmpty: Bool { self.barrier == nil && self.current.count == 0 && self.former.isEmpty }
+
+        /// Whether any generation, the latest first, meets a condition.
+        func anyGeneration(_ condition: (Generation) -> Bool) -> Bool {
+            condition(self.current) || self.former.reversed().contains(where: condition)
+        }
+
+        /// Begins the next generation, and drops those whose time is over, or for which there is no room.
+        mutating func turn(_ now: ContinuousClock.Instant, _ time: UnixTime) {
+            self.former.removeAll { $0.closed.map { now - $0.at >= EndingMemory.span } ?? false }
+            if self.current.count > 0 {
+                self.current.closed = (now, time)
+                self.former.append(self.current)
+            }
+            if self.former.count >= EndingMemory.mostGenerations {
+                self.forgotten = self.former.removeFirst().closed.map { (at: now, before: $0.time) }
+            }
+            self.current = Generation(began: now)
+        }
     }
 
     private let capacity: Int
@@ -70,21 +95,15 @@ package final class EndingMemory: Sendable {
         self.capacity = capacity
         self.clock = clock
         self.now = now
-        let generation = Generation(began: now())
-        self.state = Mutex(State(current: generation, previous: generation, previousEnd: clock.now()))
+        self.state = Mutex(State(now()))
     }
 
     /// Keeps an end that is known to have taken place.
     package func note(_ ending: Ending) {
         let (now, time) = (self.now(), self.clock.now())
         self.state.withLock { state in
-            if state.current.count >= self.capacity {
-                if state.previous.count > 0, now - state.current.began < Self.span {
-                    state.forgotten = (now, state.previousEnd)
-                }
-                Self.turn(&state, now, time)
-            } else if now - state.current.began >= Self.span {
-                Self.turn(&state, now, time)
+            if state.current.count >= self.capacity || now - state.current.began >= Self.span {
+                state.turn(now, time)
             }
             switch ending {
             case .session(let key), .record(let key): state.current.records.insert(key)
@@ -95,12 +114,6 @@ package final class EndingMemory: Sendable {
         }
     }
 
-    private static func turn(_ state: inout State, _ now: ContinuousClock.Instant, _ time: UnixTime) {
-        state.previous = state.current
-        state.previousEnd = time
-        state.current = Generation(began: now)
-    }
-
     /// Notes that a primary took over that may have lost the ends kept here; returns these.
     package func beginReign() -> [Ending] {
         let now = self.now()
@@ -108,21 +121,21 @@ package final class EndingMemory: Sendable {
             if let forgotten = state.forgotten, now - forgotten.at < Self.span {
                 state.barrier = max(state.barrier ?? forgotten.before, forgotten.before)
             }
-            return state.current.endings + state.previous.endings
+            return state.current.endings + state.former.flatMap(\.endings)
         }
     }
 
     /// The latest kept epoch of the subject with this name in the store; 0 if none is kept.
     package func epoch(of name: String) -> UInt64 {
-        self.state.withLock { max($0.current.subjects[name] ?? 0, $0.previous.subjects[name] ?? 0) }
+        self.state.withLock { state in
+            state.former.reduce(state.current.subjects[name] ?? 0) { max($0, $1.subjects[name] ?? 0) }
+        }
     }
 
     /// Whether the end of this session or of its lineage is kept.
     func knowsEnd(of key: RecordKey) -> Bool {
         self.state.withLock { state in
-            [state.current, state.previous].contains {
-                $0.records.contains(key) || $0.lineages.contains(key.lineage)
-            }
+            state.anyGeneration { $0.records.contains(key) || $0.lineages.contains(key.lineage) }
         }
     }
 
@@ -152,11 +165,10 @@ package final class EndingMemory: Sendable {
         self.state.withLock { state in
             if state.isEmpty { return false }
             if let barrier = state.barrier, since < barrier { return true }
-            for generation in [state.current, state.previous] where generation.count > 0 {
-                if generation.records.contains(key) || generation.lineages.contains(key.lineage) { return true }
-                if !generation.subjects.isEmpty, subjectHasEnded(generation.subjects) { return true }
+            return state.anyGeneration { generation in
+                generation.records.contains(key) || generation.lineages.contains(key.lineage)
+                    || !generation.subjects.isEmpty && subjectHasEnded(generation.subjects)
             }
-            return false
         }
     }
 }
