@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Builds the gateway and runs its tests: deploy/test.sh [--soak] [arguments of swift test]
-# --soak adds the long ones (fuzzing, gigabyte streams, thousands of connections, a real browser, an hour of a WebSocket, ten
-# minutes without a name server, the costs of a request, two hours of mixed load with faults: MIXED_MINUTES),
-# searches the models of the store's protocols, and repeats the suite with the address sanitizer.
+# --soak adds the long ones (three hours of fuzzing: FUZZ_SECONDS for each of 18; gigabyte streams, thousands of connections, a
+# real browser, an hour of a WebSocket, ten minutes without a name server, the costs of a request; two hours of mixed load with
+# faults: MIXED_MINUTES), searches the models of the store's protocols, and repeats the suite with the address sanitizer.
 set -euo pipefail
 
 # shellcheck source=deploy/build.sh
@@ -158,7 +158,7 @@ if ((soak)); then
     suite "$@"
 fi
 
-# One minute for each fuzzer, starting with the saved corpus. An input that crashes it is kept next to the build and fails
+# Ten minutes for each fuzzer, starting with the saved corpus. An input that crashes it is kept next to the build and fails
 # the run.
 if ((soak)); then
     scratch="$SALLYPORT_ROOT/.build/fuzz"
@@ -167,7 +167,7 @@ if ((soak)); then
         FUZZ=1 swift build --package-path "$SALLYPORT_ROOT" --scratch-path "$scratch" -c release --product "Fuzz$name" >&2
         mkdir -p "$scratch/found/$name"
         # Swift's own crash handler would leave libFuzzer no time to save the input.
-        SWIFT_BACKTRACE=enable=no "$scratch/release/Fuzz$name" -max_total_time="${FUZZ_SECONDS:-60}" -artifact_prefix="$scratch/found/$name-" \
+        SWIFT_BACKTRACE=enable=no "$scratch/release/Fuzz$name" -max_total_time="${FUZZ_SECONDS:-600}" -artifact_prefix="$scratch/found/$name-" \
             "$scratch/found/$name" "$SALLYPORT_ROOT/Tests/Fuzz/$name/corpus"
     done
 fi

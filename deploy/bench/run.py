@@ -58,7 +58,8 @@ def compare(bench: Bench, row: Row, name: str, seconds: float) -> dict:
             redis = stack.enter_context(running(bench, "redis", {}))
             seed(redis.target.port)
             beside["REDIS"] = redis.target.port
-        beside["APP"] = stack.enter_context(running(bench, row.app, {})).target.port
+        app = stack.enter_context(running(bench, row.app, {})).target
+        beside |= {"APP": app.port, "OTHER_APP": app.tls_port}
         anchor, server = (
             stack.enter_context(running(bench, kind, beside, row.settings, row.is_logging)) for kind in [row.anchor, name]
         )

@@ -154,6 +154,7 @@ def places(bench: Bench, kind: Kind, folder: pathlib.Path, settings: str, is_log
         "FILE": folder / kind.file,
         # These may have places themselves, so they come before what these stand for.
         "SETTINGS": settings,
+        "UPSTREAM": "several" if "{several:" in settings else "http://127.0.0.1:@APP@",
         "LOG": kind.log if is_logging else kind.no_log,
         "FILES": bench.files if kind.file == "app.conf" else "",
         "BODY": "x" * 1024,

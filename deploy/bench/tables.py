@@ -13,6 +13,8 @@ API = Request("/api/items/1", TOKENS)
 PEERS = ("haproxy", "caddy", "envoy")
 NINE_HEADERS = "log: {access: false}\n"
 UNCACHED = FOUR_HEADERS + 'store: {cached_sessions: 0, redis: {url: "redis://127.0.0.1:@REDIS@"}}\n'
+# The app has two addresses.
+SERVERS = FOUR_HEADERS + 'upstreams: {several: {servers: ["http://127.0.0.1:@APP@", "http://127.0.0.1:@OTHER_APP@"]}}\n'
 # The app takes the spans as well: it answers every request.
 TRACED = TRACES.replace("{collector}", "@APP@")
 # Handshakes of one address are limited; those of a trusted proxy are not.
@@ -90,7 +92,11 @@ TABLES: dict[str, list[Row]] = {
         Row("nine_headers", Kept(), settings=NINE_HEADERS),
         Row("public_route", Kept(), Request("/public/items/1")),
         Row("defaults_and_log", Kept(), settings=DEFAULTS, goal=0.85, is_logging=True),
-        *[Row(name, Kept(), settings=f"{TRACED}{ratio}\n") for name, ratio in [("traces_1_percent", 0.01), ("traces_on", 1)]],
+        Row("two_servers", Kept(), settings=SERVERS, peers=()),
+        *[
+            Row(name, Kept(), settings=f"{TRACED}{ratio}\n")
+            for name, ratio in [("traces_ratio_0", 0), ("traces_1_percent", 0.01), ("traces_on", 1)]
+        ],
         Row("new_connection", Kept(is_closing=True), goal=0.95),
     ],
     "redis": [
