@@ -101,7 +101,7 @@ struct CorruptDatabaseTests {
         #expect(try ASNDirectory.open(database: file.path).buildTime == nil)
     }
 
-    @Test("A valid database that is truncated anywhere is refused")
+    @Test("F28: A valid database that is truncated anywhere is refused")
     func truncatedOwn() throws {
         let whole = Self.image { _ in }
         for count in 0..<whole.count {
@@ -113,7 +113,7 @@ struct CorruptDatabaseTests {
         }
     }
 
-    @Test("A valid database with one changed byte, for every byte")
+    @Test("F28: A valid database with one changed byte, for every byte")
     func flippedOwn() throws {
         let whole = Self.image { _ in }
         var (opened, refused) = (0, 0)
@@ -128,7 +128,7 @@ struct CorruptDatabaseTests {
     }
 
     @Test(
-        "MaxMind's test database, truncated and changed",
+        "F28: MaxMind's test database, truncated and changed",
         .enabled(if: TestData.isExpected("GeoLite2-ASN-Test.mmdb"), TestData.absence)
     )
     func damagedMaxMind() throws {

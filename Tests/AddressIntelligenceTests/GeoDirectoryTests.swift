@@ -42,7 +42,7 @@ struct GeoDirectoryTests {
         #expect(throws: AddressFileError.noPlaces(path: path)) { try GeoDirectory(database: path) }
     }
 
-    @Test("No damaged byte of a city's record ends the process")
+    @Test("F28: No damaged byte of a city's record ends the process")
     func damaged() throws {
         let whole = try Array(Data(contentsOf: URL(fileURLWithPath: TestData.path("GeoLite2-City-Test.mmdb"))))
         var numbers = SeededNumbers(seed: 11)

@@ -284,8 +284,8 @@ extension Advisory {
             tests: [
                 "T31: whatever the gateways' clocks show, each accepts what another made, for the same time",
                 "T31: a record that has expired by Redis's clock is gone, whatever the gateways' clocks show",
-                "T31: gateways whose machines' clocks differ by minutes accept each other's sessions and tokens",
-                "T31: codes, refresh tokens and proofs are good at gateways whose machines' clocks differ by minutes",
+                "F17, T31: gateways whose machines' clocks differ by minutes accept each other's sessions and tokens",
+                "F17, T31: codes, refresh tokens and proofs are good at gateways whose machines' clocks differ by minutes",
                 "A device with a wrong clock is told so and gets a nonce; with it, its clock does not matter",
                 "F17: Clocks may differ by a minute, and what is right in another form is right",
             ]

@@ -55,7 +55,7 @@ struct LineWriterTests {
         pipe.closeReader()
     }
 
-    @Test func aFullDiskIsCountedAndNeverEndsTheProcess() async throws {
+    @Test("F26: a full disk is counted and never ends the process") func fullDisk() async throws {
         let full = open("/dev/full", O_WRONLY | O_CLOEXEC)
         try #require(full >= 0)
         defer { close(full) }
@@ -72,7 +72,8 @@ struct LineWriterTests {
         #expect(queue.dropped == 1001)
     }
 
-    @Test func aReaderThatWentAwayCostsNothingAndItsSuccessorGetsWholeLines() async throws {
+    @Test("F26: a reader that went away costs nothing, and its successor gets whole lines")
+    func readerGone() async throws {
         let path = FileManager.default.temporaryDirectory.path + "/sallyport-fifo-\(UUID().uuidString)"
         try #require(mkfifo(path, 0o600) == 0)
         defer { unlink(path) }

@@ -408,7 +408,7 @@ import Vocabulary
         }
     }
 
-    @Test("T31: codes, refresh tokens and proofs are good at gateways whose machines' clocks differ by minutes")
+    @Test("F17, T31: codes, refresh tokens and proofs are good at gateways whose machines' clocks differ by minutes")
     func skew() async throws {
         try await RedisServer.with { server in
             try await self.with(server, skews: (.seconds(300), .seconds(-300))) { (bench) async throws in

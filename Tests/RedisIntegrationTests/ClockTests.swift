@@ -5,7 +5,7 @@ import Testing
 
 /// Gateways on machines whose clocks are wrong (T31).
 @Suite("Clocks that differ", .blocking) struct ClockTests {
-    @Test("T31: gateways whose machines' clocks differ by minutes accept each other's sessions and tokens")
+    @Test("F17, T31: gateways whose machines' clocks differ by minutes accept each other's sessions and tokens")
     func skew() async throws {
         try await RedisServer.with { server in
             let url = RedisURLs.standalone(server.port)

@@ -124,7 +124,7 @@ import Testing
             try await Fleet.with([url, url], lifetime: Traffic.lifetime, logsAccess: false) { fleet in
                 try await fleet.waitUntilReady()
                 var numbers = SeededNumbers(seed: 23)
-                let count = isSoak ? 500 : 10
+                let count = isSoak ? 1000 : 10
                 let perRound = isSoak ? 10 : 5
                 for _ in 0..<(count / perRound) {
                     let traffic = Traffic(fleet)

@@ -150,7 +150,7 @@ import Glibc
         }
     }
 
-    @Test("When gateways are restarted one after the other, no request fails, whichever front is used")
+    @Test("F22: When gateways are restarted one after the other, no request fails, whichever front is used")
     func restarts() async throws {
         let fronts = try Front.allCases.map { ($0, try $0.program) }
         let app = try Self.app()

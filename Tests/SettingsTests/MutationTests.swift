@@ -82,14 +82,14 @@ struct MutationTests {
         #expect(self.keys.count > 120)
     }
 
-    @Test("a renamed key is refused at its line")
+    @Test("F24: a renamed key is refused at its line")
     func renamed() {
         for key in self.keys where !self.isOwnName(key) {
             self.expectRefused(key.row, replacedBy: [key.text(name: key.name + "x")], naming: key.row + 1, "renamed")
         }
     }
 
-    @Test("a key that stands twice is refused at its second line")
+    @Test("F24: a key that stands twice is refused at its second line")
     func repeated() {
         for key in self.keys {
             var second = key
@@ -101,7 +101,7 @@ struct MutationTests {
         }
     }
 
-    @Test("a value that is out of any range is refused at its line")
+    @Test("F24: a value that is out of any range is refused at its line")
     func badValues() {
         for key in self.keys where !key.value.isEmpty {
             let long = String(repeating: "x", count: 5000)
@@ -109,7 +109,7 @@ struct MutationTests {
         }
     }
 
-    @Test("a mapping, a list of lists, or nothing where a value belongs is refused at its line")
+    @Test("F24: a mapping, a list of lists, or nothing where a value belongs is refused at its line")
     func wrongTypes() {
         for key in self.keys {
             for value in ["{a: {b: c}}", "[[[a]]]", "~", ""] where !(key.value.isEmpty && value.isEmpty) {
@@ -124,7 +124,7 @@ struct MutationTests {
         }
     }
 
-    @Test("a mapping without a key that it needs is refused and the key named")
+    @Test("F24: a mapping without a key that it needs is refused and the key named")
     func missing() {
         let required = [
             "public_url", "url", "client_id", "identifier", "password_hash", "username", "password_file", "origins",
@@ -143,7 +143,7 @@ struct MutationTests {
         }
     }
 
-    @Test("bytes that may not occur in the file are refused at their line")
+    @Test("F24: bytes that may not occur in the file are refused at their line")
     func garbage() {
         let garbage: [[UInt8]] = [
             [0xFF], [0xC3, 0x28], [0x00], [0x01], [0x7F], [0xED, 0xA0, 0x80], [0xC2, 0x85], [0xE2, 0x80, 0xA8],
@@ -162,7 +162,7 @@ struct MutationTests {
         }
     }
 
-    @Test("a file that ends within a key is refused")
+    @Test("F24: a file that ends within a key is refused")
     func truncated() {
         for key in self.keys where key.name.utf8.count > 2 {
             let space = String(repeating: " ", count: key.indent) + (key.isElement ? "- " : "")
@@ -172,7 +172,7 @@ struct MutationTests {
         }
     }
 
-    @Test("a file that ends anywhere never crashes the decoder")
+    @Test("F24: a file that ends anywhere never crashes the decoder")
     func cutAnywhere() {
         let bytes = Array(self.lines.joined(separator: "\n").utf8)
         var refused = 0
@@ -186,7 +186,7 @@ struct MutationTests {
         #expect(refused > 10)
     }
 
-    @Test("a flipped bit anywhere never crashes the decoder")
+    @Test("F24: a flipped bit anywhere never crashes the decoder")
     func flippedBits() {
         let bytes = Array(self.lines.joined(separator: "\n").utf8)
         for (number, index) in stride(from: 0, to: bytes.count, by: 61).enumerated() {
