@@ -11,7 +11,8 @@
  * are written again as another attempt, which takes what the first left for confirmed), NO_WAIT, NO_HOLD.
  *
  * Limits, which `check.sh` shows:
- *   Without FAITHFUL, a failover may lose a lease or a renewal that was confirmed. The token that comes back is sent once more.
+ *   Without FAITHFUL, a failover may lose a lease or a renewal that was confirmed, and so may a restart of Redis. The token that
+ *   comes back is sent once more.
  *   With UNSENT_COUNTS: a lease whose write was not confirmed keeps the others away, and when it is over, they take a token for
  *   lost that nobody has sent, if its holder was not asked again in time.
  *

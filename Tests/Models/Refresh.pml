@@ -2,8 +2,10 @@
  * `RedisStore+Swap.swift`. An app refreshes at either gateway, with two requests at once, and repeats a request whose answer
  * was lost. Tokens are named by their generation, because each follows from the one before.
  *
- * Of the app it is taken for granted that it repeats a lost answer within the overlap, however long that takes here, and that
- * it uses no new token before all requests with the former one are over: else its own request counts as a theft.
+ * Of the app it is taken for granted that it has a rotation's token within the overlap, by repeating a lost answer; that it
+ * uses no new token before all its requests with the former one have reached a gateway; and that it repeats none of them
+ * afterwards: else its own request counts as a theft. It does wait for no answer: a request that others overtake while it runs
+ * may take longer than the overlap (`wasPresent`).
  *
  * Promises:
  *   familyLives     Without THIEF: nothing that is lost is taken for a theft.
@@ -12,14 +14,14 @@
  *   rotationIsKept  After a faithful failover, the new primary knows each rotation that was answered.
  *
  * Safeguards that a switch takes out: NO_OVERLAP (the immediate predecessor counts as stolen), NO_LATER (a later token than the
- * present one counts as stolen), NO_SWAP (a rotation does not look at what it replaces), NO_END (a theft ends nothing),
+ * present one counts as stolen), NO_PRESENT (a request is not remembered to have presented the present token), NO_SWAP (a rotation does not look at what it replaces), NO_END (a theft ends nothing),
  * NO_WAIT, NO_REWRITE (an own write that is read back is not written again), NO_HOLD.
  *
  * FORMER_COUNTS shows a limit: the answer to the predecessor tells of a rotation that no replica may have confirmed. If a
  * failover undoes it, the app's token is a later one, and is taken; a thief's predecessor is taken once more, too.
  *
- * A failover and a restart are searched one at a time: together they take more than two minutes. That the end of a family is
- * not undone is the subject of SignOut.
+ * A failover and a restart are searched together if the failover is FAITHFUL and there is no thief: 63 million states, about
+ * five minutes, 2.8 GiB. Else they are searched one at a time. That the end of a family is not undone is the subject of SignOut.
  */
 #ifndef TRIES
 #define TRIES 2
@@ -47,12 +49,14 @@ inline promise(name, condition) {
 
 /* The latest token that the app has. */
 byte held = BEGIN;
-/* The app's requests that are not over, and their token. */
-byte asking;
+/* The app's requests that no gateway has read, and the latest token that it used. */
+byte unread;
 byte asked;
 /* The overlap after the rotations to generations before this one is over (`rotatedAt`). */
 byte overUntil;
 #define isOver(v) (GENERATION(v) < overUntil)
+/* The app repeats a request while it has used no later token, and the overlap is not over. */
+#define mayRepeat (token == asked && token + 1 >= overUntil)
 /* The latest generation that was given out under each reign. */
 byte given[4];
 /* The latest one that a rotation was answered with. */
@@ -86,6 +90,16 @@ inline replace(g) {
     fi
 }
 
+/* A request leaves, and is not at a gateway yet. */
+inline send() {
+    isSent = true;
+    wasPresent = false;
+    if
+    :: isThief
+    :: else -> unread++
+    fi
+}
+
 /* One refresh after another. The thief has any token that the app once had. */
 proctype Refresh(byte me; bool isThief) {
     byte g;
@@ -96,6 +110,8 @@ proctype Refresh(byte me; bool isThief) {
     byte under;
     byte place;
     bool isOther;
+    bool isSent;
+    bool wasPresent;
     mtype answer;
 
 next:
@@ -110,8 +126,6 @@ next:
         :: else
         fi
     }
-    /* The app may wait for ever for an answer to a request with the former token. */
-endNext:
     atomic {
         if
         :: isThief ->
@@ -120,15 +134,25 @@ endNext:
             :: held > 0 -> token = held - 1
             :: held > 1 -> token = held - 2
             fi
-        :: !isThief && (asking == 0 || asked == held) -> asking++; asked = held; token = held
-        fi
+        :: !isThief && (unread == 0 || asked == held) -> asked = held; token = held
+        fi;
+        send()
     }
-again:
+read:
     atomic {
         judged = 0; mine = 0; under = 0; place = 0; isOther = false; answer = 0;
         if
-        :: g = me - 1
-        :: isBehind[0] != isBehind[1] -> g = 2 - me
+        :: isSent ->
+            isSent = false;
+            if
+            :: isThief
+            :: else -> unread--
+            fi;
+            if
+            :: g = me - 1
+            :: isBehind[0] != isBehind[1] -> g = 2 - me
+            fi
+        :: else
         fi;
         if
         :: !serves(g) -> goto unavailable
@@ -151,6 +175,10 @@ again:
             goto issued
 #endif
         :: else ->
+            if
+            :: wasPresent -> goto unavailable
+            :: else
+            fi;
 #ifdef THIEF
 #ifndef NO_END
             hasEnded = true;
@@ -182,7 +210,7 @@ again:
         if
         :: answer == short_ -> settled(); goto unavailable
         :: answer == lost_ -> goto readBack
-        :: answer == confirmed_ && isOther -> settled(); goto again
+        :: answer == confirmed_ && isOther -> settled(); goto changed
         :: answer == confirmed_ && !isOther -> settled(); goto rotated
         fi
     }
@@ -197,14 +225,14 @@ readBack:
         fi;
         if
         :: value(g) == judged -> goto unavailable
-        :: value(g) != judged && (mine == 0 || value(g) != mine) -> goto again
+        :: value(g) != judged && (mine == 0 || value(g) != mine) -> goto changed
         :: else -> judged = 0
         fi
     }
     atomic {
         if
         :: !serves(g) || holds(g) -> goto unavailable
-        :: serves(g) && !holds(g) && value(g) != mine -> goto again
+        :: serves(g) && !holds(g) && value(g) != mine -> goto changed
         :: else -> sent(); under = reignOf(g); place = head
         fi
     }
@@ -220,6 +248,15 @@ readBack:
         :: else -> goto unavailable
         fi
     }
+    goto rotated;
+changed:
+    /* The same request reads once more. */
+    atomic {
+#ifndef NO_PRESENT
+        wasPresent = true;
+#endif
+        goto read
+    }
 rotated:
     atomic {
         kept = (kept > token + 1 -> kept : token + 1);
@@ -234,7 +271,7 @@ issued:
         given[under] = (given[under] > token + 1 -> given[under] : token + 1);
         if
         :: true
-        :: !isThief && tries < TRIES -> tries++; goto again
+        :: !isThief && tries < TRIES && mayRepeat -> tries++; send(); goto read
         fi;
         if
         :: !isThief && held < token + 1 -> held = token + 1
@@ -245,30 +282,24 @@ issued:
 unavailable:
     atomic {
         if
-        :: tries < TRIES -> tries++; goto again
-        /* The app still waits for an answer. */
-        :: else -> goto over
+        :: tries < TRIES && (isThief || mayRepeat) -> tries++; send(); goto read
+        :: else -> goto finished
         fi
     }
 finished:
     atomic {
-        judged = 0; mine = 0; under = 0; place = 0; isOther = false; answer = 0;
-        if
-        :: isThief
-        :: else -> asking--
-        fi;
-        token = 0;
+        g = 0; token = 0; judged = 0; mine = 0; under = 0; place = 0; isOther = false; wasPresent = false; answer = 0;
         goto next
     }
 over:
-    atomic { g = 0; tries = 0; token = 0; judged = 0; mine = 0; under = 0; place = 0; isOther = false; answer = 0 }
+    tries = 0
 }
 
-/* The time after the last rotation is longer than the overlap. */
+/* The overlap is over after the rotations whose token the app has. */
 active proctype Time() {
 end:
     do
-    :: atomic { asking == 0 && overUntil < 7 -> overUntil = 7 }
+    :: atomic { unread == 0 && overUntil <= held -> overUntil = held + 1 }
     od
 }
 

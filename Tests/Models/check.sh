@@ -21,8 +21,8 @@ search() {
     (
         cd "$scratch"
         spin "${@/#/-D}" -a "$models/$model.pml"
-        gcc -w -O1 -DSAFETY -DCOLLAPSE -DMEMLIM=4000 -o pan pan.c
-        nice ./pan -m100000 -w22
+        gcc -w -O2 -DSAFETY -DCOLLAPSE -DMEMLIM=4000 -o pan pan.c
+        nice ./pan -m100000 -w24
     ) >"$scratch/report" 2>&1 || true
 }
 
@@ -93,13 +93,15 @@ needs SignOut knowerRefuses CONFIRM_COUNTS
 
 holds Refresh 'familyLives, noneOlder' RESTARTS=0
 holds Refresh 'familyLives, noneOlder' FAILOVERS=0
-holds Refresh 'familyLives, noneOlder, rotationIsKept' RESTARTS=0 FAITHFUL
+holds Refresh 'familyLives, noneOlder, rotationIsKept' FAITHFUL
 holds Refresh 'noneOlder, endsForAll' THIEF RESTARTS=0
+holds Refresh 'noneOlder, endsForAll' THIEF FAILOVERS=0
 holds Refresh 'noneOlder, endsForAll, rotationIsKept' THIEF RESTARTS=0 FAITHFUL
 needs Refresh familyLives NO_OVERLAP
 needs Refresh familyLives NO_LATER
-needs Refresh noneOlder THIEF RESTARTS=0 NO_SWAP
-needs Refresh endsForAll THIEF RESTARTS=0 NO_END
+needs Refresh familyLives RESTARTS=0 FAILOVERS=0 NO_PRESENT
+needs Refresh noneOlder THIEF RESTARTS=0 FAILOVERS=0 NO_SWAP
+needs Refresh endsForAll THIEF RESTARTS=0 FAILOVERS=0 NO_END
 needs Refresh rotationIsKept FAITHFUL NO_WAIT
 needs Refresh rotationIsKept FAITHFUL NO_REWRITE
 needs Refresh rotationIsKept FAITHFUL NO_HOLD
@@ -118,6 +120,8 @@ needs Lease newOnesAreKept QUIET RESTARTS=0 FAILOVERS=0 NO_SETTLING
 needs Lease newOnesAreKept QUIET RESTARTS=0 FAITHFUL NEW_ATTEMPT
 # Limits that the model describes.
 needs Lease usedByOne RESTARTS=0
+needs Lease usedByOne FAILOVERS=0
+needs Lease newOnesAreKept QUIET FAILOVERS=0
 needs Lease sentBeforeLost RESTARTS=0 FAILOVERS=0 UNSENT_COUNTS
 
 exit "$wrong"
