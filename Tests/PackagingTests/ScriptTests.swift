@@ -19,8 +19,8 @@ import Testing
         }
     }
 
-    /// The tables of the benchmark are whole, those of the model are what it computes from `deploy/costs.txt` today, and
-    /// each act of the mixed load is there.
+    /// The tables of the benchmark are whole, those of the model are what it computes today, and each act of the mixed load
+    /// is there.
     @Test(arguments: ["deploy/bench/run.py", "deploy/bench/scale.py", "deploy/bench/mixed.py"])
     func benchmarkIsCurrent(_ path: String) throws {
         let check = try #require(try PackageFiles.run([path, "--check"]))

@@ -9,13 +9,15 @@ measurements stands at the top with its source; scale_check.py compares it with 
 
 import argparse
 import dataclasses
+import itertools
 import math
 import pathlib
+import re
 import sys
 
 HERE = pathlib.Path(__file__).resolve().parent
 PAGE = HERE / "SCALE.md"
-COSTS = HERE.parent / "costs.txt"
+MEMORY = HERE.parent.parent / "Sources/RedisStore/Store/EndingMemory.swift"
 HOURS = 730
 DAY = 86_400
 
@@ -40,22 +42,28 @@ KEYS_OF_EXPIRY = 1
 # What a session takes in Redis: its record, ledger, idle time, and its line in the user's list; and where the user has an
 # email address, that with it and the line in the list of the address.
 SESSION_BYTES, ADDRESS_BYTES = 860, 410
-# A gateway serves a session that it has read for 5 seconds, and reads it in the background from the fourth on.
-REFRESH = 4
 # A use is noted once a minute.
 TOUCH = 60
-# Ends that a gateway remembers in 15 minutes before it forgets the first (Sources/RedisStore/Store/EndingMemory.swift).
-REMEMBERED, SPAN = 2 * 131_072, 900
-# CPU time in microseconds, from scale_check.py and the table `redis` of run.py, on one core of a Xeon at 2.x GHz. A message
-# is written to each gateway in each turn of Redis's loop in which keys ended; the keys of a turn are one message.
+# CPU time of Redis in microseconds, from scale_check.py and the table `redis` of run.py, on one core of a Xeon at 2.x GHz. A
+# message is written to each gateway in each turn of Redis's loop in which keys ended; the keys of a turn are one message.
 READ_US, SCRIPT_US = 3.5, 24.0
 WRITE_US, WRITTEN_KEY_US = 2.3, 0.05
+# The same of a gateway of one event loop that hears it. With more loops a key costs at most so much in each of them.
 HEARD_MESSAGE_US, HEARD_KEY_US = 10.0, 1.9
-# What a read adds to a request in the gateway.
-GATEWAY_READ_US = 5.0
-# How the instructions and system calls of costs.txt become time: about one instruction a cycle at 3 GHz; and what TLS adds to
-# a request on a kept connection (table `tls`).
-INSTRUCTIONS_A_US, SYSTEM_CALL_US, TLS = 3000.0, 0.8, 1.5
+# CPU time of a gateway in microseconds for a request with a known session, from FIGURES.md of 28 November 2026 (one core of an
+# AMD EPYC): cached_session, defaults_and_log, kept connections with TLS, uncached_session.
+CACHED_US, LOGGED_US, TLS_US, UNCACHED_US = 14.3, 15.5, 17.6, 23.5
+# A request over TLS on a kept connection, with the access log.
+REQUEST_US = LOGGED_US + TLS_US - CACHED_US
+# What a read adds to a request.
+GATEWAY_READ_US = UNCACHED_US - CACHED_US
+# The same of whole sign-ins and of a sign-out, from its table `endpoints`: sign_in_by_password without its hash, which is the
+# gateway's work only where it has the users itself, sign_in_by_openid, sign_out.
+PASSWORD_US, OPENID_US, SIGN_OUT_US = 654.0, 2143.0, 374.0
+# Bytes to and from Redis, from the same table. A use's are counted in its command (Scripts.touch), and in what a replica is
+# told of it.
+READ_BYTES, SIGN_IN_BYTES, SIGN_OUT_BYTES = 515, 2349, 4237
+USE_BYTES, COPIED_USE_BYTES = 175, 140
 # How busy a core may be at the peak.
 BUSY = 0.6
 
@@ -70,11 +78,15 @@ def message_bytes(keys: float) -> float:
     return len("*3\r\n$7\r\nmessage\r\n$20\r\n__redis__:invalidate\r\n*1\r\n") + keys * len("$17\r\nsp:f:{0123456789}\r\n")
 
 
-def request_us() -> float:
-    """The CPU time of a request with a known session over TLS, with the access log."""
-    rows = [line.split() for line in COSTS.read_text().splitlines() if not line.startswith("#")]
-    costs = next(dict(zip(rows[0], row)) for row in rows if row[0] == "defaults_and_log")
-    return TLS * (float(costs["instructions"]) / INSTRUCTIONS_A_US + float(costs["system_calls"]) * SYSTEM_CALL_US)
+def remembered() -> tuple[int, int]:
+    """How many ends a gateway remembers at least, and for how many seconds (EndingMemory.swift): all generations but the one
+    that is being filled."""
+    text = MEMORY.read_text()
+
+    def constant(name: str) -> int:
+        return int(re.search(rf"static let {name} = (?:Duration\.seconds\()?([0-9_]+)", text)[1])
+
+    return constant("capacity") * (constant("mostGenerations") - 1), constant("span")
 
 
 # MARK: A fleet
@@ -142,19 +154,34 @@ class Fleet:
         work = (self.scripts * SCRIPT_US + (self.commands - self.scripts) * READ_US) / self.shards / 1e6
         return Shard(work, self.keys / self.shards, self.gateways)
 
-    def gateway_cores(self) -> float:
-        """Busy cores of all gateways, what they hear included: each event loop hears it all."""
-        serving = self.requests * request_us() + self.reads * GATEWAY_READ_US
-        hearing = self.gateways * self.keys * (HEARD_MESSAGE_US + HEARD_KEY_US)
-        return (serving + hearing) / 1e6
+    @property
+    def messages(self) -> float:
+        """Messages a second that every gateway hears."""
+        return self.shard().messages() * self.shards
 
-    def hearing_cores(self) -> float:
-        """The part of it that is hearing, a message with one key each: the most that it can be."""
-        return self.gateways * self.keys * (HEARD_MESSAGE_US + HEARD_KEY_US) / 1e6
+    def gateway_cores(self) -> float:
+        """Busy cores of all gateways, sign-ins by password and what is heard included."""
+        serving = self.requests * REQUEST_US + self.reads * GATEWAY_READ_US
+        signing = self.starts * PASSWORD_US + self.ends * SIGN_OUT_US
+        return (serving + signing) / 1e6 + self.gateways * self.hearing(self.loops)
+
+    def hearing(self, loops: int) -> float:
+        """Busy cores of one gateway for what it hears, in so many of its event loops: the first takes the messages, and every
+        loop looks at each key."""
+        return (self.messages * HEARD_MESSAGE_US + self.keys * HEARD_KEY_US * loops) / 1e6
 
     def heard_bytes(self) -> float:
-        """Bytes a second from Redis to all gateways for what ends: a key a message, and longer keys than a lineage's."""
-        return self.gateways * self.keys * (message_bytes(1) + 50)
+        """Bytes a second from Redis to all gateways for what ends. A session's key is 50 bytes longer than a lineage's."""
+        keys = self.keys * (message_bytes(1) - message_bytes(0) + 50)
+        return self.gateways * (self.messages * message_bytes(0) + keys)
+
+    def read_bytes(self) -> float:
+        """Bytes a second between Redis and all gateways for sessions that are read."""
+        return self.reads * READ_BYTES
+
+    def script_bytes(self, use: float) -> float:
+        """The same for what is written, with so many bytes for a use."""
+        return self.uses * use + self.starts * SIGN_IN_BYTES + self.ends * SIGN_OUT_BYTES
 
     def memory(self) -> float:
         """GiB in all primaries: a third more than the records for what Redis itself and a copy-on-write need."""
@@ -176,25 +203,48 @@ class Shard:
         left = 1 - self.work - each_key
         return math.inf if left <= 0 else self.gateways * WRITE_US / left / 1000
 
+    def messages(self) -> float:
+        """Messages a second to each gateway, when keys end one at a time: at most one for each turn."""
+        return min(self.keys, 1000 / self.turn()) if self.turn() < math.inf else self.keys
+
     def telling(self) -> float:
-        """The share of its core that it takes to tell the gateways, when keys end one at a time."""
-        turns = min(self.keys, 1000 / self.turn()) if self.turn() < math.inf else self.keys
-        return self.gateways * (turns * WRITE_US + self.keys * WRITTEN_KEY_US) / 1e6
+        """The share of its core that it takes to tell the gateways."""
+        return self.gateways * (self.messages() * WRITE_US + self.keys * WRITTEN_KEY_US) / 1e6
 
 
 # MARK: Storms
 
 
-def storm(fleet: Fleet, ended: float, seconds: float) -> tuple[float, float]:
-    """Sign-outs of so many sessions, asked for within `seconds`: when the last is done, and when the last gateway has heard it.
+@dataclasses.dataclass(frozen=True)
+class End:
+    """What one end of many asks: of Redis, of every gateway that hears of it (reads), and the keys that it hears of."""
+
+    commands: Commands
+    reads: int
+    keys: int
+
+
+SIGN_OUT = End(COMMANDS["sign_out"], 0, KEYS["sign_out"])
+# An operator ends all sessions of a user: the list, a session and its user's epoch are read, and the epoch is raised, which
+# every gateway reads again (RedisStore.remember). The key expires long after.
+USER_ENDED = End(Commands(1, 3), 1, 1)
+# `sallyport sessions end --all` asks for one user after another. Each request waits for four answers of Redis and more, so
+# this is the shortest time that it takes.
+ONE_BY_ONE = 0.001
+
+
+def storm(fleet: Fleet, end: End, ended: float, seconds: float) -> tuple[float, float, float]:
+    """So many ends, asked for within `seconds`: how busy a primary is meanwhile, when the last is done, and when the last
+    gateway has heard it.
 
     Second by second: each shard does what its core has left beside its usual work; each gateway hears what its first loop
     has left, where all of it arrives.
     """
-    each = COMMANDS["sign_out"].scripts * SCRIPT_US + COMMANDS["sign_out"].reads * READ_US
-    each += fleet.gateways * WRITTEN_KEY_US * KEYS["sign_out"]
-    able = max(0.0, 1 - fleet.shard().work) / each * 1e6 * fleet.shards
-    heard_able = (1 - BUSY) / (HEARD_KEY_US * KEYS["sign_out"]) * 1e6
+    each = end.commands.scripts * SCRIPT_US + (end.commands.reads + fleet.gateways * end.reads) * READ_US
+    each += fleet.gateways * WRITTEN_KEY_US * end.keys
+    usual = fleet.shard().work
+    able = max(0.0, 1 - usual) / each * 1e6 * fleet.shards
+    heard_able = (1 - BUSY) / (HEARD_KEY_US * end.keys + GATEWAY_READ_US * end.reads) * 1e6
     asked = done = heard = 0.0
     second, finished = 0, 0.0
     while heard < ended - 1e-6 and second < DAY:
@@ -204,7 +254,13 @@ def storm(fleet: Fleet, ended: float, seconds: float) -> tuple[float, float]:
         heard = min(done, heard + heard_able)
         if done >= ended - 1e-6 and not finished:
             finished = second
-    return finished, second
+    return min(1.0, usual + ended / seconds / able * (1 - usual)), finished, second
+
+
+def are_remembered(fleet: Fleet, ended: float, seconds: float) -> bool:
+    """Whether every gateway remembers these ends and the usual ones for as long as a failover may undo them."""
+    most, span = remembered()
+    return min(ended, ended / seconds * span) + fleet.ends * span <= most
 
 
 def lost_region(fleet: Fleet, regions: int, minutes: float) -> dict[str, float]:
@@ -213,32 +269,101 @@ def lost_region(fleet: Fleet, regions: int, minutes: float) -> dict[str, float]:
     share = 1 / (regions - 1)
     after = dataclasses.replace(fleet, sessions=fleet.sessions * (1 + share), requests=fleet.requests * (1 + share))
     rate = fleet.sessions * share / (minutes * 60)
-    scripts = rate * COMMANDS["sign_in"].scripts * SCRIPT_US / 1e6 / fleet.shards
-    return {"rate": rate, "shard": after.shard().work + scripts, "cores": after.gateway_cores(), "memory": after.memory()}
+    commands = COMMANDS["sign_in"]
+    usual = after.shard()
+    work = usual.work + rate / after.shards * (commands.scripts * SCRIPT_US + commands.reads * READ_US) / 1e6
+    shard = Shard(work, usual.keys + rate / after.shards * KEYS["sign_in"], after.gateways)
+    heard = rate * KEYS["sign_in"] * (HEARD_MESSAGE_US + HEARD_KEY_US * after.loops) * after.gateways
+    cores = after.gateway_cores() + heard / 1e6
+    return {
+        "rate": rate,
+        "shard": shard.work + shard.telling(),
+        "by_password": cores + rate * PASSWORD_US / 1e6,
+        "by_openid": cores + rate * OPENID_US / 1e6,
+        "memory": after.memory(),
+    }
 
 
 # MARK: Prices
 
-# US dollars, on demand, Linux, one hour; a GB between zones, each way. Assumed, near the list prices of June 2026: only that
-# of m7g was looked up. Replace them by those of the day.
+# SkyPilot makes its catalogues from the clouds' own lists.
+SKYPILOT = "https://github.com/skypilot-org/skypilot-catalog/blob/"
+GOOGLE = f"{SKYPILOT}006059e0f18acb1341e22a27751e9f80df6ba92f/catalogs/v8/gcp/vms.csv"
+
+
+@dataclasses.dataclass(frozen=True)
+class Price:
+    """US dollars, where they stand, and the day on which that was read.
+
+    - of: a machine for an hour, on demand, with Linux; or a GB between zones
+    - size: a gateway's cores, of which a virtual one counts as one, or the GiB of a Redis
+    """
+
+    of: str
+    dollars: float
+    size: int
+    source: str
+    read: str = "2026-11-28"
+
+
 PRICES = {
-    "AWS us-east-1": {"gateway": ("m7g.xlarge", 4, 0.1632), "redis": ("r7g.large", 16, 0.1071), "zones": 0.02},
+    "AWS us-east-1": {
+        "gateway": Price(
+            "m7g.xlarge, 4 cores: twice an m7g.large",
+            0.1632,
+            4,
+            "https://www.factualminds.com/blog/amazon-ec2-on-demand-pricing-instance-families-2026/",
+        ),
+        "redis": Price(
+            "r7g.large, 16 GiB",
+            0.1071,
+            16,
+            f"{SKYPILOT}00148f2af3672e2229b4f7bf8157d5a3f36e3c35/catalogs/v8/aws/vms.csv",
+        ),
+        "zones": Price(
+            "a GB between zones: 0.01 out and 0.01 in", 0.02, 1, "https://www.bitsand.cloud/posts/slashing-data-transfer-costs"
+        ),
+    },
     "Google Cloud us-central1": {
-        "gateway": ("n2-standard-4", 4, 0.1942),
-        "redis": ("n2-highmem-2", 16, 0.1310),
-        "zones": 0.02,
+        "gateway": Price("n2-standard-4, 4 cores", 0.1942, 4, GOOGLE),
+        "redis": Price("n2-highmem-2, 16 GiB: a fortieth of an n2-highmem-80", 0.1310, 16, GOOGLE),
+        "zones": Price(
+            "a GB between zones: out, and nothing for in",
+            0.01,
+            1,
+            "https://raw.githubusercontent.com/api-evangelist/google-cloud-vpc/refs/heads/main/plans/"
+            "google-cloud-vpc-plans-pricing.yml",
+        ),
     },
 }
+# Each primary's, in zones of their own.
+REPLICAS = 2
 
 
-def monthly(fleet: Fleet, price: dict) -> dict[str, float]:
-    """Dollars a month: gateways, Redis (each primary with a replica), and what is heard across three zones."""
-    _, cores, gateway = price["gateway"]
-    _, memory, redis = price["redis"]
-    machines = max(3, math.ceil(fleet.gateway_cores() / cores / BUSY))
-    shards = max(fleet.shards, math.ceil(fleet.memory() / (memory * 0.75)))
-    across = dataclasses.replace(fleet, gateways=machines).heard_bytes() * 2 / 3 * HOURS * 3600 / 1e9
-    return {"gateways": machines * gateway * HOURS, "redis": 2 * shards * redis * HOURS, "news": across * price["zones"]}
+def monthly(fleet: Fleet, price: dict[str, Price]) -> dict[str, float]:
+    """Dollars a month: gateways, Redis, and what goes between three zones: what gateways ask of Redis and hear of it, as two
+    of three are in another zone than a primary, and what its replicas are told.
+
+    A replica is told at most as much as is sent for a sign-in or a sign-out. Heads of TCP are not counted.
+    """
+    gateway, redis = price["gateway"], price["redis"]
+    run = sized(fleet, gateway.size)
+    shards = max(fleet.shards, math.ceil(fleet.memory() / (redis.size * 0.75)))
+    asked = (run.read_bytes() + run.script_bytes(USE_BYTES) + run.heard_bytes()) * 2 / 3
+    copied = run.script_bytes(COPIED_USE_BYTES) * REPLICAS
+    return {
+        "machines": run.gateways,
+        "gateways": run.gateways * gateway.dollars * HOURS,
+        "redis": (1 + REPLICAS) * shards * redis.dollars * HOURS,
+        "asked": asked * HOURS * 3600 / 1e9 * price["zones"].dollars,
+        "copied": copied * HOURS * 3600 / 1e9 * price["zones"].dollars,
+    }
+
+
+def sized(fleet: Fleet, cores: int) -> Fleet:
+    """The same with as few gateways of so many cores as bear it; at least 3, one in each zone."""
+    larger = (dataclasses.replace(fleet, gateways=count, loops=cores) for count in itertools.count(3))
+    return next(run for run in larger if run.gateway_cores() <= run.gateways * cores * BUSY)
 
 
 # MARK: Tables
@@ -273,29 +398,35 @@ def broadcast_table() -> str:
         for gateways in [10, 100, 300, 1000, 3000]:
             fleet = Fleet(gateways=gateways, life=hours * 3600)
             shard = fleet.shard()
-            hearing, heard = fleet.hearing_cores() / gateways, fleet.heard_bytes() / 1e6
-            life = f"{hours * 60:.0f} minutes"
-            rows.append([life, gateways, fleet.keys, shard.telling(), shard.turn(), hearing, heard])
-    head = ["a session lives", "gateways", "keys a second", "a shard's core, telling", "ms a turn"]
-    head += ["a gateway's core, hearing", "MB a second, all"]
+            told = [shard.work + shard.telling(), shard.telling(), shard.turn()]
+            heard = [fleet.hearing(1), fleet.hearing(fleet.loops), fleet.heard_bytes() / 1e6]
+            rows.append([f"{hours * 60:.0f} minutes", gateways, fleet.keys, *told, *heard])
+    head = ["a session lives", "gateways", "keys a second", "a shard's core, in all", "of it telling", "ms a turn"]
+    head += ["a gateway's first loop, hearing", "all its loops", "MB a second, all"]
     return table(head, rows)
 
 
 def storm_table() -> str:
+    kinds = [("users sign out", SIGN_OUT, None), ("an operator ends users", USER_ENDED, None)]
+    kinds.append(("one `sessions end --all`", USER_ENDED, ONE_BY_ONE))
     rows = []
-    for gateways in [100, 1000]:
-        for ended in [10_000, 100_000, 1_000_000, 10_000_000]:
-            done, heard = storm(Fleet(gateways=gateways), ended, 60)
-            rows.append([gateways, ended, done, heard, "yes" if ended <= REMEMBERED else "no"])
-    return table(["gateways", "sign-outs within a minute", "done after s", "heard after s", "all remembered for a failover"], rows)
+    for name, end, each in kinds:
+        for gateways in [100, 1000]:
+            for ended in [100_000, 1_000_000, 10_000_000] if each is None else [100_000, 1_000_000]:
+                fleet, seconds = Fleet(gateways=gateways), 60 if each is None else ended * each
+                are_all = "yes" if are_remembered(fleet, ended, seconds) else "no"
+                rows.append([name, gateways, ended, round(seconds), *storm(fleet, end, ended, seconds), are_all])
+    head = ["what", "gateways", "ends", "asked for within s", "busy share of a shard", "done after s", "heard after s"]
+    return table([*head, "all remembered for a failover"], rows)
 
 
 def region_table() -> str:
     rows = []
     for minutes in [1, 5, 30]:
         lost = lost_region(Fleet(sessions=10e6 / 3, requests=1e6 / 3, gateways=34, shards=6), 3, minutes)
-        rows.append([minutes, lost["rate"], lost["shard"], lost["cores"], lost["memory"]])
-    head = ["minutes", "sign-ins a second, each region", "busy share of a shard", "busy gateway cores", "GiB in Redis"]
+        rows.append([minutes, *lost.values()])
+    head = ["minutes", "sign-ins a second, each region", "busy share of a shard"]
+    head += ["busy gateway cores, by password", "by OpenID", "GiB in Redis"]
     return table(head, rows)
 
 
@@ -307,12 +438,30 @@ def price_table() -> str:
             ("1 million sessions, 10,000 requests a second", Fleet(sessions=1e6, requests=1e4, shards=1)),
         ]:
             parts = monthly(fleet, price)
+            machines = parts.pop("machines")
             total = sum(parts.values())
-            rows.append([cloud, name, *parts.values(), total, total / fleet.sessions * 1e6])
-    return table(["prices", "fleet", "gateways", "Redis", "between zones", "in all", "for a million"], rows)
+            rows.append([cloud, name, machines, *parts.values(), total, total / fleet.sessions * 1e6])
+    head = ["prices", "fleet", "gateways", "$ for them", "Redis", "between zones: asked and told", "copied to replicas"]
+    return table([*head, "in all", "for a million"], rows)
 
 
-TABLES = {"reads": reads_table, "broadcast": broadcast_table, "storm": storm_table, "region": region_table, "price": price_table}
+def source_table() -> str:
+    rows = []
+    for cloud, prices in PRICES.items():
+        for price in prices.values():
+            site = price.source.split("/")[2].removeprefix("www.")
+            rows.append([cloud, price.of, f"{price.dollars:.4g}", f"[{site}]({price.source})", price.read])
+    return table(["cloud", "what", "$", "where", "read on"], rows)
+
+
+TABLES = {
+    "reads": reads_table,
+    "broadcast": broadcast_table,
+    "storm": storm_table,
+    "region": region_table,
+    "price": price_table,
+    "source": source_table,
+}
 
 
 def page(text: str) -> str:
