@@ -228,8 +228,8 @@ SIGN_OUT = End(COMMANDS["sign_out"], 0, KEYS["sign_out"])
 # An operator ends all sessions of a user: the list, a session and its user's epoch are read, and the epoch is raised, which
 # every gateway reads again (RedisStore.remember). The key expires long after.
 USER_ENDED = End(Commands(1, 3), 1, 1)
-# `sallyport sessions end --all` asks for one user after another. Each request waits for four answers of Redis and more, so
-# this is the shortest time that it takes.
+# `sallyport sessions end --all` asks for one user after another. Assumed, and little: each request waits for four answers of
+# Redis in turn.
 ONE_BY_ONE = 0.001
 
 
