@@ -21,7 +21,8 @@
  * failover undoes it, the app's token is a later one, and is taken; a thief's predecessor is taken once more, too.
  *
  * A failover and a restart are searched together if the failover is FAITHFUL and there is no thief: 63 million states, about
- * five minutes, 2.8 GiB. Else they are searched one at a time. That the end of a family is not undone is the subject of SignOut.
+ * four minutes of one core, 2.6 GiB. Else they are searched one at a time. That the end of a family is not undone is the subject
+ * of SignOut.
  */
 #ifndef TRIES
 #define TRIES 2
