@@ -14,8 +14,9 @@
  *   rotationIsKept  After a faithful failover, the new primary knows each rotation that was answered.
  *
  * Safeguards that a switch takes out: NO_OVERLAP (the immediate predecessor counts as stolen), NO_LATER (a later token than the
- * present one counts as stolen), NO_PRESENT (a request is not remembered to have presented the present token), NO_SWAP (a rotation does not look at what it replaces), NO_END (a theft ends nothing),
- * NO_WAIT, NO_REWRITE (an own write that is read back is not written again), NO_HOLD.
+ * present one counts as stolen), NO_PRESENT (a request that presented the present token counts as a theft when others have
+ * overtaken it), NO_SWAP (a rotation does not look at what it replaces), NO_END (a theft ends nothing), NO_WAIT, NO_REWRITE (an
+ * own write that is read back is not written again), NO_HOLD.
  *
  * FORMER_COUNTS shows a limit: the answer to the predecessor tells of a rotation that no replica may have confirmed. If a
  * failover undoes it, the app's token is a later one, and is taken; a thief's predecessor is taken once more, too.

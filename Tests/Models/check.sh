@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Searches every state of the models beside this script, and shows that each safeguard is needed: Tests/Models/check.sh [model]
 # A line for each search: what holds, or for a model without one of its safeguards what fails then; states, seconds.
-# All of them take about seven minutes of one core, more than half of it for Refresh with both faults, and 2.6 GiB.
+# All of them take about seven minutes of one core, half of it for Refresh with both faults, and 2.6 GiB.
 set -euo pipefail
 
 # shellcheck source=deploy/build.sh
