@@ -4,7 +4,7 @@
  *
  * Of the app it is taken for granted that it has a rotation's token within the overlap, by repeating a lost answer; that it
  * uses no new token before all its requests with the former one have reached a gateway; and that it repeats none of them
- * afterwards: else its own request counts as a theft. It does wait for no answer: a request that others overtake while it runs
+ * afterwards: else its own request counts as a theft. It need not wait for an answer: a request that others overtake while it runs
  * may take longer than the overlap (`wasPresent`).
  *
  * Promises:
