@@ -123,7 +123,7 @@ import Vocabulary
         let memory = self.memory(capacity: 100)
         let old = self.holder()
         var lately: [(time: UnixTime, key: RecordKey)] = []
-        for _ in 0..<2000 {
+        for _ in 0...2000 {
             self.pass(.milliseconds(milliseconds))
             let ended = self.holder().key
             memory.note(.session(ended))
@@ -131,9 +131,47 @@ import Vocabulary
         }
         let kept = Set(memory.beginReign())
         #expect(self.hasEnded(old, in: memory) == !fits)
+        #expect(kept.count <= EndingMemory.mostGenerations * 100)
         lately.removeAll { self.clock.now.since($0.time) >= EndingMemory.span }
-        // Even where one was dropped early, these are all younger than it.
-        #expect(lately.allSatisfy { kept.contains(.session($0.key)) })
+        // Where one was dropped early, at least the latest are there.
+        let sure = fits ? lately[...] : lately.suffix((EndingMemory.mostGenerations - 1) * 100)
+        #expect(sure.allSatisfy { kept.contains(.session($0.key)) })
+    }
+
+    @Test("The second news of an ending takes no second place, also when the next generation has begun")
+    func toldTwice() {
+        let memory = self.memory(capacity: 10)
+        let old = self.holder()
+        self.pass(.seconds(1))
+        for _ in 1..<EndingMemory.mostGenerations {
+            let ended = (0..<10).map { _ in self.holder() }
+            for holder in ended { memory.note(.session(holder.key)) }
+            self.pass(.seconds(5))
+            for holder in ended { memory.note(.session(holder.key)) }
+        }
+        #expect(memory.beginReign().count == (EndingMemory.mostGenerations - 1) * 10)
+        #expect(!self.hasEnded(old, in: memory))
+        let subject = EndingMemory.Ending.subject("name of bob", epoch: 7)
+        memory.note(subject)
+        memory.note(.subject("name of bob", epoch: 6))
+        #expect(memory.epoch(of: "name of bob") == 7)
+        memory.note(.subject("name of bob", epoch: 8))
+        #expect(memory.epoch(of: "name of bob") == 8)
+    }
+
+    @Test("An ending is dropped after half an hour at the latest, where others come")
+    func dropped() {
+        let memory = self.memory(capacity: 10)
+        let first = self.holder()
+        memory.note(.session(first.key))
+        self.pass(EndingMemory.span)
+        memory.note(.session(self.holder().key))
+        self.pass(.seconds(800))
+        for _ in 0..<12 { memory.note(.session(self.holder().key)) }
+        #expect(self.hasEnded(first, in: memory))
+        self.pass(.seconds(100))
+        memory.note(.session(self.holder().key))
+        #expect(!self.hasEnded(first, in: memory))
     }
 
     @Test("Endings that were dropped long ago end nothing")

@@ -10,12 +10,17 @@ package import Vocabulary
 /// whole when their last end is older than `span`. A generation that is full is followed by the next one; where there would
 /// be too many, the oldest is dropped early. Then it is no longer known what had ended, so under the next reign of a primary,
 /// every session that is older than the last dropped end counts as ended too.
+///
+/// The news of an end may come twice: once more when the mark that told it expires (`RedisStore.margin`). An end that
+/// `EndingReplay` writes again counts as another one.
 package final class EndingMemory: Sendable {
     package static let span = Duration.seconds(900)
-    /// The number of ends in one generation, of about 100 bytes each: larger sets would hold up the loop when they grow.
+    /// The number of ends in one generation, of about 110 bytes each: larger sets would hold up the loop when they grow.
     package static let capacity = 131_072
     /// The most generations. All but the one that is being filled suffice for 582 ends a second without a gap.
     package static let mostGenerations = 5
+    /// How long after a generation was closed its ends take no second place.
+    private static let repetition = Duration.seconds(30)
 
     /// An end of something.
     package enum Ending: Sendable, Hashable {
@@ -41,6 +46,19 @@ package final class EndingMemory: Sendable {
 
         var count: Int { self.records.count + self.lineages.count + self.subjects.count }
 
+        /// Whether it was closed at least so long ago.
+        func isClosed(for time: Duration, at now: ContinuousClock.Instant) -> Bool {
+            self.closed.map { now - $0.at >= time } ?? false
+        }
+
+        func holds(_ ending: Ending) -> Bool {
+            switch ending {
+            case .session(let key), .record(let key): self.records.contains(key)
+            case .lineage(let lineage): self.lineages.contains(lineage)
+            case .subject(let name, let epoch): self.subjects[name].map { $0 >= epoch } ?? false
+            }
+        }
+
         var endings: [Ending] {
             self.records.map { $0.kind == .session ? .session($0) : .record($0) } + self.lineages.map { .lineage($0) }
                 + self.subjects.map { .subject($0.key, epoch: $0.value) }
@@ -65,9 +83,21 @@ package final class EndingMemory: Sendable {
             condition(self.current) || self.former.reversed().contains(where: condition)
         }
 
-        /// Begins the next generation, and drops those whose time is over, or for which there is no room.
+        /// Drops the generations whose time is over.
+        mutating func dropOld(_ now: ContinuousClock.Instant) {
+            while let oldest = self.former.first, oldest.isClosed(for: EndingMemory.span, at: now) {
+                self.former.removeFirst()
+            }
+        }
+
+        /// Whether the end is there, and will be for long enough.
+        func holds(_ ending: Ending, _ now: ContinuousClock.Instant) -> Bool {
+            self.current.holds(ending)
+                || self.former.contains { !$0.isClosed(for: EndingMemory.repetition, at: now) && $0.holds(ending) }
+        }
+
+        /// Begins the next generation, and drops the oldest one early where there is no room.
         mutating func turn(_ now: ContinuousClock.Instant, _ time: UnixTime) {
-            self.former.removeAll { $0.closed.map { now - $0.at >= EndingMemory.span } ?? false }
             if self.current.count > 0 {
                 self.current.closed = (now, time)
                 self.former.append(self.current)
@@ -102,9 +132,10 @@ package final class EndingMemory: Sendable {
     package func note(_ ending: Ending) {
         let (now, time) = (self.now(), self.clock.now())
         self.state.withLock { state in
-            if state.current.count >= self.capacity || now - state.current.began >= Self.span {
-                state.turn(now, time)
-            }
+            state.dropOld(now)
+            if now - state.current.began >= Self.span { state.turn(now, time) }
+            guard !state.holds(ending, now) else { return }
+            if state.current.count >= self.capacity { state.turn(now, time) }
             switch ending {
             case .session(let key), .record(let key): state.current.records.insert(key)
             case .lineage(let lineage): state.current.lineages.insert(lineage)
@@ -117,12 +148,14 @@ package final class EndingMemory: Sendable {
     /// Notes that a primary took over that may have lost the ends kept here; returns these.
     package func beginReign() -> [Ending] {
         let now = self.now()
-        return self.state.withLock { state in
+        let generations = self.state.withLock { state in
             if let forgotten = state.forgotten, now - forgotten.at < Self.span {
                 state.barrier = max(state.barrier ?? forgotten.before, forgotten.before)
             }
-            return state.current.endings + state.former.flatMap(\.endings)
+            return [state.current] + state.former
         }
+        // Without the lock, for which each read of a session waits.
+        return generations.flatMap(\.endings)
     }
 
     /// The latest kept epoch of the subject with this name in the store; 0 if none is kept.

@@ -23,8 +23,8 @@ final class EndingReplay: Sendable {
     /// may refuse writes for hours.
     private static let pause = TimeAmount.milliseconds(100)
     private static let longestPause = TimeAmount.milliseconds(1600)
-    /// The time after which all ends are checked once more: another loop may have ended something at the former primary
-    /// meanwhile.
+    /// The time after which all ends are checked once more, when they have been: another loop may have ended something at
+    /// the former primary meanwhile.
     private static let aftermath = TimeAmount.seconds(2)
 
     private let client: RedisClient
@@ -99,18 +99,19 @@ final class EndingReplay: Sendable {
                 return !reign.shard.slots.contains { $0.contains(slot) }
             }
         }
-        self.go(on: endings[...], reign, restored: 0, pause: Self.pause)
-        if !isLast { self.loop.scheduleTask(in: Self.aftermath) { self.go(through: reign, isLast: true) } }
+        self.go(on: endings[...], reign, isLast: isLast, restored: 0, pause: Self.pause)
     }
 
     private func go(
         on endings: ArraySlice<EndingMemory.Ending>,
         _ reign: Reign,
+        isLast: Bool,
         restored: Int,
         pause: TimeAmount
     ) {
         guard !endings.isEmpty else {
             if restored > 0 { self.client.tell(.endsRestored(reign.endpoint, count: restored)) }
+            if !isLast { self.loop.scheduleTask(in: Self.aftermath) { self.go(through: reign, isLast: true) } }
             return
         }
         guard !self.isOver(reign) else { return }
@@ -118,10 +119,13 @@ final class EndingReplay: Sendable {
         self.restore(next).assumeIsolated().whenComplete { result in
             switch result {
             case .success(let count):
-                self.go(on: endings.dropFirst(next.count), reign, restored: restored + count, pause: Self.pause)
+                let (rest, restored) = (endings.dropFirst(next.count), restored + count)
+                self.go(on: rest, reign, isLast: isLast, restored: restored, pause: Self.pause)
             case .failure:
                 let longer = min(pause * 2, Self.longestPause)
-                self.loop.scheduleTask(in: pause) { self.go(on: endings, reign, restored: restored, pause: longer) }
+                self.loop.scheduleTask(in: pause) {
+                    self.go(on: endings, reign, isLast: isLast, restored: restored, pause: longer)
+                }
             }
         }
     }

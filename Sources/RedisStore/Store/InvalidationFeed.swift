@@ -40,7 +40,7 @@ final class InvalidationFeed: Sendable {
 
     /// A feed over the connections of `client`. Receives nothing before `start()`.
     ///
-    /// - Parameter heard: Called for certain ends, not for writes or expiry.
+    /// - Parameter heard: Called for certain ends, not for writes of sessions; once more when the mark of an end expires.
     init(client: RedisClient, caches: SessionCaches, heard: @escaping @Sendable (Invalidation) -> Void) {
         self.client = client
         self.caches = caches
