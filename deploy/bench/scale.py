@@ -9,7 +9,6 @@ measurements stands at the top with its source; scale_check.py compares it with 
 
 import argparse
 import dataclasses
-import itertools
 import math
 import pathlib
 import re
@@ -64,8 +63,12 @@ PASSWORD_US, OPENID_US, SIGN_OUT_US = 654.0, 2143.0, 374.0
 # told of it.
 READ_BYTES, SIGN_IN_BYTES, SIGN_OUT_BYTES = 515, 2349, 4237
 USE_BYTES, COPIED_USE_BYTES = 175, 140
+# Ends that a gateway reads at a time from a new primary (EndingReplay.stride).
+REREAD = 256
 # How busy a core may be at the peak.
 BUSY = 0.6
+# More gateways than have a connection each to a primary of Redis (`maxclients`) are not tried.
+MOST_GATEWAYS = 10_000
 
 
 def distinct(loops: float, requests: int) -> float:
@@ -235,7 +238,7 @@ ONE_BY_ONE = 0.001
 
 def storm(fleet: Fleet, end: End, ended: float, seconds: float) -> tuple[float, float, float]:
     """So many ends, asked for within `seconds`: how busy a primary is meanwhile, when the last is done, and when the last
-    gateway has heard it.
+    gateway has heard it; infinite if that takes a day or longer.
 
     Second by second: each shard does what its core has left beside its usual work; each gateway hears what its first loop
     has left, where all of it arrives.
@@ -246,21 +249,31 @@ def storm(fleet: Fleet, end: End, ended: float, seconds: float) -> tuple[float, 
     able = max(0.0, 1 - usual) / each * 1e6 * fleet.shards
     heard_able = (1 - BUSY) / (HEARD_KEY_US * end.keys + GATEWAY_READ_US * end.reads) * 1e6
     asked = done = heard = 0.0
-    second, finished = 0, 0.0
+    second, finished = 0, math.inf
     while heard < ended - 1e-6 and second < DAY:
         second += 1
         asked = min(ended, asked + ended / seconds)
         done = min(asked, done + able)
         heard = min(done, heard + heard_able)
-        if done >= ended - 1e-6 and not finished:
+        if done >= ended - 1e-6 and math.isinf(finished):
             finished = second
-    return min(1.0, usual + ended / seconds / able * (1 - usual)), finished, second
+    busy = usual + ended / seconds * each / 1e6 / fleet.shards
+    return min(1.0, busy), finished, second if heard >= ended - 1e-6 else math.inf
 
 
 def are_remembered(fleet: Fleet, ended: float, seconds: float) -> bool:
     """Whether every gateway remembers these ends and the usual ones for as long as a failover may undo them."""
     most, span = remembered()
     return min(ended, ended / seconds * span) + fleet.ends * span <= most
+
+
+def reread(fleet: Fleet) -> tuple[float, float, float]:
+    """After a failover of a shard: how many ends each gateway reads at least from the new primary, for how many seconds they
+    all take its core, and for how many milliseconds another command waits at most. In a cluster each end is a command, for the
+    ends of that primary's slots, and all are read twice."""
+    most, span = remembered()
+    ends = min(fleet.ends * span, most) / fleet.shards
+    return ends, 2 * ends * fleet.gateways * READ_US / 1e6, min(ends, REREAD) * fleet.gateways * READ_US / 1e3
 
 
 def lost_region(fleet: Fleet, regions: int, minutes: float) -> dict[str, float]:
@@ -362,8 +375,14 @@ def monthly(fleet: Fleet, price: dict[str, Price]) -> dict[str, float]:
 
 def sized(fleet: Fleet, cores: int) -> Fleet:
     """The same with as few gateways of so many cores as bear it; at least 3, one in each zone."""
-    larger = (dataclasses.replace(fleet, gateways=count, loops=cores) for count in itertools.count(3))
-    return next(run for run in larger if run.gateway_cores() <= run.gateways * cores * BUSY)
+    for count in range(3, MOST_GATEWAYS + 1):
+        run = dataclasses.replace(fleet, gateways=count, loops=cores)
+        if run.gateway_cores() <= count * cores * BUSY:
+            return run
+    sys.exit(
+        f"no number of gateways of {cores} cores bears this fleet: of {MOST_GATEWAYS:,} each is to work for"
+        f" {run.gateway_cores() / MOST_GATEWAYS:.3g} cores, {run.hearing(cores):.3g} of it to hear of sessions"
+    )
 
 
 # MARK: Tables
@@ -420,6 +439,17 @@ def storm_table() -> str:
     return table([*head, "all remembered for a failover"], rows)
 
 
+def failover_table() -> str:
+    rows = []
+    for gateways in [10, 100, 1000]:
+        fleet = Fleet(gateways=gateways)
+        ends, *taken = reread(fleet)
+        rows.append([gateways, ends * fleet.shards, ends, *taken])
+    head = ["gateways", "ends that each remembers", "of one shard", "s of the new primary's core"]
+    head.append("ms that another command waits, at most")
+    return table(head, rows)
+
+
 def region_table() -> str:
     rows = []
     for minutes in [1, 5, 30]:
@@ -458,6 +488,7 @@ TABLES = {
     "reads": reads_table,
     "broadcast": broadcast_table,
     "storm": storm_table,
+    "failover": failover_table,
     "region": region_table,
     "price": price_table,
     "source": source_table,
