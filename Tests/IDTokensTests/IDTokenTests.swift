@@ -73,10 +73,24 @@ struct IDTokenTests {
             claims == [
                 "iss": "https://app.example.com/", "sub": "user-1815", "aud": "native", "sid": "ses_1",
                 "iat": 1_800_000_000, "exp": 1_800_000_600, "auth_time": 1_799_999_000, "acr": "aal2",
-                "amr": ["password", "totp"], "nonce": "n-0S6_WzA2Mj", "at_hash": "77QmUPtjPfzWtF2AnpK9RQ",
+                "amr": ["pwd", "otp", "mfa"], "nonce": "n-0S6_WzA2Mj", "at_hash": "77QmUPtjPfzWtF2AnpK9RQ",
                 "name": "Ada Lovelace", "email": "ada@example.com",
             ]
         )
+    }
+
+    @Test(
+        "amr has the registered values (RFC 8176); what is registered or unknown keeps its name",
+        arguments: [
+            (["password"], AssuranceLevel.aal1, ["pwd"]), (["password", "totp"], .aal2, ["pwd", "otp", "mfa"]),
+            (["password", "webauthn"], .aal2, ["pwd", "hwk", "mfa"]), (["totp", "lookup_secret"], .aal1, ["otp"]),
+            (["passkey"], .aal1, ["pop"]), (["code"], .aal1, ["otp"]), (["oidc"], .aal1, ["oidc"]),
+            (["pwd", "mfa"], .aal2, ["pwd", "mfa"]), (["pwd", "password"], .aal1, ["pwd"]), (["pwd"], .aal2, ["pwd"]),
+        ]
+    )
+    func methods(_ methods: [String], _ level: AssuranceLevel, _ names: [String]) {
+        let claims = self.token { ($0.methods, $0.level) = (methods, level) }.claims
+        #expect(claims["amr"] == .array(names.map(JSONValue.string)))
     }
 
     @Test("The hash of an access token is that of the specification's example")
@@ -118,7 +132,7 @@ struct IDTokenTests {
         }
         let known = claims()
         #expect(known["sub"] == "user-1906" && known["sid"] == "ses_2" && known["email"] == "grace@example.com")
-        #expect(known["auth_time"] == 1_700_000_000 && known["acr"] == "aal1" && known["amr"] == ["password"])
+        #expect(known["auth_time"] == 1_700_000_000 && known["acr"] == "aal1" && known["amr"] == ["pwd"])
         (session.authenticatedAt, session.aal, session.methods) = (UnixTime(seconds: 0), .aal0, [])
         let unknown = claims()
         #expect(unknown["auth_time"] == nil && unknown["acr"] == nil && unknown["amr"] == nil)

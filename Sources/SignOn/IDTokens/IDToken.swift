@@ -72,7 +72,8 @@ package struct IDToken: Sendable {
         claims["sid"] = .string(self.sessionID)
         claims["auth_time"] = self.authenticatedAt.map { .integer($0.seconds) }
         claims["acr"] = self.level.map { .string($0.rawValue) }
-        if !self.methods.isEmpty { claims["amr"] = .array(self.methods.map(JSONValue.string)) }
+        let methods = RegisteredMethods.names(of: self.methods, level: self.level)
+        if !methods.isEmpty { claims["amr"] = .array(methods.map(JSONValue.string)) }
         claims["act"] = self.actor
         claims["nonce"] = self.nonce.map(JSONValue.string)
         claims["at_hash"] = self.accessToken.map { .string(Self.hash(of: $0)) }
