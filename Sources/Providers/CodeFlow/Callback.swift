@@ -29,17 +29,22 @@ enum Callback {
                 throw mismatch("iss of the callback is missing or names another issuer")
             }
         }
-        if let error = value("error") { throw Self.refusal(error) }
+        if let error = value("error") { throw Self.refusal(error, value("error_description")) }
         guard let code = value("code"), (1...Self.longestCode).contains(code.utf8.count) else {
             throw mismatch("the callback has neither code nor error")
         }
         return code
     }
 
-    private static func refusal(_ error: String) -> NotDone {
+    private static func refusal(_ error: String, _ description: String?) -> NotDone {
         let reason: Reason
         switch error {
         case "access_denied": reason = .signInCancelled
+        // Apple's `user_cancelled_authorize`, LinkedIn's `user_cancelled_login`.
+        case let error where error.hasPrefix("user_cancelled"): reason = .signInCancelled
+        // Keycloak's answer to a user who took too long at its page. Keycloak itself works.
+        case "temporarily_unavailable" where description == "authentication_expired":
+            return NotDone(.signInStateMismatch, detail: "the sign-in expired at the provider")
         case "login_required", "interaction_required", "consent_required", "account_selection_required":
             reason = .signInInteractionRequired
         // OpenID Connect Core Error Code unmet_authentication_requirements 1.0.

@@ -89,6 +89,28 @@ struct OpenIDCallbackTests {
         #expect(outage == "the provider answered temporarily_unavailable")
     }
 
+    @Test("A sign-in that took too long at Keycloak's page begins again; that is no outage")
+    func expired() async throws {
+        let bench = try OpenIDProviderBench()
+        let begun = try await bench.begin()
+        let fields = ["error": "temporarily_unavailable", "error_description": "authentication_expired"]
+        let completion = await bench.provider.completion(begun.callback(fields), state: begun.state)
+        #expect(completion.cause == .signInStateMismatch && completion.outage == nil, "\(completion)")
+        let other = ["error": "temporarily_unavailable", "error_description": "maintenance"]
+        #expect(await bench.provider.completion(begun.callback(other), state: begun.state).outage != nil)
+    }
+
+    @Test(
+        "The user's own cancel is none of the provider's errors",
+        arguments: ["access_denied", "user_cancelled_authorize", "user_cancelled_login", "user_cancelled"]
+    )
+    func cancelled(error: String) async throws {
+        let bench = try OpenIDProviderBench()
+        let begun = try await bench.begin()
+        let completion = await bench.provider.completion(begun.callback(["error": error]), state: begun.state)
+        #expect(completion.cause == .signInCancelled && completion.detail == error, "\(completion)")
+    }
+
     @Test("What the token endpoint answers instead of tokens is a refusal or unavailable; no text shows a secret")
     func tokenEndpoint() async throws {
         let bench = try OpenIDProviderBench()
