@@ -204,11 +204,13 @@ struct Assembly: Sendable {
     /// Renew and revoke the tokens that they handed out.
     var refreshing: [any RefreshingProvider] { self.realms.compactMap(\.provider.roles.refreshing) }
 
-    /// The issuer of the assertions about the users of each provider.
+    /// The issuer of the assertions about the users of each provider: that of the metadata and of id_tokens.
     private static func issuers(_ settings: Settings) -> [Realm: String] {
-        guard !settings.providers.isEmpty else { return [.default: settings.issuer] }
+        guard !settings.providers.isEmpty else { return [.default: ServerMetadata.issuer(settings.issuer)] }
         return Dictionary(
-            uniqueKeysWithValues: settings.providers.map { (Realm($0.name), settings.issuer(of: $0.name)) }
+            uniqueKeysWithValues: settings.providers.map { provider in
+                (Realm(provider.name), ServerMetadata.issuer(settings.issuer(of: provider.name)))
+            }
         )
     }
 

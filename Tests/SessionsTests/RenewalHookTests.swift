@@ -127,6 +127,40 @@ import Vocabulary
         #expect(last.entry?.tokens == nil && last.outcome == .found("alice"))
     }
 
+    @Test("An id_token that has expired is left out, in use as after a pause; the next renewal may bring another one")
+    func expiredIDToken() throws {
+        self.bench.resolver.parties.tokenReader = self.reader
+        for pauses in [[Duration.seconds(4), .seconds(4), .seconds(2)], [.seconds(60)]] {
+            let holder = self.holder(renewalIn: nil)
+            let grant = try #require(holder.session.provider?.grant)
+            let end = self.bench.clock.now.advanced(by: .seconds(10))
+            let whole = SessionTokens(access: Secret("a1"), id: Secret("i1"), idExpiresAt: end)
+            self.reader.answers.withLock { $0[grant] = whole }
+            self.bench.warm(holder)
+            let entry = try #require(self.bench.resolve(holder.token).entry)
+            entry.setRendering([1], generation: 1)
+            for pause in pauses {
+                #expect(entry.tokens == whole && entry.rendering(generation: 1) == [1])
+                self.bench.clock.advance(by: pause)
+                let read = self.bench.resolve(holder.token)
+                if self.bench.store.waiting > 0 { self.bench.answer(holder.session, version: 1) }
+                #expect(read.entry === entry)
+            }
+            #expect(entry.tokens == SessionTokens(access: Secret("a1"), id: nil))
+            #expect(entry.rendering(generation: 1) == nil)
+            let next = SessionTokens(
+                access: Secret("a2"),
+                id: Secret("i2"),
+                idExpiresAt: end.advanced(by: .seconds(600))
+            )
+            self.reader.answers.withLock { $0[grant] = next }
+            self.bench.cache.invalidate(.sessionRecord(holder.key))
+            let renewed = self.bench.resolve(holder.token)
+            self.bench.answer(holder.session, version: 2)
+            #expect(renewed.entry?.tokens == next)
+        }
+    }
+
     @Test("A session without grant, or whose grant is gone, has no tokens; if the store fails, it is unavailable")
     func missingTokens() throws {
         self.bench.resolver.parties.tokenReader = self.reader

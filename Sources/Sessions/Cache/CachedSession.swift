@@ -48,7 +48,7 @@ package final class CachedSession {
     var touchAt: UnixTime { didSet { self.setDue() } }
     /// From this time on, a use renews the provider's tokens.
     var renewAt: UnixTime { didSet { self.setDue() } }
-    /// The earliest of the three: a hit compares one time.
+    /// The earliest of the three, and of the end of the provider's id_token: a hit compares one time.
     private(set) var dueAt: UnixTime
 
     /// The token, if it is not the one with which the session began.
@@ -113,7 +113,16 @@ package final class CachedSession {
     }
 
     private func setDue() {
-        self.dueAt = min(self.refreshAt, self.touchAt, self.renewAt)
+        self.dueAt = min(self.refreshAt, self.touchAt, self.renewAt, self.tokens?.idExpiresAt ?? .never)
+    }
+
+    /// Leaves an id_token of the provider out that has expired: a renewal need not bring another one, and an app must not get
+    /// one that it has to refuse.
+    func leaveOutExpired(at now: UnixTime) {
+        guard let tokens = self.tokens, let end = tokens.idExpiresAt, now >= end else { return }
+        self.tokens = tokens.withoutID
+        self.rendering = nil
+        self.setDue()
     }
 
     @inlinable package var session: Session { self.stored.record }

@@ -18,12 +18,18 @@ package struct SessionTokens: Sendable, Hashable {
     package let id: Secret?
     /// When the access token expires; nil if that is unknown.
     package let expiresAt: UnixTime?
+    /// When the id_token expires, from which time on no app gets it; `nil` if it never does, or if there is none.
+    package let idExpiresAt: UnixTime?
 
-    package init(access: Secret, id: Secret?, expiresAt: UnixTime? = nil) {
+    package init(access: Secret, id: Secret?, expiresAt: UnixTime? = nil, idExpiresAt: UnixTime? = nil) {
         self.access = access
         self.id = id
         self.expiresAt = expiresAt
+        self.idExpiresAt = id == nil ? nil : idExpiresAt
     }
+
+    /// The same without the id_token.
+    var withoutID: SessionTokens { SessionTokens(access: self.access, id: nil, expiresAt: self.expiresAt) }
 }
 
 /// Reads the tokens of sessions.

@@ -310,6 +310,7 @@ package final class SessionResolver {
             tokens: tokens,
             names: self.store.names
         )
+        entry.leaveOutExpired(at: self.clock.now())
         self.finish(flight, .success(entry))
     }
 
@@ -422,6 +423,7 @@ package final class SessionResolver {
         if now >= entry.refreshAt { self.refresh(entry, now: now) }
         if entry.isUseDue(at: now) { self.touch(entry, now: now) }
         if now >= entry.renewAt { self.renew(entry, now: now) }
+        entry.leaveOutExpired(at: now)
     }
 
     private func renew(_ entry: CachedSession, now: UnixTime) {

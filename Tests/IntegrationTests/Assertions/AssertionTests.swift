@@ -38,7 +38,7 @@ import Testing
                 let claims = try AssertionBench.json(token, part: 1)
                 let names = ["aud", "email", "exp", "groups", "iat", "iss", "sid", "sub"]
                 #expect(claims.keys.sorted() == names)
-                #expect(claims["iss"] as? String == Request.origin && claims["aud"] as? String == Request.origin)
+                #expect(claims["iss"] as? String == Request.origin + "/" && claims["aud"] as? String == Request.origin)
                 #expect(claims["sub"] as? String == "user-1815" && claims["email"] as? String == "ada@example.com")
                 #expect(claims["groups"] as? [String] == ["staff", "admins"])
                 let sid = try #require(claims["sid"] as? String)

@@ -28,7 +28,7 @@ import Testing
                 "OIDCOAuthSSLValidateServer Off",
                 "RequestHeader set Authorization \"expr=Bearer %{req:X-Auth-Assertion}\" early",
             ],
-            requiring: ["iss:\(Request.origin)", "aud:\(Request.origin)", "groups:staff"]
+            requiring: ["iss:\(Request.origin)/", "aud:\(Request.origin)", "groups:staff"]
         )
         defer { app.stop() }
         let keys = try front.start(gateway: port, host: Request.host)

@@ -27,14 +27,15 @@ struct VerifierTests {
             let body = """
                 token, keys, origin, stranger = values
                 for library in libraries:
-                    claims = library(keys, token, origin, origin)
+                    claims = library(keys, token, origin + '/', origin)
                     assert claims['sub'] == 'user-1815' and claims['groups'] == ['staff', 'admins'], claims
-                    assert refuses(library, keys, token, origin, 'https://other.example'), library
+                    assert refuses(library, keys, token, origin + '/', 'https://other.example'), library
                     assert refuses(library, keys, token, 'https://other.example', origin), library
-                    assert refuses(library, stranger, token, origin, origin), library
+                    assert refuses(library, keys, token, origin, origin), library
+                    assert refuses(library, stranger, token, origin + '/', origin), library
                     head, payload, signature = token.split('.')
                     for changed in [payload[:-2] + ('A' if payload[-2] != 'A' else 'B') + payload[-1], payload + 'A']:
-                        assert refuses(library, keys, '.'.join([head, changed, signature]), origin, origin), library
+                        assert refuses(library, keys, '.'.join([head, changed, signature]), origin + '/', origin), library
                 """
             let run = try Verifiers.run(body, [token, keys, Request.origin, stranger])
             #expect(run.isDone, "\(run.output)")
@@ -52,7 +53,7 @@ struct VerifierTests {
                 keys = jwt.PyJWKClient(address + '/.sallyport/jwks.json', headers={'Host': host})
                 for _ in range(3):
                     claims = jwt.decode(token, keys.get_signing_key_from_jwt(token), algorithms=['ES256'],
-                                        audience='http://' + host, issuer='http://' + host, leeway=5)
+                                        audience='http://' + host, issuer='http://' + host + '/', leeway=5)
                     assert claims['email'] == 'ada@example.com'
                 """
             let path = #""path":"/.sallyport/jwks.json""#

@@ -70,6 +70,25 @@ import Vocabulary
         }
     }
 
+    @Test("Where renewals bring no id_token, the app gets the first one to its end, and then none")
+    func expiredIDToken() throws {
+        var script = Self.provider(life: .seconds(3))
+        script.alterIDToken = { claims in
+            guard case .integer(let issuedAt)? = claims["iat"] else { return }
+            claims["exp"] = .integer(issuedAt + 5)
+        }
+        try OpenIDSignInBench.with(script, "", routes: Self.routes) { (bench) throws in
+            var browser = OpenIDBrowser(bench)
+            #expect(try browser.open("/x").status == 200)
+            #expect(self.last("X-Id", bench) != nil)
+            bench.provider.change { $0.alterTokenAnswer = { $0["id_token"] = nil } }
+            self.use(browser) { $0.status == 200 && self.last("X-Id", bench) == nil }
+            #expect(self.last("X-Access", bench) != nil)
+            bench.provider.change { $0.alterTokenAnswer = nil }
+            self.use(browser) { _ in self.last("X-Id", bench) != nil }
+        }
+    }
+
     @Test("A user who returns after the tokens expired gets fresh ones with the first request")
     func afterAPause() throws {
         try OpenIDSignInBench.with(Self.provider(life: .seconds(2)), "", routes: Self.routes) { (bench) throws in

@@ -1,3 +1,4 @@
+internal import JOSE
 package import NIOCore
 package import Providers
 package import Sessions
@@ -205,7 +206,13 @@ extension ProviderGrants: SessionTokenReader {
         self.store.replaceable(key, as: ProviderGrant.self, on: loop).map { stored in
             stored.map { stored in
                 let tokens = stored.record.tokens
-                return SessionTokens(access: tokens.accessToken, id: tokens.idToken, expiresAt: tokens.expiresAt)
+                let claims = tokens.idToken.flatMap { try? JWS.unverifiedClaims(of: $0.bytes) }
+                return SessionTokens(
+                    access: tokens.accessToken,
+                    id: tokens.idToken,
+                    expiresAt: tokens.expiresAt,
+                    idExpiresAt: claims?.expiresAt
+                )
             }
         }
     }
