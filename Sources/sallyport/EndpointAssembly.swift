@@ -310,7 +310,8 @@ struct EndpointAssembly {
             handoff: self.handoff,
             cookies: HandoffCookies(self.settings),
             keys: self.foundations.keys.sealing,
-            idTokens: self.idTokens
+            idTokens: self.idTokens,
+            levels: self.levels
         ).endpoint
     }
 
@@ -321,6 +322,11 @@ struct EndpointAssembly {
     /// The scripts of the origins that some client lists: a preflight names no client.
     private var scriptsOfClients: CrossOriginReaders {
         .some { [clients] in clients.snapshot.allows(origin: $0) }
+    }
+
+    /// The levels that clients may demand.
+    private var levels: AuthenticationLevels {
+        AuthenticationLevels(self.members.filter(\.signsIn).compactMap(\.named))
     }
 
     private var idTokens: IDTokenIssuer {
@@ -374,13 +380,19 @@ struct EndpointAssembly {
             proofs: self.proofCheck,
             clients: self.clients,
             tokens: tokens,
-            idTokens: self.idTokens
+            idTokens: self.idTokens,
+            levels: self.levels
         )
         let ofScripts =
             [token.endpoint, revocation.endpoint, userInfo.endpoint] + (self.signsIn ? [pushed.endpoint] : [])
         // Introspection is for servers.
         return ofScripts.map { $0.readable(by: self.scriptsOfClients) } + [introspection.endpoint]
-            + ServerMetadata(origin: self.settings.issuer, signsIn: self.signsIn, clients: self.clients).endpoints
+            + ServerMetadata(
+                origin: self.settings.issuer,
+                signsIn: self.signsIn,
+                clients: self.clients,
+                levels: self.levels
+            ).endpoints
             + AppNamingEndpoints(self.clients).endpoints
     }
 }

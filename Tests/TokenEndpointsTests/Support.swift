@@ -166,12 +166,14 @@ final class TokenBench: Sendable {
             proofs: proofs,
             idTokens: idTokens
         )
+        let levels = AuthenticationLevels(Self.providers)
         self.pushed = PushedRequestEndpoint(
             authentication: authentication,
             proofs: proofs,
             clients: registry,
             tokens: tokens,
-            idTokens: idTokens
+            idTokens: idTokens,
+            levels: levels
         )
         self.userInfo = UserInfoEndpoint(limits: limits, tokens: tokens, proofs: proofs)
         self.revocation = RevocationEndpoint(authentication: authentication, tokens: tokens)
@@ -200,9 +202,19 @@ final class TokenBench: Sendable {
             ),
             cookies: HandoffCookies(Settings(hosts: [], upstreams: [])),
             keys: SealingKeyRing(current: Self.secret),
-            idTokens: idTokens
+            idTokens: idTokens,
+            levels: levels
         )
     }
+
+    /// A provider that calls the second level `mfa`.
+    private static let providers: [NamedProvider] = {
+        var provider = OpenIDSettings(issuer: "https://idp.example.com", client: ProviderClientSettings(id: "gateway"))
+        provider.claims.levels = [ClaimSettings.Level(claim: .acr, value: "mfa", level: .aal2)]
+        var settings = Settings(hosts: [], upstreams: [])
+        settings.provider = .openID(provider)
+        return settings.providers
+    }()
 
     /// Signs a user in and returns the session token.
     func signIn(

@@ -11,6 +11,9 @@ internal import Vocabulary
 /// of another user never wins (`HandoffCase.judged`).
 package struct AuthorizationEndpoint: Sendable {
     package static let path = "/authorize"
+    /// Whether a path and query lead to this endpoint.
+    static func isPath(of target: String) -> Bool { target.hasPrefix(self.path + "?") }
+
     /// The longest time from a sign-in to the return of its browser.
     private static let justNow = Duration.seconds(60)
     /// How far a provider's clock may be behind or ahead.
@@ -22,10 +25,12 @@ package struct AuthorizationEndpoint: Sendable {
     private let transfers: TransferSignIn
     let marks: SignInMarks
     let idTokens: IDTokenIssuer
+    private let levels: AuthenticationLevels
 
     /// - Parameters:
     ///   - cookies: Those in which apps put session-transfer tokens.
     ///   - keys: Seal what comes back from the sign-in page.
+    ///   - levels: Those that clients may demand.
     package init(
         clients: ClientRegistry,
         tokens: TokenService,
@@ -33,7 +38,8 @@ package struct AuthorizationEndpoint: Sendable {
         handoff: HandoffConsumer,
         cookies: HandoffCookies,
         keys: SealingKeyRing,
-        idTokens: IDTokenIssuer
+        idTokens: IDTokenIssuer,
+        levels: AuthenticationLevels
     ) {
         self.clients = clients
         self.tokens = tokens
@@ -41,6 +47,7 @@ package struct AuthorizationEndpoint: Sendable {
         self.transfers = TransferSignIn(handoff: handoff, cookies: cookies, tokens: tokens, loops: sessions.loops)
         self.marks = SignInMarks(keys: keys)
         self.idTokens = idTokens
+        self.levels = levels
     }
 
     package var endpoint: Endpoint {
@@ -94,6 +101,10 @@ package struct AuthorizationEndpoint: Sendable {
         } catch {
             return wish.answer.error(error)
         }
+        let level = wish.demand(self.levels, among: self.tokens.realms)
+        if level == .unreachable {
+            return self.refuse(OAuthError(.requireAAL, .unmetAuthenticationRequirements), nil, wish, requester)
+        }
         do throws(NotDone) {
             var demand = SignInDemand(
                 isAgain: wish.prompt == .login,
@@ -126,15 +137,21 @@ package struct AuthorizationEndpoint: Sendable {
             } else if isElsewhere, wish.prompt == .none || arrival.begun != nil {
                 let error = OAuthError(.requireProvider, .loginRequired)
                 response = self.refuse(error, transfer.existing, wish, requester)
-            } else if !isOther, !isElsewhere, let user = self.user(wish, transfer, begun: arrival.begun) {
+            } else if !isOther, !isElsewhere, let user = self.user(wish, transfer, level, begun: arrival.begun) {
                 let isSilent = transfer.user == nil && arrival.begun == nil
                 if isSilent, !self.record(user, nil, wish, requester) { throw NotDone(.gatewayOverloaded) }
                 response = try await self.answer(wish, to: user, isOfBrowser: transfer.user == nil)
             } else if let existing = transfer.existing, existing.session.actor != nil {
                 response = self.refuse(OAuthError(.handoffDelegationNotPermitted), existing, wish, requester)
+            } else if let error = self.levelError(level, wish, transfer, begun: arrival.begun) {
+                response = self.refuse(error, transfer.existing, wish, requester)
             } else if wish.prompt == .none {
                 response = self.refuse(OAuthError(.credentialMissing), transfer.existing, wish, requester)
             } else {
+                if case .some(let levels) = level {
+                    demand.aal = max(demand.aal ?? levels[0], levels[0])
+                    demand.providers = self.levels.reaching(levels[0], of: demand.providers)
+                }
                 response =
                     Self.asksApp(wish, transfer, request)
                     ? self.askApp(arrival.carried, request)
@@ -250,14 +267,38 @@ package struct AuthorizationEndpoint: Sendable {
     private func user(
         _ wish: AuthorizationRequest,
         _ transfer: TransferSignIn.Outcome,
+        _ level: LevelDemand,
         begun: UnixTime?
     ) -> NewSession? {
-        if let user = transfer.user { return self.suffices(user.session, wish, begun: nil) ? user : nil }
+        let isFinal = begun != nil || wish.prompt == .none
+        if let user = transfer.user {
+            let suffices = self.suffices(user.session, wish, begun: nil)
+            return suffices && level.isMet(by: user.session.aal, isFinal: isFinal) ? user : nil
+        }
         guard let existing = transfer.existing, !transfer.demandsSignIn,
             existing.session.actor == nil || wish.wish.client.delegation != nil,
+            level.isMet(by: existing.session.aal, isFinal: isFinal),
             self.suffices(existing.session, wish, begun: begun, isProviders: existing.key.kind == .foreignSession)
         else { return nil }
         return NewSession(key: existing.key, session: existing.session)
+    }
+
+    /// Why a client does not get the level that it demands, where the user need not be asked any more, or must not be; `nil`
+    /// otherwise. A lower level is never the answer: the client would ask for the same again (RFC 9470 4).
+    private func levelError(
+        _ level: LevelDemand,
+        _ wish: AuthorizationRequest,
+        _ transfer: TransferSignIn.Outcome,
+        begun: UnixTime?
+    ) -> OAuthError? {
+        let session = transfer.user?.session ?? transfer.existing?.session
+        if begun != nil {
+            // A sign-in that does not reach the level begins no session.
+            guard !level.isMet(by: session?.aal ?? .aal0, isFinal: true) else { return nil }
+            return OAuthError(.requireAAL, .unmetAuthenticationRequirements)
+        }
+        guard wish.prompt == .none, let session, !level.isMet(by: session.aal, isFinal: true) else { return nil }
+        return OAuthError(.requireAAL, .interactionRequired)
     }
 
     /// - Parameters:

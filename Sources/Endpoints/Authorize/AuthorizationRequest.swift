@@ -29,6 +29,9 @@ struct AuthorizationRequest: Sendable {
     let prompt: Prompt
     /// The longest time since the user authenticated, in seconds; nil: any.
     let maxAge: Int64?
+    /// The levels that the client demands by its own or the provider's names, the preferred one first (`acr_values`, or an
+    /// essential `acr` in `claims`); `nil`: any.
+    let acrValues: [String]?
     /// What the user types at the provider, as far as the client knows it; nil: unknown.
     let loginHint: String?
     /// The name of the provider at which the client wants the user to sign in (Auth0's `connection`); nil: any.
@@ -110,6 +113,7 @@ struct AuthorizationRequest: Sendable {
             )
             self.prompt = try Self.prompt(values["prompt"])
             self.maxAge = try Self.maxAge(values["max_age"])
+            self.acrValues = try Self.acrValues(values)
             self.loginHint = values["login_hint"]
             self.connection = values["connection"]
             self.idTokenHint = values["id_token_hint"]
@@ -128,6 +132,13 @@ struct AuthorizationRequest: Sendable {
         let known = names.filter(self.wish.client.isFor)
         if let connection = self.connection, names.count > 1, known.contains(connection) { return [connection] }
         return known.count < names.count ? known : []
+    }
+
+    /// The level that the client demands of the sign-in.
+    func demand(_ levels: AuthenticationLevels, among realms: Realms) -> LevelDemand {
+        guard let values = self.acrValues else { return .none }
+        let reachable = levels.reachable(values, at: self.providers(among: realms))
+        return reachable.isEmpty ? .unreachable : .some(reachable)
     }
 
     /// Why a request gets no code.
@@ -213,6 +224,32 @@ struct AuthorizationRequest: Sendable {
             throw .invalidRequest("The max_age must be a number of seconds.")
         }
         return seconds
+    }
+
+    /// The levels that the client demands. An essential claim wins over `acr_values`, which only says what is preferred
+    /// (OpenID Connect Core 5.5.1.1).
+    private static func acrValues(_ values: Parameters) throws(OAuthError) -> [String]? {
+        let wanted = values["acr_values"]?.split(separator: " ").map(String.init) ?? []
+        let demanded = try Self.essentialACR(values["claims"])
+        return demanded ?? (wanted.isEmpty ? nil : wanted)
+    }
+
+    /// The values of an essential `acr` for the id_token; `nil` if the client demands none.
+    private static func essentialACR(_ claims: String?) throws(OAuthError) -> [String]? {
+        guard let claims else { return nil }
+        guard case .object(let members)? = JSONText.decode(Array(claims.utf8)) else {
+            throw .invalidRequest("The parameter claims must be a JSON object.")
+        }
+        guard let acr = members["id_token"]?["acr"], acr["essential"] == true else { return nil }
+        if let value = acr["value"] {
+            guard let text = value.string else { throw .invalidRequest("The value of the claim acr must be a text.") }
+            return [text]
+        }
+        guard let values = acr["values"] else { return nil }
+        guard case .array(let elements) = values, !elements.isEmpty, elements.allSatisfy({ $0.string != nil }) else {
+            throw .invalidRequest("The values of the claim acr must be a list of texts.")
+        }
+        return elements.compactMap(\.string)
     }
 
     /// The parameters by name. One without a value counts as absent, unknown ones are ignored (RFC 6749 3.1).

@@ -14,19 +14,23 @@ package struct PushedRequestEndpoint: Sendable {
     private let clients: ClientRegistry
     private let tokens: TokenService
     private let idTokens: IDTokenIssuer
+    private let levels: AuthenticationLevels
 
+    /// - Parameter levels: Those that clients may demand.
     package init(
         authentication: ClientAuthentication,
         proofs: ProofCheck,
         clients: ClientRegistry,
         tokens: TokenService,
-        idTokens: IDTokenIssuer
+        idTokens: IDTokenIssuer,
+        levels: AuthenticationLevels
     ) {
         self.authentication = authentication
         self.proofs = proofs
         self.clients = clients
         self.tokens = tokens
         self.idTokens = idTokens
+        self.levels = levels
     }
 
     package var endpoint: Endpoint {
@@ -84,6 +88,9 @@ package struct PushedRequestEndpoint: Sendable {
             case .page: throw .invalidRequest("The redirect_uri is not registered.")
             case .redirect(_, let error): throw error
             }
+        }
+        if wish.demand(self.levels, among: self.tokens.realms) == .unreachable {
+            throw OAuthError(.requireAAL, .unmetAuthenticationRequirements)
         }
         if let hint = wish.idTokenHint { _ = try await self.idTokens.subject(of: hint) }
     }

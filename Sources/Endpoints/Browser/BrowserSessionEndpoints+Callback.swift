@@ -97,6 +97,10 @@ extension BrowserSessionEndpoints {
             let way = self.lastWay.note(flow.name, among: self.ways, request)
             return .seeOther(returnTo, fields: signedIn + [noted] + way + cleared)
         } catch {
+            // The client that demands a level is told that it was not reached, and the user reads no page about it.
+            if error.reason == .signInInsufficient, demand.aal != nil, AuthorizationEndpoint.isPath(of: returnTo) {
+                return .seeOther(returnTo, fields: cleared)
+            }
             return self.refuse(
                 error.reason,
                 request,

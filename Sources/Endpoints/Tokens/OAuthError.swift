@@ -22,6 +22,8 @@ package struct OAuthError: Error, Sendable {
         /// No standard defines a code for 429; this is Auth0's.
         case tooManyRequests = "too_many_requests"
         case unauthorizedClient = "unauthorized_client"
+        /// OpenID Connect Core Error Code unmet_authentication_requirements 1.0
+        case unmetAuthenticationRequirements = "unmet_authentication_requirements"
         case unsupportedGrantType = "unsupported_grant_type"
         case unsupportedResponseType = "unsupported_response_type"
         /// RFC 9449 8
@@ -83,6 +85,7 @@ package struct OAuthError: Error, Sendable {
                 "A session that began with a session transfer may not be transferred."
             case .unauthorizedClient where reason == .oauthUnauthorizedClient: "The client may not use this grant_type."
             case .unauthorizedClient: "The client may not create session transfer tokens."
+            case .unmetAuthenticationRequirements: "The user did not or cannot sign in at the demanded level (acr)."
             case .unsupportedGrantType: "The grant_type is not supported."
             case .unsupportedResponseType: "The response_type is not supported."
             }

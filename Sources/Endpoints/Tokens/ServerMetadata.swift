@@ -12,14 +12,22 @@ package struct ServerMetadata: Sendable {
 
     private let signsIn: Bool
     private let clients: ClientRegistry
+    private let levels: AuthenticationLevels
 
     /// - Parameters:
     ///   - origin: The origin of the first host with endpoints.
     ///   - signsIn: Whether users can sign in, so that there is `/authorize`.
-    package init(origin: String, signsIn: Bool, clients: ClientRegistry) {
+    ///   - levels: Those that clients may demand there.
+    package init(
+        origin: String,
+        signsIn: Bool,
+        clients: ClientRegistry,
+        levels: AuthenticationLevels = AuthenticationLevels([])
+    ) {
         self.issuer = Self.issuer(origin)
         self.signsIn = signsIn
         self.clients = clients
+        self.levels = levels
     }
 
     /// The issuer for an origin.
@@ -77,6 +85,7 @@ package struct ServerMetadata: Sendable {
             document["response_modes_supported"] = .array(AuthorizationAnswer.Mode.names.map { .string($0) })
             document["code_challenge_methods_supported"] = ["S256"]
             document["authorization_response_iss_parameter_supported"] = true
+            document["acr_values_supported"] = .array(self.levels.supported.map { .string($0) })
         }
         return .object(document)
     }

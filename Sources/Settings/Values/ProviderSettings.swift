@@ -69,6 +69,22 @@ package enum ProviderSettings: Sendable, Equatable {
         }
     }
 
+    /// The highest level that some sign-in can reach; `aal0` if nobody can sign in.
+    package var highestSignIn: AssuranceLevel {
+        switch self {
+        case .fixedUsers(let users): users.map(\.aal).max() ?? .aal1
+        case .introspection: .aal0
+        case .openID, .kratos, .oauth2: self.highestAssurance ?? .aal1
+        }
+    }
+
+    /// The levels of the provider's own values of `acr`.
+    package var acrLevels: [String: AssuranceLevel] {
+        guard case .openID(let settings) = self else { return [:] }
+        let levels = settings.claims.levels.filter { $0.claim == .acr }.map { ($0.value, $0.level) }
+        return Dictionary(levels, uniquingKeysWith: max)
+    }
+
     /// The same provider, whose users have these names.
     func naming(_ names: SubjectNames) -> ProviderSettings {
         switch self {
