@@ -45,7 +45,16 @@ package struct NativeFlowEndpoints: Sendable {
                 Endpoint.kratos("\(path)/flows", ["GET", "HEAD"]) { await self.fetch($0, kind) },
                 Endpoint.kratos(path, ["GET", "POST"], outlivesClient: true) { await self.submit($0, kind) },
             ]
-        } + [self.exchangeEndpoint]
+        } + [self.exchangeEndpoint, Self.others]
+    }
+
+    /// Kratos's other flows, such as settings and recovery, which the gateway does not have. An app that asks for one gets
+    /// Kratos's own answer to an unknown path, and nothing of the request reaches the app behind the gateway.
+    private static let others = Endpoint.kratos(
+        "/self-service/**",
+        ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]
+    ) { request in
+        Herodot.error(.routeNotFound, "This gateway does not have this flow of Kratos.", to: request)
     }
 
     var sessions: SessionService { self.native.sessions }
