@@ -19,6 +19,9 @@ package struct EndpointRequest: Sendable {
     package var credentials: PresentedCredentials
     /// Method, target and fields as sent, each on a line, for an endpoint that plays an app (`Endpoint.isApp`).
     package var head: String?
+    /// What the provider gets beside `fields` and `body` from an endpoint that asks it first (`Endpoint.passesOn`); `nil` for
+    /// other endpoints.
+    package var passedOn: PassedOn?
     package var body: [UInt8]
     /// The client's address after `trusted_proxies`.
     package var address: IPAddress
@@ -84,6 +87,20 @@ package struct EndpointRequest: Sendable {
     func only(_ name: String) -> String? {
         let values = self.parameters(name)
         return values.count == 1 ? values[0] : nil
+    }
+}
+
+/// The parts of a request that pass on to the provider as the client sent them.
+package struct PassedOn: Sendable {
+    /// The path, and the query if there is one.
+    package var target: String
+    /// `Cookie` without the gateway's own cookies, `Authorization` and `X-Session-Token`: credentials, to be sent to the
+    /// provider only.
+    package var credentials: [(name: String, value: String)]
+
+    package init(target: String, credentials: [(name: String, value: String)]) {
+        self.target = target
+        self.credentials = credentials
     }
 }
 
@@ -154,6 +171,8 @@ package struct Endpoint: Sendable {
     /// Whether it plays an app: it takes every form of its paths, and sees the head as sent, with the credentials. Only for
     /// listeners without apps.
     package let isApp: Bool
+    /// Whether it passes requests on to the provider: it sees the target and the credentials as sent.
+    package let passesOn: Bool
     package var answer: @Sendable (EndpointRequest) async -> EndpointResponse
 
     /// - Parameter path: The path, in which a segment `{name}` matches any one segment (`EndpointPattern`).
@@ -167,6 +186,7 @@ package struct Endpoint: Sendable {
         mergesSlashes: Bool = false,
         takesEscapes: Bool = false,
         isApp: Bool = false,
+        passesOn: Bool = false,
         answer: @escaping @Sendable (EndpointRequest) async -> EndpointResponse
     ) {
         self.pattern = EndpointPattern(path)
@@ -179,6 +199,7 @@ package struct Endpoint: Sendable {
         self.mergesSlashes = mergesSlashes
         self.takesEscapes = takesEscapes
         self.isApp = isApp
+        self.passesOn = passesOn
         self.answer = answer
     }
 

@@ -33,6 +33,12 @@ package final class ProviderTokens: ForeignTokens {
     private let sessions: ForeignSessions
     private let clock: Clock
     private let observe: @Sendable (Session) -> Void
+    private let end: End
+
+    /// Ends what came of a token whose session its provider has ended.
+    ///
+    /// - Throws: The store could not do it.
+    package typealias End = @Sendable (Secret, Session) async throws(NotDone) -> Void
 
     /// - Parameters:
     ///   - providers: The first one that may know a token, in this order, is asked for it.
@@ -40,6 +46,8 @@ package final class ProviderTokens: ForeignTokens {
     ///   - otherIssuers: Those of other providers: a token that names one of them is for that provider to judge.
     ///   - clock: The clock of the store.
     ///   - observe: Told of each session that a provider vouches for, each time that it does.
+    ///   - end: Called when a provider says that a session has ended for which it vouched (`TokenVerdict.ended`), and
+    ///     awaited before that is an answer.
     package init(
         _ providers: [any TokenProvider],
         realm: Realm = .default,
@@ -47,7 +55,8 @@ package final class ProviderTokens: ForeignTokens {
         authority: TokenAuthority,
         store: any SessionStore & ReplaceableStore,
         clock: Clock,
-        observe: @escaping @Sendable (Session) -> Void = { _ in }
+        observe: @escaping @Sendable (Session) -> Void = { _ in },
+        end: @escaping End = { (_, _) throws(NotDone) in }
     ) {
         self.sources = providers.map { provider in
             // A verdict says whose user it is, so that of a former realm is not used.
@@ -61,6 +70,7 @@ package final class ProviderTokens: ForeignTokens {
         self.sessions = ForeignSessions(store: store, authority: authority, clock: clock)
         self.clock = clock
         self.observe = observe
+        self.end = end
     }
 
     package func key(of token: UnsafeRawBufferPointer, as kind: Session.Kind) -> RecordKey? {
@@ -82,6 +92,29 @@ package final class ProviderTokens: ForeignTokens {
             ? self.judged(question, known, on: loop) : self.shared(question, on: loop)
     }
 
+    package func kept(_ key: RecordKey, on loop: any EventLoop) -> EventLoopFuture<ForeignSession?> {
+        self.sessions.standing(key, on: loop).map { standing in
+            if case .live(let session) = standing { session } else { nil }
+        }.flatMapErrorThrowing { throw Self.error($0) }.future(on: loop)
+    }
+
+    package func recheck(
+        _ token: Secret,
+        as kind: Session.Kind,
+        key: RecordKey,
+        on loop: any EventLoop
+    ) -> EventLoopFuture<Void> {
+        guard let source = token.bytes.withUnsafeBytes({ self.source(of: $0, as: kind) }),
+            !source.provider.verifiesLocally
+        else { return loop.makeSucceededVoidFuture() }
+        var question = Question(token: PresentedToken(token, as: kind), key: key, source: source)
+        question.token.isDoubted = true
+        return self.standing(question, on: loop).flatMap { [question] standing -> Eventual<Void> in
+            guard case .live(let session) = standing else { return .success(()) }
+            return self.ask(question.ofGood(session.session), on: loop).map { _ in }
+        }.future(on: loop)
+    }
+
     package func bind(_ key: RecordKey, to thumbprint: String, on loop: any EventLoop) -> EventLoopFuture<KeyBinding> {
         self.sessions.bind(key, to: thumbprint, on: loop)
     }
@@ -97,15 +130,18 @@ package final class ProviderTokens: ForeignTokens {
         var token: PresentedToken
         let key: RecordKey
         let source: Source
+        /// The session that the provider vouched for; nil: it has not.
+        var former: Session?
         /// Where the calls are written.
         let trace = CallTrace.current
 
         var provider: any TokenProvider { self.source.provider }
 
-        /// The same about a token that was good.
-        var ofGood: Question {
+        /// The same about a token for whose session the provider has vouched.
+        func ofGood(_ session: Session) -> Question {
             var question = self
             question.token.wasGood = true
+            question.former = session
             return question
         }
     }
@@ -146,7 +182,7 @@ package final class ProviderTokens: ForeignTokens {
             case .live(let session) where session.verdict.isFresh(at: now):
                 return .success(.live(session))
             case .live(let session):
-                return self.ask(question.ofGood, on: loop).flatMapErrorThrowing { error in
+                return self.ask(question.ofGood(session.session), on: loop).flatMapErrorThrowing { error in
                     guard error as? ForeignTokenError == .providerUnavailable,
                         let bridge = self.bridge(session, for: question.provider)
                     else { throw error }
@@ -200,6 +236,7 @@ package final class ProviderTokens: ForeignTokens {
         switch verdict {
         case .known(let token): known = token
         case .unknown(let reason): return .success(.none(reason))
+        case .ended(let reason): return self.end(question, for: reason, on: loop)
         case .insufficient(let demand): return .success(.insufficient(demand))
         case .unavailable: return .failure(ForeignTokenError.providerUnavailable)
         }
@@ -230,6 +267,16 @@ package final class ProviderTokens: ForeignTokens {
             guard question.provider.verifiesLocally else { return .live(accepted) }
             return .live(accepted.with(own))
         }.flatMapErrorThrowing { throw Self.error($0) }
+    }
+
+    /// Ends what came of the token, and then says that it is not accepted. If that fails, nobody knows yet that it has ended, and
+    /// the next request asks again.
+    private func end(_ question: Question, for reason: Reason, on loop: any EventLoop) -> Eventual<ForeignAnswer> {
+        guard let former = question.former else { return .success(.none(reason)) }
+        let ended = loop.makeFutureWithTask { try await self.end(question.token.token, former) }
+        return Eventual.later(ended).map { .none(reason) }.flatMapErrorThrowing { _ in
+            throw ForeignTokenError.store(.unavailable)
+        }
     }
 
     private func session(_ known: KnownToken, _ question: Question) -> Session {

@@ -61,6 +61,8 @@ package struct PresentedToken: Sendable, Hashable {
     package var kind: Session.Kind
     /// Whether the provider has vouched for it before: if it refuses the token now, something has changed.
     package var wasGood = false
+    /// Whether an answer that was given before this question does not count, because the session may have ended since.
+    package var isDoubted = false
 
     package init(_ token: Secret, as kind: Session.Kind = .native) {
         self.token = token
@@ -73,6 +75,9 @@ package enum TokenVerdict: Sendable, Equatable {
     case known(KnownToken)
     /// It is not accepted, and why: expired, revoked, never issued, or issued for another service.
     case unknown(Reason)
+    /// The provider has vouched for it before (`PresentedToken.wasGood`), and its session has ended there, so that what came
+    /// of it here ends as well.
+    case ended(Reason)
     /// The provider knows the session, and demands more of its user before it tells who that is.
     indirect case insufficient(ProviderDemand)
     /// The provider cannot be reached: 503 with `Retry-After`.

@@ -55,7 +55,7 @@ struct EndpointAssembly {
             journal: AuditJournal(audit: self.foundations.audit, counters: .signIns(self.foundations.registry))
         )
         let tokens = self.clientTokens
-        var endpoints = self.tokenEndpoints(tokens)
+        var endpoints = self.tokenEndpoints(tokens, sessions)
         endpoints += self.handoffEndpoint(sessions).endpoints
         if self.signsIn { endpoints.append(self.authorizationEndpoint(tokens, sessions)) }
         let native = NativeSignIns(
@@ -69,7 +69,9 @@ struct EndpointAssembly {
             endpoints += self.browserEndpoints(ways, native)
         }
         if let kratos = self.kratos, let provider = kratos.provider.kratos {
-            endpoints.append(self.exchange(at: provider, sessions.signing(in: kratos.realm)))
+            let sessions = sessions.signing(in: kratos.realm)
+            endpoints.append(self.exchange(at: provider, sessions))
+            endpoints += KratosEndEndpoints(kratos: provider, sessions: sessions).endpoints
         }
         let logouts = self.members.compactMap { member in
             member.provider.roles.logout.map { provider in
@@ -333,7 +335,7 @@ struct EndpointAssembly {
         IDTokenIssuer(keys: self.idTokenKeys, issuer: self.issuer, clock: self.foundations.clock)
     }
 
-    private func tokenEndpoints(_ tokens: TokenService) -> [Endpoint] {
+    private func tokenEndpoints(_ tokens: TokenService, _ sessions: SessionService) -> [Endpoint] {
         let mint = HandoffMint(
             records: self.foundations.records,
             limiter: self.foundations.limiter,
@@ -368,7 +370,7 @@ struct EndpointAssembly {
             proofs: self.proofCheck,
             idTokens: self.idTokens
         )
-        let revocation = RevocationEndpoint(authentication: authentication, tokens: tokens)
+        let revocation = RevocationEndpoint(authentication: authentication, tokens: tokens, sessions: sessions)
         let introspection = IntrospectionEndpoint(
             authentication: authentication,
             tokens: tokens,

@@ -28,7 +28,8 @@ import Testing
         }
     }
 
-    private func with(_ body: @Sendable (Bench) throws -> Void) async throws {
+    /// - Parameter more: More keys of `provider.kratos`.
+    private func with(kratos more: String = "", _ body: @Sendable (Bench) throws -> Void) async throws {
         try await RedisServer.with { server in
             let kratos = try KratosDouble(publicURL: Request.origin)
             defer { kratos.stop() }
@@ -40,12 +41,14 @@ import Testing
                 event_loops: 2
                 admin: {listen: 127.0.0.1:0}
                 upstream: http://127.0.0.1:\(app.port)
-                routes: [{path: /**}, {path: /staff/**, require: {groups_any: [staff]}}]
+                routes: [{path: /**, client: web}, {path: /staff/**, require: {groups_any: [staff]}}]
                 secret_file: secret
                 store: {redis: {url: "\(RedisURLs.standalone(server.port))"}}
                 session: {cookie: sallyport}
                 trusted_proxies: [127.0.0.0/8]
-                provider: {kratos: {public_url: "\(kratos.url)"}}
+                provider: {kratos: {public_url: "\(kratos.url)"\(more.isEmpty ? "" : ", \(more)")}}
+                clients:
+                \(Config.clients(binding: "none"))
                 drain: {delay: 0s, timeout: 100ms}
 
                 """
@@ -84,6 +87,66 @@ import Testing
                 #expect(try bench.get("/", [othersToken], at: index).status == 200)
             }
             for wire in streams { #expect(wire.receiveAll(seconds: 10).last == .reset) }
+        }
+    }
+
+    /// An app's session, a WebView that it signed in, and a transfer token that nobody has used.
+    private struct App {
+        let session: KratosState.Session
+        let webView: String
+        let unused: String
+
+        init(_ bench: Bench) throws {
+            self.session = bench.kratos.newSession()
+            let gateway = bench.gateways[0]
+            let target = "/page?session_transfer_token=\(try gateway.mint(self.session.token))"
+            let page = try gateway.request(
+                Request.get(target, ["Sec-Fetch-Mode: navigate", "Sec-Fetch-Dest: document", "Accept: text/html"])
+            )
+            self.webView = "Cookie: sallyport=\(try #require(page.sessionCookie, "\(page.lines)"))"
+            self.unused = try gateway.mint(self.session.token)
+        }
+    }
+
+    @Test("What ends at Kratos through one gateway ends at both: WebViews, their streams, and unused transfer tokens")
+    func ends() async throws {
+        try await self.with { bench throws in
+            let (own, first, second, third) = (try App(bench), try App(bench), try App(bench), try App(bench))
+            let streams = try [first, second, third].map { app in
+                let wire = try bench.gateways[1].connect()
+                wire.send(Request.get("/events", [app.webView, "Accept: text/event-stream"]))
+                guard wire.receive(through: "open\r\n") != nil else { throw BenchFailure("no stream") }
+                return wire
+            }
+            let caller = "X-Session-Token: \(own.session.token)"
+            let body = #"{"session_token":"\#(first.session.token)"}"#
+            let type = ["Content-Type: application/json"]
+            let native = Request.get("/self-service/logout/api", type, method: "DELETE", body: body)
+            #expect(try bench.gateways[0].request(native).status == 204)
+            let one = try bench.get("/sessions/\(second.session.id)", [caller], at: 0, method: "DELETE")
+            #expect(one.status == 204)
+            #expect(try bench.get("/sessions", [caller], at: 1, method: "DELETE").text == #"{"count":1}"#)
+            for app in [first, second, third] {
+                for index in 0..<2 {
+                    #expect(eventually { (try? bench.get("/", [app.webView], at: index).status) == 401 })
+                    let late = try bench.get("/?session_transfer_token=\(app.unused)", [], at: index)
+                    #expect(late.sessionCookie == nil)
+                }
+            }
+            for wire in streams { #expect(wire.receiveAll(seconds: 10).last == .reset) }
+            for index in 0..<2 { #expect(try bench.get("/", [own.webView], at: index).status == 200) }
+        }
+    }
+
+    @Test("A session that ended at Kratos alone ends at both gateways when one of them learns of it")
+    func learnt() async throws {
+        try await self.with(kratos: "cache: 1s") { bench throws in
+            let app = try App(bench)
+            for index in 0..<2 { #expect(try bench.get("/", [app.webView], at: index).status == 200) }
+            bench.kratos.change { state in state.change(app.session) { $0.isActive = false } }
+            let field = "X-Session-Token: \(app.session.token)"
+            #expect(eventually { (try? bench.get("/", [field], at: 0).status) == 401 })
+            for index in 0..<2 { #expect(eventually { (try? bench.get("/", [app.webView], at: index).status) == 401 }) }
         }
     }
 

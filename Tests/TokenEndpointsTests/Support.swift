@@ -176,7 +176,15 @@ final class TokenBench: Sendable {
             levels: levels
         )
         self.userInfo = UserInfoEndpoint(limits: limits, tokens: tokens, proofs: proofs)
-        self.revocation = RevocationEndpoint(authentication: authentication, tokens: tokens)
+        let sessions = SessionService(
+            records: access,
+            settings: SessionSettings(),
+            devices: devices,
+            tokens: [known[0]].compactMap(\.self),
+            users: RealmUsers(.default, records, clients: registry),
+            journal: AuditJournal { _ in true }
+        )
+        self.revocation = RevocationEndpoint(authentication: authentication, tokens: tokens, sessions: sessions)
         self.introspection = IntrospectionEndpoint(
             authentication: authentication,
             tokens: tokens,
@@ -185,13 +193,7 @@ final class TokenBench: Sendable {
         self.authorization = AuthorizationEndpoint(
             clients: registry,
             tokens: tokens,
-            sessions: SessionService(
-                records: access,
-                settings: SessionSettings(),
-                devices: devices,
-                users: RealmUsers(.default, records, clients: registry),
-                journal: AuditJournal { _ in true }
-            ),
+            sessions: sessions,
             handoff: HandoffConsumer(
                 records: access,
                 sessions: SessionSettings(),

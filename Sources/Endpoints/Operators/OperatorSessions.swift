@@ -1,5 +1,6 @@
 internal import AddressIntelligence
 internal import Cryptography
+internal import Providers
 internal import Sessions
 package import Settings
 package import SignOn
@@ -14,6 +15,7 @@ internal import Vocabulary
 /// GET    /sessions/{id}[?subject=]         shows one: by its handle, or by its id and its subject
 /// DELETE /sessions/{id}[?subject=]         ends one: by its handle, or by its id and its subject
 /// DELETE /sessions?subject=                ends all sessions of a user
+/// DELETE /sessions?provider_session=[&provider=]   ends what came of a session of a provider, by the provider's id of it
 /// POST   /subjects/{subject}/sign-out      the same, for ids without a slash
 /// ```
 ///
@@ -64,6 +66,9 @@ package struct OperatorSessions: Sendable {
         [
             Endpoint(path: "/sessions", methods: ["GET"], scope: .everyHost, answer: self.list),
             Self.endpoint("/sessions", ["DELETE"]) { request in
+                if request.query.contains(where: { $0.name == "provider_session" }) {
+                    return await self.endProviderSession(request)
+                }
                 let values = request.parameters("subject")
                 return await self.signOut(values.count == 1 ? values[0] : "", request)
             },
@@ -241,6 +246,35 @@ package struct OperatorSessions: Sendable {
             guard let user else { throw NotDone(.requestParameters) }
             for subject in try await self.subjects(of: user) {
                 try await self.users.endAll(of: subject, by: caller.name, for: request.requester.withoutCookies)
+            }
+            return .noContent()
+        }
+    }
+
+    /// Ends what came of a session of a provider. It is 204 also if nothing is known of it here: nobody keeps a list of the
+    /// provider's own tokens and cookies, which end by the id alone.
+    private func endProviderSession(_ request: EndpointRequest) async -> EndpointResponse {
+        let (ids, names) = (request.parameters("provider_session"), request.parameters("provider"))
+        let act = OperatorGate.Act(
+            "sessions.end",
+            session: String((ids.first ?? "").prefix(64)),
+            usage: "DELETE /sessions?provider_session=ID\(self.providerUsage)"
+        )
+        return await self.gate.admit(request, .sessions, act) { caller throws(NotDone) in
+            let providers = self.providers().filter { provider in names.allSatisfy { $0.isExactly(provider.name) } }
+                .compactMap(\.ownName)
+            // Another choice beside it would be ignored.
+            guard ids.count == 1, (1...ProviderEvidence.longestSessionID).contains(ids[0].utf8.count), names.count <= 1,
+                !providers.isEmpty,
+                request.query.allSatisfy({ ["provider_session", "provider"].contains($0.name) })
+            else { throw NotDone(.requestParameters) }
+            for provider in providers {
+                try await self.users.end(
+                    providerSession: ids[0],
+                    at: provider,
+                    by: caller.name,
+                    for: request.requester.withoutCookies
+                )
             }
             return .noContent()
         }

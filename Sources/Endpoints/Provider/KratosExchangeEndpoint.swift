@@ -32,10 +32,10 @@ package struct KratosExchangeEndpoint: Sendable {
         let answer = await self.kratos.exchange(
             initCode: initCode,
             returnToCode: returnToCode,
-            fields: self.fields(of: request)
+            fields: KratosRelay.fields(of: request)
         )
         guard let answer else { return Herodot.unavailable(.providerUnavailable, to: request) }
-        guard (200..<300).contains(answer.status) else { return Self.relayed(answer) }
+        guard (200..<300).contains(answer.status) else { return KratosRelay.response(answer) }
         guard let signedInAt = self.kratos.signedInAt(answer) else {
             return Herodot.unavailable(.providerUnavailable, to: request)
         }
@@ -47,7 +47,7 @@ package struct KratosExchangeEndpoint: Sendable {
                 signedInAt: signedInAt,
                 by: request.address
             )
-            return Self.relayed(answer)
+            return KratosRelay.response(answer)
         } catch {
             if error.isUnavailable { return Herodot.unavailable(error.reason, to: request) }
             if error.reason == .codeReplayed {
@@ -62,24 +62,5 @@ package struct KratosExchangeEndpoint: Sendable {
     /// Kratos's words for codes that name no session.
     private static func none(_ reason: Reason, _ request: EndpointRequest) -> EndpointResponse {
         Herodot.error(reason, "no session yet for this \"code\"", to: request, status: 404)
-    }
-
-    /// The fields of the app's request, and the client's address in the one field in which Kratos shall read it.
-    private func fields(of request: EndpointRequest) -> [(name: String, value: String)] {
-        let passed = ["accept", "accept-language", "origin", "user-agent"]
-        return request.fields.filter { passed.contains($0.name) } + [("x-forwarded-for", request.address.description)]
-    }
-
-    /// Kratos's answer without the fields of its connection (RFC 9110 7.6.1).
-    private static func relayed(_ answer: ProviderAnswer) -> EndpointResponse {
-        let dropped: Set<String> = [
-            "connection", "keep-alive", "proxy-connection", "transfer-encoding", "te", "trailer", "upgrade",
-            "content-length", "date", "x-request-id",
-        ]
-        return EndpointResponse(
-            status: answer.status,
-            fields: answer.fields.filter { !dropped.contains($0.name) },
-            body: answer.body
-        )
     }
 }

@@ -118,7 +118,7 @@ extension SessionStory {
         case .sessionSignedOut: "the user signed out"
         case .sessionOperatorEnded: "an operator ended it"
         case .sessionProviderSignedOut: "the provider signed the user out"
-        case .sessionProviderEnded: "the provider refused to renew its tokens"
+        case .sessionProviderEnded: "the provider refused to renew its tokens, or has ended its own session"
         case .sessionUserGone: "the user was removed from the list of users"
         case .sessionClientGone: "the client that had the token was deleted, or has left the configuration"
         case .sessionPasswordChanged: "the user's password was changed"

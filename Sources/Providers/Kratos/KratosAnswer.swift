@@ -9,7 +9,7 @@ struct KratosAnswer: Sendable {
     /// What the users are called.
     let names: SubjectNames
 
-    /// The verdict in an answer. Anything but a session, Kratos's own 401 and its demand for another factor says nothing
+    /// The verdict in an answer, `ended` where Kratos knows no such session, or one that is over. Anything but a session, Kratos's own 401 and its demand for another factor says nothing
     /// about the credential: too many requests (429), errors (5xx), and answers of something else that listens there.
     func verdict(_ answer: ProviderAnswer, now: UnixTime) -> TokenVerdict {
         guard let document = answer.json() else { return .unavailable }
@@ -18,7 +18,7 @@ struct KratosAnswer: Sendable {
             return KratosSession(document)?.verdict(named: self.names, cachedFor: self.lifetime(answer), now: now)
                 ?? .unavailable
         case 401:
-            return Self.error(document) == nil ? .unavailable : .unknown(.credentialInvalidToken)
+            return Self.isError(document) ? .ended(.credentialInvalidToken) : .unavailable
         case 403:
             guard Self.error(document)?["id"] == "session_aal2_required" else { return .unavailable }
             return .insufficient(ProviderDemand(page: Self.page(document), document: answer.body))
@@ -35,6 +35,9 @@ struct KratosAnswer: Sendable {
         else { return self.cacheLifetime }
         return min(self.cacheLifetime, .seconds(seconds))
     }
+
+    /// Whether the document is Kratos's envelope of an error.
+    static func isError(_ document: JSONValue) -> Bool { self.error(document) != nil }
 
     /// The `error` of Kratos's envelope.
     private static func error(_ document: JSONValue) -> JSONValue? {

@@ -84,20 +84,31 @@ package final class KratosProvider: TokenProvider {
     private static func isOfToken(_ byte: UInt8) -> Bool { byte.isAlphanumeric || byte == UInt8(ascii: "_") }
 
     package func introspect(_ presented: PresentedToken) async -> TokenVerdict {
-        let question = PresentedToken(presented.token, as: presented.kind)
-        let answer = await self.verdicts.answer(to: question) {
-            let verdict = await self.whoami(presented)
-            // A Kratos that is not ready says nothing about a session that was good.
-            guard case .unknown = verdict, presented.wasGood, await !self.isReady else { return verdict }
-            self.tellOutage("it refuses a session that it has vouched for, and says that it is not ready")
-            return .unavailable
-        }
+        if presented.isDoubted { return await self.judged(presented) }
+        let answer = await self.verdicts.answer(to: presented) { await self.judged(presented) }
         if answer == nil { self.tellOutage("too many questions are under way") }
         return answer ?? .unavailable
     }
 
-    private func whoami(_ presented: PresentedToken) async -> TokenVerdict {
-        let call = self.call("GET", "/sessions/whoami", for: .session, fields: [self.field(of: presented)])
+    /// Kratos's verdict, asked for now.
+    private func judged(_ presented: PresentedToken) async -> TokenVerdict {
+        let verdict = await self.whoami([self.field(of: presented)])
+        switch verdict {
+        case .unknown, .ended:
+            guard presented.wasGood else { return verdict.ofStranger }
+            // A Kratos that is not ready says nothing about a session that was good.
+            guard await self.isReady else {
+                self.tellOutage("it refuses a session that it has vouched for, and says that it is not ready")
+                return .unavailable
+            }
+            return verdict
+        case .known, .insufficient, .unavailable: return verdict
+        }
+    }
+
+    /// Whose session it is that these fields present.
+    func whoami(_ credentials: [(name: String, value: String)]) async -> TokenVerdict {
+        let call = self.call("GET", "/sessions/whoami", for: .session, fields: credentials)
         do throws(ProviderCallError) {
             let answer = try await self.transport.send(call)
             let verdict = self.answers.verdict(answer, now: self.clock.now())
@@ -123,7 +134,7 @@ package final class KratosProvider: TokenProvider {
 
     /// Whether Kratos can judge sessions: asked when it refuses a session that it has vouched for, because a Kratos that has
     /// lost its database, or is just being replaced, refuses everybody.
-    private var isReady: Bool {
+    var isReady: Bool {
         get async {
             let path = "/health/ready"
             let answer = await self.readiness.answer(to: path) {
@@ -212,5 +223,12 @@ package final class KratosProvider: TokenProvider {
     private func field(of presented: PresentedToken) -> (name: String, value: String) {
         let text = String(decoding: presented.token.bytes, as: UTF8.self)
         return presented.kind == .native ? ("x-session-token", text) : ("cookie", "\(self.cookieName)=\(text)")
+    }
+}
+
+extension TokenVerdict {
+    /// The same about a token that was never good: nothing of it can have ended.
+    fileprivate var ofStranger: TokenVerdict {
+        if case .ended(let reason) = self { .unknown(reason) } else { self }
     }
 }

@@ -49,7 +49,7 @@ struct KratosSession: Sendable {
     ///   - cached: For how long it may be used.
     func verdict(named names: SubjectNames, cachedFor cached: Duration, now: UnixTime) -> TokenVerdict {
         let end = self.expiresAt ?? now.advanced(by: Self.usualLifetime)
-        guard self.isActive, end > now else { return .unknown(.credentialExpired) }
+        guard self.isActive, end > now else { return .ended(.credentialExpired) }
         guard var identity = self.identity, let name = names.name(of: identity.id) else {
             return .unknown(.credentialInvalidToken)
         }

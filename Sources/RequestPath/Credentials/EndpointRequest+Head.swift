@@ -48,6 +48,7 @@ extension EndpointRequest {
             design: design
         )
         if endpoint.isApp { self.head = Self.text(of: head, base) }
+        if endpoint.passesOn { self.passedOn = PassedOn(head, base, cookies: cookies) }
     }
 
     /// The method, the target and the fields, each on a line.
@@ -58,6 +59,31 @@ extension EndpointRequest {
             lines.append("\(text(head.fields[index].name)): \(text(head.fields[index].value))")
         }
         return lines.joined(separator: "\n")
+    }
+}
+
+extension PassedOn {
+    /// What a provider gets from a request that is forwarded to it (`ForwardingEndpoint`), as far as it is not in the fields.
+    fileprivate init(_ head: RequestHead, _ base: Bytes, cookies: OwnCookies) {
+        func text(_ slice: Slice) -> String { String(decoding: slice.bytes(in: base), as: UTF8.self) }
+        var credentials: [(name: String, value: String)] = []
+        var kept = ""
+        for index in 0..<head.fields.count {
+            let line = head.fields[index]
+            switch line.role {
+            case .cookie:
+                if !kept.isEmpty { kept += "; " }
+                cookies.forEachKept(of: line.value, base, dropsHandoff: true, dropsProviders: false) {
+                    kept += text($0)
+                }
+            case .authorization: credentials.append(("authorization", text(line.value)))
+            case .sessionToken: credentials.append(("x-session-token", text(line.value)))
+            default: break
+            }
+        }
+        if !kept.isEmpty { credentials.append(("cookie", kept)) }
+        let path = text(head.path)
+        self.init(target: head.query.isEmpty ? path : "\(path)?\(text(head.query))", credentials: credentials)
     }
 }
 

@@ -26,6 +26,23 @@ package protocol ForeignTokens: Sendable {
         on loop: any EventLoop
     ) -> Eventual<ForeignAnswer>
 
+    /// The session of a token as its provider last vouched for it. The provider is not asked.
+    ///
+    /// - Parameter key: The token's, from `key(of:as:)`.
+    /// - Returns: A future of `loop`: `nil` if the token is not known here, or has ended. It fails with
+    ///   `ForeignTokenError`.
+    func kept(_ key: RecordKey, on loop: any EventLoop) -> EventLoopFuture<ForeignSession?>
+
+    /// Asks the provider again about a token that it has vouched for, however young its word is, because the session may have
+    /// ended since. If it has, what came of the token here has ended when the future succeeds. A token that is not known here
+    /// is not asked about.
+    ///
+    /// - Parameter key: The token's, from `key(of:as:)`.
+    /// - Returns: A future of `loop`. It fails with `ForeignTokenError`.
+    func recheck(_ token: Secret, as kind: Session.Kind, key: RecordKey, on loop: any EventLoop) -> EventLoopFuture<
+        Void
+    >
+
     /// Binds a live token to a key of its user (RFC 9449 6), unless it is bound to another one. From then on it is good
     /// only with a proof. An event loop that knows the token as unbound learns of it within `SessionCache.hardAge`.
     ///

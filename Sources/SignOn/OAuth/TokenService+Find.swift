@@ -45,6 +45,11 @@ extension TokenService {
         self.authority.key(.session, of: token.bytes).map { NewSession(key: $0, session: session) }
     }
 
+    /// Whether a token that is to be revoked can only be one that a provider made.
+    package func isForeign(revoked token: Secret) -> Bool {
+        self.refreshTokens.read(token.bytes) == .malformed && self.isForeign(token)
+    }
+
     /// Ends a token for the client that owns it (RFC 7009 2.1): an access token by itself; a refresh token and a session
     /// with everything that was made from it, whichever of the family's tokens is presented.
     ///

@@ -1,6 +1,6 @@
-import NIOCore
-import Sessions
-import Vocabulary
+internal import NIOCore
+package import Sessions
+package import Vocabulary
 
 /// Finds and ends the sessions of tokens and cookies that a provider made.
 extension SessionService {
@@ -36,7 +36,7 @@ extension SessionService {
     ///
     /// - Throws: Why the token is not accepted, unless its session has ended, now or before. An outage also when the
     ///   session has ended here and the provider could not be told: the client repeats its request.
-    func signOutForeign(
+    package func signOutForeign(
         _ token: Secret,
         as kind: Session.Kind = .native,
         for requester: Requester
@@ -59,17 +59,16 @@ extension SessionService {
             let session = found.session
             isTold = await tokens.revoke(token, as: kind, sessionID: session.provider?.sessionID)
             let provider = session.provider?.name ?? ""
-            let names = ForeignNames(self.authority, provider: provider)
-            for lineage in token.bytes.withUnsafeBytes({ names.lineages(of: $0) }) {
-                try await self.endLineage(lineage)
-            }
-            // The provider made it a new cookie for the same session, perhaps.
-            if kind == .web, let name = session.provider?.endName {
-                try await self.ask { store, loop in store.end(subject: name, on: loop) }
-            }
-            // What a client got of it under an earlier cookie.
-            if let id = session.provider?.sessionID, let ends = self.providerSessions {
-                for record in try await ends.records(of: id, at: provider) { try await ends.end(record) }
+            let ends = ProviderSessions(records: self.records)
+            try await ends.end(token: token, of: provider)
+            if let id = session.provider?.sessionID {
+                if kind == .web {
+                    // The provider made it a new cookie for the same session, perhaps.
+                    try await ends.end(session: id, at: provider)
+                } else {
+                    // What a client got of it under an earlier token.
+                    for record in try await ends.records(of: id, at: provider) { try await ends.end(record) }
+                }
             }
             var record = self.record(.signedOut, kind, requester)
             record.note(session, key)
@@ -79,6 +78,6 @@ extension SessionService {
         case .none(.sessionUnknown), .insufficient: isTold = await tokens.revoke(token, as: kind, sessionID: nil)
         case .none(let reason): throw NotDone(reason)
         }
-        guard isTold else { throw NotDone(.storeUnavailable) }
+        guard isTold else { throw NotDone(.providerUnavailable) }
     }
 }

@@ -1,4 +1,5 @@
 import Endpoints
+import Observability
 import Providers
 import RequestPath
 import Sessions
@@ -107,15 +108,15 @@ struct AssembledProvider: Sendable {
     /// The endpoints that the provider answers itself.
     var forwarding: [ForwardingEndpoint] {
         guard self.kratos != nil else { return [] }
-        let exchange = ForwardingEndpoint(
-            path: KratosProvider.exchangePath,
-            methods: KratosProvider.methods.filter { $0 != "GET" },
-            upstream: KratosSettings.upstream
-        )
-        return [exchange]
-            + KratosProvider.paths.map {
-                ForwardingEndpoint(path: $0, methods: KratosProvider.methods, upstream: KratosSettings.upstream)
-            }
+        func passed(_ path: String, but answered: [String] = []) -> ForwardingEndpoint {
+            let methods = KratosProvider.methods.filter { !answered.contains($0) }
+            return ForwardingEndpoint(path: path, methods: methods, upstream: KratosSettings.upstream)
+        }
+        return [passed(KratosProvider.exchangePath, but: ["GET"])]
+            + KratosProvider.ends.sorted { $0.key < $1.key }.map { passed($0.key, but: $0.value) }
+            // No id of a session.
+            + [passed("/sessions/whoami")]
+            + KratosProvider.paths.filter { KratosProvider.ends[$0] == nil }.map { passed($0) }
     }
 
     /// Adds opaque access tokens to `tokens`; and the refresh tokens that count.
@@ -231,7 +232,12 @@ struct AssembledRealm: Sendable {
                     authority: foundations.authority,
                     store: foundations.store,
                     clock: foundations.clock,
-                    observe: unfit.note
+                    observe: unfit.note,
+                    end: { (token, session) throws(NotDone) in
+                        try await ProviderSessions(records: foundations.records).end(session, of: token)
+                        let event = GrantJournal.Event.ended(detail: "").auditEvent(of: session)
+                        if let event { foundations.audit.emit(event) }
+                    }
                 )
         }
         self.tokens = known(to: provider.roles.tokens)

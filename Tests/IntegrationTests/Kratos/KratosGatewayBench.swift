@@ -29,7 +29,7 @@ struct KratosGatewayBench {
             public_url: \(Request.origin)
             listen: 127.0.0.1:0
             event_loops: \(loops)
-            admin: {listen: 127.0.0.1:0}
+            admin: {listen: 127.0.0.1:0, tokens_file: operator-tokens}
             upstream: http://127.0.0.1:\(app.port)
             session: {cookie: sallyport}
             identity:
@@ -51,7 +51,9 @@ struct KratosGatewayBench {
             \(more)
 
             """
-        try Gateway.with(settings) { try body(KratosGatewayBench(kratos: kratos, gateway: $0, app: app)) }
+        try Gateway.with(settings, files: ["operator-tokens": OperatorTokens.file]) {
+            try body(KratosGatewayBench(kratos: kratos, gateway: $0, app: app))
+        }
     }
 
     func get(_ target: String, _ fields: [String], method: String = "GET") throws -> Answer {

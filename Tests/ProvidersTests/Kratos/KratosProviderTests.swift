@@ -241,7 +241,7 @@ struct KratosProviderTests {
         #expect(await bench.provider.introspect(good) == .unavailable)
         bench.transport.on(KratosProviderBench.ready, .json(["status": "ok"]))
         bench.clock.advance(by: .seconds(1))
-        #expect(await bench.provider.introspect(good) == .unknown(.credentialInvalidToken))
+        #expect(await bench.provider.introspect(good) == .ended(.credentialInvalidToken))
         #expect(bench.transport.calls(of: KratosProviderBench.ready).count == 3)
     }
 }

@@ -43,6 +43,9 @@ package struct KratosState: Sendable {
     /// `Ory-Session-Cache-For`; nil: the feature is off.
     package var cacheFor: Int?
     package var lifespan: TimeInterval = 86_400
+    /// Whether a revoked token is one that Kratos does not know: so with MySQL, and after its records are cleaned up. With
+    /// PostgreSQL and SQLite it can be revoked again.
+    package var forgetsRevoked = false
     /// The beginnings of URLs in `selfservice.allowed_return_urls`.
     package var allowedReturnURLs: [String]
     /// The client's address in each call, as Kratos takes it.
@@ -202,7 +205,11 @@ package struct KratosState: Sendable {
     private func list(_ call: KratosCall) -> KratosAnswer {
         guard let own = self.session(of: call) else { return .error(401, "No valid session cookie found.") }
         let others = self.sessions.filter { $0.isActive && $0.email == own.email && $0.id != own.id }
-        return .json(200, .array(others.map(self.document)), [("X-Total-Count", String(others.count))])
+        // Kratos counts from 1, and takes 0 for 1.
+        let page = max(Int(call.query["page"] ?? "") ?? 1, 1)
+        let size = min(max(Int(call.query["per_page"] ?? "") ?? 250, 1), 1000)
+        let shown = others.dropFirst((page - 1) * size).prefix(size)
+        return .json(200, .array(shown.map(self.document)), [("X-Total-Count", String(others.count))])
     }
 
     private mutating func endOthers(_ call: KratosCall) -> KratosAnswer {
@@ -220,6 +227,7 @@ package struct KratosState: Sendable {
 
     private mutating func end(_ call: KratosCall, _ id: String) -> KratosAnswer {
         guard let own = self.session(of: call) else { return .error(401, "No valid session cookie found.") }
+        let id = id.lowercased()
         guard own.id != id else {
             return .error(400, "cannot revoke current session", message: "cannot revoke current session")
         }
@@ -237,7 +245,8 @@ package struct KratosState: Sendable {
 
     private mutating func logoutNative(_ call: KratosCall) -> KratosAnswer {
         let token = call.document["session_token"]?.string ?? ""
-        guard let index = self.sessions.firstIndex(where: { $0.token == token }) else {
+        let isKnown = { (session: Session) in session.token == token && (session.isActive || !self.forgetsRevoked) }
+        guard let index = self.sessions.firstIndex(where: isKnown) else {
             return .error(
                 403,
                 "The provided Ory Session Token could not be found, is invalid, or otherwise malformed.",
@@ -259,9 +268,16 @@ package struct KratosState: Sendable {
     }
 
     private mutating func logout(_ call: KratosCall) -> KratosAnswer {
-        guard let session = self.session(of: call) else { return .redirect(to: self.publicURL + "/") }
-        guard self.logoutTokens[call.query["token"] ?? ""] == session.id else {
-            return .error(403, "the logout token does not match")
+        // A browser gets a redirect to the page of errors in place of each of these.
+        func refusal(_ status: Int, _ reason: String) -> KratosAnswer {
+            call.isJSON ? .error(status, reason) : .redirect(to: "\(self.publicURL)/ui/error?id=\(UUID().uuidString)")
+        }
+        guard let token = call.query["token"], !token.isEmpty else {
+            return refusal(400, "Please include a token in the URL query.")
+        }
+        guard let session = self.session(of: call) else { return refusal(401, "No active session was found.") }
+        guard self.logoutTokens[token] == session.id else {
+            return refusal(403, "Unable to log out because the logout token does not match the session cookie.")
         }
         _ = self.end(id: session.id)
         let cleared = (name: "Set-Cookie", value: "ory_kratos_session=; Path=/; Max-Age=0; HttpOnly; SameSite=Lax")

@@ -1,0 +1,178 @@
+package import Providers
+internal import Sessions
+package import SignOn
+internal import Vocabulary
+
+/// The requests by which apps and browsers end sessions at Kratos, in front of Kratos. Each is passed on as it is. What Kratos
+/// has ended has ended here, on every gateway, before Kratos's answer goes out, byte for byte: the tokens and cookies, what
+/// clients got of them, transferred sessions on all hosts, unused transfer tokens, and open streams.
+///
+/// If the store cannot confirm the end, the answer is 503 and Kratos's is lost. The app repeats its request, and Kratos then
+/// refuses it, so a refusal makes the gateway ask Kratos about the token once more.
+package struct KratosEndEndpoints: Sendable {
+    private let kratos: KratosProvider
+    private let ends: PassedEnds
+
+    /// - Parameter sessions: Kratos's users sign in by it.
+    package init(kratos: KratosProvider, sessions: SessionService) {
+        self.kratos = kratos
+        self.ends = PassedEnds(sessions: sessions, provider: kratos.name)
+    }
+
+    package var endpoints: [Endpoint] {
+        [
+            self.endpoint(KratosProvider.nativeLogoutPath, self.signOutApp),
+            self.endpoint(KratosProvider.browserLogoutPath, self.signOutBrowser),
+            self.endpoint(KratosProvider.sessionsPath, self.endOthers),
+            self.endpoint(KratosProvider.sessionPath, self.endOne),
+        ]
+    }
+
+    private func endpoint(
+        _ path: String,
+        _ answer: @escaping @Sendable (EndpointRequest) async throws(NotDone) -> EndpointResponse
+    ) -> Endpoint {
+        Endpoint(
+            path: path,
+            methods: KratosProvider.ends[path] ?? [],
+            outlivesClient: true,
+            envelope: Herodot.envelope,
+            passesOn: true
+        ) { request in
+            do throws(NotDone) {
+                return try await answer(request)
+            } catch {
+                return Herodot.notDone(error, to: request) ?? Herodot.unavailable(error.reason, to: request)
+            }
+        }
+    }
+
+    // MARK: Sign-out
+
+    /// `DELETE /self-service/logout/api`. 204: the token has ended. 403: Kratos knows no such token, so if it is live here, its
+    /// session may have ended elsewhere, which Kratos is asked about.
+    @Sendable
+    private func signOutApp(_ request: EndpointRequest) async throws(NotDone) -> EndpointResponse {
+        guard let tokens = Self.tokens(in: request.body), tokens.count <= 1 else {
+            return Herodot.error(.requestParameters, "The body must be JSON with one text session_token.", to: request)
+        }
+        guard let token = tokens.first else { return KratosRelay.response(try await self.pass(request)) }
+        let kept = try await self.ends.kept(token)
+        let answer = try await self.pass(request)
+        if (200..<300).contains(answer.status) {
+            try await self.ends.end(token, of: kept, for: request.requester.withoutCookies)
+        } else if answer.status == 403, kept != nil {
+            try await self.ends.recheck(token, as: .native)
+        }
+        return KratosRelay.response(answer)
+    }
+
+    /// The tokens in a body of the native logout; `nil` if it is no JSON object. Kratos reads the names of members without regard
+    /// to their case.
+    private static func tokens(in body: [UInt8]) -> [Secret]? {
+        guard case .object(let members)? = JSONText.decode(body) else { return nil }
+        return members.filter { $0.key.uppercased() == "SESSION_TOKEN" }.compactMap(\.value.string).map { Secret($0) }
+    }
+
+    /// `GET /self-service/logout?token=`. Kratos answers a refusal with a redirect, too, so only a session that Kratos does not
+    /// know afterwards has ended.
+    @Sendable
+    private func signOutBrowser(_ request: EndpointRequest) async throws(NotDone) -> EndpointResponse {
+        let credentials = Self.credentials(of: request)
+        let holder = credentials.isEmpty ? .nobody : await self.kratos.holder(credentials)
+        let answer = try await self.pass(request)
+        guard (200..<400).contains(answer.status) else { return KratosRelay.response(answer) }
+        if case .known(let session, let user) = holder {
+            switch await self.kratos.holder(credentials, wasKnown: true) {
+            case .nobody: try await self.ends.end([session], of: user, as: .web, for: request.requester.withoutCookies)
+            case .known, .hidden: return KratosRelay.response(answer)
+            case .unavailable: throw NotDone(.providerUnavailable)
+            }
+        }
+        for (token, kind) in Self.presented(by: request) { try await self.ends.recheck(token, as: kind) }
+        return KratosRelay.response(answer)
+    }
+
+    // MARK: Other sessions
+
+    /// `DELETE /sessions`: 200 with a count. What has ended is asked for before: Kratos's list of the user's other sessions, and
+    /// what this user has here that does not come of the caller's session.
+    @Sendable
+    private func endOthers(_ request: EndpointRequest) async throws(NotDone) -> EndpointResponse {
+        guard let (session, user) = try await self.caller(request) else {
+            return KratosRelay.response(try await self.pass(request))
+        }
+        let presented = Self.presented(by: request).map(\.token)
+        let lineages = try await self.ends.lineages(of: user, besides: session, presented)
+        let others = await self.kratos.otherSessions(Self.credentials(of: request)).subtracting([session])
+        let answer = try await self.pass(request)
+        if (200..<300).contains(answer.status) {
+            try await self.ends.end(others, lineages: lineages, of: user, for: request.requester.withoutCookies)
+        }
+        return KratosRelay.response(answer)
+    }
+
+    /// `DELETE /sessions/{id}`: 204 also for a session of another user, which goes on. So one ends only if Kratos lists it among
+    /// the caller's, or something of the caller's began with it here.
+    @Sendable
+    private func endOne(_ request: EndpointRequest) async throws(NotDone) -> EndpointResponse {
+        guard let id = Self.id(request.pathParameter("id") ?? ""), let (session, user) = try await self.caller(request),
+            id != session
+        else { return KratosRelay.response(try await self.pass(request)) }
+        var isCallers = try await self.ends.isKnown(id, of: user)
+        if !isCallers { isCallers = await self.kratos.otherSessions(Self.credentials(of: request)).contains(id) }
+        let answer = try await self.pass(request)
+        if isCallers, (200..<300).contains(answer.status) {
+            try await self.ends.end([id], of: user, for: request.requester.withoutCookies)
+        }
+        return KratosRelay.response(answer)
+    }
+
+    /// An id as Kratos writes it, from any of the forms that it reads; `nil` if it is none.
+    private static func id(_ text: String) -> String? {
+        var text = text.lowercased()
+        if text.hasPrefix("urn:uuid:") { text.removeFirst(9) }
+        let digits = Array(text.utf8.filter { !"{}-".utf8.contains($0) })
+        guard digits.count == 32 else { return nil }
+        let groups = [0..<8, 8..<12, 12..<16, 16..<20, 20..<32].map { String(decoding: digits[$0], as: UTF8.self) }
+        return UUIDText.bytes(groups.joined(separator: "-")).map(UUIDText.text)
+    }
+
+    /// Whose session the request presents; `nil` if Kratos does not say so of any.
+    private func caller(_ request: EndpointRequest) async throws(NotDone) -> (session: String, user: String)? {
+        switch await self.kratos.holder(Self.credentials(of: request)) {
+        case .known(let session, let user): return (session, user)
+        case .nobody, .hidden: return nil
+        case .unavailable: throw NotDone(.providerUnavailable)
+        }
+    }
+
+    // MARK: Passing on
+
+    /// - Throws: `provider.unavailable` if there is no answer. Kratos may have done what was asked.
+    private func pass(_ request: EndpointRequest) async throws(NotDone) -> ProviderAnswer {
+        guard let passed = request.passedOn else { throw NotDone(.providerUnavailable) }
+        let answer = await self.kratos.pass(
+            // Kratos takes HEAD for GET, and the listener drops the body.
+            request.method == "HEAD" ? "GET" : request.method,
+            passed.target,
+            fields: KratosRelay.fields(of: request) + passed.credentials,
+            body: request.body
+        )
+        guard let answer else { throw NotDone(.providerUnavailable) }
+        return answer
+    }
+
+    /// The fields by which Kratos finds the caller's session.
+    private static func credentials(of request: EndpointRequest) -> [(name: String, value: String)] {
+        (request.passedOn?.credentials ?? []) + request.fields.filter { $0.name == "x-session-cookie" }
+    }
+
+    /// The tokens and cookies of the request that may be Kratos's.
+    private static func presented(by request: EndpointRequest) -> [(token: Secret, kind: Session.Kind)] {
+        var presented = request.credentials.providerCookies.map { (token: $0, kind: Session.Kind.web) }
+        if let token = request.credentials.sessionToken { presented.append((token, .native)) }
+        if case .bearer(let token) = request.credentials.authorization { presented.append((token, .native)) }
+        return presented
+    }
+}

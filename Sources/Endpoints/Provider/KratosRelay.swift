@@ -1,0 +1,34 @@
+internal import AddressIntelligence
+internal import Providers
+internal import Vocabulary
+
+/// How requests that the gateway passes on to Kratos itself reach it, and how its answers go back.
+enum KratosRelay {
+    /// The fields of the client's request that Kratos gets. Kratos reads the client's address from several fields, of which it
+    /// gets the gateway's only.
+    private static let passed: Set<String> = [
+        "accept", "accept-language", "content-type", "origin", "referer", "user-agent", "x-session-cookie",
+    ]
+
+    /// The fields of the request for Kratos, without credentials.
+    static func fields(of request: EndpointRequest) -> [(name: String, value: String)] {
+        request.fields.filter { Self.passed.contains($0.name) } + [
+            ("x-forwarded-for", request.address.description),
+            ("x-forwarded-proto", request.origin.hasPrefix("https:") ? "https" : "http"),
+            ("x-forwarded-host", request.authority),
+        ]
+    }
+
+    /// Kratos's answer without the fields of its connection (RFC 9110 7.6.1).
+    static func response(_ answer: ProviderAnswer) -> EndpointResponse {
+        let dropped: Set<String> = [
+            "connection", "keep-alive", "proxy-connection", "transfer-encoding", "te", "trailer", "upgrade",
+            "content-length", "date", "x-request-id",
+        ]
+        return EndpointResponse(
+            status: answer.status,
+            fields: answer.fields.filter { !dropped.contains($0.name) },
+            body: answer.body
+        )
+    }
+}

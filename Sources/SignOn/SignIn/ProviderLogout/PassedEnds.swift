@@ -1,0 +1,135 @@
+internal import NIOCore
+package import Sessions
+package import Vocabulary
+
+/// Ends here what users end at the provider itself, with requests that pass through the gateway.
+package struct PassedEnds: RecordCaller {
+    private let users: UserSessions
+    /// The provider's name.
+    private let provider: String
+    private var sessions: SessionService { self.users.sessions }
+    private var ends: ProviderSessions { ProviderSessions(records: self.records) }
+    var records: RecordAccess { self.sessions.records }
+
+    /// - Parameters:
+    ///   - sessions: Users of the provider sign in by it.
+    ///   - provider: The provider's name.
+    package init(sessions: SessionService, provider: String) {
+        self.users = UserSessions(sessions: sessions)
+        self.provider = provider
+    }
+
+    // MARK: One token
+
+    /// The session of an app's token as the provider last vouched for it; `nil` if the token is not known here, or has ended.
+    package func kept(_ token: Secret) async throws(NotDone) -> Session? {
+        for candidate in self.sessions.tokens.candidates(for: token) {
+            let kept = try await self.ask { _, loop in candidate.tokens.kept(candidate.key, on: loop) }
+            if let session = kept?.session, session.provider?.name == self.provider { return session }
+        }
+        return nil
+    }
+
+    /// Ends what came of an app's token, which has ended at the provider.
+    ///
+    /// - Parameter kept: Its session, as far as it is known here.
+    package func end(_ token: Secret, of kept: Session?, for requester: Requester) async throws(NotDone) {
+        guard let kept else { return try await self.ends.end(token: token, of: self.provider) }
+        let cascaded = await self.sessions.cascaded(of: kept.subject, in: [kept.lineage])
+        try await self.ends.end(kept, of: token)
+        self.record(kept.subject, kept.id, cascaded, .native, requester)
+    }
+
+    /// Asks the provider whether a token or cookie that is live here has ended; if it has, so has what came of it.
+    package func recheck(_ token: Secret, as kind: Session.Kind) async throws(NotDone) {
+        for candidate in self.sessions.tokens.candidates(for: token, as: kind) {
+            try await self.ask { _, loop in
+                candidate.tokens.recheck(token, as: kind, key: candidate.key, on: loop)
+            }
+        }
+    }
+
+    // MARK: The provider's sessions
+
+    /// Whether something that began here with the provider's session belongs to this user, whose session it then is.
+    ///
+    /// - Parameter user: What the provider calls the user.
+    package func isKnown(_ session: String, of user: String) async throws(NotDone) -> Bool {
+        let subjects = try await self.subjects(of: user)
+        return try await self.ends.records(of: session, at: self.provider).contains { record in
+            record.subjects.contains { known in subjects.contains { $0.isExactly(known) } }
+        }
+    }
+
+    /// The lineages of this user's other sessions here.
+    ///
+    /// - Parameters:
+    ///   - user: What the provider calls the user.
+    ///   - session: The provider's id of the session that goes on.
+    ///   - tokens: Those that present it.
+    package func lineages(
+        of user: String,
+        besides session: String,
+        _ tokens: [Secret]
+    ) async throws(NotDone) -> Set<Lineage> {
+        let names = ForeignNames(self.authority, provider: self.provider)
+        var spared = Set(tokens.flatMap { token in token.bytes.withUnsafeBytes { names.lineages(of: $0) } })
+        for record in try await self.ends.records(of: session, at: self.provider) { spared.formUnion(record.lineages) }
+        let own = self.sessions.realm.subject(user)
+        let found = try await self.users.all(of: try await self.subjects(of: user)).filter {
+            $0.session.identity.subjectAtProvider.isExactly(own)
+        }
+        spared.formUnion(found.filter { $0.session.provider?.sessionID == session }.map(\.session.lineage))
+        return Set(found.map(\.session.lineage)).subtracting(spared)
+    }
+
+    /// Ends sessions of this user that have ended at the provider.
+    ///
+    /// - Parameters:
+    ///   - sessions: The provider's ids of them.
+    ///   - lineages: Those of sessions here that began with them.
+    ///   - user: What the provider calls the user.
+    ///   - kind: Who asked: an app, or a browser.
+    package func end(
+        _ sessions: Set<String>,
+        lineages: Set<Lineage> = [],
+        of user: String,
+        as kind: Session.Kind = .native,
+        for requester: Requester
+    ) async throws(NotDone) {
+        guard !sessions.isEmpty || !lineages.isEmpty else { return }
+        var (all, count) = (lineages, 0)
+        for session in sessions {
+            for record in try await self.ends.records(of: session, at: self.provider) { all.formUnion(record.lineages) }
+        }
+        for subject in try await self.subjects(of: user) {
+            count += await self.sessions.cascaded(of: subject, in: Array(all))
+        }
+        for session in sessions.sorted() { try await self.ends.end(session: session, at: self.provider) }
+        for lineage in lineages { try await self.sessions.endLineage(lineage) }
+        self.record(self.sessions.realm.subject(user), nil, count, kind, requester)
+    }
+
+    /// What the store calls the user, and the accounts that the user has.
+    private func subjects(of user: String) async throws(NotDone) -> [String] {
+        let own = self.sessions.realm.subject(user)
+        return [own] + (try await self.ends.accounts(of: own, at: self.provider)).sorted()
+    }
+
+    private func record(
+        _ subject: String,
+        _ session: String?,
+        _ cascaded: Int,
+        _ kind: Session.Kind,
+        _ requester: Requester
+    ) {
+        var record = self.sessions.record(.signedOut, kind, requester)
+        record.subject = subject
+        record.sessionID = session
+        record.cascaded = cascaded
+        record.provider = self.provider
+        record.detail = "at the provider"
+        // The sign-out takes place in any case: a full queue must not keep the user signed in.
+        self.sessions.journal.record(record)
+    }
+}

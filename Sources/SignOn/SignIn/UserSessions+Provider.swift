@@ -1,0 +1,37 @@
+internal import Sessions
+package import Vocabulary
+
+extension UserSessions {
+    /// Ends what came of a session of a provider, on an operator's word: tokens and cookies of the provider, what clients got of
+    /// them, transferred sessions and unused transfer tokens.
+    ///
+    /// - Parameters:
+    ///   - id: The provider's id of its session.
+    ///   - provider: The provider's name.
+    ///   - operator: Who ends it.
+    package func end(
+        providerSession id: String,
+        at provider: String,
+        by operator: String,
+        for requester: Requester
+    ) async throws(NotDone) {
+        let ends = ProviderSessions(records: self.records)
+        var (subject, cascaded) = (String?.none, 0)
+        for record in try await ends.records(of: id, at: provider) {
+            for owner in record.subjects {
+                cascaded += await self.sessions.cascaded(of: owner, in: record.lineages)
+            }
+            subject = record.subjects.last ?? subject
+        }
+        try await ends.end(session: id, at: provider)
+        guard let subject else { return }
+        var record = self.sessions.record(.signedOut, .web, requester)
+        record.subject = subject
+        record.cause = .sessionOperatorEnded
+        record.cascaded = cascaded
+        record.provider = provider
+        record.detail = "operator \(`operator`)"
+        // The sign-out takes place in any case: a full queue must not keep a thief signed in.
+        self.sessions.journal.record(record)
+    }
+}
