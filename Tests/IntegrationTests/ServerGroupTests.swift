@@ -286,7 +286,7 @@ import Glibc
             )
         }
         defer { for app in apps { app.stop() } }
-        let settings = Self.settings(apps.map(\.port), "max_connections: 2\n    max_queue: 3")
+        let settings = Self.settings(apps.map(\.port), "max_connections: 2\n    max_queue: 3\n    client_share: 100")
         try Gateway.with(settings) { gateway throws in
             let wires = try (0..<5).map { _ in try gateway.connect() }
             for wire in wires { wire.send(Request.get("/slow")) }

@@ -20,6 +20,8 @@ package struct UpstreamSettings: Sendable, Equatable {
     package var serverName: String?
     package var maxConnections = 1024
     package var maxQueue = 10_000
+    /// The percentage of `maxConnections` that one client may use. `nil`: between a quarter and a half, by what is free.
+    package var clientShare: Int?
     package var reuse = ConnectionReuse.shared
     /// How often the names of its servers are resolved again.
     package var dnsRefresh = Duration.seconds(30)
