@@ -121,10 +121,10 @@ package struct BrowserSessionEndpoints: Sendable {
     private func handingOver(_ request: EndpointRequest) -> EndpointResponse? {
         let tokens = request.parameters(self.handoffParameter).filter { !$0.isEmpty }
         guard request.isTopLevelPageLoad, tokens.count == 1, !SignInDemand(request.query).isAgain else { return nil }
-        let page = self.returnTo(request.parameters(SignInPath.returnTo))
+        let page = self.returnTo(request.parameters(SignInPath.returnTo), request)
         let token = FormText.encoded([(self.handoffParameter, tokens[0])])
         return .seeOther(
-            page + (page.utf8.contains(UInt8(ascii: "?")) ? "&" : "?") + token,
+            ReturnTo.adding(token, to: page),
             fields: [("referrer-policy", "no-referrer")]
         )
     }
@@ -134,6 +134,8 @@ package struct BrowserSessionEndpoints: Sendable {
         .problem(.routeMethodNotAllowed, requestID: request.requestID, fields: [("allow", "GET, HEAD")])
     }
 
-    /// The page of this host to which a request leads back.
-    func returnTo(_ values: [String]) -> String { ReturnTo.page(values, without: self.handoffParameter) }
+    /// The page of the request's host to which the request leads back: a path, or a URL of the host.
+    func returnTo(_ values: [String], _ request: EndpointRequest) -> String {
+        ReturnTo.page(values, of: request.origin, without: self.handoffParameter)
+    }
 }

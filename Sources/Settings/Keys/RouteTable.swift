@@ -64,7 +64,7 @@ extension Section {
             "path",
             at: \RouteSettings.path,
             .text(.pathPattern),
-            "Exact, prefix/** for everything below, * for one segment; write it decoded."
+            "Exact, prefix/** for everything below, * for one segment; escapes mean their characters."
         ),
         SettingsKey(
             "path_info",
