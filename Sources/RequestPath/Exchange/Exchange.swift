@@ -132,7 +132,11 @@ package final class Exchange {
             }
         case .checks:
             if !self.isBrowsers(head, buffer, by: configuration) { return self.beginCheck(&buffer, by: configuration) }
-        case .redirects: return self.redirect(head, &buffer, by: configuration)
+        case .redirects:
+            guard self.isAskedForProof(head, buffer, by: configuration) else {
+                return self.redirect(head, &buffer, by: configuration)
+            }
+            self.record.judge.findings.isPlainHTTP = true
         }
         self.facts.isWebSocket = head.isWebSocketUpgrade
         let step = self.judge(head, in: buffer, by: configuration)

@@ -191,7 +191,7 @@ extension TextRule {
     }
 
     /// Reads an absolute URL that ends after its authority or after one `/`.
-    private static func origin(_ text: String) throws(SyntaxFault) -> PublicURL {
+    fileprivate static func origin(_ text: String) throws(SyntaxFault) -> PublicURL {
         guard let separator = text.utf8.firstRange(of: "://".utf8) else {
             throw SyntaxFault("begin with https:// or http://")
         }
@@ -258,5 +258,14 @@ extension TextRule {
             let port = Int(text), port <= 65535
         else { return nil }
         return port
+    }
+}
+
+extension PublicURL {
+    /// The URL that the settings read from a text, in the form that is sent: in lower case, without the scheme's own port.
+    /// `nil` if the settings refuse the text as the URL of one host.
+    package init?(_ text: String) {
+        guard !text.utf8.contains(UInt8(ascii: "*")), let url = try? TextRule.origin(text) else { return nil }
+        self = url
     }
 }
