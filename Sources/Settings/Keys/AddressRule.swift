@@ -133,7 +133,18 @@ extension TextRule {
         pattern: "^[^/?#@ ]+$"
     ) { text throws(SyntaxFault) in
         if text == "client" { return .text(text) }
-        guard let (host, port) = Self.authority(text) else { throw SyntaxFault("write client or app.internal:8080") }
+        do { return try TextRule.authority.read(text) } catch { throw SyntaxFault("write client or app.internal:8080") }
+    }
+
+    /// A `Host` that the gateway sends.
+    static let authority = TextRule(
+        "host[:port]",
+        allowed: "a host with or without a port",
+        pattern: "^[^/?#@ ]+$"
+    ) { text throws(SyntaxFault) in
+        guard let (host, port) = Self.authority(text) else {
+            throw SyntaxFault("write app.example.com or app.internal:8080")
+        }
         return .text(port.map { "\(host):\($0)" } ?? host)
     }
 

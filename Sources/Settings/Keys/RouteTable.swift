@@ -395,7 +395,14 @@ extension Section {
                 "path",
                 at: \HealthSettings.path,
                 .text(.requestPath),
-                "What is asked for with GET, without credentials; the Host is that of the server's URL."
+                "What is asked for with GET, without credentials."
+            ),
+            SettingsKey(
+                "host",
+                at: \HealthSettings.host,
+                .text(.authority),
+                default: "that of the server's URL",
+                "The Host that checks send, for apps that answer only to their public name."
             ),
             SettingsKey(
                 "interval",
