@@ -1,3 +1,4 @@
+package import AddressIntelligence
 package import Sessions
 package import Vocabulary
 
@@ -63,10 +64,18 @@ package struct PresentedToken: Sendable, Hashable {
     package var wasGood = false
     /// Whether an answer that was given before this question does not count, because the session may have ended since.
     package var isDoubted = false
+    /// The address of the client whose request presents it: one client may ask only so much at a time. `nil` if it is known
+    /// of no client, as in a sign-in.
+    package var client: AddressKey?
 
     package init(_ token: Secret, as kind: Session.Kind = .native) {
         self.token = token
         self.kind = kind
+    }
+
+    /// Why the provider is not asked, for the log.
+    func refusal(of calls: String) -> String {
+        "too many \(calls) are under way" + (self.client.map { ", and one of \($0) is not made" } ?? "")
     }
 }
 

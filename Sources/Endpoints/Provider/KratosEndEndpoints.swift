@@ -1,3 +1,4 @@
+internal import AddressIntelligence
 package import Providers
 internal import Sessions
 package import SignOn
@@ -79,11 +80,11 @@ package struct KratosEndEndpoints: Sendable {
     @Sendable
     private func signOutBrowser(_ request: EndpointRequest) async throws(NotDone) -> EndpointResponse {
         let credentials = Self.credentials(of: request)
-        let holder = credentials.isEmpty ? .nobody : await self.kratos.holder(credentials)
+        let holder = credentials.isEmpty ? .nobody : await self.kratos.holder(credentials, for: request.address.key)
         let answer = try await self.pass(request)
         guard (200..<400).contains(answer.status) else { return KratosRelay.response(answer) }
         if case .known(let session, let user) = holder {
-            switch await self.kratos.holder(credentials, wasKnown: true) {
+            switch await self.kratos.holder(credentials, wasKnown: true, for: request.address.key) {
             case .nobody: try await self.ends.end([session], of: user, as: .web, for: request.requester.withoutCookies)
             case .known, .hidden: return KratosRelay.response(answer)
             case .unavailable: throw NotDone(.providerUnavailable)
@@ -104,7 +105,7 @@ package struct KratosEndEndpoints: Sendable {
         }
         let presented = Self.presented(by: request).map(\.token)
         let lineages = try await self.ends.lineages(of: user, besides: session, presented)
-        let others = await self.kratos.otherSessions(Self.credentials(of: request)).subtracting([session])
+        let others = await self.otherSessions(request).subtracting([session])
         let answer = try await self.pass(request)
         if (200..<300).contains(answer.status) {
             try await self.ends.end(others, lineages: lineages, of: user, for: request.requester.withoutCookies)
@@ -120,7 +121,7 @@ package struct KratosEndEndpoints: Sendable {
             id != session
         else { return KratosRelay.response(try await self.pass(request)) }
         var isCallers = try await self.ends.isKnown(id, of: user)
-        if !isCallers { isCallers = await self.kratos.otherSessions(Self.credentials(of: request)).contains(id) }
+        if !isCallers { isCallers = await self.otherSessions(request).contains(id) }
         let answer = try await self.pass(request)
         if isCallers, (200..<300).contains(answer.status) {
             try await self.ends.end([id], of: user, for: request.requester.withoutCookies)
@@ -138,9 +139,14 @@ package struct KratosEndEndpoints: Sendable {
         return UUIDText.bytes(groups.joined(separator: "-")).map(UUIDText.text)
     }
 
+    /// Kratos's ids of the caller's other sessions.
+    private func otherSessions(_ request: EndpointRequest) async -> Set<String> {
+        await self.kratos.otherSessions(Self.credentials(of: request), for: request.address.key)
+    }
+
     /// Whose session the request presents; `nil` if Kratos does not say so of any.
     private func caller(_ request: EndpointRequest) async throws(NotDone) -> (session: String, user: String)? {
-        switch await self.kratos.holder(Self.credentials(of: request)) {
+        switch await self.kratos.holder(Self.credentials(of: request), for: request.address.key) {
         case .known(let session, let user): return (session, user)
         case .nobody, .hidden: return nil
         case .unavailable: throw NotDone(.providerUnavailable)
@@ -157,7 +163,8 @@ package struct KratosEndEndpoints: Sendable {
             request.method == "HEAD" ? "GET" : request.method,
             passed.target,
             fields: KratosRelay.fields(of: request) + passed.credentials,
-            body: request.body
+            body: request.body,
+            for: request.address.key
         )
         guard let answer else { throw NotDone(.providerUnavailable) }
         return answer

@@ -1,3 +1,4 @@
+internal import AddressIntelligence
 package import Sessions
 package import Settings
 import Synchronization
@@ -85,14 +86,16 @@ package final class KratosProvider: TokenProvider {
 
     package func introspect(_ presented: PresentedToken) async -> TokenVerdict {
         if presented.isDoubted { return await self.judged(presented) }
-        let answer = await self.verdicts.answer(to: presented) { await self.judged(presented) }
-        if answer == nil { self.tellOutage("too many questions are under way") }
+        var question = PresentedToken(presented.token, as: presented.kind)
+        question.wasGood = presented.wasGood
+        let answer = await self.verdicts.answer(to: question, for: presented.client) { await self.judged(presented) }
+        if answer == nil { self.tellOutage(presented.refusal(of: "questions")) }
         return answer ?? .unavailable
     }
 
     /// Kratos's verdict, asked for now.
     private func judged(_ presented: PresentedToken) async -> TokenVerdict {
-        let verdict = await self.whoami([self.field(of: presented)])
+        let verdict = await self.whoami([self.field(of: presented)], for: presented.client)
         switch verdict {
         case .unknown, .ended:
             guard presented.wasGood else { return verdict.ofStranger }
@@ -107,8 +110,11 @@ package final class KratosProvider: TokenProvider {
     }
 
     /// Whose session it is that these fields present.
-    func whoami(_ credentials: [(name: String, value: String)]) async -> TokenVerdict {
-        let call = self.call("GET", "/sessions/whoami", for: .session, fields: credentials)
+    ///
+    /// - Parameter client: Who asks; `nil` if it is not known.
+    func whoami(_ credentials: [(name: String, value: String)], for client: AddressKey?) async -> TokenVerdict {
+        var call = self.call("GET", "/sessions/whoami", for: .session, fields: credentials)
+        call.client = client
         do throws(ProviderCallError) {
             let answer = try await self.transport.send(call)
             let verdict = self.answers.verdict(answer, now: self.clock.now())

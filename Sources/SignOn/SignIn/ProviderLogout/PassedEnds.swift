@@ -55,9 +55,9 @@ package struct PassedEnds: RecordCaller {
     ///
     /// - Parameter user: What the provider calls the user.
     package func isKnown(_ session: String, of user: String) async throws(NotDone) -> Bool {
-        let subjects = try await self.subjects(of: user)
+        let subjects = try await self.names(of: user).all
         return try await self.ends.records(of: session, at: self.provider).contains { record in
-            record.subjects.contains { known in subjects.contains { $0.isExactly(known) } }
+            record.subjects.contains { $0.isExactlyOne(of: subjects) }
         }
     }
 
@@ -72,12 +72,13 @@ package struct PassedEnds: RecordCaller {
         besides session: String,
         _ tokens: [Secret]
     ) async throws(NotDone) -> Set<Lineage> {
-        let names = ForeignNames(self.authority, provider: self.provider)
-        var spared = Set(tokens.flatMap { token in token.bytes.withUnsafeBytes { names.lineages(of: $0) } })
+        let foreign = ForeignNames(self.authority, provider: self.provider)
+        var spared = Set(tokens.flatMap { token in token.bytes.withUnsafeBytes { foreign.lineages(of: $0) } })
         for record in try await self.ends.records(of: session, at: self.provider) { spared.formUnion(record.lineages) }
-        let own = self.sessions.realm.subject(user)
-        let found = try await self.users.all(of: try await self.subjects(of: user)).filter {
-            $0.session.identity.subjectAtProvider.isExactly(own)
+        let names = try await self.names(of: user)
+        // An account also has sessions of other providers.
+        let found = try await self.users.all(of: names.all).filter {
+            $0.session.identity.subjectAtProvider.isExactlyOne(of: names.own)
         }
         spared.formUnion(found.filter { $0.session.provider?.sessionID == session }.map(\.session.lineage))
         return Set(found.map(\.session.lineage)).subtracting(spared)
@@ -102,7 +103,7 @@ package struct PassedEnds: RecordCaller {
         for session in sessions {
             for record in try await self.ends.records(of: session, at: self.provider) { all.formUnion(record.lineages) }
         }
-        for subject in try await self.subjects(of: user) {
+        for subject in try await self.names(of: user).all {
             count += await self.sessions.cascaded(of: subject, in: Array(all))
         }
         for session in sessions.sorted() { try await self.ends.end(session: session, at: self.provider) }
@@ -110,10 +111,8 @@ package struct PassedEnds: RecordCaller {
         self.record(self.sessions.realm.subject(user), nil, count, kind, requester)
     }
 
-    /// What the store calls the user, and the accounts that the user has.
-    private func subjects(of user: String) async throws(NotDone) -> [String] {
-        let own = self.sessions.realm.subject(user)
-        return [own] + (try await self.ends.accounts(of: own, at: self.provider)).sorted()
+    private func names(of user: String) async throws(NotDone) -> UserNames {
+        try await self.ends.names(of: user, in: self.sessions.realm, at: self.provider)
     }
 
     private func record(
