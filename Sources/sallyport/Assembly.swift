@@ -178,7 +178,12 @@ struct Assembly: Sendable {
             settings: settings,
             routes: routes,
             targets: targets,
-            endpoints: try EndpointTable(groups, on: routes, upstreams: settings.upstreams.map(\.name)),
+            endpoints: try EndpointTable(
+                groups,
+                on: routes,
+                upstreams: settings.upstreams.map(\.name),
+                maxBody: settings.limits.body
+            ),
             registry: foundations.registry,
             generation: generation,
             judging: JudgingProfile(

@@ -238,6 +238,24 @@ import Testing
         }
     }
 
+    @Test("A route without a limit takes bodies of any size, whatever the limit of the other routes is")
+    func routeWithoutLimit() throws {
+        let app = try FakeUpstream()
+        defer { app.stop() }
+        let routes = "  - {path: /free/**, auth: public, max_body: none}\n  - {path: /**, auth: public}"
+        let settings = Config.file(upstream: app.port, routes: routes, more: "limits: {body: 1KiB}\n")
+        try Gateway.with(settings) { gateway throws in
+            let body = String(repeating: "a", count: 200_000)
+            let chunked = "\(String(body.utf8.count, radix: 16))\r\n\(body)\r\n0\r\n\r\n"
+            for (path, status) in [("/free/x", 200), ("/other", 413)] {
+                #expect(try gateway.request(Request.post(path, body: body)).status == status)
+                let head = Request.get(path, ["Transfer-Encoding: chunked"], method: "POST")
+                #expect(try gateway.request(head + chunked).status == status)
+            }
+            #expect(app.requests.map(\.target) == ["/free/x", "/free/x"])
+        }
+    }
+
     @Test("T13: a body that breaks its framing gets 400, and never reaches the app completely")
     func malformed() throws {
         let app = try FakeUpstream()

@@ -44,12 +44,14 @@ package struct EndpointTable: Sendable {
         _ endpoints: [Endpoint],
         forwarding: [ForwardingEndpoint],
         on table: RouteTable,
-        upstreams: [String]
+        upstreams: [String],
+        maxBody: Int? = nil
     ) throws(UnknownUpstream) {
         try self.init(
             Set(table.hosts.map(\.realms)).map { Group($0, endpoints, forwarding: forwarding) },
             on: table,
-            upstreams: upstreams
+            upstreams: upstreams,
+            maxBody: maxBody
         )
     }
 
@@ -57,7 +59,13 @@ package struct EndpointTable: Sendable {
     ///   - groups: One for each list of realms that a host has.
     ///   - table: The hosts.
     ///   - upstreams: The names of the apps and the provider, in the order of `RouteEntry.upstreamIndex`.
-    package init(_ groups: [Group], on table: RouteTable, upstreams: [String]) throws(UnknownUpstream) {
+    ///   - maxBody: The largest body in bytes of a request that the provider answers; nil: no limit.
+    package init(
+        _ groups: [Group],
+        on table: RouteTable,
+        upstreams: [String],
+        maxBody: Int?
+    ) throws(UnknownUpstream) {
         var indexes: [String: Int] = [:]
         for endpoint in groups.flatMap(\.forwarding) {
             guard let upstream = upstreams.firstIndex(of: endpoint.upstream) else {
@@ -76,7 +84,13 @@ package struct EndpointTable: Sendable {
             for endpoint in group?.forwarding ?? [] where isServed(endpoint.scope) {
                 guard let upstream = indexes[endpoint.upstream] else { continue }
                 let index = table.entries.count + routes.count
-                let route = RouteEntry(forwarding: endpoint, on: host, index: index, upstreamIndex: upstream)
+                let route = RouteEntry(
+                    forwarding: endpoint,
+                    on: host,
+                    index: index,
+                    upstreamIndex: upstream,
+                    maxBody: maxBody
+                )
                 routes.append(route)
                 entries.append(EndpointPaths.Entry(endpoint, by: route))
             }
@@ -137,19 +151,20 @@ extension EndpointScope {
 }
 
 extension RouteEntry {
-    /// The route of an endpoint that the provider answers: public, without limits of its own, and with the provider's own
-    /// credentials.
+    /// The route of an endpoint that the provider answers: public, and with the provider's own credentials.
     fileprivate convenience init(
         forwarding endpoint: ForwardingEndpoint,
         on host: HostEntry,
         index: Int,
-        upstreamIndex: Int
+        upstreamIndex: Int,
+        maxBody: Int?
     ) {
         let authority = host.publicURL.authority
         var settings = RouteSettings(path: endpoint.pattern.text, upstream: endpoint.upstream, auth: .public)
         settings.name = authority + endpoint.pattern.text
         settings.methods = endpoint.methods
         settings.bearer = .app
+        settings.maxBody = maxBody
         self.init(
             index: index,
             settings: settings,
