@@ -177,10 +177,12 @@ struct ExplainCommand: AsyncParsableCommand {
 
     private func tryRules(on file: String, _ draft: Draft, _ settings: Settings) throws {
         let trial = RuleTrial(rules: settings.rules, places: draft.assembly.geo, numbers: draft.assembly.asn)
-        guard let steps = trial.steps(of: try Self.content(of: file, "--event")) else {
-            throw ValidationError("The file of --event must hold a JSON object, the event.")
+        let content = try Self.content(of: file, "--event")
+        do throws(JSONFault) {
+            for step in try trial.steps(of: content) { self.say(step.title, step.lines) }
+        } catch {
+            throw ValidationError("The file of --event must hold a JSON object, the event; it \(error.rawValue).")
         }
-        for step in steps { self.say(step.title, step.lines) }
     }
 
     private func explanation(_ draft: Draft, _ settings: Settings) async throws -> Explanation {
