@@ -61,6 +61,7 @@ extension HTTP1Connection: ClientStream {
                         publicOrigin: publicOrigin,
                         framing: self.message.framing,
                         connection: self.message.connection,
+                        date: self.loop.date,
                         into: &out
                     )
                 }

@@ -322,6 +322,7 @@ extension HTTP2Stream: ClientStream {
                     publicOrigin: publicOrigin,
                     framing: .asIs,
                     connection: .none,
+                    date: self.connection.loop.date,
                     into: &$0
                 )
             }

@@ -71,6 +71,7 @@ final class ScriptedClient: ClientStream {
                 publicOrigin: publicOrigin,
                 framing: self.message.framing,
                 connection: self.message.connection,
+                date: Array("now".utf8),
                 into: &self.queued
             )
         }
@@ -78,7 +79,7 @@ final class ScriptedClient: ClientStream {
 
     func begin(_ head: LocalAnswerHead) {
         self.message.beginOwn(closes: head.answer.closes || self.body.misses(moreThan: Self.drainLimit))
-        LocalAnswerWriter.write(head, date: "now", connection: self.message.connection, into: &self.queued)
+        LocalAnswerWriter.write(head, date: Array("now".utf8), connection: self.message.connection, into: &self.queued)
     }
 
     func write(_ count: Int, of content: inout ByteBuffer) {

@@ -52,7 +52,7 @@ import Vocabulary
         )
         let sent = bench.sent()
         let names = try #require(sent.first { $0.kind == 1 }).fields.map(\.name)
-        #expect(names == [":status", "content-length", "x-kept", "x-request-id"])
+        #expect(names == [":status", "content-length", "x-kept", "date", "x-request-id"])
         #expect(sent.status() == "200" && sent.content() == "hello" && sent.hasEnded())
         #expect(sent.filter(\.endsStream).count == 1 && sent.reset() == nil)
     }
@@ -65,7 +65,7 @@ import Vocabulary
         _ = app.answer("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n")
         var sent = bench.sent()
         #expect(sent.content() == "abc" && !sent.hasEnded())
-        #expect(sent.first { $0.kind == 1 }?.fields.map(\.name) == [":status", "x-request-id"])
+        #expect(sent.first { $0.kind == 1 }?.fields.map(\.name) == [":status", "date", "x-request-id"])
         _ = app.goOn("2\r\nde\r\n0\r\n\r\n")
         sent = bench.sent()
         #expect(sent.content() == "de" && sent.hasEnded())
