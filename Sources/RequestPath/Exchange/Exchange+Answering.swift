@@ -38,13 +38,12 @@ extension Exchange {
         // Bytes that arrive during the write do not belong to this exchange, and the write itself may end it.
         self.phase = .ending
         self.exchangeNumber &+= 1
-        stream.begin(LocalAnswerHead(answer, requestID: self.record.requestID, lines: lines))
-        if !self.facts.wantsHeadOnly, answer.hasContent, !answer.response.body.isEmpty {
-            var content = ByteBuffer(bytes: answer.response.body)
-            self.record.bytesOut += content.readableBytes
-            stream.write(content.readableBytes, of: &content)
-        }
-        if self.phase == .ending { self.finish(on: stream, answer.response.reason) }
+        self.facts.endReason = answer.response.reason
+        self.facts.clientOutput = OutputWatch()
+        let hasContent = !self.facts.wantsHeadOnly && answer.hasContent
+        let content = hasContent ? ByteBuffer(bytes: answer.response.body) : ByteBuffer()
+        self.record.bytesOut += content.readableBytes
+        stream.answer(LocalAnswerHead(answer, requestID: self.record.requestID, lines: lines), content)
     }
 
     /// A refusal as the client can read it: in the envelope of the endpoint's protocol, or as a page for a person.

@@ -364,9 +364,12 @@ extension HTTP2Stream: ClientStream {
         return isAccepted
     }
 
-    package func begin(_ head: LocalAnswerHead) {
+    package func answer(_ head: LocalAnswerHead, _ content: ByteBuffer) {
         let date = self.connection.loop.date
         self.writeHead { LocalAnswerWriter.write(head, date: date, connection: .none, into: &$0) }
+        var content = content
+        self.write(content.readableBytes, of: &content)
+        self.complete()
     }
 
     /// Keeps the head until it is known whether content follows.

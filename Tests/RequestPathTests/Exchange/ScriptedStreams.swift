@@ -77,9 +77,11 @@ final class ScriptedClient: ClientStream {
         }
     }
 
-    func begin(_ head: LocalAnswerHead) {
+    func answer(_ head: LocalAnswerHead, _ content: ByteBuffer) {
         self.message.beginOwn(closes: head.answer.closes || self.body.misses(moreThan: Self.drainLimit))
         LocalAnswerWriter.write(head, date: Array("now".utf8), connection: self.message.connection, into: &self.queued)
+        self.queued.writeImmutableBuffer(content)
+        self.complete()
     }
 
     func write(_ count: Int, of content: inout ByteBuffer) {
