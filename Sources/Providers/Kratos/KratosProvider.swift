@@ -85,7 +85,7 @@ package final class KratosProvider: TokenProvider {
 
     package func introspect(_ presented: PresentedToken) async -> TokenVerdict {
         let question = PresentedToken(presented.token, as: presented.kind)
-        let answer = await self.verdicts.answer(to: question, for: presented.client) {
+        let answer = await self.verdicts.answer(to: question, for: presented.caller) {
             let verdict = await self.whoami(presented)
             // A Kratos that is not ready says nothing about a session that was good.
             guard case .unknown = verdict, presented.wasGood, await !self.isReady else { return verdict }
@@ -98,7 +98,7 @@ package final class KratosProvider: TokenProvider {
 
     private func whoami(_ presented: PresentedToken) async -> TokenVerdict {
         var call = self.call("GET", "/sessions/whoami", for: .session, fields: [self.field(of: presented)])
-        call.client = presented.client
+        call.caller = presented.caller
         do throws(ProviderCallError) {
             let answer = try await self.transport.send(call)
             let verdict = self.answers.verdict(answer, now: self.clock.now())

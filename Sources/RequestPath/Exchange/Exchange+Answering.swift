@@ -110,9 +110,11 @@ extension Exchange {
         )
         let trace = self.record.trace == nil ? nil : self.keptTrace?.callTrace
         pending.task = CallTrace.with(trace) {
-            Task(executorPreference: loop.taskExecutor) { [request, answer = pending.endpoint.answer] in
-                let response = await answer(request)
-                if loop.inEventLoop { answered.value(response) } else { loop.execute { answered.value(response) } }
+            ProviderCaller.$endpointClient.withValue(self.clientKey) {
+                Task(executorPreference: loop.taskExecutor) { [request, answer = pending.endpoint.answer] in
+                    let response = await answer(request)
+                    if loop.inEventLoop { answered.value(response) } else { loop.execute { answered.value(response) } }
+                }
             }
         }
     }
