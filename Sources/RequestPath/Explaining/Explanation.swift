@@ -336,6 +336,8 @@ package struct Explanation: Sendable {
             given.base,
             host,
             judge.findings.requestID,
+            as: check.form,
+            given.configuration,
             by: check.profile
         )
         if let detour { return self.tell(detour, given, judge.findings) }
@@ -347,6 +349,7 @@ package struct Explanation: Sendable {
                 given.base,
                 judge.credentials,
                 cookies: given.configuration.ownNames.cookies(of: host),
+                parameter: given.configuration.ownNames.parameter,
                 as: check.form,
                 by: check.profile,
                 own: judge.findings.answerLines
