@@ -193,7 +193,8 @@ package struct Explanation: Sendable {
             "auth \(route.settings.auth.rawValue), to \(route.settings.upstream ?? "no app: only proxies that ask are answered")"
         )
         let path = given.head.path.bytes(in: given.base)
-        if let prefixes = route.prefixes, prefixes.fits(path) { lines.append("path for the app \(prefixes.own(path))") }
+        // A proxy that asks forwards the path as it came.
+        if self.check == nil, let prefixes = route.prefixes, prefixes.fits(path) { lines.append("path for the app \(prefixes.own(path))") }
         if let client = route.settings.client, route.settings.handoff { lines.append("handoff as client \(client)") }
         self.say("route", lines)
     }
