@@ -1,3 +1,4 @@
+package import AddressIntelligence
 import JOSE
 package import NIOCore
 package import Sessions
@@ -72,12 +73,14 @@ package final class ProviderTokens: ForeignTokens {
         as kind: Session.Kind,
         key: RecordKey,
         known: ForeignSession?,
+        for client: AddressKey?,
         on loop: any EventLoop
     ) -> Eventual<ForeignAnswer> {
         guard let source = token.bytes.withUnsafeBytes({ self.source(of: $0, as: kind) }) else {
             return .success(.none(.credentialMalformed))
         }
-        let question = Question(token: PresentedToken(token, as: kind), key: key, source: source)
+        var question = Question(token: PresentedToken(token, as: kind), key: key, source: source)
+        question.token.client = client
         return source.provider.verifiesLocally
             ? self.judged(question, known, on: loop) : self.shared(question, on: loop)
     }

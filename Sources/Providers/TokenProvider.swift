@@ -1,3 +1,4 @@
+package import AddressIntelligence
 package import Sessions
 package import Vocabulary
 
@@ -61,10 +62,18 @@ package struct PresentedToken: Sendable, Hashable {
     package var kind: Session.Kind
     /// Whether the provider has vouched for it before: if it refuses the token now, something has changed.
     package var wasGood = false
+    /// The address of the client whose request presents it: one client may ask only so much at a time. `nil` if it is known
+    /// of no client, as in a sign-in.
+    package var client: AddressKey?
 
     package init(_ token: Secret, as kind: Session.Kind = .native) {
         self.token = token
         self.kind = kind
+    }
+
+    /// Why the provider is not asked, for the log.
+    func refusal(of calls: String) -> String {
+        "too many \(calls) are under way" + (self.client.map { ", and one of \($0) is not made" } ?? "")
     }
 }
 

@@ -76,7 +76,7 @@ package struct Refusal: Equatable, Sendable {
         switch reason {
         case .requestMalformed, .requestFraming, .requestHost, .requestConnectionNamesIdentity: closing(400)
         case .requestMethod: closing(405)
-        case .requestTimeout: closing(408)
+        case .requestTimeout, .clientStalled: closing(408)
         case .requestLineTooLong: closing(414)
         case .requestExpectation: closing(417)
         case .requestFieldsTooLarge: closing(431)

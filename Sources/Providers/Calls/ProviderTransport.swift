@@ -1,3 +1,4 @@
+package import AddressIntelligence
 package import NIOCore
 import Vocabulary
 
@@ -52,6 +53,8 @@ package struct ProviderCall: Sendable {
     package var bodyLimit: Int
     /// From the call to the end of the answer.
     package var timeLimit: Duration
+    /// Whose request needs it (`PresentedToken.client`). `nil` if it is no client's.
+    package var client: AddressKey?
     /// Whether the server may receive it twice, whatever its method.
     package var isHarmlessTwice = false
 

@@ -16,7 +16,7 @@ package struct AppleVerifier: SocialVerifier {
     private let keys: SocialKeys
     private let transport: any ProviderTransport
     private let clock: Clock
-    private let calls = CallLimit()
+    private let calls = SharedCallLimit()
     private let account = SocialAccount(kind: .apple)
 
     /// - Throws: `ProviderSetUpError` that names the setting.

@@ -18,7 +18,7 @@ package struct FacebookVerifier: SocialVerifier {
     private let debugURL: ProviderURL
     private let transport: any ProviderTransport
     private let clock: Clock
-    private let calls = CallLimit()
+    private let calls = SharedCallLimit()
     private let account = SocialAccount(kind: .facebook)
 
     /// - Throws: `ProviderSetUpError` that names the setting.

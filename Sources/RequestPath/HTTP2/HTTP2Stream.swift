@@ -117,9 +117,9 @@ package final class HTTP2Stream {
     package func passBody() {
         guard !self.isReset else { return }
         if self.isTunnel { return self.passTunnel() }
-        guard !self.isBodyDone, !self.isPaused, self.input.readableBytes > 0 || self.inputHasEnded,
-            self.exchange.bodyDemand == .now
-        else { return }
+        guard !self.isBodyDone, !self.isPaused, self.input.readableBytes > 0 || self.inputHasEnded else { return }
+        self.exchange.bodyArrives()
+        guard self.exchange.bodyDemand == .now else { return }
         self.takeInput { self.exchange.takeBody($0.readableBytes, of: &$0) }
         // Many clients say in a frame of its own that the body has ended. The app need not wait for it.
         if self.inputHasEnded || self.missingBytes == 0 { self.isBodyDone = true }
@@ -269,6 +269,8 @@ extension HTTP2Stream: ClientStream {
         let waiting = self.output.readableBytes
         return waiting > 0 ? waiting : self.connection.stream.unacknowledgedBytes
     }
+
+    package var waitingBytes: Int { self.output.readableBytes }
 
     package func askForBody() {
         guard self.awaitsContinue else { return }

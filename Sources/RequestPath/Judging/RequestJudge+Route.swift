@@ -26,7 +26,10 @@ extension RequestJudge {
     @inline(__always)
     private mutating func chooseRoute(on host: HostEntry, _ given: JudgingContext) -> JudgeAction? {
         let (head, base, configuration) = (given.head, given.base, given.configuration)
-        if let line = configuration.strictTransport, host.publicURL.isHTTPS { self.findings.answerLines.append(line) }
+        // Never by plain http (RFC 6797 7.2).
+        if let line = configuration.strictTransport, host.publicURL.isHTTPS, !self.findings.isPlainHTTP {
+            self.findings.answerLines.append(line)
+        }
         if let id = self.trustedRequestID(given) { self.findings.requestID.given = id }
         // `OPTIONS *` asks about the server, and the gateway is the server (RFC 9110 9.3.7).
         if head.hasAsteriskTarget(in: base) {

@@ -5,11 +5,10 @@ extension ProxyPlan {
     /// Fields of the request that Envoy and Gateway API must pass to the check, as they pass no others.
     static let checkedFields = [
         "accept", "accept-language", "access-control-request-headers", "access-control-request-method",
-        "authorization", "content-type", "cookie", "dpop", "origin", "purpose", "referer", "sallyport-native",
-        "sec-fetch-dest",
-        "sec-fetch-mode", "sec-fetch-site", "sec-purpose", "sec-websocket-key", "sec-websocket-version", "user-agent",
-        "x-forwarded-for",
-        "x-moz", "x-purpose", "x-request-id", "x-session-token",
+        "authorization", "content-type", "cookie", "dpop", "hx-request", "origin", "purpose", "referer",
+        "sallyport-native", "sec-fetch-dest", "sec-fetch-mode", "sec-fetch-site", "sec-purpose", "sec-websocket-key",
+        "sec-websocket-version", "turbo-frame", "user-agent", "x-forwarded-for", "x-moz", "x-pjax", "x-purpose",
+        "x-request-id", "x-requested-with", "x-session-token", "x-turbo-request-id",
     ]
 
     /// A whole bootstrap configuration, for Envoy 1.36 or later.
