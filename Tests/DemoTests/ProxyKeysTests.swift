@@ -144,6 +144,25 @@ import Testing
         #expect(!printed.errors.contains { $0.contains("ca_file") }, "\(printed.errors)")
     }
 
+    @Test(
+        "Where a route is for certain methods, no client asks the app for another one",
+        arguments: [
+            ("nginx", "proxy_set_header x-http-method-override"), ("caddy", "request_header -x-http-method-override"),
+            ("traefik", "|x.http.method.override|"), ("envoy", "|x.http.method.override|"),
+            ("haproxy", "|x.http.method.override|"),
+        ]
+    )
+    func methods(_ proxy: String, _ text: String) throws {
+        let limited = try self.print(proxy, Self.settings(route: ["methods: [GET]"], upstream: []))
+        #expect(limited.text.contains { $0.contains(text) }, "\(limited.text)")
+        // Else it is for the app to read, as behind the gateway.
+        #expect(
+            try !self.print(proxy, Self.settings(upstream: [])).text.contains {
+                $0.contains("method-override") || $0.contains("method.override")
+            }
+        )
+    }
+
     @Test("explain says what the app gets from the proxy, and what of its route it does not get", arguments: proxies)
     func explanation(_ proxy: String) throws {
         let file = self.folder.appending(path: "sallyport.yaml")

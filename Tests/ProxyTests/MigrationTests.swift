@@ -228,7 +228,7 @@ import Testing
     @Test("Envoy as Authelia's manual configures it, with the fields that the check needs")
     func autheliaBehindEnvoy() throws {
         let change: (String) -> String = {
-            $0.replacing("path_prefix: /authz/ext-authz\n", with: "path_prefix: /api/authz/ext-authz/\n")
+            $0.replacing("path_prefix: /authz/valued/ext-authz\n", with: "path_prefix: /api/authz/ext-authz/\n")
         }
         try ProxyBench.with(.envoy, more: "identity: {preset: authelia}", change: change) { bench in
             let asked = try bench.ask("/page?x=1", .navigation)
