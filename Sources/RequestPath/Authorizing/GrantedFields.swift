@@ -62,6 +62,7 @@ struct GrantedFields {
     /// - Parameters:
     ///   - bringsToken: Whether a transfer token is left in the query.
     ///   - bringsSession: Whether the answer has the cookie of a session that replaces the browser's.
+    ///   - parameter: The query parameter that may carry a transfer token.
     static func detour(
         bringsToken: Bool,
         bringsSession: Bool,
@@ -70,7 +71,7 @@ struct GrantedFields {
         _ host: HostEntry,
         _ requestID: RequestID,
         as form: CheckForm,
-        _ configuration: PathConfiguration,
+        parameter: HandoffParameter,
         by profile: AuthorizationProfile
     ) -> LocalAnswer? {
         // The other proxy would forward the URL with its token, which the gateway itself removes.
@@ -78,7 +79,7 @@ struct GrantedFields {
             guard let status = form.redirectStatus(for: head) else {
                 return .problem(.handoffNotNavigation, requestID: requestID)
             }
-            let target = head.target(in: base, without: configuration.ownNames.parameter)
+            let target = head.target(in: base, without: parameter)
             return .redirect(to: host.publicURL.description + target, status: status)
         }
         guard bringsSession, !profile.settings.cookiesOnSuccess else { return nil }

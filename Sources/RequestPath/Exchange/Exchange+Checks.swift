@@ -130,7 +130,7 @@ extension Exchange {
             host,
             self.record.requestID,
             as: form,
-            given.configuration,
+            parameter: given.configuration.ownNames.parameter,
             by: profile
         )
         if let detour { return .answer(detour) }

@@ -194,7 +194,9 @@ package struct Explanation: Sendable {
         )
         let path = given.head.path.bytes(in: given.base)
         // A proxy that asks forwards the path as it came.
-        if self.check == nil, let prefixes = route.prefixes, prefixes.fits(path) { lines.append("path for the app \(prefixes.own(path))") }
+        if self.check == nil, let prefixes = route.prefixes, prefixes.fits(path) {
+            lines.append("path for the app \(prefixes.own(path))")
+        }
         if let client = route.settings.client, route.settings.handoff { lines.append("handoff as client \(client)") }
         self.say("route", lines)
     }
@@ -343,7 +345,7 @@ package struct Explanation: Sendable {
             host,
             judge.findings.requestID,
             as: check.form,
-            given.configuration,
+            parameter: given.configuration.ownNames.parameter,
             by: check.profile
         )
         if let detour { return self.tell(detour, given, judge.findings) }
