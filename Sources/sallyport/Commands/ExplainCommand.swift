@@ -141,6 +141,9 @@ struct ExplainCommand: AsyncParsableCommand {
                 let trial = TransferTrial(settings: loaded.settings, draft: draft, usesNetwork: self.network)
                 self.say("transfer token", await trial.lines(request))
             }
+            if let via = self.via, let (host, route) = explanation.granted, let plan = draft.plan(for: via) {
+                self.say("what the app gets from the proxy", plan.forwarded(on: host, by: route))
+            }
             if explanation.leadsToSignIn { self.say("sign-in", try self.signIn(loaded.settings)) }
         } catch let failure as SettingsFailure {
             throw Console.failure("invalid settings:\n\(failure)")
@@ -256,7 +259,7 @@ struct ExplainCommand: AsyncParsableCommand {
         }
         let foundations = draft.foundations
         let loop = foundations.group.any()
-        let via = self.via?.dialect
+        let via = self.via?.checkPath
         return try await loop.flatSubmit { [assumed] () -> EventLoopFuture<Explanation> in
             let now = foundations.clock.now()
             let found: EventLoopFuture<CachedSession?>
