@@ -1,5 +1,6 @@
 import JOSE
 import Providers
+import Sessions
 import Settings
 import TestSupport
 import Vocabulary
