@@ -36,6 +36,23 @@ package struct Realm: Sendable, Hashable {
         name == Self.default.name || AccountID.isOne(id) ? id : "\(Self.mark)\(name)\u{0}\(id)"
     }
 
+    /// Stands between a provider's name and its id of a user, in the names of users whose provider is one of several on a
+    /// host.
+    package static let separator = "|"
+
+    /// The provider's own id of the user with this name: without the provider's name before it.
+    package func ownID(of name: String) -> String {
+        let mark = self.name + Self.separator
+        return name.begins(exactlyWith: mark) ? String(Substring(name.utf8.dropFirst(mark.utf8.count))) : name
+    }
+
+    /// What the store calls the user whom the provider calls `ownID`, or called the user before a reload put the provider beside
+    /// others or took them away. An account of several providers has a name of its own.
+    package func subjects(of ownID: String) -> [String] {
+        let names = [ownID, "\(self.name)\(Self.separator)\(ownID)"]
+        return names.filter { !AccountID.isOne($0) }.map(self.subject)
+    }
+
     /// Begins every subject outside the default realm.
     private static let mark = "\u{0}realm\u{0}"
 

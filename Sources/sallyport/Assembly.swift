@@ -160,7 +160,8 @@ struct Assembly: Sendable {
             return EndpointTable.Group(
                 group.realms,
                 own.endpoints + keySets,
-                forwarding: own.members.flatMap(\.provider.forwarding)
+                forwarding: own.members.flatMap(\.provider.forwarding),
+                portal: own.portal
             )
         }
         func secured(_ listener: ListenerSettings) throws -> ListenerTLS? {

@@ -141,6 +141,11 @@ package final class HTTP1Connection {
             buffer.clear()
             return false
         }
+        if self.exchange.awaitsBody {
+            self.exchange.bodyArrives()
+            // It may have been answered at once: then the bytes are discarded, or no longer its own.
+            guard case .exchange = self.state.state else { return true }
+        }
         let demand = self.exchange.bodyDemand
         if demand == .wait {
             self.stream.pause()
@@ -284,6 +289,8 @@ extension HTTP1Connection: LoopConnection {
     package var quietSince: NIODeadline? { self.state.quietSince }
     package var unsentBytes: Int { self.stream.unsentBytes }
     package var isBusy: Bool { !self.state.isIdle || self.state.awaitsFirstRequest(self.loop.now) }
+
+    package func eachRequest(_ body: (any LoopRequest) -> Void) { body(self.exchange) }
 
     package func sweep(_ now: NIODeadline) {
         let timeouts = self.configuration.timeouts

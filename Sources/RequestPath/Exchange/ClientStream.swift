@@ -20,6 +20,8 @@ package protocol ClientStream: AnyObject {
     /// The number of written bytes that the client has not acknowledged; when its connection has failed, of those that were
     /// lost. It costs a system call.
     var unacknowledgedBytes: Int { get }
+    /// The number of written bytes of this answer that wait for the client. It may cost a system call.
+    var waitingBytes: Int { get }
 
     // MARK: The request's body
 
@@ -73,6 +75,8 @@ package enum BodyDemand {
 }
 
 extension ClientStream {
+    package var waitingBytes: Int { self.unacknowledgedBytes }
+
     /// Whether it is one of several of a connection. HTTP/2 has no minor version.
     var isHTTP2: Bool { self.version.utf8CodeUnitCount == "HTTP/2".utf8.count }
 }

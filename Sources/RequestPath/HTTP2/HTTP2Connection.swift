@@ -540,6 +540,10 @@ extension HTTP2Connection: LoopConnection {
         self.requestCount == 0 && self.loop.now - self.acceptedAt < HTTP1State.firstRequestGrace
     }
 
+    package func eachRequest(_ body: (any LoopRequest) -> Void) {
+        for stream in self.streams { body(stream.exchange) }
+    }
+
     package func sweep(_ now: NIODeadline) {
         switch self.phase {
         case .open:

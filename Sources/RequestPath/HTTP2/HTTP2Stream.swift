@@ -130,9 +130,10 @@ package final class HTTP2Stream {
         // The last part of a body of known length waits for the end of the stream, which many clients say in a frame of its
         // own: with more behind it the request is malformed, and the app must not take it for whole (RFC 9113 8.1.1).
         guard !self.isBodyDone, !self.isPaused,
-            self.inputHasEnded || self.input.readableBytes > 0 && self.missingBytes != 0,
-            self.exchange.bodyDemand == .now
+            self.inputHasEnded || self.input.readableBytes > 0 && self.missingBytes != 0
         else { return }
+        self.exchange.bodyArrives()
+        guard self.exchange.bodyDemand == .now else { return }
         self.takeInput { self.exchange.takeBody($0.readableBytes, of: &$0) }
         self.isBodyDone = self.inputHasEnded
         self.exchange.bodyCame(self.isBodyDone ? .end : .more)
@@ -288,6 +289,8 @@ extension HTTP2Stream: ClientStream {
         let waiting = self.output.readableBytes
         return waiting > 0 ? waiting : self.connection.stream.unacknowledgedBytes
     }
+
+    package var waitingBytes: Int { self.output.readableBytes }
 
     package func askForBody() {
         guard self.awaitsContinue else { return }

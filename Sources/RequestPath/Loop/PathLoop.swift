@@ -321,6 +321,11 @@ package final class PathLoop: TurnEndTask {
         return closed
     }
 
+    /// Calls a closure with each request that has begun, of all connections.
+    func eachRequest(_ body: (any LoopRequest) -> Void) {
+        for connection in self.connections { connection.eachRequest(body) }
+    }
+
     /// The number of busy connections (`LoopConnection.isBusy`), and of those that still send to an app.
     package var busyCount: Int {
         self.connections.reduce(self.parting.count) { $0 + ($1.isBusy ? 1 : 0) }

@@ -15,6 +15,8 @@ package enum FieldRole: UInt8, Sendable {
     case authorization, cookie, sessionToken, dpop
     // What the browser says about the request.
     case origin, fetchSite, fetchMode, fetchDest, purpose, accept, preflightMethod, preflightHeaders
+    // What a page's script says about the request (`ScriptField`).
+    case script
     // What a trusted proxy says about the client; always replaced by the gateway's own fields.
     case forwardedFor, forwarded, requestID
     // The request came before the handshake of TLS had ended, so it may be a replay (RFC 8470 5.1).
@@ -245,7 +247,10 @@ package final class FieldNames: @unchecked Sendable {
     }
 
     /// The names in a request that the gateway interprets.
-    package static let requestRoles: [(String, FieldRole)] = [
+    package static let requestRoles: [(String, FieldRole)] =
+        FieldNames.ownRequestRoles + ScriptField.names.map { ($0, .script) }
+
+    private static let ownRequestRoles: [(String, FieldRole)] = [
         ("host", .host), ("content-length", .contentLength), ("transfer-encoding", .transferEncoding),
         ("expect", .expect), ("connection", .connection), ("keep-alive", .keepAlive),
         ("proxy-connection", .proxyConnection), ("proxy-authorization", .proxyAuthorization), ("te", .te),

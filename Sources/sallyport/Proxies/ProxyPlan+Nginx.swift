@@ -106,8 +106,13 @@ extension ProxyPlan {
             lines += [
                 "        proxy_ssl_server_name on;", "        proxy_ssl_name $sallyport_name_of_\(host.label);",
                 "        proxy_ssl_verify on;",
-                "        proxy_ssl_trusted_certificate /etc/ssl/certs/ca-certificates.crt;",
+                "        proxy_ssl_trusted_certificate \(host.appFiles?.authority ?? "/etc/ssl/certs/ca-certificates.crt");",
             ]
+            if let certificate = host.appFiles?.certificate, let key = host.appFiles?.key {
+                lines += [
+                    "        proxy_ssl_certificate \(certificate);", "        proxy_ssl_certificate_key \(key);",
+                ]
+            }
         }
         lines += [
             "        # Without a path here, the bytes that were judged are forwarded.",
@@ -116,7 +121,7 @@ extension ProxyPlan {
             "",
             "    location = /.sallyport/check {",
             "        internal;",
-            "        proxy_pass \(self.checksTLS == nil ? "http" : "https")://sallyport_checks/authz/auth-request;",
+            "        proxy_pass \(self.checksTLS == nil ? "http" : "https")://sallyport_checks\(self.proxy.checkPath);",
         ]
         lines += self.nginxChecksTLS.indented(8)
         lines += [
