@@ -85,6 +85,21 @@ import Testing
         #expect(!result.output.contains("use_backend"))
     }
 
+    @Test(
+        "nginx lets the largest body pass that some route accepts",
+        arguments: [("2KiB", "2048"), ("none", "0"), ("512", "1024")]
+    )
+    func bodies(own: String, printed: String) throws {
+        let settings = """
+            public_url: https://app.example.com
+            upstream: "http://127.0.0.1:1"
+            routes: [{path: /**, auth: public}, {path: /uploads/**, auth: public, max_body: \(own)}]
+            limits: {body: 1KiB}
+            """
+        let result = try Self.print("nginx", settings: settings)
+        #expect(result.status == 0 && result.output.contains("client_max_body_size \(printed);"), "\(result.output)")
+    }
+
     /// What is printed for a gateway with these settings and a listener for checks.
     private static func print(_ proxy: String, settings: String) throws -> (status: Int32, output: String) {
         let file = FileManager.default.temporaryDirectory.appending(path: "sallyport-\(UUID().uuidString).yaml")

@@ -67,7 +67,7 @@ extension ProxyPlan {
             "    # Other spellings of names, such as X_Auth_Email, are dropped.",
             "    underscores_in_headers off;",
             "    ignore_invalid_headers on;",
-            "    client_max_body_size \(self.settings.limits.body.map(String.init) ?? "0");",
+            "    client_max_body_size \(self.largestBody.map(String.init) ?? "0");",
             "",
             host.url.isWildcard
                 ? "    # What the app gets. Sallyport has judged the name before; an empty field is not sent."
@@ -233,6 +233,12 @@ extension ProxyPlan {
                 "proxy_set_header X-Forwarded-Uri $request_uri;",
             ]
         }
+    }
+
+    /// The largest body that some route accepts, in bytes; nil: there is no limit.
+    private var largestBody: Int? {
+        let limits = self.settings.hosts.flatMap(\.routes).map(\.maxBody)
+        return limits.contains(nil) ? nil : limits.compactMap(\.self).max() ?? self.settings.limits.body
     }
 
     /// How the app's servers share its requests.
