@@ -131,6 +131,7 @@ extension Gateway {
             logger: logger,
             reload: reload
         )
+        backing.followClock { [loops = gateway.loops] in await loops.onEach { $0.readClocks() } }
         try await backing.start()
         await backing.join()
         foundations.idTokenKeys.start(following: caches)
