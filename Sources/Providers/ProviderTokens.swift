@@ -1,4 +1,3 @@
-package import AddressIntelligence
 import JOSE
 package import NIOCore
 package import Sessions
@@ -83,14 +82,13 @@ package final class ProviderTokens: ForeignTokens {
         as kind: Session.Kind,
         key: RecordKey,
         known: ForeignSession?,
-        for client: AddressKey?,
+        for caller: ProviderCaller,
         on loop: any EventLoop
     ) -> Eventual<ForeignAnswer> {
         guard let source = token.bytes.withUnsafeBytes({ self.source(of: $0, as: kind) }) else {
             return .success(.none(.credentialMalformed))
         }
-        var question = Question(token: PresentedToken(token, as: kind), key: key, source: source)
-        question.token.client = client
+        let question = Question(token: PresentedToken(token, as: kind, for: caller), key: key, source: source)
         return source.provider.verifiesLocally
             ? self.judged(question, known, on: loop) : self.shared(question, on: loop)
     }

@@ -1,4 +1,3 @@
-package import AddressIntelligence
 package import Sessions
 package import Vocabulary
 
@@ -64,18 +63,22 @@ package struct PresentedToken: Sendable, Hashable {
     package var wasGood = false
     /// Whether an answer that was given before this question does not count, because the session may have ended since.
     package var isDoubted = false
-    /// The address of the client whose request presents it: one client may ask only so much at a time. `nil` if it is known
-    /// of no client, as in a sign-in.
-    package var client: AddressKey?
+    /// Who presents it. It is not part of what is asked.
+    package var caller: ProviderCaller
 
-    package init(_ token: Secret, as kind: Session.Kind = .native) {
+    package init(
+        _ token: Secret,
+        as kind: Session.Kind = .native,
+        for caller: ProviderCaller = .endpoint(nil)
+    ) {
         self.token = token
         self.kind = kind
+        self.caller = caller
     }
 
     /// Why the provider is not asked, for the log.
     func refusal(of calls: String) -> String {
-        "too many \(calls) are under way" + (self.client.map { ", and one of \($0) is not made" } ?? "")
+        "too many \(calls) are under way" + (self.caller.client.map { ", and one of \($0) is not made" } ?? "")
     }
 }
 

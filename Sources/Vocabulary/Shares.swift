@@ -40,9 +40,11 @@ package struct Shares<Client: Hashable & Sendable>: Sendable {
     package func count(of client: Client?) -> Int { client.flatMap { self.counts[$0] } ?? 0 }
 
     /// Whether the client may use another place without exceeding its share. Whether there is one is not asked.
-    package func admits(_ client: Client?) -> Bool {
+    ///
+    /// - Parameter free: How many places are free. `nil`: those that are not counted here.
+    package func admits(_ client: Client?, free: Int? = nil) -> Bool {
         guard let client else { return true }
-        return self.counts[client, default: 0] < self.rule.share(free: self.rule.limit - self.total)
+        return self.counts[client, default: 0] < self.rule.share(free: free ?? self.rule.limit - self.total)
     }
 
     /// Records that a client uses another place. Each is given back once.

@@ -1,4 +1,3 @@
-internal import AddressIntelligence
 package import Providers
 internal import Sessions
 package import SignOn
@@ -80,11 +79,11 @@ package struct KratosEndEndpoints: Sendable {
     @Sendable
     private func signOutBrowser(_ request: EndpointRequest) async throws(NotDone) -> EndpointResponse {
         let credentials = Self.credentials(of: request)
-        let holder = credentials.isEmpty ? .nobody : await self.kratos.holder(credentials, for: request.address.key)
+        let holder = credentials.isEmpty ? .nobody : await self.kratos.holder(credentials)
         let answer = try await self.pass(request)
         guard (200..<400).contains(answer.status) else { return KratosRelay.response(answer) }
         if case .known(let session, let user) = holder {
-            switch await self.kratos.holder(credentials, wasKnown: true, for: request.address.key) {
+            switch await self.kratos.holder(credentials, wasKnown: true) {
             case .nobody: try await self.ends.end([session], of: user, as: .web, for: request.requester.withoutCookies)
             case .known, .hidden: return KratosRelay.response(answer)
             case .unavailable: throw NotDone(.providerUnavailable)
@@ -141,12 +140,12 @@ package struct KratosEndEndpoints: Sendable {
 
     /// Kratos's ids of the caller's other sessions.
     private func otherSessions(_ request: EndpointRequest) async -> Set<String> {
-        await self.kratos.otherSessions(Self.credentials(of: request), for: request.address.key)
+        await self.kratos.otherSessions(Self.credentials(of: request))
     }
 
     /// Whose session the request presents; `nil` if Kratos does not say so of any.
     private func caller(_ request: EndpointRequest) async throws(NotDone) -> (session: String, user: String)? {
-        switch await self.kratos.holder(Self.credentials(of: request), for: request.address.key) {
+        switch await self.kratos.holder(Self.credentials(of: request)) {
         case .known(let session, let user): return (session, user)
         case .nobody, .hidden: return nil
         case .unavailable: throw NotDone(.providerUnavailable)
@@ -163,8 +162,7 @@ package struct KratosEndEndpoints: Sendable {
             request.method == "HEAD" ? "GET" : request.method,
             passed.target,
             fields: KratosRelay.fields(of: request) + passed.credentials,
-            body: request.body,
-            for: request.address.key
+            body: request.body
         )
         guard let answer else { throw NotDone(.providerUnavailable) }
         return answer

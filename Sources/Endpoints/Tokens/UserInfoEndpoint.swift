@@ -24,11 +24,10 @@ package struct UserInfoEndpoint: Sendable {
 
     /// Errors are JSON and not problem documents, because Auth0's SDKs parse nothing else.
     private func answer(_ request: EndpointRequest) async -> EndpointResponse {
-        let tokens = Self.tokens(in: request)
-        guard let tokens, tokens.count <= 1 else {
+        guard let tokens = Self.tokens(in: request), tokens.count <= 1 else {
             return Self.refusal(.oauthInvalidRequest, "invalid_request", #"Bearer error="invalid_request""#)
         }
-        guard case .some(.some(let token)) = tokens.first else {
+        guard let token = tokens.first ?? nil else {
             return Self.refusal(.credentialMissing, nil, DPoPChallenge.anyScheme)
         }
         let proof: DPoPProof?

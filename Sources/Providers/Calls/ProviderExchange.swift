@@ -1,7 +1,7 @@
-import AddressIntelligence
 import NIOCore
 import NIOHTTP1
 import NIOSSL
+import Sessions
 import Settings
 import Vocabulary
 
@@ -67,10 +67,8 @@ final class ProviderExchange: @unchecked Sendable {
     private(set) var takesKeptConnection: Bool
     /// The connection that was opened for it, or that it is sent on.
     weak var connection: ProviderConnection?
-    /// Whether it asks about a token that a request presents, and belongs to no sign-in.
-    let isQuestion: Bool
-    /// Whose request needs it. `nil` if it is no client's.
-    let client: AddressKey?
+    /// Who needs it.
+    let caller: ProviderCaller
     /// Whether it counts among the calls of the server that are under way (`WaitingCalls`).
     var isSeated = false
 
@@ -94,8 +92,7 @@ final class ProviderExchange: @unchecked Sendable {
         self.bodyLimit = call.bodyLimit
         self.body = call.longBody ?? ByteBuffer(bytes: call.body)
         self.takesKeptConnection = call.isRepeatable
-        self.isQuestion = call.purpose == .session || call.purpose == .introspection
-        self.client = call.client
+        self.caller = call.caller ?? .endpoint(call.isShared ? nil : ProviderCaller.endpointClient)
         self.promise = loop.makePromise()
         var headers = HTTPHeaders(call.fields.map { ($0.name, $0.value) })
         headers.replaceOrAdd(name: "Host", value: url.authority)

@@ -119,10 +119,10 @@ package final class IntrospectionProvider: TokenProvider {
     package func mayKnow(_ token: UnsafeRawBufferPointer) -> Bool { TokenSyntax.isToken68(token) }
 
     package func introspect(_ presented: PresentedToken) async -> TokenVerdict {
-        guard self.calls.begin(for: presented.client) else {
+        guard self.calls.begin(presented.caller) else {
             return self.unavailable(presented.refusal(of: "introspections"))
         }
-        defer { self.calls.end(for: presented.client) }
+        defer { self.calls.end(presented.caller) }
         guard let (url, audience) = await self.endpoint() else {
             return self.unavailable("its metadata are not known, or name no introspection_endpoint that can be used")
         }
@@ -135,7 +135,7 @@ package final class IntrospectionProvider: TokenProvider {
             audience: audience
         )
         call.purpose = .introspection
-        call.client = presented.client
+        call.caller = presented.caller
         call.bodyLimit = Self.bodyLimit
         do throws(ProviderCallError) {
             let answer = try await self.transport.send(call)

@@ -1,4 +1,3 @@
-package import AddressIntelligence
 internal import Sessions
 internal import Vocabulary
 
@@ -33,15 +32,12 @@ extension KratosProvider {
 
     /// Asks Kratos whose session these fields present, in Kratos's own order of precedence.
     ///
-    /// - Parameters:
-    ///   - wasKnown: Whether Kratos has said so before: then it is nobody's only if Kratos is ready to judge sessions.
-    ///   - client: Who asks.
+    /// - Parameter wasKnown: Whether Kratos has said so before: then it is nobody's only if Kratos is ready to judge sessions.
     package func holder(
         _ credentials: [(name: String, value: String)],
-        wasKnown: Bool = false,
-        for client: AddressKey
+        wasKnown: Bool = false
     ) async -> Holder {
-        switch await self.whoami(credentials, for: client) {
+        switch await self.whoami(credentials) {
         case .known(let token):
             guard let session = token.sessionID else { return .unavailable }
             return .known(session: session, user: token.identity.id)
@@ -60,12 +56,7 @@ extension KratosProvider {
     private static let pageLimit = 2_097_152
 
     /// Kratos's ids of the user's other live sessions, as far as Kratos says in time.
-    ///
-    /// - Parameter client: Who asks.
-    package func otherSessions(
-        _ credentials: [(name: String, value: String)],
-        for client: AddressKey
-    ) async -> Set<String> {
+    package func otherSessions(_ credentials: [(name: String, value: String)]) async -> Set<String> {
         var ids: Set<String> = []
         let clock = ContinuousClock()
         let deadline = clock.now + Self.listTimeLimit
@@ -74,7 +65,7 @@ extension KratosProvider {
             guard left > .zero else { break }
             // Kratos counts pages from 1, and has up to 250 sessions on each.
             var call = self.call("GET", "/sessions?per_page=250&page=\(page)", for: .session, fields: credentials)
-            (call.bodyLimit, call.timeLimit, call.client) = (Self.pageLimit, left, client)
+            (call.bodyLimit, call.timeLimit) = (Self.pageLimit, left)
             guard let answer = try? await self.transport.send(call), answer.status == 200,
                 case .array(let elements)? = answer.json(), !elements.isEmpty
             else { break }
@@ -89,19 +80,17 @@ extension KratosProvider {
 
     /// Passes a request on to Kratos.
     ///
-    /// - Parameter client: Whose request it is.
     /// - Returns: Kratos's answer; `nil` if there is none, and Kratos may have done what was asked.
     package func pass(
         _ method: String,
         _ target: String,
         fields: [(name: String, value: String)],
-        body: [UInt8],
-        for client: AddressKey
+        body: [UInt8]
     ) async -> ProviderAnswer? {
         // By `fields` alone: Kratos answers some requests by what they accept.
         var call = self.call(method, target, for: .revocation)
         call.fields = fields
-        (call.body, call.client) = (body, client)
+        call.body = body
         do throws(ProviderCallError) {
             return try await self.transport.send(call)
         } catch {

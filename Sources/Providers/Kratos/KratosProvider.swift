@@ -1,4 +1,3 @@
-internal import AddressIntelligence
 package import Sessions
 package import Settings
 import Synchronization
@@ -88,14 +87,14 @@ package final class KratosProvider: TokenProvider {
         if presented.isDoubted { return await self.judged(presented) }
         var question = PresentedToken(presented.token, as: presented.kind)
         question.wasGood = presented.wasGood
-        let answer = await self.verdicts.answer(to: question, for: presented.client) { await self.judged(presented) }
+        let answer = await self.verdicts.answer(to: question, for: presented.caller) { await self.judged(presented) }
         if answer == nil { self.tellOutage(presented.refusal(of: "questions")) }
         return answer ?? .unavailable
     }
 
     /// Kratos's verdict, asked for now.
     private func judged(_ presented: PresentedToken) async -> TokenVerdict {
-        let verdict = await self.whoami([self.field(of: presented)], for: presented.client)
+        let verdict = await self.whoami([self.field(of: presented)], for: presented.caller)
         switch verdict {
         case .unknown, .ended:
             guard presented.wasGood else { return verdict.ofStranger }
@@ -111,10 +110,11 @@ package final class KratosProvider: TokenProvider {
 
     /// Whose session it is that these fields present.
     ///
-    /// - Parameter client: Who asks; `nil` if it is not known.
-    func whoami(_ credentials: [(name: String, value: String)], for client: AddressKey?) async -> TokenVerdict {
+    /// - Parameter caller: Who asks; `nil`: whoever the task works for.
+    func whoami(_ credentials: [(name: String, value: String)], for caller: ProviderCaller? = nil) async -> TokenVerdict
+    {
         var call = self.call("GET", "/sessions/whoami", for: .session, fields: credentials)
-        call.client = client
+        call.caller = caller
         do throws(ProviderCallError) {
             let answer = try await self.transport.send(call)
             let verdict = self.answers.verdict(answer, now: self.clock.now())

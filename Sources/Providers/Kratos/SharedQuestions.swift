@@ -1,4 +1,4 @@
-import AddressIntelligence
+import Sessions
 import Synchronization
 import Vocabulary
 
@@ -30,25 +30,28 @@ final class SharedQuestions<Question: Hashable & Sendable, Answer: Sendable>: Se
     ///     ones is not passed on to the provider without limit.
     ///   - isKept: Whether an answer serves for a second after it was given.
     init(most: Int, clock: Clock, isKept: @escaping @Sendable (Answer) -> Bool = { _ in true }) {
-        self.state = Mutex(State(limit: CallLimit(most: most)))
+        self.state = Mutex(State(limit: CallLimit(most: most, kept: most / 8)))
         self.clock = clock
         self.isKept = isKept
     }
 
     /// The answer of `ask`, or that of the same question under way. `nil` if there are too many questions, or too many of
-    /// this client.
-    ///
-    /// - Parameter client: Whose request asks. `nil` if it is no client's.
-    func answer(to question: Question, for client: AddressKey? = nil, _ ask: @escaping @Sendable () async -> Answer)
+    /// this caller.
+    func answer(
+        to question: Question,
+        for caller: ProviderCaller = .endpoint(nil),
+        _ ask: @escaping @Sendable () async -> Answer
+    )
         async -> Answer?
     {
         let now = self.clock.now()
         let task: Task<Answer, Never>? = self.state.withLock { state in
             if let flight = state.flights[question], flight.isShared(at: now) { return flight.task }
-            guard state.limit.begin(for: client) else { return nil }
+            guard state.limit.admits(caller) else { return nil }
+            state.limit.begin(caller)
             let task = Task {
                 let answer = await ask()
-                self.ended(question, answer, for: client)
+                self.ended(question, answer, for: caller)
                 return answer
             }
             state.flights[question] = Flight(task: task)
@@ -57,10 +60,10 @@ final class SharedQuestions<Question: Hashable & Sendable, Answer: Sendable>: Se
         return await task?.value
     }
 
-    private func ended(_ question: Question, _ answer: Answer, for client: AddressKey?) {
+    private func ended(_ question: Question, _ answer: Answer, for caller: ProviderCaller) {
         let now = self.clock.now()
         self.state.withLock { state in
-            state.limit.end(for: client)
+            state.limit.end(caller)
             if self.isKept(answer) {
                 state.flights[question]?.endedAt = now
             } else {

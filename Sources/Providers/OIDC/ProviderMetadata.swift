@@ -29,8 +29,11 @@ package struct ProviderMetadata: Sendable, Hashable {
     /// Reads the document of `issuer`, and refuses it if it is of another one, or if an endpoint that sign-in needs is
     /// missing or not https. An issuer on loopback, in http, may name others of its kind.
     package init(_ body: [UInt8], of issuer: ProviderURL) throws(MetadataError) {
-        guard let value = JSONText.decode(body, loneSurrogates: .replaced), case .object = value else {
-            throw MetadataError("it is not a JSON object, or repeats a member")
+        let value: JSONValue
+        do throws(JSONFault) {
+            value = .object(try JSONText.object(body, loneSurrogates: .replaced))
+        } catch {
+            throw MetadataError("it \(error.rawValue)")
         }
         try Self.checkIssuer(value["issuer"]?.string, issuer.text)
         func endpoint(_ name: String) throws(MetadataError) -> ProviderURL? {

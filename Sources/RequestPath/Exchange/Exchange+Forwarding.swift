@@ -181,7 +181,7 @@ extension Exchange: AnswerReceiver, ConnectionWaiter {
         guard let upstream = self.upstream else { return }
         self.facts.lastProgress = self.loop.now
         self.facts.hasPayload = true
-        if let limit = self.record.route?.maxBody ?? self.configuration.limits.body, self.record.bytesIn > limit {
+        if let limit = self.record.route?.maxBody, self.record.bytesIn > limit {
             return self.refuseBody(.requestBodyTooLarge)
         }
         if progress == .end { upstream.complete() } else { upstream.flush() }

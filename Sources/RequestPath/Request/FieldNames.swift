@@ -39,6 +39,8 @@ package enum FieldRole: UInt8, Sendable {
     case location, setCookie, cacheControl, vary, authenticate, contentType
     // Tells shared caches alone how long to keep a response.
     case sharedCacheControl
+    /// When the answer was made.
+    case date
 
     /// Hop-by-hop fields are not forwarded, even where `Connection` does not name them.
     @inline(__always)
@@ -273,6 +275,6 @@ package final class FieldNames: @unchecked Sendable {
         ("upgrade", .upgrade), ("location", .location), ("set-cookie", .setCookie), ("cache-control", .cacheControl),
         ("vary", .vary), ("www-authenticate", .authenticate), ("content-type", .contentType),
         ("x-request-id", .requestID), ("surrogate-control", .sharedCacheControl),
-        ("edge-control", .sharedCacheControl), ("x-accel-expires", .sharedCacheControl),
+        ("edge-control", .sharedCacheControl), ("x-accel-expires", .sharedCacheControl), ("date", .date),
     ]
 }

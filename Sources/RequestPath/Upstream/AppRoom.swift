@@ -198,7 +198,7 @@ final class AppRoom {
     // MARK: The log
 
     private func tellShare(_ requester: Requester) {
-        let ofAddress = !self.shares.admits(requester.client)
+        let ofAddress = requester.address != nil && !self.shares.admits(requester.client)
         self.loop.metrics.upstreamShare(self.index, ofSession: !ofAddress)
         let count = ofAddress ? self.shares.count(of: requester.client) : self.shares.count(ofSession: requester)
         self.tell(

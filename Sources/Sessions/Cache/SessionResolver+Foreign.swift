@@ -118,7 +118,7 @@ extension SessionResolver {
                 as: foreign.kind,
                 key: flight.sessionKey,
                 known: foreign.known,
-                for: foreign.client,
+                for: .request(foreign.client),
                 on: self.loop
             )
         }

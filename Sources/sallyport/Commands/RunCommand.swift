@@ -26,6 +26,7 @@ struct RunCommand: AsyncParsableCommand {
 
     func run() async throws {
         Process.reportFatalSignals()
+        let signals = await ServingSignals()
         let options = self.options.naming(self.named)
         let flags = self.insecure.flags
         let gateway: Gateway
@@ -37,7 +38,9 @@ struct RunCommand: AsyncParsableCommand {
                 claimed = pidFile
             }
             terminal = Terminal.log(loaded.settings.logs)
-            gateway = try await Gateway.start(loaded, terminal: terminal, reload: { try options.load(flags) })
+            gateway = try await Gateway.start(loaded, terminal: terminal, signals: signals) {
+                try options.load(flags)
+            }
             if let pidFile { try PIDFile.write(to: pidFile) }
             terminal?.open(with: loaded.settings.readyLine)
         } catch let failure as SettingsFailure {

@@ -225,6 +225,35 @@ import Testing
         }
     }
 
+    @Test(
+        "One session has a share, whatever addresses it comes from, and other sessions of these addresses have theirs"
+    )
+    func session() throws {
+        let app = try FakeUpstream(serve: Self.serve)
+        defer { app.stop() }
+        let settings = Self.settings(app, "max_connections: 16", more: "timeouts: {queue: 60s}\n")
+            .replacing("auth: public, ", with: "")
+        try Gateway.with(settings) { gateway throws in
+            let (token, other) = (try gateway.native(User.ada), try gateway.native(User.grace))
+            let wires = try (0..<12).map { number in
+                let source = "127.0.0.\(number % 4 + 1)"
+                let wire = try Wire(to: gateway.port, from: source, receiveBuffer: 4096)
+                wire.send(Request.get("/endless", ["Authorization: Bearer \(token)"]))
+                return wire
+            }
+            #expect(eventually { (try? gateway.metric(Self.waiting)) == 4 })
+            #expect(try gateway.metric(Self.active) == 8)
+            let reached = #"sallyport_upstream_share_reached_total{upstream="app",by="session"}"#
+            #expect(try gateway.metric(reached) == 4)
+            for number in 1...4 {
+                let wire = try Wire(to: gateway.port, from: "127.0.0.\(number)")
+                let answer = try wire.request(Request.get("/ok", ["Authorization: Bearer \(other)"]))
+                #expect(answer.status == 200 && answer.text == "/ok")
+            }
+            #expect(wires.count == 12)
+        }
+    }
+
     @Test("Behind a trusted proxy the client that it names has the share, and the proxy itself has none")
     func proxy() throws {
         let app = try FakeUpstream(serve: Self.serve)

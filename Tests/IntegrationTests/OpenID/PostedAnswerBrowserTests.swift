@@ -13,7 +13,12 @@ import Vocabulary
 )
 struct PostedAnswerBrowserTests {
     /// A gateway on localhost, and a provider at 127.0.0.1, which is another site.
-    private static func with(_ body: (OpenIDProvider, Gateway, String, Browser) throws -> Void) throws {
+    ///
+    /// - Parameter besideAnother: Users choose between the provider and another one.
+    private static func with(
+        besideAnother: Bool = false,
+        _ body: (OpenIDProvider, Gateway, String, Browser) throws -> Void
+    ) throws {
         let provider = try OpenIDProvider()
         defer { provider.stop() }
         let app = try FakeUpstream(
@@ -30,20 +35,19 @@ struct PostedAnswerBrowserTests {
         let port = try ServerPorts.take()
         let origin = "http://localhost:\(port)"
         let settings = """
-            public_url: \(origin)
             listen: 127.0.0.1:\(port)
             event_loops: 1
             admin: {listen: 127.0.0.1:0}
             upstream: http://127.0.0.1:\(app.port)
             session: {cookie: sallyport}
             log: {access: true}
-            provider:
+            drain: {delay: 0s, timeout: 100ms}
+            \(besideAnother ? Self.several(on: origin) : "public_url: \(origin)\nprovider:")
               oidc:
                 issuer: \(provider.issuer)
                 client_id: gateway
                 client_secret_file: client-secret
                 response_mode: form_post
-            drain: {delay: 0s, timeout: 100ms}
 
             """
         try Gateway.with(settings, files: ["client-secret": OpenIDScript().clients[0].secret ?? ""]) { gateway in
@@ -52,6 +56,23 @@ struct PostedAnswerBrowserTests {
             defer { browser.close() }
             try body(provider, gateway, origin, browser)
         }
+    }
+
+    /// Another provider, which nobody chooses, and the beginning of the first one.
+    private static func several(on origin: String) -> String {
+        """
+        hosts: [{public_url: "\(origin)", endpoints: true, providers: [other, apple], routes: [{path: /**}]}]
+        providers:
+        - name: other
+          oauth2:
+            name: other
+            authorization_url: http://127.0.0.1:1/authorize
+            token_url: http://127.0.0.1:1/token
+            userinfo_url: http://127.0.0.1:1/user
+            client_id: gateway
+            claims: {subject: id}
+        - name: apple
+        """
     }
 
     private static func shows(_ origin: String, _ text: String) -> String {
@@ -72,6 +93,17 @@ struct PostedAnswerBrowserTests {
             try browser.perform("history.back()")
             try browser.visit("\(origin)/page?a=1")
             try browser.wait(until: Self.shows(origin, "user-1 is Ada Lovelace"))
+        }
+    }
+
+    @Test("On a host with several providers each form comes to the place of its provider")
+    func several() throws {
+        try Self.with(besideAnother: true) { _, gateway, origin, browser throws in
+            try browser.visit("\(origin)/page?a=1")
+            try browser.wait(until: "document.querySelectorAll('.provider').length === 2")
+            try browser.perform("document.querySelector('.provider[href*=apple]').click()")
+            try browser.wait(until: Self.shows(origin, "user-1 is Ada"))
+            #expect(gateway.output.contains(#""path":"/.sallyport/callback/apple""#))
         }
     }
 

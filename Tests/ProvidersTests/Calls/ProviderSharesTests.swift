@@ -1,6 +1,7 @@
 import AddressIntelligence
 import NIOPosix
 import Providers
+import Sessions
 import Settings
 import Synchronization
 import TestSupport
@@ -29,7 +30,7 @@ struct ProviderSharesTests {
 
     private static func question(_ url: String, of client: AddressKey?) -> ProviderCall {
         var call = ProviderCall("GET", url, for: .session, timeLimit: .seconds(30))
-        call.client = client
+        call.caller = .request(client)
         return call
     }
 
@@ -50,6 +51,34 @@ struct ProviderSharesTests {
                     #expect(known.status == 200 && signIn.status == 200)
                 }
                 #expect(server.requests.count { $0.contains(" /hang") } == 4)
+                group.cancelAll()
+            }
+        }
+    }
+
+    @Test("One client's sign-ins leave connections to another's, and its questions leave some to its own sign-ins")
+    func signIns() async throws {
+        try await Self.with { transport, server, url in
+            let (flood, other) = (try Self.address(1), try Self.address(2))
+            func signIn(_ path: String, of client: AddressKey) -> ProviderCall {
+                var call = ProviderCall("POST", url + path, timeLimit: .seconds(30))
+                call.caller = .endpoint(client)
+                return call
+            }
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                for number in 0..<50 {
+                    group.addTask { _ = try? await transport.send(Self.question("\(url)/hang\(number)", of: other)) }
+                }
+                try await waitUntil("four questions") { server.requests.count >= 4 }
+                let own = try await transport.send(signIn("/token", of: other))
+                #expect(own.status == 200)
+                let calls = (0..<50).map { signIn("/hang\($0)", of: flood) }
+                for call in calls { group.addTask { _ = try? await transport.send(call) } }
+                try await waitUntil("two sign-ins") { server.requests.count { $0.contains("POST /hang") } >= 2 }
+                for _ in 0..<6 {
+                    let signIn = try await transport.send(signIn("/token", of: other))
+                    #expect(signIn.status == 200)
+                }
                 group.cancelAll()
             }
         }

@@ -72,14 +72,17 @@ final class ScriptedClient: ClientStream {
                 publicOrigin: publicOrigin,
                 framing: self.message.framing,
                 connection: self.message.connection,
+                date: Array("now".utf8),
                 into: &self.queued
             )
         }
     }
 
-    func begin(_ head: LocalAnswerHead) {
+    func answer(_ head: LocalAnswerHead, _ content: ByteBuffer) {
         self.message.beginOwn(closes: head.answer.closes || self.body.misses(moreThan: Self.drainLimit))
-        LocalAnswerWriter.write(head, date: "now", connection: self.message.connection, into: &self.queued)
+        LocalAnswerWriter.write(head, date: Array("now".utf8), connection: self.message.connection, into: &self.queued)
+        self.queued.writeImmutableBuffer(content)
+        self.complete()
     }
 
     func write(_ count: Int, of content: inout ByteBuffer) {
