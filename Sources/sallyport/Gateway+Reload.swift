@@ -23,6 +23,7 @@ extension Gateway {
         }
         let (former, assembly) = (prepared.former, prepared.assembly)
         let changes = await self.use(assembly, prepared.operators)
+        self.foundations.backing.adopt(assembly.settings.store)
         await self.endWhatIsGone(changes, of: former, in: assembly)
         self.logger.info(
             "configuration reloaded",
@@ -97,7 +98,7 @@ extension Settings {
         // The rest is read once, by what lives as long as the process.
         if former.eventLoops != self.eventLoops { warnings.append("event_loops: takes effect at the next start") }
         if former.secrets != self.secrets { warnings.append("secret_file: takes effect at the next start") }
-        if former.store != self.store { warnings.append("store: takes effect at the next start") }
+        if !Backing.mayReload(former.store, self.store) { warnings.append("store: takes effect at the next start") }
         if former.logs != self.logs { warnings.append("log: takes effect at the next start") }
         if former.telemetry != self.telemetry { warnings.append("telemetry: takes effect at the next start") }
         return warnings

@@ -1,6 +1,5 @@
 import AddressIntelligence
 import Cryptography
-import Glibc
 import Logging
 import NIOCore
 import Observability
@@ -11,7 +10,6 @@ import Settings
 import SignOn
 import Synchronization
 import Transport
-import UnixSignals
 import Vocabulary
 
 extension Gateway {
@@ -19,17 +17,33 @@ extension Gateway {
     ///
     /// - Parameters:
     ///   - terminal: Where lines become text for a person; nil: they go to standard output as they are.
+    ///   - signals: What the gateway is told by signals, from the start of the process on.
     ///   - reload: Reads the settings again on SIGHUP; nil if there is nothing to read again.
     /// - Throws: `StartRefusal` or `ListenerError`, which name the setting.
     static func start(
         _ loaded: LoadedSettings,
         terminal: TerminalLog? = nil,
+        signals: ServingSignals,
+        reload: (@Sendable () throws -> LoadedSettings)?
+    ) async throws -> Gateway {
+        let logs = try LineWriter(descriptor: terminal?.descriptor ?? Process.standardOutput)
+        do {
+            return try await self.start(loaded, logs, terminal: terminal, signals: signals, reload: reload)
+        } catch {
+            // What was logged may say more than the error.
+            _ = logs.flush(timeout: .milliseconds(500))
+            throw error
+        }
+    }
+
+    private static func start(
+        _ loaded: LoadedSettings,
+        _ logs: LineWriter,
+        terminal: TerminalLog?,
+        signals: ServingSignals,
         reload: (@Sendable () throws -> LoadedSettings)?
     ) async throws -> Gateway {
         let settings = loaded.settings
-        // A closed pipe is a failed write, and not the end of the process.
-        signal(SIGPIPE, SIG_IGN)
-        let logs = try LineWriter(descriptor: terminal?.descriptor ?? Process.standardOutput)
         JSONLogHandler.bootstrap(
             queue: logs.queue(.log, capacity: settings.logs.buffer),
             threshold: JSONLogHandler.Threshold(Logger.Level(rawValue: settings.logs.level.rawValue) ?? .info)
@@ -129,8 +143,10 @@ extension Gateway {
             logs: logs,
             terminal: terminal,
             logger: logger,
+            signals: signals,
             reload: reload
         )
+        backing.followClock { [loops = gateway.loops] in await loops.onEach { $0.readClocks() } }
         try await backing.start()
         await backing.join()
         foundations.idTokenKeys.start(following: caches)
@@ -139,8 +155,7 @@ extension Gateway {
         gateway.watch.start()
         traces?.start(on: group.next())
         gateway.registerMetrics()
-        let signals = await UnixSignalsSequence(trapping: .sigterm, .sigint, .sighup)
-        gateway.signals.withLock { $0 = signals }
+        await signals.trapStops()
         try await gateway.listen(settings)
         gateway.keepUp()
         gateway.watchCertificates()

@@ -17,12 +17,15 @@ extension Gateway {
     /// - Parameter pidFile: The file with the process id, which goes with the process.
     func runUntilSignalled(pidFile: String? = nil) async {
         self.ending.withLock { $0.pidFile = pidFile }
-        guard let signals = self.signals.withLock({ $0 }) else { return }
         var stopping: Task<Void, Never>?
-        let hasTerminal = Terminal.isInForeground
-        for await signal in signals {
-            let isClosed = signal == .sighup && hasTerminal && !Terminal.isThere
-            if signal == .sighup, !isClosed {
+        for await signal in self.signals.stream {
+            let isClosed = signal == .sighup && self.signals.wasInForeground && !Terminal.isThere
+            if ServingSignals.ignored.contains(signal) {
+                self.logger.warning(
+                    "a signal without a meaning is ignored: SIGHUP reads the settings again, SIGTERM stops the gateway",
+                    metadata: ["signal": "\(signal)"]
+                )
+            } else if signal == .sighup, !isClosed {
                 await self.reloadSettings()
             } else if stopping == nil {
                 // Nobody balances load over what a person runs on a terminal.
@@ -50,7 +53,7 @@ extension Gateway {
         guard isFirst else { while true { pause() } }
         if let pidFile { PIDFile.release(pidFile) }
         self.terminal?.finish()
-        exit(status)
+        Process.end(status)
     }
 
     /// Says what the end waits for.

@@ -5,7 +5,6 @@ import RequestPath
 import Settings
 import Synchronization
 import Transport
-import UnixSignals
 import Vocabulary
 
 /// The running gateway, which `run` and `demo` start, reload and stop.
@@ -46,8 +45,9 @@ final class Gateway: Sendable {
     let reload: (@Sendable () throws -> LoadedSettings)?
     let state: Mutex<State>
     let listeners: Mutex<[Listener]> = Mutex([])
-    /// Trapped before the first listener is announced: whoever waits for that may send a signal at once.
-    let signals: Mutex<UnixSignalsSequence?> = Mutex(nil)
+    /// Those that stop the gateway are trapped before the first listener is announced: whoever waits for that may send a
+    /// signal at once.
+    let signals: ServingSignals
     let admin: Mutex<EndpointServer?> = Mutex(nil)
     let certificates = CertificateWatch(judges: .gateway)
     /// Those for operators, in the order of the settings.
@@ -65,6 +65,7 @@ final class Gateway: Sendable {
         logs: LineWriter,
         terminal: TerminalLog?,
         logger: Logger,
+        signals: ServingSignals,
         reload: (@Sendable () throws -> LoadedSettings)?
     ) {
         let settings = assembly.settings
@@ -85,6 +86,7 @@ final class Gateway: Sendable {
         self.logs = logs
         self.terminal = terminal
         self.logger = logger
+        self.signals = signals
         self.reload = reload
     }
 

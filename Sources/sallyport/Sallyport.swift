@@ -1,4 +1,5 @@
 import ArgumentParser
+import Glibc
 import Vocabulary
 
 /// `sallyport`: one binary, a subcommand for each thing an operator does with it.
@@ -29,11 +30,32 @@ struct Sallyport: AsyncParsableCommand {
     ]
 
     static func main() async {
+        // A reader that goes away is a failed write, and not the end of the process.
+        signal(SIGPIPE, SIG_IGN)
         let words = Process.words
-        if let mend = self.mend(of: words) ?? self.emptyValue(in: words) {
-            self.exit(withError: ValidationError(mend))
+        if ["run", "demo"].contains(words.first) { ServingSignals.outlive() }
+        Process.end(await self.carryOut(words))
+    }
+
+    /// Carries out the command of these words, and prints why it fails.
+    ///
+    /// - Returns: The exit status.
+    private static func carryOut(_ words: [String]) async -> Int32 {
+        do {
+            if let mend = self.mend(of: words) ?? self.emptyValue(in: words) { throw ValidationError(mend) }
+            var command = try await self.asyncParseAsRoot(words)
+            if var command = command as? any AsyncParsableCommand {
+                try await command.run()
+            } else {
+                try command.run()
+            }
+            return ExitCode.success.rawValue
+        } catch {
+            // A request for help is an error of the parser, too, with the status of a success.
+            let (status, text) = (self.exitCode(for: error), self.fullMessage(for: error))
+            if !text.isEmpty { status.isSuccess ? Console.say(text) : Console.complain(text) }
+            return status.rawValue
         }
-        await self.main(words)
     }
 
     /// An option without its value, mostly a variable of a script that is not set. The parser takes it for an empty one.

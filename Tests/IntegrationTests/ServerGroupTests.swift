@@ -286,7 +286,7 @@ import Glibc
             )
         }
         defer { for app in apps { app.stop() } }
-        let settings = Self.settings(apps.map(\.port), "max_connections: 2\n    max_queue: 3")
+        let settings = Self.settings(apps.map(\.port), "max_connections: 2\n    max_queue: 3\n    client_share: 100")
         try Gateway.with(settings) { gateway throws in
             let wires = try (0..<5).map { _ in try gateway.connect() }
             for wire in wires { wire.send(Request.get("/slow")) }
@@ -366,11 +366,31 @@ import Glibc
             #expect(check.values("host") == ["127.0.0.1:\(sick.port)"])
             #expect(check.values("user-agent") == ["sallyport-health"])
             #expect(check.values("cookie").isEmpty && check.values("x-forwarded-for").isEmpty)
-            #expect(gateway.output.contains("a server of the app is left out: its health checks fail"))
+            let line = "a server of the app is left out: its health checks fail: the answer is 500"
+            #expect(gateway.output.contains(line))
             isIll.withLock { $0 = false }
             #expect(eventually(within: 20) { (try? Self.metric(gateway, "out", sick.port)) == 0 })
             #expect(Set(try (0..<40).map { try gateway.get("/\($0)").text }) == ["1", "sick"])
             #expect(gateway.output.contains("a server of the app serves again"))
+        }
+    }
+
+    @Test("Checks send health.host, and the log says why a server is left out")
+    func namedChecks() throws {
+        let app = try FakeUpstream(
+            serve: FakeUpstream.answering { link, request in
+                let isNamed = request.values("host") == ["app.example.com:8443"]
+                link.answer(isNamed ? "200 OK" : "400 Bad Request", body: "")
+            }
+        )
+        defer { app.stop() }
+        let gone = try ServerPorts.take()
+        let keys = "health: {host: 'App.Example.com:8443', interval: 1s, fails: 1, passes: 1}"
+        try Gateway.with(Self.settings([app.port, gone], keys)) { gateway throws in
+            #expect(eventually(within: 20) { (try? Self.metric(gateway, "out", gone)) == 1 })
+            #expect(eventually { gateway.output.contains("its health checks fail: it cannot be connected to") })
+            #expect(app.requests.contains { $0.values("host") == ["app.example.com:8443"] })
+            #expect(try Self.metric(gateway, "out", app.port) == 0)
         }
     }
 

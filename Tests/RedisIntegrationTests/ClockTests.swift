@@ -68,6 +68,30 @@ import Testing
         #expect(answer.status == 303, "\(second.port): \(answer.lines)")
     }
 
+    @Test(
+        "From the first ready moment on, a gateway whose clock is minutes behind Redis's confirms links at every loop",
+        arguments: [Duration.seconds(-300), .seconds(300)]
+    )
+    func firstSecond(_ skew: Duration) async throws {
+        try await RedisServer.with { server in
+            let url = RedisURLs.standalone(server.port)
+            try await Fleet.with([url, url], skews: [.zero, skew], loops: 2) { fleet in
+                try await fleet.waitUntilReady()
+                let native = try patiently { try fleet[0].native() }
+                for _ in 0..<6 {
+                    try fleet.replace(1)
+                    let token = try patiently { try fleet[0].mint(native) }
+                    let late = fleet[1]
+                    // Not a moment later than its balancer may send requests.
+                    while try late.admin("/readyz").status != 200 { usleep(1000) }
+                    // Clients go to the loops in turn.
+                    try self.confirm(token, fleet[0], late)
+                    try self.confirm(try patiently { try fleet[0].mint(native) }, late, late)
+                }
+            }
+        }
+    }
+
     @Test("check --network reports the difference between Redis's clock and the machine's")
     func check() async throws {
         try await RedisServer.with { server in

@@ -102,6 +102,39 @@ import Vocabulary
         }
     }
 
+    /// `suffices` shows that these rights are enough for everything that the store sends, so the list that readiness and
+    /// `check --network` try has everything, too.
+    @Test("The list of needed commands is the list of documented rights")
+    func listsTheDocumentedRights() throws {
+        let root = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+            .deletingLastPathComponent()
+        let acl = try String(contentsOf: root.appending(path: "deploy/redis/users.acl"), encoding: .utf8)
+        let line = try #require(acl.split(separator: "\n").first { $0.hasPrefix("user sallyport ") })
+        let granted = Set(line.split(separator: " ").filter { $0.hasPrefix("+") }.map { String($0.dropFirst()) })
+        let tried = RedisNeeds.commands() + RedisNeeds.clusterOnly + RedisNeeds.databaseOnly + [RedisNeeds.subscription]
+        #expect(Set(tried.map(\.name)) == granted)
+    }
+
+    @Test("Every command that the module's sources name is in the list of needed commands")
+    func knowsItsSources() throws {
+        let root = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+            .deletingLastPathComponent().appending(path: "Sources/RedisStore")
+        // Sentinels have users of their own, and Redis asks for no right to sign in or to ask for a sign of life in a
+        // subscription.
+        let exempt: Set = ["auth", "sentinel", "ping"]
+        let tried = RedisNeeds.commands() + RedisNeeds.clusterOnly + RedisNeeds.databaseOnly + [RedisNeeds.subscription]
+        let known = Set(tried.map { String($0.name.prefix { $0 != "|" }) })
+        var named: Set<String> = []
+        let files = try #require(FileManager.default.enumerator(at: root, includingPropertiesForKeys: nil))
+        for case let file as URL in files where file.pathExtension == "swift" {
+            let text = try String(contentsOf: file, encoding: .utf8)
+            named.formUnion(text.matches(of: /RedisCommand\("([A-Z]+)"/).map { $0.1.lowercased() })
+            named.formUnion(text.matches(of: /redis\.p?call\('([A-Z]+)'/).map { $0.1.lowercased() })
+        }
+        #expect(named.isSuperset(of: ["mget", "evalsha", "time", "wait"]))
+        #expect(named.subtracting(exempt).isSubset(of: known), "\(named.subtracting(exempt).subtracting(known))")
+    }
+
     @Test("Every command that a script calls is in the list of needed commands")
     func knowsItsScripts() {
         let known = Set(RedisNeeds.commands().map(\.name))

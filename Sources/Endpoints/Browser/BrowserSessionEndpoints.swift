@@ -99,18 +99,15 @@ package struct BrowserSessionEndpoints: Sendable {
         }
         let flows = self.ways.flows
         guard !flows.isEmpty else { return [page] }
-        var callbacks = [
-            Endpoint(path: Self.callback, methods: ["GET"], outlivesClient: true) { await self.comeBack($0, nil) }
-        ]
-        for flow in flows {
-            guard let name = flow.name else { continue }
-            callbacks.append(
-                Endpoint(path: Self.callback(of: name), methods: ["GET"], outlivesClient: true) {
-                    await self.comeBack($0, flow)
-                }
-            )
+        func callback(_ path: String, of flow: BrowserSignInFlow?, byForm: Bool) -> Endpoint {
+            Endpoint(path: path, methods: ["GET"] + (byForm ? ["POST"] : []), outlivesClient: true) {
+                await self.comeBack($0, flow)
+            }
         }
-        return [page] + callbacks
+        return [page, callback(Self.callback, of: nil, byForm: flows.contains(where: \.answersByForm))]
+            + flows.compactMap { flow in
+                flow.name.map { callback(Self.callback(of: $0), of: flow, byForm: flow.answersByForm) }
+            }
     }
 
     /// A link to the sign-in page that brings a session-transfer token leads to the page behind it, with the token: its

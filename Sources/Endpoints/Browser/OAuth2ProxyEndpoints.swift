@@ -51,7 +51,7 @@ package struct OAuth2ProxyEndpoints: Sendable {
 
     /// The page that is wanted: `rd`, else the field that the proxy sets; a URL of one of the hosts, or a path of this
     /// one, else `/`.
-    private func page(_ request: EndpointRequest) -> (origin: String, path: String) {
+    func page(_ request: EndpointRequest) -> (origin: String, path: String) {
         var wanted = request.parameters("rd")
         if wanted.isEmpty { wanted = [request.field(WantedPageField.name)].compactMap(\.self) }
         if wanted.count == 1, let written = UnencodedURL.value(of: "rd", in: request.rawQuery) { wanted = [written] }

@@ -5,7 +5,7 @@ internal import Vocabulary
 
 /// The page on which users see where they are signed in, and sign out elsewhere. On every host.
 package struct SessionsPage: Sendable {
-    private static let path = "/.sallyport/sessions"
+    static let path = "/.sallyport/sessions"
     /// The field of the form that ends all sessions but this one.
     private static let others = "others"
 

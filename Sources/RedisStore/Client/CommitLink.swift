@@ -22,22 +22,35 @@ final class CommitLink {
     private let commandTimeout: TimeAmount
     private let patience: Duration
     private let onShortage: () -> Void
+    private let onError: (RedisServerError) -> Void
     private var queue: [Entry] = []
     private var isScheduled = false
     private var isCommitting = false
 
-    /// - Parameter onShortage: Called when no replica has confirmed in time.
-    init(link: RedisLink, configuration: RedisConfiguration, on loop: any EventLoop, onShortage: @escaping () -> Void) {
+    /// - Parameters:
+    ///   - onShortage: Called when no replica has confirmed in time.
+    ///   - onError: Called when the server answers the question for confirmations with an error.
+    init(
+        link: RedisLink,
+        configuration: RedisConfiguration,
+        on loop: any EventLoop,
+        onShortage: @escaping () -> Void,
+        onError: @escaping (RedisServerError) -> Void
+    ) {
         self.loop = loop
         self.link = link
         self.commandTimeout = TimeAmount(configuration.commandTimeout)
         self.patience = configuration.confirmationTimeout
         self.onShortage = onShortage
+        self.onError = onError
     }
 
     func start() -> EventLoopFuture<Void> { self.link.start() }
     func becomeUp(within patience: Duration) -> EventLoopFuture<Void> { self.link.becomeUp(within: patience) }
     func shutDown() -> EventLoopFuture<Void> { self.link.shutDown() }
+
+    /// Sends a command whose answer is of no interest.
+    func send(_ command: RedisCommand, deadline: NIODeadline) { self.link.send(command, deadline: deadline) { _ in } }
 
     func evaluate(
         _ call: ScriptCall,
@@ -93,6 +106,7 @@ final class CommitLink {
 
     private func settle(_ batch: [Entry], _ results: [RedisConnectionHandler.Answered]) {
         let isConfirmed = if case .success(.integer(1...)) = results[batch.count] { true } else { false }
+        if case .success(.error(let error)) = results[batch.count] { self.onError(error) }
         self.isCommitting = false
         var again: [Entry] = []
         var isShort = false

@@ -166,7 +166,7 @@ extension RedisClient {
     /// use their own clocks, which NTP keeps close.
     private func setClock(by facts: RedisFacts, of endpoint: RedisEndpoint, roundTrip: Duration) {
         guard self.state.withLock({ $0.topology?.timekeeper }) == endpoint else { return }
-        self.storeClock.set(by: facts.time ?? Clock.system.now(), roundTrip: roundTrip)
+        if self.storeClock.set(by: facts.time ?? Clock.system.now(), roundTrip: roundTrip) { self.tell(.clockSet) }
     }
 
     func tell(_ event: RedisEvent) {

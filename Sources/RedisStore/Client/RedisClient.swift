@@ -109,6 +109,9 @@ package final class RedisClient: Sendable {
     /// The clock for everything that is stored in Redis, the same at every gateway (`StoreClock`).
     package var clock: Clock { self.storeClock.clock }
 
+    /// Whether the clock shows the time of a primary already.
+    package var knowsTime: Bool { self.storeClock.isKnown }
+
     /// The number of loops that have a connection to every primary.
     package var connectedLoops: Int {
         self.state.withLock { state in
@@ -191,6 +194,18 @@ package final class RedisClient: Sendable {
         for loop in self.loops { try await self.on(loop) { $0.shutDown() }.get() }
     }
 
+    /// Takes over the users and passwords of another configuration: connections that serve sign in again, and new ones
+    /// use them. A connection whose server refuses them goes on as it was, and `observe` is told.
+    package func adoptCredentials(of configuration: RedisConfiguration) {
+        self.connector.adoptCredentials(of: configuration)
+        for loop in self.loops {
+            _ = self.on(loop) { router in
+                router.signInAgain()
+                return loop.makeSucceededVoidFuture()
+            }
+        }
+    }
+
     // MARK: Commands
 
     /// Sends one command to the node that serves its first argument. Commands of one tick are sent together, in order. To be
@@ -245,6 +260,7 @@ package final class RedisClient: Sendable {
         if let trace = CallTrace.current { return self.traced(kind, receiver, trace, since: start) }
         return { [meter] result in
             meter.count(kind, RedisMeter.Outcome(result), since: start)
+            if case .success(.error(let error)) = result { meter.note(error) }
             receiver(result)
         }
     }
@@ -260,6 +276,7 @@ package final class RedisClient: Sendable {
             let outcome = RedisMeter.Outcome(result)
             let end = NIODeadline.now()
             meter.count(kind, outcome, nanoseconds: Int((end - start).nanoseconds))
+            if case .success(.error(let error)) = result { meter.note(error) }
             trace.note(
                 TracedCall(
                     .store(operation: kind.label),

@@ -69,6 +69,28 @@ package struct HandshakeStep: Sendable, Hashable {
 }
 
 extension RedisConfiguration {
+    /// Takes over the users and passwords of another configuration, for Redis and for its sentinels.
+    package mutating func adoptCredentials(of other: RedisConfiguration) {
+        (self.user, self.password) = (other.user, other.password)
+        if case .sentinel(var own) = self.deployment, case .sentinel(let others) = other.deployment {
+            (own.user, own.password) = (others.user, others.password)
+            self.deployment = .sentinel(own)
+        }
+    }
+
+    /// Whether both configurations differ in users and passwords at most.
+    package func isSame(apartFromCredentials other: RedisConfiguration) -> Bool {
+        var same = other
+        same.adoptCredentials(of: self)
+        return same == self
+    }
+
+    /// Signs in at a sentinel, which has no databases and has credentials of its own.
+    package var sentinelGreeting: [HandshakeStep] {
+        guard case .sentinel(let sentinels) = self.deployment else { return [] }
+        return Self.authentication(user: sentinels.user, password: sentinels.password)
+    }
+
     /// Signs in, selects the database, and names the connection.
     package var greeting: [HandshakeStep] {
         var steps = Self.authentication(user: self.user, password: self.password)

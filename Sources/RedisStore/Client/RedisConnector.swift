@@ -1,16 +1,37 @@
 package import NIOCore
 internal import NIOSSL
+import Synchronization
 internal import Transport
 
 /// Opens connections to any server of one configuration, with TLS where the configuration says so.
 package struct RedisConnector: Sendable {
+    /// What holds as long as the process. Its credentials are those of the start.
     package let configuration: RedisConfiguration
+    private let latest: Latest
     private let tls: NIOSSLContext?
 
     /// - Throws: An error of NIOSSL for a certificate, key or authority file that cannot be used.
     package init(_ configuration: RedisConfiguration) throws {
         self.configuration = configuration
+        self.latest = Latest(configuration)
         self.tls = try configuration.tls.map { try NIOSSLContext(configuration: Self.context($0)) }
+    }
+
+    /// The configuration with the users and passwords with which a new connection signs in now.
+    package var current: RedisConfiguration { self.latest.configuration.withLock { $0 } }
+
+    /// Signs new connections in with the users and passwords of another configuration. All copies of this value do so.
+    package func adoptCredentials(of other: RedisConfiguration) {
+        self.latest.configuration.withLock { $0.adoptCredentials(of: other) }
+    }
+
+    /// What all copies of a connector share.
+    private final class Latest: Sendable {
+        let configuration: Mutex<RedisConfiguration>
+
+        init(_ configuration: RedisConfiguration) {
+            self.configuration = Mutex(configuration)
+        }
     }
 
     /// A channel to `endpoint` on a loop of a `TransportGroup`, with only TLS in its pipeline, whose handshake may still be running. Host names are

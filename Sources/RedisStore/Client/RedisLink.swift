@@ -153,7 +153,7 @@ final class RedisLink {
         let began = NIODeadline.now()
         let handler = RedisConnectionHandler(
             configuration,
-            handshake: configuration.handshake,
+            handshake: self.connector.current.handshake,
             events: RedisConnectionHandler.Events(
                 ready: { link.value.ready(RedisFacts($0), after: Duration(.now() - began)) },
                 answered: { link.value.breaker.answered() },

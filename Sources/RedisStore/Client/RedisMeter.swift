@@ -72,7 +72,17 @@ package final class RedisMeter: Sendable {
     private let kinds: [Cells] = Kind.allCases.map { _ in Cells() }
     private let refusedWrites: [Cell] = RedisServerError.writeRefusals.map { _ in Cell() }
 
+    private let denialCount = Cell()
+
     package init() {}
+
+    /// How many commands and scripts were denied because the gateway's user lacks a right.
+    package var denials: Int { self.denialCount.now }
+
+    /// Counts an error reply if it denies the gateway's user a right.
+    func note(_ error: RedisServerError) {
+        if error.denial != nil { self.denialCount.add(1) }
+    }
 
     func count(_ kind: Kind, _ outcome: Outcome, since start: NIODeadline) {
         self.count(kind, outcome, nanoseconds: Int((.now() - start).nanoseconds))

@@ -92,6 +92,16 @@ final class RedisNode {
         commits.evaluate(RedisNeeds.durableWrite(tag: tag), asking: false, deadline: deadline, receiver)
     }
 
+    /// Signs the connections in again, with the credentials that hold now. They go on serving as they do if the server
+    /// refuses that, of which `receiver` is told.
+    func signInAgain(_ receiver: @escaping RedisConnectionHandler.Receiver) {
+        let configuration = self.connector.current
+        for step in RedisConfiguration.authentication(user: configuration.user, password: configuration.password) {
+            self.reads.send(step.command, deadline: self.newDeadline, receiver)
+            self.commits?.send(step.command, deadline: self.newDeadline)
+        }
+    }
+
     /// Another server is being made the primary; false: that was given up. Durable writes are refused until the new
     /// primary is known, because it may not get them.
     func hold(_ isHeld: Bool) {
@@ -168,7 +178,8 @@ final class RedisNode {
             ),
             configuration: self.connector.configuration,
             on: self.loop,
-            onShortage: { router.client?.replicasShort(endpoint) }
+            onShortage: { router.client?.replicasShort(endpoint) },
+            onError: { router.client?.meter.note($0) }
         )
     }
 }

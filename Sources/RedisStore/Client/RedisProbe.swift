@@ -9,7 +9,7 @@ package enum RedisProbe {
     /// `RedisError`.
     ///
     /// - Parameters:
-    ///   - greeting: Nil: that of the configuration.
+    ///   - greeting: Nil: that of the configuration, with the credentials that hold now.
     ///   - limits: Nil: those of the configuration.
     package static func ask(
         _ commands: [RedisCommand],
@@ -27,6 +27,7 @@ package enum RedisProbe {
                 var configuration = connector.configuration
                 if let limits { configuration.limits = limits }
                 do {
+                    let greeting = greeting ?? connector.current.greeting
                     try Self.converse(commands, greeting, over: channel, configuration, done)
                 } catch {
                     done.fail(error)
@@ -39,7 +40,7 @@ package enum RedisProbe {
 
     private static func converse(
         _ commands: [RedisCommand],
-        _ greeting: [HandshakeStep]?,
+        _ greeting: [HandshakeStep],
         over channel: any Channel,
         _ configuration: RedisConfiguration,
         _ done: EventLoopPromise<[RedisReply]>
@@ -50,7 +51,7 @@ package enum RedisProbe {
         let deadline = NIODeadline.now() + TimeAmount(configuration.connectTimeout + configuration.commandTimeout)
         let handler = RedisConnectionHandler(
             configuration,
-            handshake: greeting ?? configuration.greeting,
+            handshake: greeting,
             events: RedisConnectionHandler.Events(
                 ready: { _ in
                     let replies = commands.map { command in

@@ -125,6 +125,16 @@ final class RedisRouter {
         return self.loop.receiving { node.writeNothing(tag: tag, $0) }
     }
 
+    /// Signs all connections in again. The client is told of the first loop's refusals, because all loops get the same.
+    func signInAgain() {
+        for (endpoint, node) in self.nodes {
+            node.signInAgain { [owner, index] result in
+                guard index == 0, case .success(.error(let error)) = result else { return }
+                owner.value?.tell(.refused(endpoint, error))
+            }
+        }
+    }
+
     /// Another server is being made the primary in place of the known ones (false: that was given up).
     func hold(_ isHeld: Bool) {
         for node in self.nodes.values { node.hold(isHeld) }

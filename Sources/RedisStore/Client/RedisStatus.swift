@@ -72,6 +72,8 @@ package enum RedisEvent: Sendable, Hashable {
     case rejoined
     /// What a primary has just reported.
     case observed(RedisEndpoint, RedisFacts)
+    /// The clock that all gateways share was set by a primary. Reported before that connection serves.
+    case clockSet
     /// Sessions that end elsewhere are not heard of any more: cached sessions are read again before use.
     case doubted
     /// They are heard of again.

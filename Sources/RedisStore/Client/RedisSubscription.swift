@@ -7,7 +7,8 @@ internal import NIOCore
 /// any reads its data again after `up`.
 final class RedisSubscription {
     let endpoint: RedisEndpoint
-    private let plan: SubscriptionPlan
+    /// Asked at each connect, because the credentials may have changed.
+    private let plan: () -> SubscriptionPlan
     private let connector: RedisConnector
     private let loop: any EventLoop
     private let events: SubscriptionHandler.Events
@@ -25,7 +26,7 @@ final class RedisSubscription {
 
     init(
         to endpoint: RedisEndpoint,
-        _ plan: SubscriptionPlan,
+        _ plan: @autoclosure @escaping () -> SubscriptionPlan,
         over connector: RedisConnector,
         on loop: any EventLoop,
         events: SubscriptionHandler.Events
@@ -69,7 +70,7 @@ final class RedisSubscription {
         guard !self.isShutDown else { return channel.close(promise: nil) }
         let subscription = NIOLoopBound(self, eventLoop: self.loop)
         let handler = SubscriptionHandler(
-            self.plan,
+            self.plan(),
             events: SubscriptionHandler.Events(
                 up: { subscription.value.up() },
                 messages: self.events.messages,

@@ -17,6 +17,7 @@ package final class StoreClock: Sendable {
     private let local: Clock
     /// How far `local` is behind, in milliseconds.
     private let offset = Atomic<Int64>(0)
+    private let hasBeenSet = Atomic<Bool>(false)
 
     /// - Parameter local: The clock until a primary has reported its time. It should be monotonic.
     package init(local: Clock) {
@@ -26,6 +27,9 @@ package final class StoreClock: Sendable {
     /// This clock in the form in which other code takes clocks.
     package var clock: Clock { Clock { self.now } }
 
+    /// Whether a primary has reported its time.
+    package var isKnown: Bool { self.hasBeenSet.load(ordering: .acquiring) }
+
     /// The current time.
     package var now: UnixTime {
         UnixTime(milliseconds: self.local.now().milliseconds &+ self.offset.load(ordering: .relaxed))
@@ -34,12 +38,16 @@ package final class StoreClock: Sendable {
     /// Takes the time that the primary reported in answer to a question that took `roundTrip` and ends now.
     ///
     /// - Parameter roundTrip: A long one (as when the process was stopped) makes the time too uncertain to be used.
-    package func set(by time: UnixTime, roundTrip: Duration) {
-        guard roundTrip <= Self.tolerance else { return }
+    /// - Returns: Whether the clock was set, so that times that were read before are wrong.
+    @discardableResult
+    package func set(by time: UnixTime, roundTrip: Duration) -> Bool {
+        guard roundTrip <= Self.tolerance else { return false }
         let shownAt = self.local.now().advanced(by: .zero - roundTrip / 2)
         let offset = time.milliseconds - shownAt.milliseconds
         let difference = offset - self.offset.load(ordering: .relaxed)
-        guard abs(difference) > Self.tolerance.wholeMilliseconds else { return }
+        defer { self.hasBeenSet.store(true, ordering: .releasing) }
+        guard abs(difference) > Self.tolerance.wholeMilliseconds else { return false }
         self.offset.store(offset, ordering: .relaxed)
+        return true
     }
 }

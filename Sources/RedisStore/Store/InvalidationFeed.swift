@@ -111,18 +111,18 @@ final class InvalidationFeed: Sendable {
     }
 
     private func subscribe(to endpoint: RedisEndpoint) {
-        let configuration = self.client.connector.configuration
+        let connector = self.client.connector
         let subscription = RedisSubscription(
             to: endpoint,
             SubscriptionPlan(
-                greeting: configuration.greeting,
+                greeting: connector.current.greeting,
                 demandsPrimary: true,
                 prefixes: Keyspace.followedPrefixes,
                 channels: [SubscriptionPlan.keyChannel],
                 // Six answers in sequence.
-                handshakeTimeout: configuration.connectTimeout * 4
+                handshakeTimeout: connector.configuration.connectTimeout * 4
             ),
-            over: self.client.connector,
+            over: connector,
             on: self.loop,
             events: SubscriptionHandler.Events(
                 up: { [weak self] in self?.up(endpoint) },

@@ -61,17 +61,17 @@ final class SentinelTopology: TopologySource {
     // MARK: News
 
     private func listen(for client: RedisClient) {
-        let plan = SubscriptionPlan(
-            greeting: self.greeting,
-            channels: Self.channels,
-            handshakeTimeout: self.connector.configuration.connectTimeout
-        )
+        let connector = self.connector
         let lookout = self.lookout
         let name = self.sentinels.primaryName
         self.subscriptions.value = self.sentinels.endpoints.map { sentinel in
             RedisSubscription(
                 to: sentinel,
-                plan,
+                SubscriptionPlan(
+                    greeting: connector.current.sentinelGreeting,
+                    channels: Self.channels,
+                    handshakeTimeout: connector.configuration.connectTimeout
+                ),
                 over: self.connector,
                 on: self.loop,
                 events: SubscriptionHandler.Events(
@@ -101,11 +101,6 @@ final class SentinelTopology: TopologySource {
             )
         }
         for subscription in self.subscriptions.value { subscription.start() }
-    }
-
-    /// Sentinels have no databases, and have credentials of their own.
-    private var greeting: [HandshakeStep] {
-        RedisConfiguration.authentication(user: self.sentinels.user, password: self.sentinels.password)
     }
 
     // MARK: A round
@@ -150,7 +145,7 @@ final class SentinelTopology: TopologySource {
                 [RedisCommand("SENTINEL", "GET-MASTER-ADDR-BY-NAME", self.sentinels.primaryName)],
                 of: sentinel,
                 over: self.connector,
-                greeting: self.greeting,
+                greeting: self.connector.current.sentinelGreeting,
                 on: self.loop
             ).whenComplete { continuation.yield((sentinel, $0)) }
         }

@@ -357,8 +357,8 @@ package struct ServerNotice: Sendable, Equatable {
         case tls
         /// It answers with this status, as a gateway without an app does.
         case status(Int)
-        /// Checks get no good answer.
-        case check
+        /// Health checks get no good answer, the last one for this reason.
+        case check(CheckFault)
         case malformed
         case timeout
 
@@ -380,7 +380,7 @@ package struct ServerNotice: Sendable, Equatable {
             case .reset: "it closes connections before it answers"
             case .tls: "TLS with it does not come about"
             case .status(let status): "it answers with \(status)"
-            case .check: "its health checks fail"
+            case .check(let fault): "its health checks fail: \(fault.sentence)"
             case .malformed: "its answer cannot be passed on"
             case .timeout: "it does not answer in time"
             }

@@ -14,18 +14,18 @@ final class HealthCheck: StreamHandler {
     private let request: String
     private var stream: (any ByteStream)?
     private var head: [UInt8] = []
-    private var then: ((Bool) -> Void)?
+    private var then: ((CheckFault?) -> Void)?
     private var unread = limit
     /// Ends the check when it takes too long.
     var timer: Scheduled<Void>?
 
-    /// - Parameter then: Called once with what was found.
-    init(_ health: HealthSettings, of server: ServerSettings, _ then: @escaping (Bool) -> Void) {
+    /// - Parameter then: Called once with why the server is not there; `nil` if it is.
+    init(_ health: HealthSettings, of server: ServerSettings, _ then: @escaping (CheckFault?) -> Void) {
         self.health = health
         self.then = then
         self.request = """
             GET \(health.path) HTTP/1.1\r
-            Host: \(server.authority)\r
+            Host: \(health.host ?? server.authority)\r
             User-Agent: sallyport-health\r
             Accept: */*\r
             Connection: close\r
@@ -38,18 +38,18 @@ final class HealthCheck: StreamHandler {
     func start(on stream: any ByteStream) {
         guard self.then != nil, (try? stream.start(self)) != nil else {
             stream.close()
-            return self.end(false)
+            return self.end(.closed)
         }
         self.stream = stream
         stream.writeAndFlush(ByteBuffer(string: self.request))
     }
 
     /// Ends the check, if it has not ended, and its connection.
-    func end(_ isGood: Bool) {
+    func end(_ fault: CheckFault) {
         self.timer.take()?.cancel()
         self.stream.take()?.close()
         self.head = []
-        self.then.take()?(isGood)
+        self.then.take()?(fault)
     }
 
     func received(_ buffer: inout ByteBuffer) {
@@ -57,38 +57,68 @@ final class HealthCheck: StreamHandler {
         if self.then != nil { self.head += buffer.readableBytesView }
         buffer.clear()
         self.unread -= min(count, self.unread)
-        if self.then != nil, let isGood = self.verdict() {
+        if self.then != nil, let verdict = self.verdict() {
             self.head = []
-            self.then.take()?(isGood)
+            self.then.take()?(verdict)
         }
-        if self.unread == 0 { self.end(false) }
+        if self.unread == 0 { self.end(.malformed) }
     }
 
     func becameWritable() {}
 
     func closed(isClean: Bool) {
         self.stream = nil
-        self.end(false)
+        self.end(.closed)
     }
 
-    /// Whether the answer is a good one; nil: its status has not come yet.
-    private func verdict() -> Bool? {
+    /// What is wrong with the answer, `.some(nil)` if it is a good one, and `nil` if its status has not come yet.
+    private func verdict() -> CheckFault?? {
         var rest = self.head[...]
         while rest.count >= 12 {
             // `HTTP/1.1 200`
-            guard let status = Self.status(rest.prefix(12)) else { return false }
+            guard let status = Self.status(rest.prefix(12)) else { return .some(.malformed) }
             // What agrees to another protocol is no interim answer, and nobody has asked for that.
-            guard 100..<200 ~= status, status != 101 else { return self.health.isGood(status) }
+            guard 100..<200 ~= status, status != 101 else {
+                return .some(self.health.isGood(status) ? nil : .status(status))
+            }
             guard let end = rest.firstRange(of: [0x0D, 0x0A, 0x0D, 0x0A]) else { break }
             rest = rest[end.upperBound...]
         }
-        return self.head.count > Self.interimLimit ? false : nil
+        return self.head.count > Self.interimLimit ? .some(.malformed) : nil
     }
 
     /// The status in the first twelve bytes of an answer; nil: they are not HTTP/1.
     private static func status(_ line: ArraySlice<UInt8>) -> Int? {
         guard line.starts(with: "HTTP/1.".utf8), line.dropFirst(8).first == 0x20 else { return nil }
         return Int(String(decoding: line.dropFirst(9), as: UTF8.self))
+    }
+}
+
+/// Why a health check got no good answer.
+package enum CheckFault: Equatable, Sendable {
+    /// No connection to the server could be made.
+    case unreachable
+    /// The TLS handshake with the server failed.
+    case tls
+    /// The answer has this status, which is not a good one.
+    case status(Int)
+    /// The answer is not HTTP/1, or its head does not end.
+    case malformed
+    /// The server closed the connection before it answered.
+    case closed
+    /// No answer came within `health.timeout`.
+    case timeout
+
+    /// The fault for people, behind "its health checks fail: ".
+    package var sentence: String {
+        switch self {
+        case .unreachable: "it cannot be connected to"
+        case .tls: "TLS with it fails"
+        case .status(let status): "the answer is \(status)"
+        case .malformed: "the answer is not HTTP"
+        case .closed: "it closes the connection before it answers"
+        case .timeout: "no answer comes within health.timeout"
+        }
     }
 }
 

@@ -370,6 +370,13 @@ extension Section {
             "Requests of each event loop that wait while all its connections to the app are in use, for timeouts.queue at most; all others are refused."
         ),
         SettingsKey(
+            "client_share",
+            at: \UpstreamSettings.clientShare,
+            .integer(1...100),
+            default: "25 to 50, by what is free",
+            "Percentage of max_connections that requests of one client address (IPv6: one /64), or of one session, may use; 100: no limit. Further requests wait."
+        ),
+        SettingsKey(
             "reuse",
             at: \UpstreamSettings.reuse,
             "Whether a connection to the app serves all users in turn, or one session only (requests without one share connections)."
@@ -388,7 +395,14 @@ extension Section {
                 "path",
                 at: \HealthSettings.path,
                 .text(.requestPath),
-                "What is asked for with GET, without credentials; the Host is that of the server's URL."
+                "What is asked for with GET, without credentials."
+            ),
+            SettingsKey(
+                "host",
+                at: \HealthSettings.host,
+                .text(.authority),
+                default: "that of the server's URL",
+                "The Host that checks send, for apps that answer only to their public name."
             ),
             SettingsKey(
                 "interval",

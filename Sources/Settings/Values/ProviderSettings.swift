@@ -394,6 +394,7 @@ package struct OpenIDSettings: Sendable, Equatable {
     package var claims = ClaimSettings()
     package var allow = AdmissionSettings()
     package var userinfo = UserInfoUse.auto
+    package var responseMode = ResponseMode.query
     package var algorithms = Self.algorithms
     /// The audiences of access tokens; empty: none is accepted as a credential.
     package var audiences: [String] = []
@@ -417,6 +418,14 @@ package enum UserInfoUse: String, Sendable, CaseIterable, SettingWord {
     /// At each sign-in, which fails without an answer.
     case required
     case off
+}
+
+/// How the provider sends its answer with the browser (`response_mode`).
+package enum ResponseMode: String, Sendable, CaseIterable, SettingWord {
+    /// In the query of the callback.
+    case query
+    /// In a form that the browser posts (OAuth 2.0 Form Post Response Mode), as Apple does where it is asked for scopes.
+    case formPost = "form_post"
 }
 
 /// The claim that says for whom an access token is.

@@ -65,13 +65,14 @@ struct DemoCommand: AsyncParsableCommand {
         }
         if self.printSettings { return Console.say(DemoSettings(place, appPort: 3000, logs: self.logs).yaml) }
         Process.reportFatalSignals()
+        let signals = await ServingSignals()
         let app = try await DemoApp.start(at: place)
         let gateway: Gateway
         var terminal: TerminalLog?
         do {
             let loaded = try DemoSettings(place, appPort: app.port, logs: self.logs).load()
             terminal = Terminal.log(loaded.settings.logs)
-            gateway = try await Gateway.start(loaded, terminal: terminal, reload: nil)
+            gateway = try await Gateway.start(loaded, terminal: terminal, signals: signals, reload: nil)
         } catch {
             terminal?.finish()
             Console.complain("the demo cannot start: \(error)")

@@ -37,7 +37,8 @@ struct ExplainCommand: AsyncParsableCommand {
         help: ArgumentHelp(
             "Instead of a request: say which rules apply to this event, a JSON file; - is standard input.",
             valueName: "file"
-        )
+        ),
+        completion: .file()
     )
     var event: String?
 
@@ -53,7 +54,8 @@ struct ExplainCommand: AsyncParsableCommand {
         help: ArgumentHelp(
             "A file with what gateways wrote to standard output; - is standard input. Repeatable, for several gateways.",
             valueName: "file"
-        )
+        ),
+        completion: .file()
     )
     var log: [String] = []
 
@@ -70,7 +72,8 @@ struct ExplainCommand: AsyncParsableCommand {
         help: ArgumentHelp(
             "A file with a bearer token or a session-transfer token for the request; - is standard input.",
             valueName: "file"
-        )
+        ),
+        completion: .file()
     )
     var tokenFile: String?
 
@@ -89,7 +92,8 @@ struct ExplainCommand: AsyncParsableCommand {
         help: ArgumentHelp(
             "The same for a user of the provider: a JSON file with the claims, as in its id_token; - is standard input.",
             valueName: "file"
-        )
+        ),
+        completion: .file()
     )
     var claims: String?
 
@@ -105,7 +109,8 @@ struct ExplainCommand: AsyncParsableCommand {
         help: ArgumentHelp(
             "Assume that the client has proven this certificate in the TLS handshake: a file in PEM or DER.",
             valueName: "file"
-        )
+        ),
+        completion: .file()
     )
     var clientCertificate: String?
 
@@ -135,6 +140,9 @@ struct ExplainCommand: AsyncParsableCommand {
             if let request = explanation.handoff, self.tokenFile != nil {
                 let trial = TransferTrial(settings: loaded.settings, draft: draft, usesNetwork: self.network)
                 self.say("transfer token", await trial.lines(request))
+            }
+            if let via = self.via, let (host, route) = explanation.granted, let plan = draft.plan(for: via) {
+                self.say("what the app gets from the proxy", plan.forwarded(on: host, by: route))
             }
             if explanation.leadsToSignIn { self.say("sign-in", try self.signIn(loaded.settings)) }
         } catch let failure as SettingsFailure {
@@ -177,10 +185,12 @@ struct ExplainCommand: AsyncParsableCommand {
 
     private func tryRules(on file: String, _ draft: Draft, _ settings: Settings) throws {
         let trial = RuleTrial(rules: settings.rules, places: draft.assembly.geo, numbers: draft.assembly.asn)
-        guard let steps = trial.steps(of: try Self.content(of: file, "--event")) else {
-            throw ValidationError("The file of --event must hold a JSON object, the event.")
+        let content = try Self.content(of: file, "--event")
+        do throws(JSONFault) {
+            for step in try trial.steps(of: content) { self.say(step.title, step.lines) }
+        } catch {
+            throw ValidationError("The file of --event must hold a JSON object, the event; it \(error.rawValue).")
         }
-        for step in steps { self.say(step.title, step.lines) }
     }
 
     private func explanation(_ draft: Draft, _ settings: Settings) async throws -> Explanation {
@@ -251,7 +261,7 @@ struct ExplainCommand: AsyncParsableCommand {
         }
         let foundations = draft.foundations
         let loop = foundations.group.any()
-        let via = self.via?.dialect
+        let via = self.via?.checkPath
         return try await loop.flatSubmit { [assumed] () -> EventLoopFuture<Explanation> in
             let now = foundations.clock.now()
             let found: EventLoopFuture<CachedSession?>

@@ -17,7 +17,8 @@ struct RunCommand: AsyncParsableCommand {
         help: ArgumentHelp(
             "Write the process id to this file, for `sallyport reload`; it is removed at the end.",
             valueName: "file"
-        )
+        ),
+        completion: .file()
     )
     var pidFile: String?
 
@@ -25,6 +26,7 @@ struct RunCommand: AsyncParsableCommand {
 
     func run() async throws {
         Process.reportFatalSignals()
+        let signals = await ServingSignals()
         let options = self.options.naming(self.named)
         let flags = self.insecure.flags
         let gateway: Gateway
@@ -36,7 +38,9 @@ struct RunCommand: AsyncParsableCommand {
                 claimed = pidFile
             }
             terminal = Terminal.log(loaded.settings.logs)
-            gateway = try await Gateway.start(loaded, terminal: terminal, reload: { try options.load(flags) })
+            gateway = try await Gateway.start(loaded, terminal: terminal, signals: signals) {
+                try options.load(flags)
+            }
             if let pidFile { try PIDFile.write(to: pidFile) }
             terminal?.open(with: loaded.settings.readyLine)
         } catch let failure as SettingsFailure {

@@ -84,6 +84,24 @@ extension Backing {
         if case .redis(let redis) = self.kind { await redis.join() }
     }
 
+    /// Takes over from reloaded settings what can change while the process runs: the users and passwords of Redis.
+    func adopt(_ settings: StoreSettings) {
+        if case .redis(let redis) = self.kind, let settings = settings.redis { redis.adoptCredentials(of: settings) }
+    }
+
+    /// Whether a reload may replace the settings of a store by these others.
+    static func mayReload(_ former: StoreSettings, _ new: StoreSettings) -> Bool {
+        guard let one = former.redis, let other = new.redis else { return former == new }
+        var same = new
+        same.redis = one
+        return former == same && RedisBacking.isSame(apartFromCredentials: one, other)
+    }
+
+    /// Has `spread` called each time that the store sets its clock.
+    func followClock(_ spread: @escaping @Sendable () async -> Void) {
+        if case .redis(let redis) = self.kind { redis.followClock(spread) }
+    }
+
     /// Closes the store. No request uses it any more.
     func stop() async {
         if case .redis(let redis) = self.kind { await redis.shutDown() }

@@ -14,6 +14,7 @@ final class RedisBacking: Sendable {
     private let watch: RedisWatch
     private let secretWatch: SecretWatch
     private let settings: RedisSettings
+    private let clockSpread = ClockSpread()
 
     /// Does not connect before `start()`.
     ///
@@ -37,12 +38,16 @@ final class RedisBacking: Sendable {
             throw StartRefusal(description: "store.redis: \(error)")
         }
         do {
+            let clockSpread = self.clockSpread
             self.client = try RedisClient(
                 configuration: configuration,
                 group: group,
                 meter: RedisMeter(),
                 localClock: clock,
-                observe: { journal.note($0) }
+                observe: { event in
+                    if event == .clockSet { clockSpread.clockWasSet() }
+                    journal.note(event)
+                }
             )
             // How long the log may wait for the reason why Redis does not answer.
             let check = try RedisCheck(
@@ -83,8 +88,31 @@ final class RedisBacking: Sendable {
     /// Waits until each connection was tried once, whether it succeeded or not.
     func start() async throws {
         try await self.store.start()
-        self.watch.start()
+        await self.watch.start()
     }
+
+    /// Whether two settings of the store differ in the users and passwords of their URLs at most.
+    static func isSame(apartFromCredentials one: RedisSettings, _ other: RedisSettings) -> Bool {
+        var same = other
+        same.url = one.url
+        guard one == same, let first = try? RedisConfiguration(url: one.url),
+            let second = try? RedisConfiguration(url: other.url)
+        else { return false }
+        return first.isSame(apartFromCredentials: second)
+    }
+
+    /// Signs in with the users and passwords of these settings from now on, if they name the Redis of the start.
+    func adoptCredentials(of settings: RedisSettings) {
+        guard Self.isSame(apartFromCredentials: self.settings, settings),
+            let configuration = try? RedisConfiguration(url: settings.url)
+        else { return }
+        guard configuration != self.client.connector.current else { return }
+        self.watch.adoptCredentials(of: configuration)
+        self.client.adoptCredentials(of: configuration)
+    }
+
+    /// Has `spread` called each time that the store has set its clock.
+    func followClock(_ spread: @escaping @Sendable () async -> Void) { self.clockSpread.follow(spread) }
 
     /// Takes part as a gateway, with which other gateways compare their secrets.
     func join() async { await self.secretWatch.start() }
@@ -103,6 +131,8 @@ final class RedisBacking: Sendable {
 
     var checks: [ReadinessCheck] {
         let status = self.client.status
+        let lack = self.watch.missingRights
+        let knowsTime = self.client.knowsTime && self.clockSpread.isDone
         let refusals = status.nodes.filter { $0.writeRefusal != nil }
         let strangers = self.secretWatch.strangers
         let isHeard = status.invalidationIsUp
@@ -121,7 +151,14 @@ final class RedisBacking: Sendable {
             // serve. The primary is tried again without any request, so a gateway without requests recovers.
             (
                 "store_writes", refusals.isEmpty,
-                refusals.isEmpty ? "no write is refused" : RedisMessages.writeRefusals(refusals)
+                refusals.isEmpty
+                    ? lack == nil ? "no write is refused" : "see store_rights" : RedisMessages.writeRefusals(refusals)
+            ),
+            ("store_rights", lack == nil, lack ?? "the gateway's user has every right that it needs"),
+            (
+                "store_clock", knowsTime,
+                knowsTime
+                    ? "the time is the store's on every event loop" : "the event loops do not know the store's time yet"
             ),
             // Not the earlier one, too: one gateway with a wrong secret must not take the others down.
             (
@@ -163,7 +200,10 @@ final class RedisBacking: Sendable {
         }
         registry.read(MetricNames.redisUp) { client.status.isConnected ? 1 : 0 }
         for reason in RedisMessages.reasons {
-            registry.read(MetricNames.redisDown, reason) { RedisMessages.reason(client.status) == reason ? 1 : 0 }
+            registry.read(MetricNames.redisDown, reason) { [watch] in
+                let now = RedisMessages.reason(client.status) ?? (watch.missingRights == nil ? nil : "noperm")
+                return now == reason ? 1 : 0
+            }
         }
         registry.read(MetricNames.redisStrangers) { [secretWatch] in
             let strangers = secretWatch.strangers

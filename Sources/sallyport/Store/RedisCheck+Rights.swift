@@ -5,38 +5,38 @@ extension RedisCheck {
     /// Runs every command that the gateway uses, each in a harmless form. `ACL DRYRUN` needs Redis 7.0 and a right of
     /// its own.
     func rights(_ endpoint: RedisEndpoint, tag: String) async -> [Verdict] {
+        do {
+            let lacks = try await self.lacks(at: endpoint, tag: tag)
+            var verdicts = [
+                lacks.finding.map { self.error(endpoint, "commands", $0) }
+                    ?? self.ok(endpoint, "commands", "all \(lacks.triedCount) are allowed")
+            ]
+            for courtesy in RedisNeeds.Courtesy.allCases {
+                guard let rules = lacks.courtesies[courtesy] else { continue }
+                let finding = "\(courtesy.loss): ACL SETUSER \(lacks.user) \(rules.joined(separator: " "))"
+                verdicts.append(.warning("\(endpoint) \(courtesy.rawValue)", finding))
+            }
+            return verdicts
+                + (lacks.writeRefusal.map { [self.error(endpoint, "writes", RedisMessages.refusal($0))] } ?? [])
+        } catch {
+            return [self.error(endpoint, "commands", await self.explain(error, at: endpoint))]
+        }
+    }
+
+    /// Tries every command and every type of key at one server.
+    ///
+    /// - Throws: What keeps the server from answering.
+    func lacks(at endpoint: RedisEndpoint, tag: String) async throws -> RedisLacks {
         var needs = RedisNeeds.commands(tag: tag)
         if self.configuration.isCluster { needs += RedisNeeds.clusterOnly }
         if self.configuration.database != 0 { needs += RedisNeeds.databaseOnly }
         let keys = RedisNeeds.keys(tag: tag)
-        do {
-            let trials =
-                needs.map(\.trial) + keys.flatMap { [$0.read, $0.write] } + [RedisNeeds.subscription.trial]
-            let replies = try await self.ask(trials, of: endpoint)
-            var lacks = Lacks(commands: needs, replies)
-            lacks.take(keys, Array(replies.dropFirst(needs.count)))
-            if let last = replies.last { lacks.take(subscription: last) }
-            let user = self.configuration.user ?? "default"
-            let findings = lacks.findings
-            var verdicts: [Verdict] = []
-            if findings.isEmpty {
-                verdicts.append(self.ok(endpoint, "commands", "all \(needs.count + 1) are allowed"))
-            } else {
-                let mend = lacks.rules.isEmpty ? "" : ": ACL SETUSER \(user) \(lacks.rules.joined(separator: " "))"
-                verdicts.append(self.error(endpoint, "commands", findings.joined(separator: "; ") + mend))
-            }
-            for courtesy in RedisNeeds.Courtesy.allCases {
-                guard let rules = lacks.courtesies[courtesy] else { continue }
-                let finding = "\(courtesy.loss): ACL SETUSER \(user) \(rules.joined(separator: " "))"
-                verdicts.append(.warning("\(endpoint) \(courtesy.rawValue)", finding))
-            }
-            return verdicts
-                + replies.compactMap(\.writeRefusal).prefix(1).map {
-                    self.error(endpoint, "writes", RedisMessages.refusal($0))
-                }
-        } catch {
-            return [self.error(endpoint, "commands", await self.explain(error, at: endpoint))]
-        }
+        let trials = needs.map(\.trial) + keys.flatMap { [$0.read, $0.write] } + [RedisNeeds.subscription.trial]
+        let replies = try await self.ask(trials, of: endpoint)
+        var lacks = RedisLacks(of: self.connector.current.user ?? "default", commands: needs, replies)
+        lacks.take(keys, Array(replies.dropFirst(needs.count)))
+        if let last = replies.last { lacks.take(subscription: last) }
+        return lacks
     }
 }
 
@@ -51,7 +51,13 @@ extension RedisNeeds.Courtesy {
 }
 
 /// What the gateway's user lacks, by the replies to what was tried.
-private struct Lacks {
+struct RedisLacks {
+    /// The ACL user.
+    let user: String
+    /// How many commands were tried.
+    let triedCount: Int
+    /// Why the server refuses writes, if it does.
+    let writeRefusal: RedisServerError?
     /// Rules that would grant it.
     private(set) var rules: [String] = []
     /// Rules for what the gateway can do without.
@@ -63,7 +69,10 @@ private struct Lacks {
     private var writeOnly: [String] = []
     private var channels: [String] = []
 
-    init(commands needs: [RedisNeeds.Command], _ replies: [RedisReply]) {
+    init(of user: String, commands needs: [RedisNeeds.Command], _ replies: [RedisReply]) {
+        self.user = user
+        self.triedCount = needs.count + 1
+        self.writeRefusal = replies.lazy.compactMap(\.writeRefusal).first
         for (need, reply) in zip(needs, replies) {
             if reply.isUnknownCommand {
                 self.unknown.append(need.name.replacing("|", with: " ").uppercased())
@@ -109,8 +118,15 @@ private struct Lacks {
         }
     }
 
-    /// The missing rights that are needed, in words; empty when none is missing.
-    var findings: [String] {
+    /// The missing rights that are needed, in words, with the command that grants them; `nil` if none is missing.
+    var finding: String? {
+        let findings = self.findings
+        guard !findings.isEmpty else { return nil }
+        let mend = self.rules.isEmpty ? "" : ": ACL SETUSER \(self.user) \(self.rules.joined(separator: " "))"
+        return findings.joined(separator: "; ") + mend
+    }
+
+    private var findings: [String] {
         func finding(_ words: String, _ names: [String]) -> [String] {
             names.isEmpty ? [] : ["\(words) \(names.joined(separator: " "))"]
         }
@@ -124,18 +140,9 @@ private struct Lacks {
 }
 
 extension RedisReply {
-    /// What an ACL has denied.
-    enum Denial {
-        case command, key, channel
-    }
-
-    /// What this `NOPERM` is about. Redis checks commands before keys and channels, and only its text tells which: `...
-    /// to run the 'get' command`, `... to access one of the keys used as arguments` (since 7.2 `access a key`).
-    fileprivate var denial: Denial? {
-        guard case .error(let error) = self, error.code == "NOPERM" else { return nil }
-        if error.message.utf8.contains("to run the".utf8) { return .command }
-        if error.message.utf8.contains("channel".utf8) { return .channel }
-        return error.message.utf8.contains(" key".utf8) ? .key : .command
+    /// What an ACL has denied; `nil` if this reply denies nothing.
+    fileprivate var denial: RedisDenial? {
+        if case .error(let error) = self { error.denial } else { nil }
     }
 
     fileprivate var isUnknownCommand: Bool {

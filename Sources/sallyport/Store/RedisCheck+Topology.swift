@@ -6,7 +6,7 @@ extension RedisCheck {
     func check(_ sentinels: RedisConfiguration.Sentinels) async -> (verdicts: [Verdict], primary: RedisEndpoint?) {
         var verdicts: [Verdict] = []
         var named: [RedisEndpoint] = []
-        let greeting = RedisConfiguration.authentication(user: sentinels.user, password: sentinels.password)
+        let greeting = self.connector.current.sentinelGreeting
         let questions = [
             RedisCommand("SENTINEL", "GET-MASTER-ADDR-BY-NAME", sentinels.primaryName),
             RedisCommand("SENTINEL", "MASTERS"),

@@ -50,6 +50,20 @@ struct RedisCheck: Sendable {
         return verdicts.filter { $0.level == .error }
     }
 
+    /// The needed rights that the gateway's user lacks at the primaries; empty if it lacks none.
+    ///
+    /// - Returns: `nil` if that cannot be found out, because a primary does not answer.
+    func missingRights() async -> [Verdict]? {
+        let (_, primaries) = await self.primaries()
+        guard !primaries.isEmpty else { return nil }
+        var verdicts: [Verdict] = []
+        for (endpoint, tag) in primaries {
+            guard let lacks = try? await self.lacks(at: endpoint, tag: tag) else { return nil }
+            if let finding = lacks.finding { verdicts.append(self.error(endpoint, "commands", finding)) }
+        }
+        return verdicts
+    }
+
     /// Looks for the primaries. A key with its `tag` is kept by the primary.
     private func primaries() async -> (verdicts: [Verdict], primaries: [(endpoint: RedisEndpoint, tag: String)]) {
         switch self.configuration.deployment {
@@ -65,7 +79,7 @@ struct RedisCheck: Sendable {
 
     /// Asks `endpoint` over a separate connection, which has signed in.
     ///
-    /// - Parameter greeting: Nil: the user and the password of the configuration. Other commands of the gateway's
+    /// - Parameter greeting: Nil: the user and the password that hold now. Other commands of the gateway's
     ///   greeting are tried separately, because it matters here which one is refused.
     func ask(
         _ commands: [RedisCommand],
@@ -78,8 +92,8 @@ struct RedisCheck: Sendable {
             over: self.connector,
             greeting: greeting
                 ?? RedisConfiguration.authentication(
-                    user: self.configuration.user,
-                    password: self.configuration.password
+                    user: self.connector.current.user,
+                    password: self.connector.current.password
                 ),
             on: self.loop
         ).get()

@@ -82,6 +82,7 @@ final class RedisJournal: Sendable {
             self.log(.info, "most sentinels, or most primaries of the cluster, answer again")
             self.audit.emit(AuditEvent(.storeRejoined))
         case .observed(let endpoint, let facts): self.noteSafety(of: endpoint, facts)
+        case .clockSet: break
         case .doubted:
             self.log(.warning, "sign-outs at other gateways are not heard: each session is read before it is used")
         case .trusted: self.log(.info, "sign-outs at other gateways are heard")

@@ -1,12 +1,16 @@
 import Logging
 import RedisStore
 import Synchronization
+import Vocabulary
 
 /// Finds out why Redis cannot be used, for the log when the reason changes, and for the readiness.
 ///
 /// A gateway also starts without Redis, and tries to connect again and again without logging it. While a connection is
 /// missing, the checks of `check --network` are run over separate connections: at once, and then every five seconds,
 /// since the reason may change.
+///
+/// A Redis that can be used may deny some of the commands: every right that the gateway needs is tried as `check --network`
+/// tries it, at the start, every ten seconds, and within a second after a command was denied.
 final class RedisWatch: Sendable {
     private struct State {
         var reason: String?
@@ -14,16 +18,35 @@ final class RedisWatch: Sendable {
         /// When to run the checks again.
         var next = ContinuousClock.now
         var task: Task<Void, Never>?
+        var rights = Rights()
+    }
+
+    /// What is known of the rights of the gateway's user.
+    private struct Rights {
+        /// What it lacks, in words.
+        var lack: String?
+        var since: ContinuousClock.Instant?
+        /// When to try them again.
+        var next = ContinuousClock.now
+        /// How many commands had been denied at the last look.
+        var denials = 0
+        /// Until when a denial counts whose right was found to be there.
+        var doubtedUntil: ContinuousClock.Instant?
     }
 
     /// How often to check for missing connections. This sends nothing.
     private static let interval = Duration.seconds(1)
     private static let pause = Duration.seconds(5)
+    private static let rightsPause = Duration.seconds(10)
+    private static let unexplained =
+        "it has denied a command for which the gateway's user seems to have the right: ACL LOG names it"
 
     private let client: RedisClient
     private let check: RedisCheck
     private let logger: Logger
     private let state = Mutex(State())
+    /// A lack is logged again while it lasts.
+    private let reminder = SeldomLine(clock: .steady())
 
     /// - Parameter check: Its patience limits how late the log may be.
     init(_ client: RedisClient, check: RedisCheck, logger: Logger) {
@@ -35,14 +58,26 @@ final class RedisWatch: Sendable {
     /// Why Redis cannot be used, and how to correct it; nil: it can, or the reason is not known yet.
     var reason: String? { self.state.withLock { $0.reason } }
 
-    func start() {
+    /// What the gateway's user may not do though the gateway needs it, and how to grant it; `nil` if it may do
+    /// everything, or if that is not known.
+    var missingRights: String? { self.state.withLock { $0.rights.lack } }
+
+    /// Returns when the rights were tried once, if Redis can be reached.
+    func start() async {
+        if self.client.status.isConnected { await self.lookAtRights() }
         let task = Task {
             while !Task.isCancelled {
                 await self.look()
+                await self.lookAtRights()
                 try? await Task.sleep(for: Self.interval)
             }
         }
         self.state.withLock { $0.task = task }
+    }
+
+    /// Signs in with the users and passwords of another configuration from now on.
+    func adoptCredentials(of configuration: RedisConfiguration) {
+        self.check.connector.adoptCredentials(of: configuration)
     }
 
     /// Ends after the current check.
@@ -85,5 +120,45 @@ final class RedisWatch: Sendable {
         guard let since else { return }
         let seconds = (ContinuousClock.now - since).components.seconds
         self.logger.info("store.redis can be used again", metadata: ["seconds": "\(seconds)"])
+    }
+
+    // MARK: Rights
+
+    private func lookAtRights() async {
+        let denials = self.client.meter.denials
+        let (isDue, wasDenied) = self.state.withLock { state in
+            let rights = state.rights
+            let wasDenied = denials != rights.denials
+            return (wasDenied || rights.lack != nil || rights.next <= .now, wasDenied)
+        }
+        guard isDue, let verdicts = await self.check.missingRights(), !Task.isCancelled else { return }
+        var lack = verdicts.isEmpty ? nil : verdicts.map { "\($0.subject): \($0.finding)" }.joined(separator: "; ")
+        let (isNew, since) = self.state.withLock { state in
+            let former = state.rights
+            state.rights.next = .now + Self.rightsPause
+            state.rights.denials = denials
+            if wasDenied { state.rights.doubtedUntil = .now + Self.rightsPause }
+            if lack != nil {
+                state.rights.doubtedUntil = nil
+            } else if former.lack == nil || former.lack == Self.unexplained,
+                let end = state.rights.doubtedUntil, end > .now
+            {
+                lack = Self.unexplained
+            } else {
+                state.rights.doubtedUntil = nil
+            }
+            state.rights.lack = lack
+            state.rights.since = lack == nil ? nil : former.since ?? .now
+            return (lack != former.lack, former.since)
+        }
+        if let lack {
+            guard self.reminder.due() != nil || isNew else { return }
+            self.logger.error(
+                "store.redis denies what the gateway needs, so it is not ready: \(lack); told once a minute"
+            )
+        } else if let since {
+            let seconds = (ContinuousClock.now - since).components.seconds
+            self.logger.info("store.redis: its user has all rights again", metadata: ["seconds": "\(seconds)"])
+        }
     }
 }

@@ -1,0 +1,24 @@
+/// What an ACL has denied.
+package enum RedisDenial: Sendable, Hashable {
+    case command
+    case key
+    case channel
+}
+
+extension RedisServerError {
+    /// What the gateway's user may not do, if that is what this error says; otherwise nil.
+    ///
+    /// Redis checks commands before keys and channels, and only its text tells which: `... to run the 'get' command`,
+    /// `... to access one of the keys used as arguments` (since 7.2 `access a key`). What a script may not do is a
+    /// plain `ERR` before 7.2, whose text begins with `The user executing the script can't`.
+    package var denial: RedisDenial? {
+        let text = self.message.utf8
+        let isOfScript = self.code == "ERR" && text.contains("user executing the script can't".utf8)
+        guard self.code == "NOPERM" || isOfScript || self.code == "ERR" && text.contains(" -NOPERM ".utf8) else {
+            return nil
+        }
+        if text.contains("to run the".utf8) || text.contains("run this command".utf8) { return .command }
+        if text.contains("channel".utf8) { return .channel }
+        return text.contains(" key".utf8) ? .key : .command
+    }
+}

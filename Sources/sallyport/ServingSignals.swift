@@ -1,0 +1,37 @@
+import Glibc
+import UnixSignals
+
+/// The signals that a serving process handles, in the order in which they come. They are trapped in two steps, so that a
+/// SIGTERM ends a start that waits for something.
+struct ServingSignals: Sendable {
+    /// Those that no program on this machine sends to end a gateway, though the system ends a process by them.
+    static let ignored: [UnixSignal] = [.sigusr1, .sigusr2, .sigalrm]
+
+    let stream: AsyncStream<UnixSignal>
+    /// Whether the process was what its terminal shows when it started.
+    let wasInForeground: Bool
+    private let continuation: AsyncStream<UnixSignal>.Continuation
+
+    /// Traps SIGHUP and the signals that are ignored, before the settings are read: a reload that is asked for from now on
+    /// takes place when the gateway serves.
+    init() async {
+        self.wasInForeground = Terminal.isInForeground
+        (self.stream, self.continuation) = AsyncStream.makeStream()
+        await self.trap([.sighup] + Self.ignored)
+    }
+
+    /// Traps the signals that stop a gateway.
+    func trapStops() async { await self.trap([.sigterm, .sigint]) }
+
+    private func trap(_ signals: [UnixSignal]) async {
+        let sequence = await UnixSignalsSequence(trapping: signals)
+        let continuation = self.continuation
+        Task { for await signal in sequence { continuation.yield(signal) } }
+    }
+
+    /// Has SIGHUP and the ignored signals do nothing until they are trapped. A signal that the system ignores
+    /// (`SIG_IGN`) could not be trapped, so it gets a handler.
+    static func outlive() {
+        for signal in [UnixSignal.sighup] + Self.ignored { Glibc.signal(signal.rawValue) { _ in } }
+    }
+}
