@@ -109,4 +109,52 @@ import Testing
             #expect(strict.status == 1 && strict.output.contains("no such file"), "\(provider): \(strict.output)")
         }
     }
+
+    /// Bash itself completes, with the printed script: each option and argument that names a file or a folder.
+    @Test(arguments: [
+        ["run"], ["run", "--config"], ["run", "--pid-file"], ["check"], ["check", "--config"], ["explain", "--event"],
+        ["explain", "--log"], ["explain", "--token-file"], ["explain", "--claims"],
+        ["explain", "--client-certificate"],
+        ["reload", "--pid-file"], ["healthcheck", "--config"], ["upstreams", "--config"], ["init", "--directory"],
+        ["sessions", "list", "--token-file"], ["limits", "show", "--token-file"], ["verify", "--jwks"],
+        ["keys", "make"], ["keys", "add"], ["keys", "promote"], ["dpop-proof", "--key"],
+        ["dpop-proof", "--token-file"],
+    ])
+    func completesFilesAndFolders(words: [String]) throws {
+        let folder = try Servers.folder()
+        defer { try? FileManager.default.removeItem(at: folder) }
+        try Data().write(to: folder.appending(path: "some-file.yaml"))
+        try FileManager.default.createDirectory(
+            at: folder.appending(path: "some-folder"),
+            withIntermediateDirectories: false
+        )
+        let line = (["sallyport"] + words + ["some-"]).joined(separator: " ")
+        let script = """
+            cd \(folder.path)
+            source <("\(Gateway.binary.path)" completion bash)
+            COMP_LINE="\(line)"; COMP_POINT=${#COMP_LINE}; COMP_WORDS=(\(line)); COMP_CWORD=\(words.count + 1)
+            compopt() { :; }
+            $(complete -p sallyport | sed -E 's/.* -F ([^ ]+) .*/\\1/') sallyport some- \(words.last ?? "")
+            printf '%s\\n' "${COMPREPLY[@]}"
+            """
+        let (_, output) = try Servers.run("/bin/bash", ["-c", script])
+        #expect(output.contains("some-folder"), "\(output)")
+        #expect(output.contains("some-file.yaml") || words == ["init", "--directory"], "\(output)")
+    }
+
+    @Test func zshAndFishCompleteFilesAndFolders() throws {
+        let zsh = try Self.run(["completion", "zsh"]).output
+        let fish = try Self.run(["completion", "fish"]).output
+        for option in [
+            "config", "pid-file", "event", "log", "token-file", "claims", "client-certificate", "jwks", "key",
+        ] {
+            let ofZsh = zsh.split(separator: "\n").filter { $0.contains("--\(option)[") || $0.contains("--\(option)=") }
+            #expect(!ofZsh.isEmpty && ofZsh.allSatisfy { $0.contains("_files") }, "\(option): \(ofZsh)")
+            let ofFish = fish.split(separator: "\n").filter {
+                $0.contains("-l '\(option)'") || $0.contains("-l \(option) ")
+            }
+            #expect(!ofFish.isEmpty && ofFish.allSatisfy { !$0.contains("-rfka ''") }, "\(option): \(ofFish)")
+        }
+        #expect(zsh.contains("_files -/") && fish.contains("__fish_complete_directories"))
+    }
 }

@@ -21,7 +21,7 @@ struct DPoPProofCommand: ParsableCommand {
             """
     )
 
-    @Option(help: ArgumentHelp("The file with the private key.", valueName: "file"))
+    @Option(help: ArgumentHelp("The file with the private key.", valueName: "file"), completion: .file())
     var key: String
 
     @Option(help: ArgumentHelp("The method of the request.", valueName: "name"))
@@ -35,7 +35,8 @@ struct DPoPProofCommand: ParsableCommand {
         help: ArgumentHelp(
             "The file with the access token that the request carries; - is standard input. Without it the proof is for the token endpoint.",
             valueName: "file"
-        )
+        ),
+        completion: .file()
     )
     var tokenFile: String?
 

@@ -37,7 +37,8 @@ struct ExplainCommand: AsyncParsableCommand {
         help: ArgumentHelp(
             "Instead of a request: say which rules apply to this event, a JSON file; - is standard input.",
             valueName: "file"
-        )
+        ),
+        completion: .file()
     )
     var event: String?
 
@@ -53,7 +54,8 @@ struct ExplainCommand: AsyncParsableCommand {
         help: ArgumentHelp(
             "A file with what gateways wrote to standard output; - is standard input. Repeatable, for several gateways.",
             valueName: "file"
-        )
+        ),
+        completion: .file()
     )
     var log: [String] = []
 
@@ -70,7 +72,8 @@ struct ExplainCommand: AsyncParsableCommand {
         help: ArgumentHelp(
             "A file with a bearer token or a session-transfer token for the request; - is standard input.",
             valueName: "file"
-        )
+        ),
+        completion: .file()
     )
     var tokenFile: String?
 
@@ -89,7 +92,8 @@ struct ExplainCommand: AsyncParsableCommand {
         help: ArgumentHelp(
             "The same for a user of the provider: a JSON file with the claims, as in its id_token; - is standard input.",
             valueName: "file"
-        )
+        ),
+        completion: .file()
     )
     var claims: String?
 
@@ -105,7 +109,8 @@ struct ExplainCommand: AsyncParsableCommand {
         help: ArgumentHelp(
             "Assume that the client has proven this certificate in the TLS handshake: a file in PEM or DER.",
             valueName: "file"
-        )
+        ),
+        completion: .file()
     )
     var clientCertificate: String?
 

@@ -31,7 +31,7 @@ struct InitCommand: ParsableCommand {
 
     @Flag var provider = Provider.users
 
-    @Option(help: ArgumentHelp("Where the files are written.", valueName: "directory"))
+    @Option(help: ArgumentHelp("Where the files are written.", valueName: "directory"), completion: .directory)
     var directory = "."
 
     @Option(

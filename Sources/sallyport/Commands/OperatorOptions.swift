@@ -6,7 +6,10 @@ import Vocabulary
 struct OperatorOptions: ParsableArguments {
     @OptionGroup var settings: SettingsOptions
 
-    @Option(help: ArgumentHelp("A file with the operator's token; - is standard input.", valueName: "file"))
+    @Option(
+        help: ArgumentHelp("A file with the operator's token; - is standard input.", valueName: "file"),
+        completion: .file()
+    )
     var tokenFile: String
 
     @Option(

@@ -21,7 +21,7 @@ struct ReloadCommand: ParsableCommand {
     @OptionGroup var named: SettingsFileArgument
     @OptionGroup var insecure: InsecureOptions
 
-    @Option(help: ArgumentHelp("The file with the process id of the gateway.", valueName: "file"))
+    @Option(help: ArgumentHelp("The file with the process id of the gateway.", valueName: "file"), completion: .file())
     var pidFile: String?
 
     @Option(help: ArgumentHelp("The process id of the gateway.", valueName: "number"))

@@ -17,7 +17,8 @@ struct RunCommand: AsyncParsableCommand {
         help: ArgumentHelp(
             "Write the process id to this file, for `sallyport reload`; it is removed at the end.",
             valueName: "file"
-        )
+        ),
+        completion: .file()
     )
     var pidFile: String?
 

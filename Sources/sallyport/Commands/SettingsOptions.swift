@@ -11,7 +11,8 @@ struct SettingsOptions: ParsableArguments {
         help: ArgumentHelp(
             "The YAML file with the settings. Default: the file in SALLYPORT_CONFIG, or the environment alone.",
             valueName: "file"
-        )
+        ),
+        completion: .file()
     )
     var config: String?
 
@@ -53,7 +54,10 @@ struct SettingsOptions: ParsableArguments {
 
 /// The file with the settings as a word of its own, as in `sallyport run sallyport.yaml`.
 struct SettingsFileArgument: ParsableArguments {
-    @Argument(help: ArgumentHelp("The YAML file with the settings, as with --config.", valueName: "file"))
+    @Argument(
+        help: ArgumentHelp("The YAML file with the settings, as with --config.", valueName: "file"),
+        completion: .file()
+    )
     var file: String?
 
     /// Refuses a command line that names two files.

@@ -17,7 +17,7 @@ struct VerifyCommand: ParsableCommand {
             """
     )
 
-    @Option(help: ArgumentHelp("The file with the keys.", valueName: "file"))
+    @Option(help: ArgumentHelp("The file with the keys.", valueName: "file"), completion: .file())
     var jwks: String
 
     @Option(

@@ -27,7 +27,7 @@ struct KeysCommand: ParsableCommand {
 
 /// The argument that all steps take.
 struct SecretFileArgument: ParsableArguments {
-    @Argument(help: ArgumentHelp("The file in secret_file.", valueName: "file"))
+    @Argument(help: ArgumentHelp("The file in secret_file.", valueName: "file"), completion: .file())
     var file: String
 }
 
