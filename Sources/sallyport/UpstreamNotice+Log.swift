@@ -22,7 +22,8 @@ extension UpstreamNotice {
 extension ServerNotice {
     /// Writes that a server of an app is left out, or serves again.
     func log(to logger: Logger) {
-        let metadata: Logger.Metadata = ["upstream": "\(self.upstream)", "server": "\(self.server)"]
+        var metadata: Logger.Metadata = ["upstream": "\(self.upstream)", "server": "\(self.server)"]
+        if let status = self.fault?.status { metadata["status"] = "\(status)" }
         if let fault = self.fault {
             logger.warning("a server of the app is left out: \(fault.sentence)", metadata: metadata)
         } else {

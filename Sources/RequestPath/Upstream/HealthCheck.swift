@@ -14,18 +14,21 @@ final class HealthCheck: StreamHandler {
     private let request: String
     private var stream: (any ByteStream)?
     private var head: [UInt8] = []
-    private var then: ((Bool) -> Void)?
+    private var then: ((Finding) -> Void)?
     private var unread = limit
     /// Ends the check when it takes too long.
     var timer: Scheduled<Void>?
 
+    /// What a check has found: `nil` if the answer is good, otherwise why it is not.
+    typealias Finding = ServerNotice.CheckFault?
+
     /// - Parameter then: Called once with what was found.
-    init(_ health: HealthSettings, of server: ServerSettings, _ then: @escaping (Bool) -> Void) {
+    init(_ health: HealthSettings, of server: ServerSettings, _ then: @escaping (Finding) -> Void) {
         self.health = health
         self.then = then
         self.request = """
             GET \(health.path) HTTP/1.1\r
-            Host: \(server.authority)\r
+            Host: \(health.host ?? server.authority)\r
             User-Agent: sallyport-health\r
             Accept: */*\r
             Connection: close\r
@@ -38,18 +41,18 @@ final class HealthCheck: StreamHandler {
     func start(on stream: any ByteStream) {
         guard self.then != nil, (try? stream.start(self)) != nil else {
             stream.close()
-            return self.end(false)
+            return self.end(.closed)
         }
         self.stream = stream
         stream.writeAndFlush(ByteBuffer(string: self.request))
     }
 
     /// Ends the check, if it has not ended, and its connection.
-    func end(_ isGood: Bool) {
+    func end(_ finding: Finding) {
         self.timer.take()?.cancel()
         self.stream.take()?.close()
         self.head = []
-        self.then.take()?(isGood)
+        self.then.take()?(finding)
     }
 
     func received(_ buffer: inout ByteBuffer) {
@@ -57,32 +60,41 @@ final class HealthCheck: StreamHandler {
         if self.then != nil { self.head += buffer.readableBytesView }
         buffer.clear()
         self.unread -= min(count, self.unread)
-        if self.then != nil, let isGood = self.verdict() {
+        if self.then != nil, let verdict = self.verdict() {
             self.head = []
-            self.then.take()?(isGood)
+            self.then.take()?(verdict.fault)
         }
-        if self.unread == 0 { self.end(false) }
+        if self.unread == 0 { self.end(.malformed) }
     }
 
     func becameWritable() {}
 
     func closed(isClean: Bool) {
         self.stream = nil
-        self.end(false)
+        self.end(.closed)
+    }
+
+    private enum Verdict {
+        case good
+        case bad(ServerNotice.CheckFault)
+
+        var fault: Finding { if case .bad(let fault) = self { fault } else { nil } }
     }
 
     /// Whether the answer is a good one; nil: its status has not come yet.
-    private func verdict() -> Bool? {
+    private func verdict() -> Verdict? {
         var rest = self.head[...]
         while rest.count >= 12 {
             // `HTTP/1.1 200`
-            guard let status = Self.status(rest.prefix(12)) else { return false }
+            guard let status = Self.status(rest.prefix(12)) else { return .bad(.malformed) }
             // What agrees to another protocol is no interim answer, and nobody has asked for that.
-            guard 100..<200 ~= status, status != 101 else { return self.health.isGood(status) }
+            guard 100..<200 ~= status, status != 101 else {
+                return self.health.isGood(status) ? .good : .bad(.status(status))
+            }
             guard let end = rest.firstRange(of: [0x0D, 0x0A, 0x0D, 0x0A]) else { break }
             rest = rest[end.upperBound...]
         }
-        return self.head.count > Self.interimLimit ? false : nil
+        return self.head.count > Self.interimLimit ? .bad(.malformed) : nil
     }
 
     /// The status in the first twelve bytes of an answer; nil: they are not HTTP/1.

@@ -142,11 +142,11 @@ extension ServerGroup {
     private func check(_ place: Int, _ health: HealthSettings) {
         guard self.members[place].checks.begin(now: self.loop.now, every: TimeAmount(health.interval)) else { return }
         let pool = self.members[place].pool
-        pool.check(health) { isGood in
+        pool.check(health) { fault in
             guard let place = self.place(of: pool) else { return }
-            let verdict = self.members[place].checks.end(isGood, health)
-            guard !self.isRetired, self.target.settings.health != nil, let verdict else { return }
-            if pool.server.news.found(isDown: verdict) { self.tell(place, verdict ? .check : nil) }
+            let verdict = self.members[place].checks.end(fault == nil, health)
+            guard !self.isRetired, self.target.settings.health != nil, let isDown = verdict else { return }
+            if pool.server.news.found(isDown: isDown) { self.tell(place, isDown ? fault.map { .check($0) } : nil) }
         }
     }
 }

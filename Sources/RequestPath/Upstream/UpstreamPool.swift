@@ -538,17 +538,17 @@ package final class UpstreamPool: AppPool {
         }
     }
 
-    /// Asks the server whether it is there. Calls `then` once.
-    func check(_ health: HealthSettings, _ then: @escaping (Bool) -> Void) {
+    /// Asks the server whether it is there. Calls `then` once with `nil` if it is, otherwise with what is wrong.
+    func check(_ health: HealthSettings, _ then: @escaping (HealthCheck.Finding) -> Void) {
         let timeout = TimeAmount(health.timeout)
         let check = HealthCheck(health, of: self.server.settings, then)
-        check.timer = self.transport.assumeIsolated().scheduleTask(in: timeout) { check.end(false) }
+        check.timer = self.transport.assumeIsolated().scheduleTask(in: timeout) { check.end(.timeout(health.timeout)) }
         self.connectStream(self.knownAddresses, within: timeout) { result in
             switch result {
             case .success(let connected): check.start(on: connected.stream)
-            case .failure:
+            case .failure(let missing):
                 self.server.refreshSoon(now: .now())
-                check.end(false)
+                check.end(.connection(missing.fault))
             }
         }
     }

@@ -137,6 +137,18 @@ extension TextRule {
         return .text(port.map { "\(host):\($0)" } ?? host)
     }
 
+    /// The `Host` of a request that the gateway makes by itself.
+    static let ownHostHeader = TextRule(
+        "host[:port]",
+        allowed: "a host with or without a port",
+        pattern: "^[^/?#@ ]+$"
+    ) { text throws(SyntaxFault) in
+        guard let (host, port) = Self.authority(text) else {
+            throw SyntaxFault("write app.internal or app.internal:8080")
+        }
+        return .text(port.map { "\(host):\($0)" } ?? host)
+    }
+
     /// A name for TLS, which cannot be an address (RFC 6066 3).
     static let serverName = TextRule(
         "name",

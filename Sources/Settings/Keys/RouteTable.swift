@@ -388,7 +388,14 @@ extension Section {
                 "path",
                 at: \HealthSettings.path,
                 .text(.requestPath),
-                "What is asked for with GET, without credentials; the Host is that of the server's URL."
+                "What is asked for with GET, without credentials."
+            ),
+            SettingsKey(
+                "host",
+                at: \HealthSettings.host,
+                .text(.ownHostHeader),
+                default: "that of the server's URL",
+                "The Host of a check, for apps that refuse requests for other hosts."
             ),
             SettingsKey(
                 "interval",

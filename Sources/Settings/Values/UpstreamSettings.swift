@@ -106,6 +106,8 @@ package struct ServerSettings: Sendable, Equatable {
 package struct HealthSettings: Sendable, Equatable {
     /// The path, and the query if there is one.
     package var path = "/"
+    /// The `Host` of a check; `nil` for the host and port of the server's URL.
+    package var host: String?
     package var interval = Duration.seconds(10)
     package var timeout = Duration.seconds(2)
     /// Good answers in a row after which a server is there again.

@@ -66,6 +66,7 @@ extension ProxyPlan {
                     "health_uri \(health.path)", "health_interval \(Self.milliseconds(health.interval))",
                     "health_timeout \(Self.milliseconds(health.timeout))",
                 ]
+                if let host = health.host { options += ["health_headers {", "    Host \(host)", "}"] }
                 if let status = health.status { options += ["health_status \(status)"] }
             }
         }

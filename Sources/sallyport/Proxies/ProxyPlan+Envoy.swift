@@ -243,7 +243,10 @@ extension ProxyPlan {
                 "      unhealthy_threshold: \(health.fails)",
                 "      http_health_check:",
                 "        path: '\(health.path.replacing("'", with: "''"))'",
-                "        expected_statuses: [{start: \(statuses.lowerBound), end: \(statuses.upperBound)}]",
+            ]
+            if let host = health.host { lines += ["        host: '\(host)'"] }
+            lines += [
+                "        expected_statuses: [{start: \(statuses.lowerBound), end: \(statuses.upperBound)}]"
             ]
         }
         return lines

@@ -48,8 +48,11 @@ extension ProxyPlan {
             if let health = app.health {
                 let status = health.status.map(String.init) ?? "200-399"
                 lines += [
-                    "    option httpchk GET \(health.path.replacing("'", with: "\\'"))",
-                    "    http-check expect status \(status)",
+                    "    option httpchk GET \(health.path.replacing("'", with: "\\'"))"
+                ]
+                if let host = health.host { lines += ["    http-check send hdr Host \(host)"] }
+                lines += [
+                    "    http-check expect status \(status)"
                 ]
                 lines += ["    timeout check \(Self.milliseconds(health.timeout))"]
                 check =

@@ -79,6 +79,7 @@ extension ProxyPlan {
                     "          interval: \(Self.milliseconds(health.interval))",
                     "          timeout: \(Self.milliseconds(health.timeout))",
                 ]
+                if let host = health.host { lines += ["          hostname: '\(host)'"] }
                 if let status = health.status { lines += ["          status: \(status)"] }
             }
         }
