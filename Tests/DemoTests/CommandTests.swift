@@ -155,6 +155,8 @@ import Testing
             }
             #expect(!ofFish.isEmpty && ofFish.allSatisfy { !$0.contains("-rfka ''") }, "\(option): \(ofFish)")
         }
-        #expect(zsh.contains("_files -/") && fish.contains("__fish_complete_directories"))
+        let ofDirectory = fish.split(separator: "\n").filter { $0.contains("-l 'directory'") }
+        #expect(zsh.contains("_files -/"))
+        #expect(!ofDirectory.isEmpty && ofDirectory.allSatisfy { $0.contains("complete_directories") })
     }
 }
