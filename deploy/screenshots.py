@@ -348,7 +348,6 @@ def walk_demo(demo: Demo, browser: Browser):
     browser.wait("location.pathname === '/hello'")
     yield "demo-transfer"
     browser.visit(f"{demo.origin}/public/native-app/sign-in")
-    sign_in()
     browser.wait("location.pathname === '/public/native-app/signed-in'")
     yield "demo-native"
     browser.call("Network.clearBrowserCookies")

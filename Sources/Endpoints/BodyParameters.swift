@@ -11,8 +11,19 @@ package struct BodyParameters: Sendable {
     package enum Failure: Error, Sendable, Equatable {
         /// Another media type, or none: 415.
         case mediaType
-        /// The body does not match its media type, or a parameter is repeated: 400.
+        /// The body is no form, or repeats a parameter: 400.
         case malformed
+        /// The body is no JSON object: 400.
+        case json(JSONFault)
+
+        /// What is wrong with the body, as a sentence.
+        package var sentence: String {
+            switch self {
+            case .mediaType: "The body must be application/x-www-form-urlencoded or application/json."
+            case .malformed: "The body is malformed or repeats a parameter."
+            case .json(let fault): "The body \(fault.rawValue)."
+            }
+        }
     }
 
     /// How the body was written.
@@ -35,9 +46,12 @@ package struct BodyParameters: Sendable {
         let isMislabelled = readsJSONAsForm && mediaType == form && request.body.first == UInt8(ascii: "{")
         switch isMislabelled ? "application/json" : mediaType {
         case "application/json" where accepting.contains(.json):
-            guard let members = JSONText.decode(request.body)?.members else { throw .malformed }
+            do throws(JSONFault) {
+                self.members = Self.present(try JSONText.object(request.body))
+            } catch {
+                throw .json(error)
+            }
             self.encoding = .json
-            self.members = Self.present(members)
         case form where accepting.contains(.form):
             guard let members = Self.form(request.body) else { throw .malformed }
             self.encoding = .form

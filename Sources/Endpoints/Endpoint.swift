@@ -13,6 +13,8 @@ package struct EndpointRequest: Sendable {
     package var pathParameters: [(name: String, value: String)]
     /// Query parameters in order, percent-decoded (`+` is a space).
     package var query: [(name: String, value: String)]
+    /// The query as sent, for values that a proxy has not encoded (`UnencodedURL`).
+    package var rawQuery = ""
     /// Fields in order, names in lower case, values as sent. Fields that present a credential are only in
     /// `credentials`.
     package var fields: [(name: String, value: String)]

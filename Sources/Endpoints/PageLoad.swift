@@ -4,7 +4,7 @@ extension EndpointRequest {
 
     /// Whether the browser loads a page that the user opens, so that the answer may begin or complete something: not
     /// HEAD, a prefetch, a preview, an image or a script's request. A client that does not send `Sec-Fetch-Mode` is
-    /// believed to load a page.
+    /// believed to load a page, unless a script names itself (`ScriptField`).
     package var isPageLoad: Bool { self.method == "GET" && self.isNavigation }
 
     /// The same for any method: a posted form is a navigation, too.
@@ -12,7 +12,8 @@ extension EndpointRequest {
         guard !self.fields.contains(where: { Self.purposes.contains($0.name) }),
             !LinkPreview.isFetch(userAgent: (self.field("user-agent") ?? "").utf8)
         else { return false }
-        return (self.field("sec-fetch-mode") ?? "navigate") == "navigate"
+        if let mode = self.field("sec-fetch-mode") { return mode == "navigate" }
+        return !self.fields.contains { ScriptField.isSet($0.name.utf8, to: $0.value.utf8) }
     }
 
     /// Whether a page of another origin started the navigation: one of another site, or of a sibling domain, which may be

@@ -18,14 +18,30 @@ package enum ProblemDocument {
         requestID: String?,
         loginURL: String?
     ) -> String {
-        var text = #"{"type":"about:blank","title":""#
-        text += refusal.title
-        text += "\",\"status\":\(refusal.status),\"reason\":\"\(reason.rawValue)\""
+        var text = Self.beginning(refusal.status)
+        text += "\(Self.reason)\(reason.rawValue)\""
         if let detail { text += ",\"detail\":" + String(decoding: JSONText.encode(.string(detail)), as: UTF8.self) }
         if let requestID { text += ",\"request_id\":\"\(requestID)\"" }
         if let loginURL { text += ",\"login_url\":\"\(loginURL)\"" }
         text += "}\n"
         return text
+    }
+
+    /// The document for an answer whose status became another one after the document was made: the document's status and
+    /// title are those of the answer (RFC 9457 3.1.2, 4.2.1), and everything else stays.
+    ///
+    /// - Parameter document: A document that `text` made.
+    package static func restated(_ document: [UInt8], as status: Int) -> [UInt8] {
+        // No title has a quote, so the first occurrence is the member.
+        guard let rest = document.firstRange(of: Array(Self.reason.utf8)) else { return document }
+        return Array(Self.beginning(status).utf8) + document[rest.lowerBound...]
+    }
+
+    private static let reason = ",\"reason\":\""
+
+    /// The members that tell the status.
+    private static func beginning(_ status: Int) -> String {
+        #"{"type":"about:blank","title":"\#(StatusText.phrase(status))","status":\#(status)"#
     }
 }
 

@@ -14,41 +14,96 @@ package enum ReturnTo {
     /// Every path of the gateway's own pages begins with one of these.
     private static let ownPages = [PageDesign.ownPages, PageDesign.oauth2ProxyBase + PageDesign.ownPages]
 
-    /// The page to which a sign-in or sign-out leads back, by the values of its redirect parameter: the value itself if
-    /// there is exactly one, it is safe, and it is not one of the gateway's own pages, which would lead on; else `/`.
+    /// The page to which a sign-in or sign-out leads back, by the values of its redirect parameter: the value as a path if
+    /// there is exactly one, it is safe, and it is not one of the gateway's own pages, which would lead on; otherwise `/`.
     /// A request of another host for a ticket (`TicketPath.share`) is meant to lead on: the user signs in for it.
     ///
-    /// - Parameter name: The query parameter that is removed from the page (see `sanitized(_:without:)`).
-    package static func page(_ values: [String], without name: String) -> String {
-        guard values.count == 1, let path = self.sanitized(values[0], without: name) else { return "/" }
+    /// - Parameters:
+    ///   - origin: That of the host. A URL on it is the path there. `nil` to take paths only.
+    ///   - name: The query parameter that is removed from the page (see `sanitized(_:without:)`).
+    package static func page(_ values: [String], of origin: String? = nil, without name: String) -> String {
+        guard values.count == 1 else { return "/" }
+        var target = values[0]
+        if let origin, let url = Self.url(target), url.origin == origin { target = url.path }
+        guard let path = self.sanitized(target, without: name) else { return "/" }
         return self.ownPages.contains { path.hasPrefix($0) } && !TicketPath.asks(path) ? "/" : path
     }
 
-    /// `text` itself when it is a path and query (RFC 9112 3.2.1, origin-form) that every browser resolves on the same
-    /// host; nil: refuse it and use `/`.
+    /// The parts of an http or https URL: its origin as browsers write it (`WebOrigin`), and what follows, with the `/` that
+    /// a URL without a path has. The path is not checked. `nil` for anything else.
+    static func url(_ text: String) -> (origin: String, path: String)? {
+        let bytes = text.utf8
+        guard let scheme = bytes.firstRange(of: "://".utf8) else { return nil }
+        let end =
+            bytes[scheme.upperBound...].firstIndex { "/?#".utf8.contains($0) } ?? bytes.endIndex
+        guard let origin = WebOrigin(bytes[..<end]) else { return nil }
+        let path = String(text[end...])
+        return (origin.text, path.utf8.first == UInt8(ascii: "/") ? path : "/\(path)")
+    }
+
+    /// The path, query and fragment that `text` is, as every browser resolves it on the same host (RFC 9112 3.2.1,
+    /// origin-form). What a URL cannot have is percent-encoded: spaces, characters beyond ASCII, a `%` without its digits,
+    /// and further `#`. `nil` if `text` is not safe: use `/`.
     ///
     /// The rule is structural, so that it does not depend on predicting a parser (CVE-2022-23527, CVE-2024-52003): one
-    /// leading `/`, the next byte neither `/` nor `\`; only visible ASCII, so no tab or line break that the WHATWG
-    /// parser would drop; no backslash, which that parser reads as `/`; no fragment. The path has no dot segment and no
-    /// encoded control or backslash, and does not begin with an encoded slash: a careless decoder would turn these into
-    /// the forms above.
+    /// leading `/`, the next byte neither `/` nor `\`; no control, so no tab or line break that the WHATWG parser would
+    /// drop; no backslash, which that parser reads as `/`. The path has no dot segment and no encoded control or backslash,
+    /// and does not begin with an encoded slash: a careless decoder would turn these into the forms above.
     package static func sanitized(_ text: String) -> String? {
         let bytes = Array(text.utf8)
         guard bytes.count <= Self.longest, bytes.first == UInt8(ascii: "/") else { return nil }
         if bytes.count > 1, bytes[1] == UInt8(ascii: "/") { return nil }
-        for byte in bytes {
-            switch byte {
-            case UInt8(ascii: "\\"), UInt8(ascii: "#"): return nil
-            case 0x21...0x7E: continue
-            default: return nil
-            }
-        }
-        return Self.isPlain(path: bytes.prefix { $0 != UInt8(ascii: "?") }) ? text : nil
+        guard !text.isDamaged, text.unicodeScalars.allSatisfy(Self.isAllowed) else { return nil }
+        let encoded = Self.encoded(bytes)
+        let path = encoded.prefix { $0 != UInt8(ascii: "?") && $0 != UInt8(ascii: "#") }
+        guard encoded.count <= Self.longest, Self.isPlain(path: path) else { return nil }
+        return String(decoding: encoded, as: UTF8.self)
     }
 
-    /// The same, without every query parameter that carries a parameter called `name`: that parameter itself, however
-    /// its name is encoded, and one whose value contains it (`next=%2Fx%3Fname%3D...`). nil also when the path contains
-    /// it.
+    /// Whether a target may have the character, as it is or encoded: it is no control, no line break and no backslash.
+    private static func isAllowed(_ scalar: Unicode.Scalar) -> Bool {
+        switch scalar.value {
+        case ..<0x20, 0x5C, 0x7F...0x9F, 0x2028, 0x2029: false
+        default: true
+        }
+    }
+
+    /// The bytes with an escape for each that a URL cannot have. Escapes stay as they are.
+    private static func encoded(_ bytes: [UInt8]) -> [UInt8] {
+        var encoded: [UInt8] = []
+        encoded.reserveCapacity(bytes.count)
+        var isFragment = false
+        for (index, byte) in bytes.enumerated() {
+            let isKept: Bool
+            switch byte {
+            case UInt8(ascii: "%"):
+                isKept = index + 2 < bytes.count && bytes[(index + 1)...(index + 2)].allSatisfy(Self.isHexadecimal)
+            case UInt8(ascii: "#"):
+                isKept = !isFragment
+                isFragment = true
+            default: isKept = byte > 0x20 && byte < 0x7F
+            }
+            if isKept { encoded.append(byte) } else { Hexadecimal.appendEscape(of: byte, to: &encoded) }
+        }
+        return encoded
+    }
+
+    private static func isHexadecimal(_ byte: UInt8) -> Bool {
+        byte &- 0x30 <= 9 || (byte | 0x20) &- 0x61 < 6
+    }
+
+    /// `page`, a path with its query and fragment, with another parameter in the query.
+    ///
+    /// - Parameter parameter: Encoded as in a query.
+    static func adding(_ parameter: String, to page: String) -> String {
+        let end = page.utf8.firstIndex(of: UInt8(ascii: "#")) ?? page.endIndex
+        let separator = page[..<end].utf8.contains(UInt8(ascii: "?")) ? "&" : "?"
+        return "\(page[..<end])\(separator)\(parameter)\(page[end...])"
+    }
+
+    /// The result of `sanitized(_:)` without every query parameter that carries a parameter called `name`: that parameter
+    /// itself, however its name is encoded, and one whose value contains it (`next=%2Fx%3Fname%3D...`). A fragment that
+    /// contains it is removed. `nil` also if the path contains it.
     ///
     /// A transfer token in it would return after the sign-in as a navigation from this site, and so evade the checks
     /// on links from other sites.
@@ -56,18 +111,21 @@ package enum ReturnTo {
         self.sanitized(text).flatMap { self.removing(name, from: $0) }
     }
 
-    /// `target`, a path and query, without those parameters; nil when the path contains one.
+    /// `target`, a path with its query and fragment, without those parameters. `nil` if the path contains one.
     package static func removing(_ name: String, from target: String) -> String? {
         let names = Set([name, Self.authorizationToken]).map { Array($0.utf8) }
         func carriesToken(_ text: some Collection<UInt8>) -> Bool { names.contains { Self.carries($0, text) } }
-        let parts = target.utf8.split(separator: UInt8(ascii: "?"), maxSplits: 1, omittingEmptySubsequences: false)
+        let end = target.utf8.firstIndex(of: UInt8(ascii: "#")) ?? target.endIndex
+        let fragment = carriesToken(target.utf8[end...]) ? "" : String(target[end...])
+        let page = String(target[..<end])
+        let parts = page.utf8.split(separator: UInt8(ascii: "?"), maxSplits: 1, omittingEmptySubsequences: false)
         guard let path = parts.first, !carriesToken(path) else { return nil }
-        guard parts.count == 2 else { return target }
+        guard parts.count == 2 else { return page + fragment }
         let pairs = parts[1].split(separator: UInt8(ascii: "&"), omittingEmptySubsequences: false)
         let kept = pairs.filter { !carriesToken($0) }
-        if kept.count == pairs.count { return target }
+        if kept.count == pairs.count { return page + fragment }
         let query = kept.map { String(Substring($0)) }.joined(separator: "&")
-        return String(Substring(path)) + (kept.isEmpty ? "" : "?\(query)")
+        return String(Substring(path)) + (kept.isEmpty ? "" : "?\(query)") + fragment
     }
 
     /// Whether a parameter's value contains a transfer token's parameter, e.g. a `state` that is a URL.

@@ -14,9 +14,15 @@ package struct JWKSet: Sendable {
     /// while an issuer goes over to a new key.
     package init(_ json: [UInt8], loneSurrogates: JSONText.LoneSurrogates = .refused) throws(JOSEError) {
         guard json.count <= JOSELimits.keySet else { throw JOSEError("the key set is too large") }
-        guard let document = JSONText.decode(json, maxDepth: JOSELimits.depth, loneSurrogates: loneSurrogates),
-            case .array(let values) = document["keys"]
-        else { throw JOSEError("the key set is not a JSON object with an array in keys") }
+        let members: [String: JSONValue]
+        do throws(JSONFault) {
+            members = try JSONText.object(json, maxDepth: JOSELimits.depth, loneSurrogates: loneSurrogates)
+        } catch {
+            throw JOSEError("the key set \(error.rawValue)")
+        }
+        guard case .array(let values) = members["keys"] else {
+            throw JOSEError("the key set is not a JSON object with an array in keys")
+        }
         try self.init(values) { (value) throws(JOSEError) in try JWK(value) }
     }
 

@@ -14,8 +14,10 @@ package struct KeyFile: Sendable {
     /// A file with both public keys and secrets is refused, as a public key could be taken for a secret.
     package init(_ json: [UInt8]) throws(JOSEError) {
         guard json.count <= JOSELimits.keySet else { throw JOSEError("the key set is too large") }
-        guard let document = JSONText.decode(json, maxDepth: JOSELimits.depth) else {
-            throw JOSEError("the key set is not JSON, or a member is repeated")
+        let document: JSONValue
+        switch JSONText.read(json, maxDepth: JOSELimits.depth) {
+        case .success(let value): document = value
+        case .failure(let fault): throw JOSEError("the key set \(fault.rawValue)")
         }
         let values: [JSONValue]
         if case .array(let keys) = document["keys"] {

@@ -6,6 +6,9 @@ package protocol BrowserProvider: Sendable {
     /// Names the provider in sessions and audit events: the issuer. No other provider has this name.
     var name: String { get }
 
+    /// True if the provider has browsers post its answer (OAuth 2.0 Form Post Response Mode).
+    var answersByForm: Bool { get }
+
     /// What a sign-in with this wish must reach. The provider's settings may demand more than the wish does. Whoever
     /// begins the sign-in keeps it, and judges by it what `complete` returns.
     func demand(of wish: BrowserSignIn) -> SignInDemand
@@ -43,6 +46,8 @@ package protocol BrowserProvider: Sendable {
 }
 
 extension BrowserProvider {
+    package var answersByForm: Bool { false }
+
     package func demand(of wish: BrowserSignIn) -> SignInDemand { wish.demand }
 }
 

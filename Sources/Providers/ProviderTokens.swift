@@ -72,12 +72,13 @@ package final class ProviderTokens: ForeignTokens {
         as kind: Session.Kind,
         key: RecordKey,
         known: ForeignSession?,
+        for caller: ProviderCaller,
         on loop: any EventLoop
     ) -> Eventual<ForeignAnswer> {
         guard let source = token.bytes.withUnsafeBytes({ self.source(of: $0, as: kind) }) else {
             return .success(.none(.credentialMalformed))
         }
-        let question = Question(token: PresentedToken(token, as: kind), key: key, source: source)
+        let question = Question(token: PresentedToken(token, as: kind, for: caller), key: key, source: source)
         return source.provider.verifiesLocally
             ? self.judged(question, known, on: loop) : self.shared(question, on: loop)
     }

@@ -1,3 +1,5 @@
+package import Sessions
+
 /// A provider whose tokens are refreshed while a session is used (RFC 6749 6).
 package protocol RefreshingProvider: Sendable {
     /// Equal to `BrowserProvider.name`.
@@ -5,8 +7,8 @@ package protocol RefreshingProvider: Sendable {
 
     /// Exchanges the refresh token once, with its own time limit.
     ///
-    /// - Parameter subject: The session's subject: an answer for another one is `.ended` (OpenID Connect Core 12.2).
-    func refresh(_ tokens: ProviderTokenSet, of user: String) async -> ProviderRefresh
+    /// - Parameter user: The session's user: an answer for another one is `.ended` (OpenID Connect Core 12.2).
+    func refresh(_ tokens: ProviderTokenSet, of user: Identity) async -> ProviderRefresh
 
     /// Revokes the refresh token, or the access token where there is none (RFC 7009). Errors are only logged: the
     /// session ends here in any case.

@@ -61,10 +61,22 @@ package struct PresentedToken: Sendable, Hashable {
     package var kind: Session.Kind
     /// Whether the provider has vouched for it before: if it refuses the token now, something has changed.
     package var wasGood = false
+    /// Who presents it. It is not part of what is asked.
+    package var caller: ProviderCaller
 
-    package init(_ token: Secret, as kind: Session.Kind = .native) {
+    package init(
+        _ token: Secret,
+        as kind: Session.Kind = .native,
+        for caller: ProviderCaller = .endpoint(nil)
+    ) {
         self.token = token
         self.kind = kind
+        self.caller = caller
+    }
+
+    /// Why the provider is not asked, for the log.
+    func refusal(of calls: String) -> String {
+        "too many \(calls) are under way" + (self.caller.client.map { ", and one of \($0) is not made" } ?? "")
     }
 }
 

@@ -6,7 +6,8 @@ package struct Identity: Sendable, Hashable {
     /// The provider's stable id of the user, or that of the account that the user has at several (`AccountID`): apps see it
     /// as the subject.
     package var id: String
-    /// What the user is called at the provider alone, where `id` is that of an account; nil: so, too.
+    /// The name that the user has without an account, where `id` is that of an account. Equal to `id` where this is the
+    /// provider's own id and reads as if the provider's name stood before it. `nil` for all others.
     @Rare package private(set) var ownID: String? = nil
     /// Whose user it is: only with it does the id name one person.
     package var realm = Realm.default
@@ -33,22 +34,59 @@ package struct Identity: Sendable, Hashable {
     /// What the store and its indexes call the user; never shown.
     package var subject: String { self.realm.subject(self.id) }
 
-    /// What the user is called at the provider alone.
-    package var idAtProvider: String { self.ownID ?? self.id }
+    /// Whether the user is an account of several providers.
+    package var isAccount: Bool { AccountID.isOne(self.id) }
 
-    /// What the store calls what the provider ends by its own id of the user.
-    package var subjectAtProvider: String { self.realm.subject(self.idAtProvider) }
+    /// The name that the user has without an account, at the time of the sign-in.
+    private var ownName: String { self.ownID ?? self.id }
 
-    /// The same user, as the account with this id.
+    /// Whether `id` is the provider's own id, whatever it begins with.
+    private var isOwnID: Bool { self.ownID?.isExactly(self.id) == true }
+
+    /// The provider's own id of the user, without the provider's name before it.
+    package var idAtProvider: String { self.isOwnID ? self.id : self.realm.ownID(of: self.ownName) }
+
+    /// What the store calls the user without an account.
+    package var subjectAtProvider: String { self.realm.subject(self.ownName) }
+
+    /// Whether this is the provider's own id of the user. A session of a version that did not note `ownID` may have either of
+    /// two.
+    package func isCalled(_ ownID: String) -> Bool {
+        ownID.isExactly(self.idAtProvider) || ownID.isExactly(self.ownName)
+    }
+
+    /// Whether both are one person, whatever names they had when they signed in.
+    package func isSamePerson(as other: Identity) -> Bool {
+        self.subject.isExactly(other.subject)
+            || (self.realm == other.realm && self.idAtProvider.isExactly(other.idAtProvider))
+    }
+
+    /// The user with the note that the provider's own id is this one, where the name does not say it.
+    package func called(_ ownID: String) -> Identity {
+        guard self.id.isExactly(ownID), ownID.utf8.contains(Realm.separator.utf8) else { return self }
+        var identity = self
+        identity.ownID = ownID
+        return identity
+    }
+
+    /// The user as the account with this id.
     package func linked(to account: String) -> Identity {
         var identity = self
-        identity.ownID = self.idAtProvider
+        // A name that reads as if the provider's name stood before it gets it.
+        let isMarked = self.isOwnID && !self.realm.ownID(of: self.id).isExactly(self.id)
+        identity.ownID = isMarked ? "\(self.realm.name)\(Realm.separator)\(self.id)" : self.ownName
         identity.id = account
         return identity
     }
 
-    /// The same user, as the account that the user has in `other`, if it is one there.
-    package func linked(as other: Identity) -> Identity { other.ownID == nil ? self : self.linked(to: other.id) }
+    /// The user under the name that `other`, who is the same person, had at the sign-in.
+    package func named(as other: Identity) -> Identity {
+        var identity = self
+        identity.id = other.id
+        identity.ownID = other.ownID
+        identity.realm = other.realm
+        return identity
+    }
 
     /// What is stored for `id` and `ownID`: no id has a zero byte.
     var storedID: String { self.ownID.map { "\($0)\u{0}\(self.id)" } ?? self.id }

@@ -23,9 +23,31 @@ package enum JSONText {
         maxDepth: Int = 32,
         loneSurrogates: LoneSurrogates = .refused
     ) -> JSONValue? {
+        try? self.read(bytes, maxDepth: maxDepth, loneSurrogates: loneSurrogates).get()
+    }
+
+    /// The members of a document that `decode` accepts and that is an object.
+    ///
+    /// - Throws: Why it is none.
+    package static func object(
+        _ bytes: [UInt8],
+        maxDepth: Int = 32,
+        loneSurrogates: LoneSurrogates = .refused
+    ) throws(JSONFault) -> [String: JSONValue] {
+        let value = try self.read(bytes, maxDepth: maxDepth, loneSurrogates: loneSurrogates).get()
+        guard let members = value.members else { throw .noObject }
+        return members
+    }
+
+    /// The value of a document, or why `decode` does not accept it.
+    package static func read(
+        _ bytes: [UInt8],
+        maxDepth: Int = 32,
+        loneSurrogates: LoneSurrogates = .refused
+    ) -> Result<JSONValue, JSONFault> {
         bytes.withUnsafeBufferPointer { bytes in
             var reader = JSONReader(bytes, maxDepth: maxDepth, loneSurrogates)
-            return reader.document()
+            return reader.document().map { .success($0) } ?? .failure(reader.fault)
         }
     }
 }
@@ -39,6 +61,8 @@ private struct JSONReader {
     private let loneSurrogates: JSONText.LoneSurrogates
     private let bytes: UnsafeBufferPointer<UInt8>
     private var position = 0
+    /// The first rule that is broken; nil: none but the grammar is.
+    private var brokenRule: JSONFault?
 
     init(_ bytes: UnsafeBufferPointer<UInt8>, maxDepth: Int, _ loneSurrogates: JSONText.LoneSurrogates) {
         self.bytes = bytes
@@ -49,7 +73,23 @@ private struct JSONReader {
     mutating func document() -> JSONValue? {
         guard let value = self.value(depth: 0) else { return nil }
         self.skipBlanks()
-        return self.position == self.bytes.count ? value : nil
+        return self.position == self.bytes.count ? value : self.breaks(.rest)
+    }
+
+    /// Why there is no document.
+    var fault: JSONFault {
+        if let brokenRule { return brokenRule }
+        let isBlank = self.bytes.allSatisfy { $0 == 0x20 || $0 == 0x09 || $0 == 0x0A || $0 == 0x0D }
+        if isBlank { return .empty }
+        if self.bytes.starts(with: [0xEF, 0xBB, 0xBF]) { return .byteOrderMark }
+        // Of UTF-16 and UTF-32, or no text at all.
+        return String(validating: self.bytes, as: UTF8.self) == nil || self.bytes.contains(0) ? .encoding : .syntax
+    }
+
+    /// Notes which rule is broken.
+    private mutating func breaks<Value>(_ rule: JSONFault) -> Value? {
+        if self.brokenRule == nil { self.brokenRule = rule }
+        return nil
     }
 
     private var next: UInt8? { self.position < self.bytes.count ? self.bytes[self.position] : nil }
@@ -67,7 +107,8 @@ private struct JSONReader {
 
     private mutating func value(depth: Int) -> JSONValue? {
         self.skipBlanks()
-        guard depth <= self.maxDepth, let byte = self.next else { return nil }
+        guard let byte = self.next else { return nil }
+        guard depth <= self.maxDepth else { return self.breaks(.depth) }
         switch byte {
         case UInt8(ascii: "{"): return self.object(depth: depth)
         case UInt8(ascii: "["): return self.array(depth: depth)
@@ -94,8 +135,9 @@ private struct JSONReader {
         repeat {
             self.skipBlanks()
             guard self.next == UInt8(ascii: "\""), let name = self.text(.refused), self.skip(UInt8(ascii: ":")),
-                let value = self.value(depth: depth + 1), members.updateValue(value, forKey: name) == nil
+                let value = self.value(depth: depth + 1)
             else { return nil }
+            guard members.updateValue(value, forKey: name) == nil else { return self.breaks(.repeated) }
         } while self.skip(UInt8(ascii: ","))
         return self.skip(UInt8(ascii: "}")) ? .object(members) : nil
     }
@@ -134,7 +176,10 @@ private struct JSONReader {
         }
         let digits = self.bytes[start..<self.position]
         if isInteger, let integer = Self.integer(digits) { return .integer(integer) }
-        return Double(String(decoding: digits, as: UTF8.self)).flatMap { $0.isFinite ? .number($0) : nil }
+        guard let number = Double(String(decoding: digits, as: UTF8.self)), number.isFinite else {
+            return self.breaks(.number)
+        }
+        return .number(number)
     }
 
     /// The integer of digits, perhaps after a minus; nil if it does not fit.
@@ -168,8 +213,13 @@ private struct JSONReader {
             self.position += 1
             switch byte {
             case UInt8(ascii: "\""):
-                guard content.isEmpty else { return String(utf8: (content + run)[...]) }
-                return isASCII ? String(decoding: run, as: UTF8.self) : String(validating: run, as: UTF8.self)
+                let text =
+                    if !content.isEmpty {
+                        String(utf8: (content + run)[...])
+                    } else {
+                        isASCII ? String(decoding: run, as: UTF8.self) : String(validating: run, as: UTF8.self)
+                    }
+                return text ?? self.breaks(.encoding)
             case UInt8(ascii: "\\"):
                 guard let scalar = self.escape(loneSurrogates) else { return nil }
                 content += run
@@ -210,7 +260,7 @@ private struct JSONReader {
             if let low = self.lowSurrogate(after: unit) {
                 return Unicode.Scalar(0x10000 + (unit - 0xD800) << 10 + (low - 0xDC00))
             }
-            return loneSurrogates == .replaced ? "\u{FFFD}" : nil
+            return loneSurrogates == .replaced ? "\u{FFFD}" : self.breaks(.surrogate)
         default: return nil
         }
     }

@@ -36,6 +36,26 @@ package struct Realm: Sendable, Hashable {
         name == Self.default.name || AccountID.isOne(id) ? id : "\(Self.mark)\(name)\u{0}\(id)"
     }
 
+    /// Stands between a provider's name and its id of a user, in the names of users whose provider is one of several on a
+    /// host.
+    package static let separator = "|"
+
+    /// The provider's own id of the user with this name: without the provider's name before it.
+    package func ownID(of name: String) -> String {
+        // Without another text: sessions are read by this.
+        guard name.begins(exactlyWith: self.name) else { return name }
+        let rest = name.utf8.dropFirst(self.name.utf8.count)
+        guard rest.starts(with: Self.separator.utf8) else { return name }
+        return String(Substring(rest.dropFirst(Self.separator.utf8.count)))
+    }
+
+    /// What the store calls the user whom the provider calls `ownID`, or called the user before a reload put the provider beside
+    /// others or took them away. An account of several providers has a name of its own.
+    package func subjects(of ownID: String) -> [String] {
+        let names = [ownID, "\(self.name)\(Self.separator)\(ownID)"]
+        return names.filter { !AccountID.isOne($0) }.map(self.subject)
+    }
+
     /// Begins every subject outside the default realm.
     private static let mark = "\u{0}realm\u{0}"
 

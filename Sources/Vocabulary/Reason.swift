@@ -214,6 +214,7 @@ package enum Reason: String, Error, CaseIterable, Sendable {
     case gatewayOverloaded = "gateway.overloaded"
     case gatewayDraining = "gateway.draining"
     case clientGone = "client.gone"
+    case clientStalled = "client.stalled"
 }
 
 extension Reason {

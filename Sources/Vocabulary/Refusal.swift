@@ -32,9 +32,6 @@ package struct Refusal: Equatable, Sendable {
     /// Whether the browser's session cookie is cleared.
     package var clearsSession = false
 
-    /// The status's reason phrase, which is the title of the problem document (RFC 9457 4.2.1).
-    package var title: String { StatusText.phrase(self.status) }
-
     /// The answer to a reason without a row: an error of the gateway itself.
     package static let internalError = Refusal(500)
 
@@ -79,7 +76,7 @@ package struct Refusal: Equatable, Sendable {
         switch reason {
         case .requestMalformed, .requestFraming, .requestHost, .requestConnectionNamesIdentity: closing(400)
         case .requestMethod: closing(405)
-        case .requestTimeout: closing(408)
+        case .requestTimeout, .clientStalled: closing(408)
         case .requestLineTooLong: closing(414)
         case .requestExpectation: closing(417)
         case .requestFieldsTooLarge: closing(431)

@@ -160,7 +160,8 @@ struct Assembly: Sendable {
             return EndpointTable.Group(
                 group.realms,
                 own.endpoints + keySets,
-                forwarding: own.members.flatMap(\.provider.forwarding)
+                forwarding: own.members.flatMap(\.provider.forwarding),
+                portal: own.portal
             )
         }
         func secured(_ listener: ListenerSettings) throws -> ListenerTLS? {
@@ -178,7 +179,12 @@ struct Assembly: Sendable {
             settings: settings,
             routes: routes,
             targets: targets,
-            endpoints: try EndpointTable(groups, on: routes, upstreams: settings.upstreams.map(\.name)),
+            endpoints: try EndpointTable(
+                groups,
+                on: routes,
+                upstreams: settings.upstreams.map(\.name),
+                maxBody: settings.limits.body
+            ),
             registry: foundations.registry,
             generation: generation,
             judging: JudgingProfile(

@@ -83,10 +83,20 @@ struct EndpointAssembly {
         if !logouts.isEmpty { endpoints += ProviderLogoutEndpoints(logouts: logouts).endpoints }
         guard self.settings.oauth2ProxyPaths else { return endpoints }
         endpoints.append(OAuth2ProxyUserInfo(sessions).endpoint)
-        return OAuth2ProxyEndpoints(
-            origins: ServedOrigins(self.settings.hosts),
-            handoffParameter: self.settings.handoff.queryParameter
-        ).added(to: endpoints)
+        return self.wantedPages(of: self.settings.hosts).added(to: endpoints)
+    }
+
+    /// What Authelia's portal answers; empty unless the gateway takes its place beside other proxies.
+    var portal: [Endpoint] {
+        guard self.settings.identity.preset == .authelia, self.settings.authorization != nil, self.signsIn else {
+            return []
+        }
+        return AutheliaPortal(wanted: self.wantedPages(of: self.related)).endpoints
+    }
+
+    /// The paths of oauth2-proxy, which lead to pages of these hosts.
+    private func wantedPages(of hosts: [HostSettings]) -> OAuth2ProxyEndpoints {
+        OAuth2ProxyEndpoints(origins: ServedOrigins(hosts), handoffParameter: self.settings.handoff.queryParameter)
     }
 
     /// How the users of a provider sign in; nil: they cannot.

@@ -26,8 +26,10 @@ extension Gateway {
         for id in changes.gone { self.recordEnd(of: realm.subject(id), .sessionUserGone) }
         for id in changes.changed {
             do {
-                try await self.foundations.group.ask(self.foundations.store) { store, loop in
-                    store.end(subject: realm.subject(id), on: loop)
+                for subject in realm.subjects(of: id) {
+                    try await self.foundations.group.ask(self.foundations.store) { store, loop in
+                        store.end(subject: subject, on: loop)
+                    }
                 }
                 self.recordEnd(of: realm.subject(id), .sessionPasswordChanged)
             } catch {

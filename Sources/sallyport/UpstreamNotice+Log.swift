@@ -13,6 +13,8 @@ extension UpstreamNotice {
         let subject =
             switch self.reason {
             case .upstreamTLS: "no TLS with the app"
+            case .gatewayOverloaded: "one client uses its share of the app"
+            case .clientStalled: "a request is ended"
             default: "an answer of the app is refused"
             }
         logger.warning("\(subject): \(place)\(self.sentence); told once a minute", metadata: metadata)
@@ -22,8 +24,7 @@ extension UpstreamNotice {
 extension ServerNotice {
     /// Writes that a server of an app is left out, or serves again.
     func log(to logger: Logger) {
-        var metadata: Logger.Metadata = ["upstream": "\(self.upstream)", "server": "\(self.server)"]
-        if let status = self.fault?.status { metadata["status"] = "\(status)" }
+        let metadata: Logger.Metadata = ["upstream": "\(self.upstream)", "server": "\(self.server)"]
         if let fault = self.fault {
             logger.warning("a server of the app is left out: \(fault.sentence)", metadata: metadata)
         } else {

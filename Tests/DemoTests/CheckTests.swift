@@ -215,7 +215,8 @@ import Testing
     @Test func acceptsThePagesOfTheGuide() throws {
         let guide = try Documents.guide("Pages")
         func block(_ language: String, _ start: String) throws -> String {
-            try #require(guide.blocks(language).first { $0.hasPrefix(start) }, "\(start)")
+            let block = guide.blocks.first { $0.language == language && $0.begins(with: start) }
+            return try #require(block, "\(start)").text
         }
         let folder = try Servers.folder()
         defer { try? FileManager.default.removeItem(at: folder) }

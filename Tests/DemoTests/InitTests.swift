@@ -65,8 +65,10 @@ import Vocabulary
             ("http://localhost:9999", "127.0.0.1:9999", "http://localhost:9999"),
             ("http://127.0.0.1:8081/", "127.0.0.1:8081", "http://127.0.0.1:8081"),
             ("http://[::1]:8082", "[::1]:8082", "http://[::1]:8082"),
-            ("HTTP://LocalHost/", "127.0.0.1:80", "HTTP://LocalHost"),
+            ("HTTP://LocalHost/", "127.0.0.1:80", "http://localhost"),
+            ("http://127.0.0.1:80", "127.0.0.1:80", "http://127.0.0.1"),
             ("https://app.example.com:8443/", "127.0.0.1:8080", "https://app.example.com:8443"),
+            ("https://App.Example.com.:443", "127.0.0.1:8080", "https://app.example.com"),
         ]
     )
     func listens(url: String, address: String, origin: String) throws {
@@ -78,6 +80,38 @@ import Vocabulary
                 text.contains("\nlisten: \"\(address)\"\n") && text.contains("\npublic_url: \"\(origin)\"\n"),
                 "\(text)"
             )
+        }
+    }
+
+    @Test(
+        "The redirect URI that init prints is the one that the gateway sends: in lower case, without the scheme's port",
+        arguments: ["https://App.Example.com:443/", "HTTPS://APP.example.com.", "https://app.example.com:0443"]
+    )
+    func printsTheRedirectURI(_ url: String) throws {
+        try Self.withFolder { folder throws in
+            let made = try Self.run(["init", "--oidc", "--directory", folder, "--public-url", url])
+            let sent = "https://app.example.com/.sallyport/callback"
+            #expect(made.status == 0 && made.output.contains("register \(sent) at the provider"), "\(made.output)")
+            let text = try String(contentsOfFile: "\(folder)/sallyport.yaml", encoding: .utf8)
+            #expect(text.contains("# Register \(sent) as redirect URI there."), "\(text)")
+            let explained = try Self.run([
+                "explain", "--config", "\(folder)/sallyport.yaml", "--url", "https://app.example.com/",
+            ])
+            #expect(explained.output.contains("the provider sends it back to \(sent)\n"), "\(explained.output)")
+            let kratos = try Self.run(["init", "--kratos", "--directory", "\(folder)/kratos", "--public-url", url])
+            #expect(kratos.output.contains("must allow https://app.example.com in"), "\(kratos.output)")
+        }
+    }
+
+    @Test("The gateway of init leaves the port of Prometheus alone, and its own two ports differ")
+    func leavesPrometheusAlone() throws {
+        for (url, admin) in [("http://localhost:8080", 9091), ("http://localhost:9091", 9095)] {
+            try Self.withFolder { folder throws in
+                #expect(try Self.run(["init", "--directory", folder, "--public-url", url]).status == 0)
+                let checked = try Self.run(["check", "--config", "\(folder)/sallyport.yaml"])
+                #expect(checked.status == 0 && checked.output.contains("127.0.0.1:\(admin)"), "\(checked.output)")
+                #expect(!checked.output.contains(":9090"), "\(checked.output)")
+            }
         }
     }
 

@@ -16,6 +16,8 @@ import Testing
             export TMPDIR='\(folder.path)' SALLYPORT_LISTEN=127.0.0.1:\(gateway) SALLYPORT_ADMIN_LISTEN=127.0.0.1:0
             trap 'kill -9 $GATEWAY $APP 2>/dev/null' EXIT
             \(guide.blocks("sh").joined(separator: "\n"))
+            for TRY in $(seq 100); do kill -0 $GATEWAY 2>/dev/null || break; sleep 0.1; done
+            cat sallyport.log
             """
             .replacing("$PWD/.build/release", with: Gateway.binary.deletingLastPathComponent().path)
             // A second is enough on a machine that does nothing else.
@@ -27,5 +29,8 @@ import Testing
         for text in promised { #expect(run.output.contains(text), "\(run.output)") }
         #expect(!run.output.contains("Traceback"), "\(run.output)")
         #expect(run.status == 0, "\(run.output)")
+        // Whoever ends a story wants its ports for the next one.
+        let stopping = run.output.split(separator: "\n").first { $0.contains(#""message":"stopping""#) }
+        #expect(stopping?.contains(#""new_requests_for":"0.0 seconds""#) == true, "\(run.output)")
     }
 }

@@ -50,27 +50,48 @@ struct BodyTests {
         }
     }
 
+    private static let deep = String(repeating: "[", count: 40) + String(repeating: "]", count: 40)
+
     @Test(
-        "A body that is not a strict JSON object is malformed",
+        "A body that is not a strict JSON object is malformed, and is called what it is",
         arguments: [
-            #"{"a":1,"a":2}"#, #"{"a":1,"\u0061":2}"#, "", "[]", "1", #"{"a":1}x"#, #"{"a":01}"#, #"{"a":+1}"#,
-            #"{"a":.5}"#,
-            #"{"a":1.}"#, #"{"a":1e}"#, #"{"a":NaN}"#, #"{a:1}"#, #"{"a":'b'}"#, #"{"a":1,}"#, #"{"a" 1}"#,
-            #"{"a":"\x"}"#,
-            #"{"a":"\ud800"}"#, #"{"a":"\ud800\u0041"}"#, #"{"a":"\udc00"}"#, "{\"a\":\"\n\"}", #"{"a":"b}"#, "{",
-            #"{"a":tru}"#, #"{"a":1e999}"#, "\u{FEFF}{}", #"{"a":"\u+041"}"#,
-            "{\"a\":" + String(repeating: "[", count: 40) + String(repeating: "]", count: 40) + "}",
+            (
+                JSONFault.repeated,
+                [#"{"a":1,"a":2}"#, #"{"a":1,"\u0061":2}"#, #"{"b":[{"a":1,"a":1}]}"#, #"{"a":1,"a":2"#]
+            ),
+            (.empty, ["", " \r\n"]), (.noObject, ["[]", "1", "null", #""a""#, " true "]),
+            (.rest, [#"{"a":1}x"#, "{}{}", "{},"]), (.number, [#"{"a":1e999}"#]), (.byteOrderMark, ["\u{FEFF}{}"]),
+            (.surrogate, [#"{"a":"\ud800"}"#, #"{"a":"\ud800\u0041"}"#, #"{"a":"\udc00"}"#, #"{"\udc00":1}"#]),
+            (.depth, ["{\"a\":\(deep)}", deep, "{\"a\":\(deep.prefix(40))"]),
+            (
+                .syntax,
+                [
+                    #"{"a":01}"#, #"{"a":+1}"#, #"{"a":.5}"#, #"{"a":1.}"#, #"{"a":1e}"#, #"{"a":NaN}"#, #"{a:1}"#,
+                    #"{"a":'b'}"#, #"{"a":1,}"#, #"{"a" 1}"#, #"{"a":"\x"}"#, "{\"a\":\"\n\"}", #"{"a":"b}"#, "{",
+                    #"{"a":tru}"#, #"{"a":"\u+041"}"#, "a=b",
+                ]
+            ),
         ]
     )
-    func malformedJSON(body: String) throws {
-        #expect(throws: BodyParameters.Failure.malformed) { try self.parameters("application/json", body) }
+    func malformedJSON(fault: JSONFault, bodies: [String]) throws {
+        for body in bodies {
+            #expect(throws: BodyParameters.Failure.json(fault), "\(body)") {
+                try self.parameters("application/json", body)
+            }
+        }
+        #expect(BodyParameters.Failure.json(fault).sentence == "The body \(fault.rawValue).")
+        // What OAuth allows in its descriptions (RFC 6749 5.2).
+        #expect(fault.rawValue.utf8.allSatisfy { (0x20...0x7E).contains($0) && $0 != 0x22 && $0 != 0x5C })
     }
 
     @Test("Bytes that are not UTF-8 are malformed in either encoding")
     func invalidText() throws {
         var json = try request(fields: [("content-type", "application/json")])
         json.body = Array(#"{"a":""#.utf8) + [0xC3, 0x28] + Array(#""}"#.utf8)
-        #expect(throws: BodyParameters.Failure.malformed) { try BodyParameters(json) }
+        #expect(throws: BodyParameters.Failure.json(.encoding)) { try BodyParameters(json) }
+        // As editors save it in UTF-16.
+        json.body = [0xFF, 0xFE, 0x7B, 0, 0x7D, 0]
+        #expect(throws: BodyParameters.Failure.json(.encoding)) { try BodyParameters(json) }
         for body in ["a=%C3%28", "a=%zz", "a=%"] {
             #expect(throws: BodyParameters.Failure.malformed) {
                 try self.parameters("application/x-www-form-urlencoded", body)
@@ -102,7 +123,7 @@ struct BodyTests {
         #expect(read.text("a") == "b&c=d" && read.names == ["a"] && read.encoding == .json)
         for body in [#"{"a":"b","a":"b"}"#, "{", #"{"a":"b"}&a=b"#, "{a=b"] {
             let strange = try request(fields: form, body: body)
-            #expect(throws: BodyParameters.Failure.malformed) { try BodyParameters(strange, readsJSONAsForm: true) }
+            #expect(throws: BodyParameters.Failure.self) { try BodyParameters(strange, readsJSONAsForm: true) }
         }
         #expect(try BodyParameters(request(fields: form, body: "a=b"), readsJSONAsForm: true).text("a") == "b")
         #expect(throws: BodyParameters.Failure.mediaType) {

@@ -34,6 +34,31 @@ import Testing
         }
     }
 
+    @Test("A script that asks for HTML gets 401 and a problem document, also where its browser sends no Fetch Metadata")
+    func scripts() throws {
+        let app = try FakeUpstream()
+        defer { app.stop() }
+        try Gateway.with(Config.file(upstream: app.port)) { gateway throws in
+            let html = "Accept: text/html, application/xhtml+xml"
+            for field in [
+                "X-Requested-With: XMLHttpRequest", "HX-Request: true", "X-PJAX: true", "Turbo-Frame: main",
+                "X-Turbo-Request-Id: 1",
+            ] {
+                let answer = try gateway.get("/hello", [html, field])
+                #expect(answer.status == 401 && answer.reason == "credential.missing", "\(field): \(answer.lines)")
+                #expect(answer.value("content-type") == "application/problem+json" && answer.value("location") == nil)
+            }
+            let webView = try gateway.get("/hello", [html, "X-Requested-With: com.example.app"])
+            #expect(webView.status == 303)
+            #expect(app.requests.isEmpty)
+            // The app gets these fields as they came.
+            _ = try gateway.get("/public/", [html, "X-Requested-With: XMLHttpRequest", "HX-Request: true"])
+            let received = try #require(app.requests.last)
+            #expect(received.values("x-requested-with") == ["XMLHttpRequest"])
+            #expect(received.values("hx-request") == ["true"])
+        }
+    }
+
     @Test("The login page leads back to exactly the page that was asked for, and nowhere else")
     func returnTo() throws {
         let app = try FakeUpstream()

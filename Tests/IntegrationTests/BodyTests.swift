@@ -183,7 +183,7 @@ import Testing
         }
     }
 
-    @Test("After an answer by the gateway, a small unread body is discarded, and a large one closes the connection")
+    @Test("An answer by the gateway waits for a small unread body, and closes the connection for a large or late one")
     func drainOrClose() throws {
         let app = try FakeUpstream()
         defer { app.stop() }
@@ -193,13 +193,22 @@ import Testing
             small.send(Request.post("/private", body: smuggled) + Request.get("/public/next"))
             #expect(try small.answer().status == 401)
             #expect(try small.answer().text.hasPrefix("GET /public/next"))
-            // A chunked body that comes late.
+            // A chunked body of which a part comes late.
             small.send(Request.get("/private", ["Transfer-Encoding: chunked"], method: "POST"))
-            #expect(try small.answer().status == 401)
             small.send(
                 "\(String(smuggled.utf8.count, radix: 16))\r\n\(smuggled)\r\n0\r\n\r\n" + Request.get("/public/last")
             )
+            #expect(try small.answer().status == 401)
             #expect(try small.answer().text.hasPrefix("GET /public/last"))
+            // One that never comes: what follows may be read as it, and by nobody as a request.
+            for field in ["Transfer-Encoding: chunked", "Content-Length: 100"] {
+                let silent = try gateway.connect()
+                silent.send(Request.get("/private", [field], method: "POST"))
+                let answer = try silent.answer(seconds: 10)
+                #expect(answer.status == 401 && answer.value("connection") == "close")
+                silent.send(Request.get("/public/smuggled"))
+                #expect(silent.endsNow())
+            }
 
             for isChunked in [false, true] {
                 let big = try gateway.connect()
@@ -235,6 +244,24 @@ import Testing
             let answer = try wire.answer()
             #expect(answer.status == 413 && answer.value("connection") == "close" && wire.endsNow())
             #expect(app.requests.map(\.target) == ["/fits"], "no broken request became a whole one")
+        }
+    }
+
+    @Test("A route without a limit takes bodies of any size, whatever the limit of the other routes is")
+    func routeWithoutLimit() throws {
+        let app = try FakeUpstream()
+        defer { app.stop() }
+        let routes = "  - {path: /free/**, auth: public, max_body: none}\n  - {path: /**, auth: public}"
+        let settings = Config.file(upstream: app.port, routes: routes, more: "limits: {body: 1KiB}\n")
+        try Gateway.with(settings) { gateway throws in
+            let body = String(repeating: "a", count: 200_000)
+            let chunked = "\(String(body.utf8.count, radix: 16))\r\n\(body)\r\n0\r\n\r\n"
+            for (path, status) in [("/free/x", 200), ("/other", 413)] {
+                #expect(try gateway.request(Request.post(path, body: body)).status == status)
+                let head = Request.get(path, ["Transfer-Encoding: chunked"], method: "POST")
+                #expect(try gateway.request(head + chunked).status == status)
+            }
+            #expect(app.requests.map(\.target) == ["/free/x", "/free/x"])
         }
     }
 

@@ -123,6 +123,11 @@ import Testing
                 ("/named/", "https://Wiki.internal:8080?a", "\(origin)?a"),
                 ("/named/", "http://wiki.internal:8080@evil.example/", "http://wiki.internal:8080@evil.example/"),
                 ("/named/", "http://wiki.internal:80801/", "http://wiki.internal:80801/"),
+                // Other spellings of the same origins.
+                ("/app/", "\(origin):80/x", "\(origin)/app/x"), ("/app/", "//\(Request.host)/x", "\(origin)/app/x"),
+                ("/app/", "//127.0.0.1:\(app.port)/x", "\(origin)/app/x"), ("/x", "//\(Request.host)/x", "\(origin)/x"),
+                ("/x", "\(origin):80/x", "\(origin)/x"), ("/named/", "//wiki.internal:8080/x", "\(origin)/x"),
+                ("/old/", "\(origin):/v2/x", "\(origin)/old/x"),
                 ("/named/", "/x", "/x"), ("/x", "http://wiki.internal:8080/x", "http://wiki.internal:8080/x"),
             ] {
                 let answer = try gateway.get(path, [session, "X-To: \(place)"])

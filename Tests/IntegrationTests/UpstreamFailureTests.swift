@@ -253,7 +253,7 @@ import Glibc
         defer { app.stop() }
         let more = "upstreams:\n  app:\n    url: http://127.0.0.1:\(app.port)\n    max_connections: 2\n"
         try Gateway.with(Config.open(upstream: app.port, "upstream: app", more: more)) { gateway throws in
-            let upload = Request.get("/", ["Expect: 100-continue", "Content-Length: 50"], method: "POST")
+            let upload = Request.get("/", ["Expect: 100-continue", "Transfer-Encoding: chunked"], method: "POST")
             // The gateway writes "100 Continue" to a client that is gone as soon as it is connected to the app.
             for number in 0..<3000 {
                 let wire = try gateway.connect()

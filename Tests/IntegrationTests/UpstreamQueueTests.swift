@@ -35,7 +35,7 @@ import Glibc
             }
         }
         defer { app.stop() }
-        try Gateway.with(Self.settings(app, "max_connections: 2")) { gateway throws in
+        try Gateway.with(Self.settings(app, "max_connections: 2, client_share: 100")) { gateway throws in
             let wires = try (0..<40).map { _ in try gateway.connect() }
             for round in 0..<2 {
                 for (number, wire) in wires.enumerated() { wire.send(Request.get("/\(round)-\(number)")) }

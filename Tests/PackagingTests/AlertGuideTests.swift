@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 
 /// The guide on monitoring says what to do for each alert.
@@ -12,45 +13,36 @@ import Testing
         #expect(rows.sorted() == alerts.sorted())
     }
 
-    private static let promtool = "/usr/bin/promtool"
-
-    /// Prometheus itself judges the rule: a Redis that never had a replica, one that had, and one that has.
-    @Test(.enabled(if: FileManager.default.isExecutableFile(atPath: promtool), "promtool is not installed"))
-    func aMissingReplicaIsToldOnlyWhereThereWasOne() throws {
-        let folder = FileManager.default.temporaryDirectory.appending(path: "sallyport-alerts-\(UUID())")
-        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
-        defer { try? FileManager.default.removeItem(at: folder) }
+    /// Runs a test of the rules with promtool: series at one-minute steps, and the alerts that are expected.
+    private static func expectRules(_ test: String) throws {
         let rules = PackageFiles.root.appending(path: "deploy/observability/alerts.yaml").path
-        let tests = """
-            rule_files: ["\(rules)"]
-            evaluation_interval: 1m
+        let file = try TemporaryFile("rule_files: [\(rules)]\nevaluation_interval: 1m\n\(test)")
+        defer { file.remove() }
+        let judged = try #require(try PackageFiles.run(["promtool", "test", "rules", file.path]), "no promtool")
+        #expect(judged.status == 0, "\(judged.output)")
+    }
+
+    @Test("A missing replica is reported where Redis had one, and never where one Redis runs by choice")
+    func missingReplica() throws {
+        let summary = "A primary of Redis has lost its replicas: a failover may lose sign-outs"
+        try Self.expectRules(
+            """
             tests:
               - interval: 1m
                 input_series:
-                  - {series: 'sallyport_redis_replicas{instance="single"}', values: "0x120"}
-                  - {series: 'sallyport_redis_replicas{instance="lost"}', values: "1x30 0x90"}
-                  - {series: 'sallyport_redis_replicas{instance="whole"}', values: "1x120"}
-                  - {series: 'sallyport_redis_replicas{instance="back"}', values: "1x30 0x30 1x60"}
+                  - {series: 'sallyport_redis_replicas{job="alone",instance="a"}', values: '0x60'}
+                  - {series: 'sallyport_redis_replicas{job="pair",instance="a"}', values: '1x20 0x40'}
+                  - {series: 'sallyport_redis_replicas{job="restarted",instance="a"}', values: '1x20'}
+                  - {series: 'sallyport_redis_replicas{job="restarted",instance="b"}', values: '_x21 0x40'}
                 alert_rule_test:
-                  - eval_time: 2h
+                  - {eval_time: 15m, alertname: SallyportRedisReplicaMissing, exp_alerts: []}
+                  - eval_time: 40m
                     alertname: SallyportRedisReplicaMissing
                     exp_alerts:
-                      - exp_labels: {severity: ticket, instance: lost}
-                        exp_annotations:
-                          summary: "A primary has fewer replicas than it should: a failover may lose sign-outs"
+                      - {exp_labels: {severity: ticket, job: pair}, exp_annotations: {summary: "\(summary)"}}
+                      - {exp_labels: {severity: ticket, job: restarted}, exp_annotations: {summary: "\(summary)"}}
 
             """
-        let file = folder.appending(path: "tests.yaml")
-        try tests.write(to: file, atomically: true, encoding: .utf8)
-        let process = Process()
-        let pipe = Pipe()
-        process.executableURL = URL(filePath: Self.promtool)
-        process.arguments = ["test", "rules", file.path]
-        process.standardOutput = pipe
-        process.standardError = pipe
-        try process.run()
-        let output = String(decoding: pipe.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
-        process.waitUntilExit()
-        #expect(process.terminationStatus == 0, "\(output)")
+        )
     }
 }

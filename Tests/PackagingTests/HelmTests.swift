@@ -10,8 +10,28 @@ import Testing
     private static let examples = ["single", "gateway-api", "traefik"]
 
     private static func template(_ arguments: [String]) throws -> (status: Int32, output: String) {
-        let command = [self.helm, "template", "sallyport", "deploy/helm", "--namespace", "sallyport"] + arguments
-        return try #require(try PackageFiles.run(command), "\(self.helm) is not installed")
+        try self.run(["template", "sallyport", "deploy/helm", "--namespace", "sallyport"] + arguments)
+    }
+
+    private static func run(_ arguments: [String]) throws -> (status: Int32, output: String) {
+        try #require(try PackageFiles.run([self.helm] + arguments), "\(self.helm) is not installed")
+    }
+
+    @Test(
+        "helm lint finds nothing wrong in the chart, without values and with those of each example",
+        .enabled(if: hasHelm, "helm is not installed")
+    )
+    func lint() throws {
+        for values in [[]] + Self.examples.map({ ["--values", "deploy/helm/examples/\($0).values.yaml"] }) {
+            let linted = try Self.run(["lint", "--strict", "deploy/helm"] + values)
+            #expect(linted.status == 0 && linted.output.contains("0 chart(s) failed"), "\(linted.output)")
+        }
+    }
+
+    @Test("A chart without settings is not installed", .enabled(if: hasHelm, "helm is not installed"))
+    func unset() throws {
+        let rendered = try Self.template([])
+        #expect(rendered.status != 0 && rendered.output.contains("settings is empty"), "\(rendered.output)")
     }
 
     @Test(

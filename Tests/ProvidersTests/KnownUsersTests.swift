@@ -40,6 +40,19 @@ struct KnownUsersTests {
         #expect(self.changes(users, self.settings(("bob", "2"), ("bob", "4"), ("ada", "3"))) == [[], ["bob"]])
     }
 
+    @Test("Users of a provider that a reload puts beside another one are the same users")
+    func names() {
+        let users = KnownUsers()
+        func named(_ mark: String) -> ProviderSettings {
+            guard case .fixedUsers(var list) = self.settings(("ada", "1")) else { return .fixedUsers([]) }
+            list[0].id = mark + "ada"
+            return .fixedUsers(list)
+        }
+        #expect(self.changes(users, named("")) == [[], []])
+        #expect(self.changes(users, named("staff|")) == [[], []])
+        #expect(self.changes(users, self.settings(("ada", "2"))) == [[], ["ada"]])
+    }
+
     @Test("Sessions that could not be ended are to be ended again, also after the user was away")
     func unended() {
         let users = KnownUsers()

@@ -43,7 +43,11 @@ struct NullMemberTests {
             Self.with(nulls + ["nonce"], bench.claims(nonce: nil, ["email": "new@example.com"]))
         )
         bench.transport.on(OpenIDProviderBench.tokenURL, .json(OpenIDProviderBench.tokens(idToken: renewed)))
-        guard case .refreshed(_, let user) = await bench.provider.refresh(tokens, of: OpenIDProviderBench.subject)
+        guard
+            case .refreshed(_, let user) = await bench.provider.refresh(
+                tokens,
+                of: Identity(id: OpenIDProviderBench.subject, traits: [:])
+            )
         else {
             Issue.record("the session ended")
             return

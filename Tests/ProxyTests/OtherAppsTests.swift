@@ -97,8 +97,7 @@ import Testing
             }
             let open = try ask("acme.example.com", "/x/page")
             #expect(open.status == 200, "\(open.lines) \(open.text)")
-            // Envoy writes no X-Forwarded-Host.
-            for line in ["host: acme.example.com"] + (proxy == .envoy ? [] : ["x-forwarded-host: acme.example.com"]) {
+            for line in ["host: acme.example.com", "x-forwarded-host: acme.example.com"] {
                 #expect(open.text.lowercased().contains(line), "\(line): \(open.text)")
             }
             #expect(try ask("acme.example.com", "/page").status == 401)

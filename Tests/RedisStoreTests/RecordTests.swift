@@ -48,6 +48,11 @@ import Vocabulary
             #expect(read == linked && read.identity.subjectAtProvider == realm.subject("alice"))
             #expect(AccountID.isOne(read.identity.id) && read.subject == read.identity.id)
         }
+        var plain = self.session
+        plain.identity.id = "alice|7"
+        plain.identity = plain.identity.called("alice|7")
+        let read = try self.readBack(plain)
+        #expect(read == plain && read.identity.ownID == "alice|7" && read.identity.id == "alice|7")
         delegated.kind = .native
         delegated.endsAlone = true
         delegated.access = AccessTerms(audience: nil)

@@ -31,6 +31,33 @@ import Vocabulary
         #expect(Realm.user(of: "ada").realm == "default" && Realm.user(of: "ada").id == "ada")
     }
 
+    @Test("A user has two names at a provider, one of which the provider's own id may read like and not be")
+    func names() {
+        func user(_ name: String, ownID: String? = nil, _ realm: Realm = Self.staff) -> Identity {
+            let user = Identity(id: name, traits: [:]).inRealm(realm)
+            return ownID.map { user.called($0) } ?? user
+        }
+        let (plain, marked) = (user("ada", ownID: "ada"), user("staff|ada", ownID: "ada"))
+        let lookalike = user("staff|ada", ownID: "staff|ada")
+        #expect(plain.isSamePerson(as: marked) && marked.isSamePerson(as: plain))
+        #expect(!plain.isSamePerson(as: lookalike) && !lookalike.isSamePerson(as: plain))
+        #expect([plain, marked, lookalike].map(\.idAtProvider) == ["ada", "ada", "staff|ada"])
+        #expect(user("staff|staff|ada", ownID: "staff|ada").isSamePerson(as: lookalike))
+        #expect(!plain.isSamePerson(as: user("ada", ownID: "ada", .default)))
+        #expect(!plain.isSamePerson(as: user("staff|ada", ownID: "ada", Realm("staf"))))
+        // What an account keeps says who is meant, too.
+        let account = AccountID.id(String(repeating: "a", count: 32))
+        for user in [plain, marked, lookalike] {
+            let linked = user.linked(to: account)
+            #expect(linked.isAccount && linked.idAtProvider == user.idAtProvider && linked.isSamePerson(as: user))
+            #expect(Self.staff.subjects(of: user.idAtProvider).contains(linked.subjectAtProvider))
+        }
+        #expect(!plain.linked(to: account).isSamePerson(as: lookalike))
+        #expect(Self.staff.subjects(of: "ada") == [plain.subject, marked.subject])
+        // An id that has the form of an account's is nobody's account.
+        #expect(Self.staff.subjects(of: account) == [Self.staff.subject("staff|\(account)")])
+    }
+
     @Test("Ends of all sessions of a user leave the user with the same id of another provider alone")
     func ends() throws {
         let bench = MemoryBench()

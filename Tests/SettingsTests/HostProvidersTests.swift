@@ -70,7 +70,7 @@ import Vocabulary
             Issue.record("other kinds of providers")
             return
         }
-        #expect(google.names.name(of: "7") == "google|7" && google.names.id(of: "google|7") == "7")
+        #expect(google.names.name(of: "7") == "google|7" && Realm("google").ownID(of: "google|7") == "7")
         #expect(partner.names.name(of: "7") == "7" && users.map(\.id) == ["ada"])
         // Nobody else is taken for one of them.
         #expect(partner.names.name(of: "google|7") == nil && partner.names.name(of: "google7") == "google7")
@@ -79,7 +79,7 @@ import Vocabulary
         for mark in ["\u{301}", "\u{338}", "\u{200D}", "\u{FE0F}", "\u{E0001}"] {
             let (id, name) = ("\(mark)7", "google|\(mark)7")
             #expect(google.names.name(of: id) == name && partner.names.name(of: name) == nil)
-            #expect(google.names.id(of: name).unicodeScalars.elementsEqual(id.unicodeScalars))
+            #expect(Realm("google").ownID(of: name).unicodeScalars.elementsEqual(id.unicodeScalars))
         }
         let alone = try SettingsBench().load(
             Self.file("{public_url: https://app.example.com, provider: google, routes: [{path: /**}]}")

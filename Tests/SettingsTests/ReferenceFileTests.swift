@@ -58,7 +58,7 @@ struct ReferenceFileTests {
     }
 
     /// Whether the key is one of `provider` in an element of `providers`.
-    private static func isRepeated(_ path: String) -> Bool {
+    static func isRepeated(_ path: String) -> Bool {
         path.hasPrefix("providers[].") && !Self.ofElement.contains(path)
     }
 
@@ -100,7 +100,7 @@ struct ReferenceFileTests {
     )
 
     /// Variables with what else the keys below a path need.
-    private static let needed: [(path: String, environment: [String: String])] = [
+    static let needed: [(path: String, environment: [String: String])] = [
         (
             "store.redis.",
             ["SALLYPORT_REDIS_URL": "redis://127.0.0.1", "SALLYPORT_SECRET_FILE": "/etc/sallyport/secret"]
@@ -131,7 +131,7 @@ struct ReferenceFileTests {
     ]
 
     /// A file with `value` at a path, or only with what leads to that path.
-    private static func file(_ steps: [String], value: String?) -> String {
+    static func file(_ steps: [String], value: String?) -> String {
         var members = ["public_url: https://app.example.com", "upstream: http://127.0.0.1:3000"]
         let needsUsers = steps.first != "provider"
         if needsUsers {

@@ -473,13 +473,6 @@ struct ValidationTests {
         #expect(settings?.upstreams.map(\.host) == ["[::1]"])
     }
 
-    @Test("a route's body limit is its own, else the general one")
-    func bodyLimits() {
-        let routes =
-            "routes: [{path: /a, max_body: none}, {path: /b, max_body: 1KiB}, {path: /c}]\nlimits: {body: 1MiB}\n"
-        #expect(SettingsBench().settings(adding: routes)?.hosts[0].routes.map(\.maxBody) == [nil, 1024, 1 << 20])
-    }
-
     @Test(
         "A path that is refused brings no further problem that is not true",
         arguments: [

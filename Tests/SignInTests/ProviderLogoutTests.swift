@@ -150,6 +150,40 @@ struct ProviderLogoutTests {
         #expect(try await [self.lives(one), self.lives(two), self.lives(brian)] == [false, false, true])
     }
 
+    @Test(
+        "A sub ends the sessions of every name: of before a reload that put the provider beside others, and of after it",
+        arguments: ["ada -", "ada s-9", "ada s-9 all"]
+    )
+    func everyName(logout: String) async throws {
+        let (plain, marked) = (try await self.signIn("ada", at: nil), try await self.signIn("default|ada", at: nil))
+        let other = try await self.signIn("default|adam", at: nil)
+        #expect(try await self.obey("l-1 \(logout)") == nil)
+        #expect(try await [self.lives(plain), self.lives(marked), self.lives(other)] == [false, false, true])
+        #expect(self.cascade.first?.details.map(\.1) == ["back-channel", "2"])
+    }
+
+    @Test("A sub ends the account of a user who signed in under another name, and the sign-in that is under way")
+    func everyNameOfAccounts() async throws {
+        let evidence = ProviderEvidence(provider: TextualLogout.issuer, sessionID: nil)
+        for id in ["ada", "default|ada"] {
+            let requester = try self.bench.requester()
+            let token = try await self.linked.begin(
+                Self.account(id),
+                SessionTerms(.web),
+                evidence: evidence,
+                for: requester
+            ).token
+            #expect(try await self.lives(token))
+            #expect(try await self.obey("l-\(id) ada -") == nil)
+            #expect(try await !self.lives(token))
+        }
+        let refused = try await self.refusal("default|ada", at: nil) {
+            let refusal = try await self.obey("l-9 ada -")
+            #expect(refusal == nil)
+        }
+        #expect(refused == .signInEnded)
+    }
+
     @Test("The sessions of a user whose id has the same characters in other bytes are another user's")
     func lookalikes() async throws {
         let token = try await self.signIn("re\u{301}my", at: nil)
@@ -290,7 +324,8 @@ struct ProviderLogoutTests {
     func afterwards() async throws {
         for age in [Duration.seconds(-50), .zero, .seconds(50)] {
             let requester = try self.bench.requester()
-            try await UserSessions(sessions: self.sessions).endAll(of: "ada", for: requester)
+            let names = UserNames(own: ["ada"], accounts: [])
+            _ = try await UserSessions(sessions: self.sessions).endAll(of: names, for: requester)
             self.bench.time.advance(by: .milliseconds(1))
             #expect(try await self.refusal("ada", at: "s-1", age: age) == nil)
         }
@@ -404,8 +439,8 @@ struct ProviderLogoutTests {
         _ = try await self.tokens.issueCode(wish, to: user, isOfBrowser: true)
         self.bench.time.advance(by: .seconds(89 * 86_400))
         #expect(begun.session.expiresAt < self.bench.time.now)
-        let known = try await self.ends.accounts(of: "ada", at: TextualLogout.issuer)
-        #expect(known == [begun.session.subject])
+        let names = try await self.ends.names(of: "ada", in: .default, at: TextualLogout.issuer)
+        #expect(names.accounts == [begun.session.subject])
     }
 
     @Test("What a kit's sign-in gives ends when the provider ends its user, who is an account")

@@ -180,6 +180,12 @@ final class Peer: Sendable {
         return recv(self.descriptor, &byte, 1, 0) < 0 ? errno : 0
     }
 
+    /// The bytes that the other end's system has not acknowledged (tcp(7), `SIOCOUTQ`).
+    var unacknowledgedBytes: Int {
+        var count: Int32 = 0
+        return ioctl(self.descriptor, 0x5411, &count) == 0 ? Int(count) : -1
+    }
+
     func endOutput() {
         shutdown(self.descriptor, Int32(SHUT_WR))
     }

@@ -211,6 +211,34 @@ import Transport
         }
     }
 
+    /// The system of an end that answers waits with acknowledgements, so that they go with the answers.
+    @Test func acknowledgesAtOnce() async throws {
+        try await SocketBench.with { bench in
+            let (watcher, peer) = try await bench.connection()
+            var count = 0
+            func send() async throws {
+                count += 1
+                try peer.send([1])
+                try await watcher.until(bench) { [count] in $0.received.count == count }
+            }
+            var (waiting, acknowledged) = (0, 0)
+            for _ in 0..<200 where waiting < 5 {
+                for _ in 0..<5 {
+                    try await send()
+                    try await bench.onLoop { watcher.stream?.writeAndFlush(ByteBuffer(bytes: [2])) }
+                    #expect(peer.read(1) == [2])
+                }
+                try await send()
+                // It may have been acknowledged meanwhile.
+                guard peer.unacknowledgedBytes > 0 else { continue }
+                waiting += 1
+                try await bench.onLoop { watcher.stream?.acknowledge() }
+                if peer.unacknowledgedBytes == 0 { acknowledged += 1 }
+            }
+            #expect(waiting == 5 && acknowledged == waiting)
+        }
+    }
+
     @Test func countsWhatWasLostWithAConnection() async throws {
         try await SocketBench.with { bench in
             let watcher = Watcher()

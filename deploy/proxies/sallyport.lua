@@ -1,10 +1,64 @@
 -- Asks Sallyport whether a request is allowed, for HAProxy 2.6 or later:
---   http-request lua.sallyport http://127.0.0.1:9092/authz/forward-auth x-auth-subject,x-auth-email
+--   http-request lua.sallyport 127.0.0.1:9092 x-auth-subject,x-auth-email
 -- The X-Forwarded-* fields that describe the request are set before, by http-request set-header. An allowed request gets
 -- the named fields, and loses those that have no value. Any other answer goes to the client as it is.
+--
+-- It asks once, on a connection of its own: HAProxy's own client repeats a request, and a transfer token is used up by the
+-- first.
 
+-- The longest time of a check, from the first byte to the last.
+local seconds = 5
+-- The longest answer, in bytes.
+local longest = 1048576
 -- Fields of the message itself, which are not those of the check.
 local own = { "host", "connection", "content-length", "expect", "keep-alive", "te", "transfer-encoding", "upgrade" }
+
+local function clock()
+  local now = core.now()
+  return now.sec + now.usec / 1000000
+end
+
+-- The status, the fields and the body of the answer; nil if there is none in time.
+local function ask(socket, address, fields)
+  local deadline = clock() + seconds
+  -- Each step has what is left of the time.
+  local function step(name, ...)
+    local left = deadline - clock()
+    if left <= 0 then return nil end
+    socket:settimeout(left)
+    return socket[name](socket, ...)
+  end
+  local lines = { "GET /authz/forward-auth HTTP/1.1", "Host: sallyport", "Connection: close" }
+  for name, values in pairs(fields) do
+    for _, value in pairs(values) do lines[#lines + 1] = name .. ": " .. value end
+  end
+  if not step("connect", address) then return nil end
+  if not step("send", table.concat(lines, "\r\n") .. "\r\n\r\n") then return nil end
+  local first = step("receive", "*l")
+  local status, reason = (first or ""):match("^HTTP/1%.1 (%d%d%d) ?([^\r]*)")
+  if not status then return nil end
+  local answer = { status = tonumber(status), reason = reason, fields = {}, body = "" }
+  local size = #first
+  while true do
+    local line = step("receive", "*l")
+    if not line then return nil end
+    line = line:gsub("\r$", "")
+    if line == "" then break end
+    size = size + #line
+    local name, value = line:match("^([^:]+):%s*(.-)%s*$")
+    if not name or size > longest then return nil end
+    name = name:lower()
+    answer.fields[name] = answer.fields[name] or {}
+    table.insert(answer.fields[name], value)
+  end
+  local length = tonumber((answer.fields["content-length"] or { "0" })[1]) or 0
+  if length > longest then return nil end
+  if length > 0 then
+    answer.body = step("receive", length)
+    if not answer.body or #answer.body < length then return nil end
+  end
+  return answer
+end
 
 local function answer(txn, status, reason, fields, body)
   local reply = txn:reply({ status = status, reason = reason })
@@ -17,20 +71,23 @@ local function answer(txn, status, reason, fields, body)
   txn:done(reply)
 end
 
-core.register_action("sallyport", { "http-req" }, function(txn, url, names)
+core.register_action("sallyport", { "http-req" }, function(txn, address, names)
+  -- A URL of the gateway, as configurations of before had it.
+  address = address:gsub("^http://", ""):gsub("/.*$", "")
   local fields = txn.http:req_get_headers()
   for _, name in ipairs(own) do fields[name] = nil end
-  -- Milliseconds.
-  local check = core.httpclient():get({ url = url, headers = fields, timeout = 5000 })
+  local socket = core.tcp()
+  local check = ask(socket, address, fields)
+  socket:close()
   local status = check and check.status or 0
   if status >= 200 and status < 300 then
     for name in names:gmatch("[^,]+") do
       txn.http:req_del_header(name)
-      local value = check.headers[name] and check.headers[name][0]
+      local value = check.fields[name] and check.fields[name][1]
       if value and value ~= "" then txn.http:req_add_header(name, value) end
     end
-  elseif status >= 300 and (status < 500 or check.headers["x-sallyport-reason"]) then
-    answer(txn, status, check.reason, check.headers, check.body)
+  elseif status >= 300 and (status < 500 or check.fields["x-sallyport-reason"]) then
+    answer(txn, status, check.reason, check.fields, check.body)
   else
     -- Sallyport cannot be reached, which is no verdict.
     answer(txn, 503, "Service Unavailable", { ["retry-after"] = { "5" }, ["cache-control"] = { "no-store" } })

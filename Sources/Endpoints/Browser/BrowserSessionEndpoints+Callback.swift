@@ -12,7 +12,9 @@ extension BrowserSessionEndpoints {
     ///
     /// - Parameter named: The provider whose place it is; nil: the place of an only one.
     func comeBack(_ request: EndpointRequest, _ named: BrowserSignInFlow?) async -> EndpointResponse {
+        guard request.method != "POST" else { return self.take(request, named) }
         guard request.isPageLoad else { return self.refuse(.signInNotNavigation, request) }
+        let request = self.unsealed(request, named)
         let flows = self.ways.flows
         let id = request.only("state") ?? ""
         let kept = self.signInCookies.kept(id, request)
@@ -45,6 +47,31 @@ extension BrowserSessionEndpoints {
         return await self.callbacks.answer(key) {
             await self.completeSignIn(request, flow, pending, clearing: cleared)
         }
+    }
+
+    /// The parameter with a posted answer on its way.
+    private static let posted = "posted"
+
+    /// `POST /.sallyport/callback`, for a provider that answers by a form: 303 to the same place by GET, with the answer
+    /// sealed (`PostedAnswer`). Nothing is begun or ended, whoever has posted it and however often.
+    private func take(_ request: EndpointRequest, _ named: BrowserSignInFlow?) -> EndpointResponse {
+        guard request.isNavigation else { return self.refuse(.signInNotNavigation, request) }
+        guard let flow = named ?? self.ways.flows.first, request.query.isEmpty,
+            let form = try? BodyParameters(request, accepting: [.form]), let answer = PostedAnswer(form.text)
+        else { return self.refuse(.signInMalformed, request) }
+        let place = Self.callbackPath(of: named?.name, by: request.design)
+        let text = String(decoding: flow.carry(answer, to: place, on: request.authority).bytes, as: UTF8.self)
+        return .seeOther("\(place)?\(Self.posted)=\(text)")
+    }
+
+    /// The request with what the provider would have sent in the query, if it brings a posted answer.
+    private func unsealed(_ request: EndpointRequest, _ named: BrowserSignInFlow?) -> EndpointRequest {
+        guard let text = request.only(Self.posted), let flow = self.ways.flows.first else { return request }
+        let place = Self.callbackPath(of: named?.name, by: request.design)
+        let answer = flow.carried(Secret(text), to: place, on: request.authority)
+        var request = request
+        request.query = answer?.parameters.map { ($0.name, $0.value) } ?? []
+        return request
     }
 
     /// Completes a sign-in at this provider.

@@ -12,7 +12,7 @@ extension BrowserSessionEndpoints {
     }
 
     private func form(_ request: EndpointRequest, _ demand: SignInDemand) -> Page.Form {
-        let returnTo = self.returnTo(request.parameters(SignInPath.returnTo))
+        let returnTo = self.returnTo(request.parameters(SignInPath.returnTo), request)
         return .identifier(to: SignInPath.leading(to: returnTo.utf8, demanding: demand))
     }
 
@@ -56,7 +56,7 @@ extension BrowserSessionEndpoints {
             guard let way = ways.way(ofAddress: address) else {
                 return await self.askToSignIn(request, ways, demand)
             }
-            let returnTo = self.returnTo(request.parameters(SignInPath.returnTo))
+            let returnTo = self.returnTo(request.parameters(SignInPath.returnTo), request)
             switch way.kind {
             case .password: return await self.askToSignIn(request, [way], demand)
             case .pages(let pages):

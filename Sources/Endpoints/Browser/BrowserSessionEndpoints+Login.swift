@@ -26,7 +26,7 @@ extension BrowserSessionEndpoints {
     func login(_ request: EndpointRequest, _ flow: BrowserSignInFlow) async -> EndpointResponse {
         guard request.method == "GET" else { return .noContent() }
         let demand = SignInDemand(request.query)
-        let returnTo = self.returnTo(request.parameters(SignInPath.returnTo))
+        let returnTo = self.returnTo(request.parameters(SignInPath.returnTo), request)
         guard request.isPageLoad else {
             return self.refuse(.signInNotNavigation, request, returnTo: returnTo, demanding: demand)
         }

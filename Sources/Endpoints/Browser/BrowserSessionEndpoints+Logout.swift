@@ -6,7 +6,7 @@ extension BrowserSessionEndpoints {
     /// `GET /.sallyport/logout`: a page with a button; a link or an image does not sign the user out. Nobody is asked who
     /// is not signed in.
     func askToSignOut(_ request: EndpointRequest) async -> EndpointResponse {
-        let returnTo = self.returnTo(request.parameters("return_to"))
+        let returnTo = self.returnTo(request.parameters("return_to"), request)
         if let live = try? await self.sessions.signedIn(by: request.requester), live.isEmpty {
             return .seeOther(Page.signedOut)
         }
@@ -16,8 +16,10 @@ extension BrowserSessionEndpoints {
     /// The page of this host from which the browser came, as `Referer` says; nil: none, or one of the gateway's own pages for
     /// signing in and out.
     private func pageBefore(_ request: EndpointRequest) -> String? {
-        guard let referrer = request.field("referer"), referrer.hasPrefix(request.origin + "/") else { return nil }
-        let page = self.returnTo([String(referrer.dropFirst(request.origin.count))])
+        guard let referrer = request.field("referer"), ReturnTo.url(referrer)?.origin == request.origin else {
+            return nil
+        }
+        let page = self.returnTo([referrer], request)
         let isOfSignOut = [Page.logout, Page.signedOut, SignInPath.path].contains { page.hasPrefix($0) }
         return isOfSignOut ? nil : page
     }
@@ -32,7 +34,7 @@ extension BrowserSessionEndpoints {
     func signOut(_ request: EndpointRequest) async -> EndpointResponse {
         if let token = request.credentials.explicitToken { return await self.signOut(token, request) }
         let form = try? BodyParameters(request, accepting: [.form])
-        let returnTo = self.returnTo([form?.text("return_to")].compactMap(\.self))
+        let returnTo = self.returnTo([form?.text("return_to")].compactMap(\.self), request)
         let wantsJSON = request.field("accept")?.lowercased().utf8.contains("application/json".utf8) ?? false
         guard SameOrigin.isProven(request) else {
             await self.sessions.recordDenial(.requestCrossSite, for: request.requester)

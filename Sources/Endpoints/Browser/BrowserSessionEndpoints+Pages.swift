@@ -23,7 +23,7 @@ extension BrowserSessionEndpoints {
     /// signed in sends it back at once: after a few times within seconds a page ends that.
     func login(_ request: EndpointRequest, _ pages: ProviderPages, _ name: String) -> EndpointResponse {
         let demand = SignInDemand(request.query)
-        let returnTo = self.returnTo(request.parameters(SignInPath.returnTo))
+        let returnTo = self.returnTo(request.parameters(SignInPath.returnTo), request)
         guard request.isPageLoad else {
             return self.refuse(.signInNotNavigation, request, returnTo: returnTo, demanding: demand)
         }

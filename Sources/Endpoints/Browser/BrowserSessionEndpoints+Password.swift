@@ -14,7 +14,7 @@ extension BrowserSessionEndpoints {
         _ ways: [SignInWay],
         _ demand: SignInDemand
     ) async -> EndpointResponse {
-        let returnTo = self.returnTo(request.parameters(SignInPath.returnTo))
+        let returnTo = self.returnTo(request.parameters(SignInPath.returnTo), request)
         let current = demand == SignInDemand() ? await self.current(request, returnTo: returnTo) : nil
         return self.noticing(request, demand) { notice in
             Page.signIn(
@@ -108,7 +108,7 @@ extension BrowserSessionEndpoints {
     /// `POST /.sallyport/login`: 303 to `return_to` with the new session's cookie, or the form again.
     func signIn(_ request: EndpointRequest, _ passwords: PasswordSignIn) async -> EndpointResponse {
         let form = try? BodyParameters(request, accepting: [.form])
-        let returnTo = self.returnTo([form?.text("return_to")].compactMap(\.self))
+        let returnTo = self.returnTo([form?.text("return_to")].compactMap(\.self), request)
         let identifier = form?.text("identifier") ?? ""
         func again(
             _ reason: Reason,

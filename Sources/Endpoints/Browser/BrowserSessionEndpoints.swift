@@ -99,18 +99,15 @@ package struct BrowserSessionEndpoints: Sendable {
         }
         let flows = self.ways.flows
         guard !flows.isEmpty else { return [page] }
-        var callbacks = [
-            Endpoint(path: Self.callback, methods: ["GET"], outlivesClient: true) { await self.comeBack($0, nil) }
-        ]
-        for flow in flows {
-            guard let name = flow.name else { continue }
-            callbacks.append(
-                Endpoint(path: Self.callback(of: name), methods: ["GET"], outlivesClient: true) {
-                    await self.comeBack($0, flow)
-                }
-            )
+        func callback(_ path: String, of flow: BrowserSignInFlow?, byForm: Bool) -> Endpoint {
+            Endpoint(path: path, methods: ["GET"] + (byForm ? ["POST"] : []), outlivesClient: true) {
+                await self.comeBack($0, flow)
+            }
         }
-        return [page] + callbacks
+        return [page, callback(Self.callback, of: nil, byForm: flows.contains(where: \.answersByForm))]
+            + flows.compactMap { flow in
+                flow.name.map { callback(Self.callback(of: $0), of: flow, byForm: flow.answersByForm) }
+            }
     }
 
     /// A link to the sign-in page that brings a session-transfer token leads to the page behind it, with the token: its
@@ -121,10 +118,10 @@ package struct BrowserSessionEndpoints: Sendable {
     private func handingOver(_ request: EndpointRequest) -> EndpointResponse? {
         let tokens = request.parameters(self.handoffParameter).filter { !$0.isEmpty }
         guard request.isTopLevelPageLoad, tokens.count == 1, !SignInDemand(request.query).isAgain else { return nil }
-        let page = self.returnTo(request.parameters(SignInPath.returnTo))
+        let page = self.returnTo(request.parameters(SignInPath.returnTo), request)
         let token = FormText.encoded([(self.handoffParameter, tokens[0])])
         return .seeOther(
-            page + (page.utf8.contains(UInt8(ascii: "?")) ? "&" : "?") + token,
+            ReturnTo.adding(token, to: page),
             fields: [("referrer-policy", "no-referrer")]
         )
     }
@@ -134,6 +131,8 @@ package struct BrowserSessionEndpoints: Sendable {
         .problem(.routeMethodNotAllowed, requestID: request.requestID, fields: [("allow", "GET, HEAD")])
     }
 
-    /// The page of this host to which a request leads back.
-    func returnTo(_ values: [String]) -> String { ReturnTo.page(values, without: self.handoffParameter) }
+    /// The page of the request's host to which the request leads back: a path, or a URL of the host.
+    func returnTo(_ values: [String], _ request: EndpointRequest) -> String {
+        ReturnTo.page(values, of: request.origin, without: self.handoffParameter)
+    }
 }

@@ -95,7 +95,7 @@ package struct HostSignInEndpoints: Sendable {
             isForm
             ? [form?.text(SignInPath.returnTo)].compactMap(\.self) : request.parameters(SignInPath.returnTo)
         let demand = SignInDemand(request.query)
-        let returnTo = ReturnTo.page(values, without: self.handoffParameter)
+        let returnTo = ReturnTo.page(values, of: request.origin, without: self.handoffParameter)
         guard isForm || demand.isAgain || !self.completed.isRepeating(request, at: self.sessions.clock.now()) else {
             return self.refuse(.signInRepeated, request, returnTo: returnTo, demanding: SignInDemand(isAgain: true))
         }

@@ -51,12 +51,12 @@ package struct OAuth2ProxyEndpoints: Sendable {
 
     /// The page that is wanted: `rd`, else the field that the proxy sets; a URL of one of the hosts, or a path of this
     /// one, else `/`.
-    private func page(_ request: EndpointRequest) -> (origin: String, path: String) {
-        let values = request.parameters("rd")
-        let wanted = values.isEmpty ? [request.field(WantedPageField.name)].compactMap(\.self) : values
-        if wanted.count == 1, let origin = self.origins.origin(of: wanted[0]) {
-            let path = String(wanted[0].utf8.dropFirst(origin.utf8.count)) ?? "/"
-            return (origin, self.page([path]))
+    func page(_ request: EndpointRequest) -> (origin: String, path: String) {
+        var wanted = request.parameters("rd")
+        if wanted.isEmpty { wanted = [request.field(WantedPageField.name)].compactMap(\.self) }
+        if wanted.count == 1, let written = UnencodedURL.value(of: "rd", in: request.rawQuery) { wanted = [written] }
+        if wanted.count == 1, let url = ReturnTo.url(wanted[0]), self.origins.contains(url.origin) {
+            return (url.origin, self.page([url.path]))
         }
         return (request.origin, self.page(wanted))
     }

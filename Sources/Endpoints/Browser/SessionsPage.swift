@@ -5,7 +5,7 @@ internal import Vocabulary
 
 /// The page on which users see where they are signed in, and sign out elsewhere. On every host.
 package struct SessionsPage: Sendable {
-    private static let path = "/.sallyport/sessions"
+    static let path = "/.sallyport/sessions"
     /// The field of the form that ends all sessions but this one.
     private static let others = "others"
 
@@ -51,7 +51,7 @@ package struct SessionsPage: Sendable {
             let form = try? BodyParameters(request, accepting: [.form])
             let id = form?.text("session")
             guard id != nil || form?.text(Self.others) != nil else { return self.refuse(.requestParameters, request) }
-            let all = try await self.users.all(of: current.session.subject)
+            let all = try await self.users.all(withUserOf: current)
             for found in all where found.key != current.key && (id == nil || found.session.id == id) {
                 try await self.users.end(found, for: requester)
             }
@@ -71,7 +71,7 @@ package struct SessionsPage: Sendable {
     }
 
     private func page(_ current: FoundSession, _ request: EndpointRequest) async throws(NotDone) -> EndpointResponse {
-        let found = try await self.users.all(of: current.session.subject)
+        let found = try await self.users.all(withUserOf: current)
         // Users look for this session first, and compare the others with it.
         let all = [found.first { $0.key == current.key } ?? current] + found.filter { $0.key != current.key }
         let pages = request.pages

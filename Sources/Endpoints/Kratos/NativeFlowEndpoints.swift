@@ -167,7 +167,11 @@ package struct NativeFlowEndpoints: Sendable {
                         "Send application/json or application/x-www-form-urlencoded.",
                         to: request
                     )
-                    : Herodot.error(.signInMalformed, "Unable to decode the request body.", to: request)
+                    : Herodot.error(
+                        .signInMalformed,
+                        "Unable to decode the request body. \(error.sentence)",
+                        to: request
+                    )
             }
             switch form.text("method") ?? (form.text("provider") == nil ? nil : "oidc") {
             case "password" where document.hasPassword: return await self.submitPassword(request, form, document)

@@ -77,10 +77,16 @@ package struct NativeSessionEndpoints: Sendable {
     /// forbidden, and so is a missing one.
     @Sendable
     private func logout(_ request: EndpointRequest) async -> EndpointResponse {
-        guard let body = try? BodyParameters(request, accepting: [.json]),
-            body["session_token"] == nil || body.text("session_token") != nil
-        else {
-            return Herodot.error(.requestParameters, "The body must be JSON with the text session_token.", to: request)
+        let body: BodyParameters
+        let wanted = "The body must be JSON with the text session_token."
+        do throws(BodyParameters.Failure) {
+            body = try BodyParameters(request, accepting: [.json])
+        } catch {
+            let text = error == .mediaType ? wanted : "\(wanted) \(error.sentence)"
+            return Herodot.error(.requestParameters, text, to: request)
+        }
+        guard body["session_token"] == nil || body.text("session_token") != nil else {
+            return Herodot.error(.requestParameters, wanted, to: request)
         }
         do throws(NotDone) {
             guard let token = body.text("session_token") else { throw NotDone(.credentialMissing) }

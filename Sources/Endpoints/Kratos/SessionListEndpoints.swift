@@ -83,7 +83,7 @@ package struct SessionListEndpoints: Sendable {
     }
 
     private func others(_ current: FoundSession) async throws(NotDone) -> [FoundSession] {
-        try await self.users.all(of: current.session.subject).filter { $0.key != current.key }
+        try await self.users.all(withUserOf: current).filter { $0.key != current.key }
     }
 
     // MARK: End and extend
@@ -104,7 +104,7 @@ package struct SessionListEndpoints: Sendable {
         _ id: String,
         _ current: FoundSession
     ) async throws(NotDone) -> FoundSession? {
-        try await self.users.all(of: current.session.subject).first {
+        try await self.users.all(withUserOf: current).first {
             KratosID.uuid(.session, of: $0.session.id) == id
         }
     }

@@ -190,20 +190,26 @@ package struct OperatorClients: Sendable {
     ) throws(NotDone) -> JSONValue {
         if act == .delete { return [:] }
         let type = request.field("content-type")?.prefix { $0 != ";" }.lowercased() ?? ""
-        guard type == "application/json" || type == "application/merge-patch+json",
-            let members = JSONText.decode(request.body, maxDepth: 16), case .object = members
-        else {
-            throw NotDone(
-                ClientFault(
-                    of: id ?? "",
-                    key: "(the body)",
-                    found: "something else",
-                    allowed: "a JSON object in UTF-8 without repeated members, as application/json",
-                    mend: "check the quotes and commas, and the field Content-Type"
-                )
-            )
+        guard type == "application/json" || type == "application/merge-patch+json" else {
+            throw self.fault("another media type", mend: "send Content-Type: application/json", id)
         }
-        return members
+        do throws(JSONFault) {
+            return .object(try JSONText.object(request.body, maxDepth: 16))
+        } catch {
+            throw self.fault("a text that \(error.rawValue)", mend: "check the quotes and commas", id)
+        }
+    }
+
+    private static func fault(_ found: String, mend: String, _ id: String?) -> NotDone {
+        NotDone(
+            ClientFault(
+                of: id ?? "",
+                key: "(the body)",
+                found: found,
+                allowed: "a JSON object in UTF-8 without repeated members, as application/json",
+                mend: mend
+            )
+        )
     }
 
     // MARK: Records

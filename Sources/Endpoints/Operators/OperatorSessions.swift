@@ -17,7 +17,9 @@ internal import Vocabulary
 /// POST   /subjects/{subject}/sign-out      the same, for ids without a slash
 /// ```
 ///
-/// A user who is an account at several providers is named by the account, or by a provider's own id of them.
+/// A user is named by the provider's own id, by the name that apps know, or by the account that the user has at several
+/// providers. A user has all of these names at once, also those that a reload has changed (`UserNames`). A sign-out that ends
+/// no session is 404.
 package struct OperatorSessions: Sendable {
     /// A provider that is configured now.
     package struct Provider: Sendable {
@@ -34,28 +36,27 @@ package struct OperatorSessions: Sendable {
 
     /// The user of a request.
     private struct User {
-        /// What the store calls the user.
-        let subject: String
-        /// What the user's provider calls itself in sessions; nil: nothing.
+        /// As the request names the user.
+        let id: String
+        let realm: Realm
+        /// What the user's provider calls itself in sessions. `nil` if it does not.
         let provider: String?
+
+        /// What the audit stream calls the user.
+        var subject: String { self.realm.subject(self.id) }
     }
 
     private let users: UserSessions
-    private let accounts: ProviderSessions
     private let gate: OperatorGate
     private let providers: @Sendable () -> [Provider]
 
-    /// - Parameters:
-    ///   - accounts: Knows the accounts of providers' users.
-    ///   - providers: Those that are configured now; a reload changes them.
+    /// - Parameter providers: Those that are configured now; a reload changes them.
     package init(
         users: UserSessions,
-        accounts: ProviderSessions,
         gate: OperatorGate,
         providers: @escaping @Sendable () -> [Provider]
     ) {
         self.users = users
-        self.accounts = accounts
         self.gate = gate
         self.providers = providers
     }
@@ -103,28 +104,34 @@ package struct OperatorSessions: Sendable {
         return values.count == 1 ? self.user(values[0], request) : nil
     }
 
-    /// The user with this id of the provider that the request names: by default of the only one, or of the one that is called
-    /// `default`. nil if there is none of that name, because a sign-out that ends nothing must not look like one, or if it is
-    /// repeated.
+    /// The user with this id of the provider that the request names: by default of the only one, of the one whose name the id
+    /// begins with, or of the one that is called `default`. nil if there is none of that name, because a sign-out that ends
+    /// nothing must not look like one, or if it is repeated.
     private func user(_ id: String, _ request: EndpointRequest) -> User? {
         let (names, known) = (request.parameters("provider"), self.providers())
         guard names.count <= 1, !id.isEmpty else { return nil }
-        let name = names.first ?? (known.count == 1 ? known[0].name : Realm.default.name)
+        let name =
+            names.first ?? (known.count == 1 ? known[0].name : nil)
+            ?? known.first { !Realm($0.name).ownID(of: id).isExactly(id) }?.name ?? Realm.default.name
         let provider = known.first { $0.name.isExactly(name) }
-        guard provider != nil || known.isEmpty else { return nil }
-        return User(subject: Realm.subject(id, in: name), provider: provider?.ownName)
+        guard provider != nil || known.isEmpty || (names.isEmpty && AccountID.isOne(id)) else { return nil }
+        return User(id: id, realm: Realm(name), provider: provider?.ownName)
     }
 
-    /// What the store calls the user, and the account that the user has.
-    private func subjects(of user: User) async throws(NotDone) -> [String] {
-        guard let provider = user.provider else { return [user.subject] }
-        let accounts = try await self.accounts.accounts(of: user.subject, at: provider)
-        return [user.subject] + accounts.sorted()
+    /// All names of the user: the request may have the provider's own id or the name that apps know.
+    private func names(of user: User) async throws(NotDone) -> UserNames {
+        guard !AccountID.isOne(user.id) else { return try await self.users.names(ofAccount: user.id) }
+        var names = try await self.users.names(of: user.id, in: user.realm, at: user.provider)
+        let ownID = user.realm.ownID(of: user.id)
+        if !ownID.isExactly(user.id) {
+            names.add(try await self.users.names(of: ownID, in: user.realm, at: user.provider))
+        }
+        return names
     }
 
-    /// The user's live sessions and those of the accounts, the latest first.
+    /// The user's live sessions under all names, the latest first.
     private func sessions(of user: User) async throws(NotDone) -> [FoundSession] {
-        try await self.users.all(of: try await self.subjects(of: user))
+        try await self.users.all(of: try await self.names(of: user).all)
     }
 
     @Sendable
@@ -239,8 +246,11 @@ package struct OperatorSessions: Sendable {
         )
         return await self.gate.admit(request, .sessions, act) { caller throws(NotDone) in
             guard let user else { throw NotDone(.requestParameters) }
-            for subject in try await self.subjects(of: user) {
-                try await self.users.endAll(of: subject, by: caller.name, for: request.requester.withoutCookies)
+            let names = try await self.names(of: user)
+            let requester = request.requester.withoutCookies
+            // A sign-out that ends nothing must not look like one.
+            guard try await self.users.endAll(of: names, by: caller.name, for: requester) else {
+                throw NotDone(.sessionUnknown)
             }
             return .noContent()
         }

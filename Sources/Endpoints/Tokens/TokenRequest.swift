@@ -12,15 +12,10 @@ package struct TokenRequest: Sendable {
     ///
     /// - Parameter readsJSONAsForm: See `BodyParameters`.
     package init(_ request: EndpointRequest, readsJSONAsForm: Bool = false) throws(OAuthError) {
-        do {
+        do throws(BodyParameters.Failure) {
             self.parameters = try BodyParameters(request, readsJSONAsForm: readsJSONAsForm)
         } catch {
-            switch error {
-            case .mediaType:
-                throw .invalidRequest("The body must be application/x-www-form-urlencoded or application/json.")
-            case .malformed:
-                throw .invalidRequest("The body is malformed or repeats a parameter.")
-            }
+            throw .invalidRequest(error.sentence)
         }
     }
 

@@ -3,7 +3,8 @@ internal import Sessions
 package import SignOn
 internal import Vocabulary
 
-/// `/userinfo` (OpenID Connect Core 5.3): who the user of an access token is, as far as its scopes ask for it.
+/// `/userinfo` (OpenID Connect Core 5.3): who the user of an access token is, as far as its scopes ask for it. The token
+/// comes in `Authorization`, or in the form of a POST (5.3.1).
 package struct UserInfoEndpoint: Sendable {
     private let limits: TokenLimits
     private let tokens: TokenService
@@ -23,7 +24,10 @@ package struct UserInfoEndpoint: Sendable {
 
     /// Errors are JSON and not problem documents, because Auth0's SDKs parse nothing else.
     private func answer(_ request: EndpointRequest) async -> EndpointResponse {
-        guard let token = Self.token(request) else {
+        guard let tokens = Self.tokens(in: request), tokens.count <= 1 else {
+            return Self.refusal(.oauthInvalidRequest, "invalid_request", #"Bearer error="invalid_request""#)
+        }
+        guard let token = tokens.first ?? nil else {
             return Self.refusal(.credentialMissing, nil, DPoPChallenge.anyScheme)
         }
         let proof: DPoPProof?
@@ -59,12 +63,28 @@ package struct UserInfoEndpoint: Sendable {
         return .json(200, .object(claims))
     }
 
-    /// The token of either scheme.
-    private static func token(_ request: EndpointRequest) -> Secret? {
+    /// The tokens that a request brings, one for each way: in `Authorization`, by either scheme, and in the form of a POST
+    /// (RFC 6750 2.1 and 2.2). A client may use one way only. One in the query, which is not accepted, is `nil`: it still
+    /// is a way.
+    ///
+    /// - Returns: `nil` if the form is malformed.
+    private static func tokens(in request: EndpointRequest) -> [Secret?]? {
+        var tokens: [Secret?] = []
         switch request.credentials.authorization {
-        case .bearer(let token), .dpop(let token): token.bytes.isEmpty ? nil : token
-        case .basic, .other, nil: nil
+        case .bearer(let token), .dpop(let token): if !token.bytes.isEmpty { tokens.append(token) }
+        case .basic, .other, nil: break
         }
+        tokens += request.parameters("access_token").map { _ in nil }
+        guard request.method == "POST", !request.body.isEmpty else { return tokens }
+        do throws(BodyParameters.Failure) {
+            if let token = try BodyParameters(request, accepting: [.form]).text("access_token") {
+                tokens.append(Secret(token))
+            }
+        } catch {
+            // A body of another type has no token.
+            return error == .mediaType ? tokens : nil
+        }
+        return tokens
     }
 
     /// - Parameter code: RFC 6750 3.1; nil for a request without a token.

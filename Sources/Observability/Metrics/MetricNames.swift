@@ -282,6 +282,16 @@ package enum MetricNames {
         "Requests that wait for a connection to an app because all are in use, by upstream.",
         hidesZero: true
     )
+    package static let upstreamShareReached = MetricFamily.counter(
+        "sallyport_upstream_share_reached_total{upstream,by}",
+        "Requests that had to wait for a connection to an app because their client already used its share, by upstream and by what is limited (address, session).",
+        hidesZero: true
+    )
+    package static let upstreamStalled = MetricFamily.counter(
+        "sallyport_upstream_stalled_total{upstream}",
+        "Requests ended because their client neither read nor sent while others waited for a connection to the app, by upstream.",
+        hidesZero: true
+    )
     package static let upstreamRetries = MetricFamily.counter(
         "sallyport_upstream_retries_total{upstream}",
         "Requests sent again: a connection was lost before any byte of the response, or retry_on names its status.",

@@ -1,4 +1,3 @@
-import DequeModule
 import NIOCore
 
 /// The connections to providers, and the calls that wait for one. Used on its loop.
@@ -11,14 +10,14 @@ import NIOCore
 /// twice use one, and are sent again, once, on a new one. All others get a new connection: if that fails, it is known
 /// whether a code or a refresh token may have been used.
 final class ProviderConnections {
-    /// Connections to one server. More calls wait, so that a slow provider is not given ever more.
+    /// Connections to one server. More calls wait (`WaitingCalls`), so that a slow provider is not given ever more.
     private static let limit = 8
 
     private struct Place {
         var idle: [ProviderConnection] = []
         /// Also those that are being opened, and the idle ones.
         var openCount = 0
-        var waiting: Deque<ProviderExchange> = []
+        var waiting = WaitingCalls(limit: ProviderConnections.limit)
     }
 
     private let idleTime: TimeAmount
@@ -38,30 +37,57 @@ final class ProviderConnections {
         guard !exchange.isOver else { return }
         let id = ObjectIdentifier(exchange)
         self.exchanges[id] = exchange
-        exchange.start { [unowned self] in self.exchanges[id] = nil }
-        while exchange.takesKeptConnection, let connection = self.places[exchange.server]?.idle.popLast() {
-            if connection.isUsable { return connection.send(exchange) }
-            connection.close()
+        exchange.start { [unowned self, unowned exchange] in
+            self.exchanges[id] = nil
+            self.ended(exchange)
         }
-        self.connect(exchange)
+        self.places[exchange.server, default: Place()].waiting.append(exchange)
+        self.serve(exchange.server)
+    }
+
+    /// Counts that a call is over. Its connection may be busy for longer, and others need not wait for that.
+    private func ended(_ exchange: ProviderExchange) {
+        let server = exchange.server
+        self.places[server]?.waiting.giveBack(exchange)
+        guard self.places[server]?.waiting.isEmpty == false else { return }
+        exchange.answer.eventLoop.assumeIsolated().execute { self.serve(server) }
     }
 
     /// Sends a request once more, on a new connection, whatever became of the first time.
     func beginAgain(_ exchange: ProviderExchange) {
         guard !self.isShutDown, !exchange.isOver else { return exchange.fail(ProviderClientEnded()) }
         exchange.startAgain()
-        self.connect(exchange)
+        self.places[exchange.server, default: Place()].waiting.prepend(exchange)
+        self.serve(exchange.server)
     }
 
-    /// Opens a connection for a call as soon as there is room for one.
-    private func connect(_ exchange: ProviderExchange) {
-        guard self.places[exchange.server, default: Place()].openCount >= Self.limit else {
-            return self.open(for: exchange)
+    /// Sends the calls that wait, as far as there are connections for them.
+    private func serve(_ server: ProviderServer) {
+        while !self.isShutDown, let exchange = self.places[server]?.waiting.popFirst() {
+            if exchange.takesKeptConnection, let connection = self.idle(to: server) {
+                self.places[server]?.waiting.take(exchange)
+                connection.send(exchange)
+            } else if self.places[server, default: Place()].openCount < Self.limit {
+                self.places[server]?.waiting.take(exchange)
+                self.open(for: exchange)
+            } else {
+                self.places[server]?.waiting.prepend(exchange)
+                // An idle one makes room, and this goes on when it has closed.
+                let idle = self.places[server]?.idle.first
+                idle?.close()
+                return
+            }
         }
-        self.places[exchange.server]?.waiting.append(exchange)
-        // An idle one makes room.
-        let idle = self.places[exchange.server]?.idle.first
-        idle?.close()
+        if let place = self.places[server], place.openCount == 0, place.waiting.isUnused { self.places[server] = nil }
+    }
+
+    /// An idle connection that can be used.
+    private func idle(to server: ProviderServer) -> ProviderConnection? {
+        while let connection = self.places[server]?.idle.popLast() {
+            if connection.isUsable { return connection }
+            connection.close()
+        }
+        return nil
     }
 
     /// Opens a connection for a call.
@@ -72,28 +98,17 @@ final class ProviderConnections {
 
     /// Takes back a connection that can be used again.
     func free(_ connection: ProviderConnection) {
-        while let next = self.places[connection.server]?.waiting.popFirst() {
-            if next.isOver { continue }
-            if next.takesKeptConnection { return connection.send(next) }
-            // It makes room for a new one.
-            self.places[connection.server]?.waiting.prepend(next)
-            return connection.close()
-        }
         connection.rest(for: self.idleTime)
         self.places[connection.server]?.idle.append(connection)
+        self.serve(connection.server)
     }
 
     /// A connection has closed, or could not be opened. Called once for each.
     func closed(_ connection: ProviderConnection) {
-        guard var place = self.places[connection.server] else { return }
-        place.openCount -= 1
-        place.idle.removeAll { $0 === connection }
-        var next: ProviderExchange?
-        while !self.isShutDown, next == nil, let exchange = place.waiting.popFirst() {
-            if !exchange.isOver { next = exchange }
-        }
-        self.places[connection.server] = place.openCount == 0 && next == nil ? nil : place
-        if let next { self.open(for: next) }
+        guard self.places[connection.server] != nil else { return }
+        self.places[connection.server]?.openCount -= 1
+        self.places[connection.server]?.idle.removeAll { $0 === connection }
+        self.serve(connection.server)
     }
 
     /// Fails all calls and closes all connections.

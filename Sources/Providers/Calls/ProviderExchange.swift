@@ -1,6 +1,7 @@
 import NIOCore
 import NIOHTTP1
 import NIOSSL
+import Sessions
 import Settings
 import Vocabulary
 
@@ -66,6 +67,10 @@ final class ProviderExchange: @unchecked Sendable {
     private(set) var takesKeptConnection: Bool
     /// The connection that was opened for it, or that it is sent on.
     weak var connection: ProviderConnection?
+    /// Who needs it.
+    let caller: ProviderCaller
+    /// Whether it counts among the calls of the server that are under way (`WaitingCalls`).
+    var isSeated = false
 
     private let bodyLimit: Int
     /// The host as it is named to people.
@@ -87,6 +92,7 @@ final class ProviderExchange: @unchecked Sendable {
         self.bodyLimit = call.bodyLimit
         self.body = call.longBody ?? ByteBuffer(bytes: call.body)
         self.takesKeptConnection = call.isRepeatable
+        self.caller = call.caller ?? .endpoint(call.isShared ? nil : ProviderCaller.endpointClient)
         self.promise = loop.makePromise()
         var headers = HTTPHeaders(call.fields.map { ($0.name, $0.value) })
         headers.replaceOrAdd(name: "Host", value: url.authority)

@@ -1,4 +1,5 @@
 package import NIOCore
+package import Sessions
 import Vocabulary
 
 /// Sends requests to the endpoints of a provider.
@@ -52,6 +53,8 @@ package struct ProviderCall: Sendable {
     package var bodyLimit: Int
     /// From the call to the end of the answer.
     package var timeLimit: Duration
+    /// Who needs it. `nil`: whoever the task in which it is sent works for.
+    package var caller: ProviderCaller?
     /// Whether the server may receive it twice, whatever its method.
     package var isHarmlessTwice = false
 
@@ -71,6 +74,14 @@ package struct ProviderCall: Sendable {
         self.body = body
         self.bodyLimit = bodyLimit
         self.timeLimit = timeLimit
+    }
+
+    /// Whether its answer serves all clients.
+    var isShared: Bool {
+        switch self.purpose {
+        case .metadata, .keys, .health, .authorization: true
+        case .token, .userinfo, .introspection, .revocation, .session, .exchange: false
+        }
     }
 
     /// Whether the provider may receive it twice: it is a question, which changes nothing there (RFC 9110 9.2.2), and

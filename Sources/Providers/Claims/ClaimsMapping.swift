@@ -69,7 +69,7 @@ package final class ClaimsMapping: Sendable {
             }
             traits[trait.name] = value
         }
-        return Identity(id: try self.name(of: subject), traits: .object(traits))
+        return Identity(id: try self.name(of: subject), traits: .object(traits)).called(subject)
     }
 
     /// What the user with this subject is called.
@@ -79,9 +79,6 @@ package final class ClaimsMapping: Sendable {
         }
         return name
     }
-
-    /// The subject of the user who is called so.
-    package func subject(named name: String) -> String { self.names.id(of: name) }
 
     /// The size of the value as JSON, in bytes. Nearly every trait is a text without escapes, and need not be written for
     /// that.

@@ -21,6 +21,8 @@ struct AuthorizationRequest: Sendable {
     let usesPKCE: Bool
     /// Whether the provider knows `nonce`, `max_age`, `acr_values` and `login_hint`.
     let isOpenID: Bool
+    /// Whether the provider is asked to have its answer posted.
+    var answersByForm = false
 
     /// The URL for the browser, and what completes the sign-in.
     func make(_ wish: BrowserSignIn, at endpoint: ProviderURL) -> BrowserBeginning {
@@ -35,6 +37,7 @@ struct AuthorizationRequest: Sendable {
             ("response_type", "code"), ("client_id", self.clientID), ("redirect_uri", wish.callback),
             ("state", pending.id),
         ]
+        if self.answersByForm { parameters.append(("response_mode", ResponseMode.formPost.rawValue)) }
         if !self.settings.scopes.isEmpty {
             parameters.append(("scope", self.settings.scopes.joined(separator: " ")))
         }

@@ -53,9 +53,10 @@ struct UserInfo: Sendable {
             }
             return .token(token)
         }
-        guard let value = answer.json(), case .object = value else {
-            throw ProviderFault("the userinfo endpoint's answer is not a JSON object")
+        do throws(JSONFault) {
+            return .claims(.object(try JSONText.object(answer.body, loneSurrogates: .replaced)))
+        } catch {
+            throw ProviderFault("the userinfo endpoint's answer \(error.rawValue)")
         }
-        return .claims(value)
     }
 }

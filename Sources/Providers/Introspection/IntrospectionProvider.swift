@@ -22,7 +22,7 @@ package final class IntrospectionProvider: TokenProvider {
     private let answers: IntrospectionAnswer
     private let transport: any ProviderTransport
     private let clock: Clock
-    private let calls = CallLimit(most: 128)
+    private let calls = SharedCallLimit(most: 128)
     private let tellOutage: @Sendable (String) -> Void
 
     /// Tokens of a provider of which nothing else is known.
@@ -119,8 +119,10 @@ package final class IntrospectionProvider: TokenProvider {
     package func mayKnow(_ token: UnsafeRawBufferPointer) -> Bool { TokenSyntax.isToken68(token) }
 
     package func introspect(_ presented: PresentedToken) async -> TokenVerdict {
-        guard self.calls.begin() else { return self.unavailable("too many introspections are under way") }
-        defer { self.calls.end() }
+        guard self.calls.begin(presented.caller) else {
+            return self.unavailable(presented.refusal(of: "introspections"))
+        }
+        defer { self.calls.end(presented.caller) }
         guard let (url, audience) = await self.endpoint() else {
             return self.unavailable("its metadata are not known, or name no introspection_endpoint that can be used")
         }
@@ -133,6 +135,7 @@ package final class IntrospectionProvider: TokenProvider {
             audience: audience
         )
         call.purpose = .introspection
+        call.caller = presented.caller
         call.bodyLimit = Self.bodyLimit
         do throws(ProviderCallError) {
             let answer = try await self.transport.send(call)

@@ -85,19 +85,20 @@ package final class KratosProvider: TokenProvider {
 
     package func introspect(_ presented: PresentedToken) async -> TokenVerdict {
         let question = PresentedToken(presented.token, as: presented.kind)
-        let answer = await self.verdicts.answer(to: question) {
+        let answer = await self.verdicts.answer(to: question, for: presented.caller) {
             let verdict = await self.whoami(presented)
             // A Kratos that is not ready says nothing about a session that was good.
             guard case .unknown = verdict, presented.wasGood, await !self.isReady else { return verdict }
             self.tellOutage("it refuses a session that it has vouched for, and says that it is not ready")
             return .unavailable
         }
-        if answer == nil { self.tellOutage("too many questions are under way") }
+        if answer == nil { self.tellOutage(presented.refusal(of: "questions")) }
         return answer ?? .unavailable
     }
 
     private func whoami(_ presented: PresentedToken) async -> TokenVerdict {
-        let call = self.call("GET", "/sessions/whoami", for: .session, fields: [self.field(of: presented)])
+        var call = self.call("GET", "/sessions/whoami", for: .session, fields: [self.field(of: presented)])
+        call.caller = presented.caller
         do throws(ProviderCallError) {
             let answer = try await self.transport.send(call)
             let verdict = self.answers.verdict(answer, now: self.clock.now())

@@ -53,7 +53,9 @@ struct KratosSession: Sendable {
         guard var identity = self.identity, let name = names.name(of: identity.id) else {
             return .unknown(.credentialInvalidToken)
         }
+        let ownID = identity.id
         identity.id = name
+        identity = identity.called(ownID)
         return .known(
             KnownToken(
                 identity: identity,

@@ -1,3 +1,4 @@
+import Sessions
 import Synchronization
 import Vocabulary
 
@@ -17,34 +18,40 @@ final class SharedQuestions<Question: Hashable & Sendable, Answer: Sendable>: Se
 
     private struct State {
         var flights: [Question: Flight] = [:]
-        var underWay = 0
+        var limit: CallLimit
     }
 
-    private let state = Mutex(State())
+    private let state: Mutex<State>
     private let clock: Clock
-    private let most: Int
     private let isKept: @Sendable (Answer) -> Bool
 
     /// - Parameters:
-    ///   - most: How many questions may be under way. Further ones are not asked, so that a flood of invented ones is not
-    ///     passed on to the provider without limit.
+    ///   - most: How many questions may be under way (`CallLimit`). Further ones are not asked, so that a flood of invented
+    ///     ones is not passed on to the provider without limit.
     ///   - isKept: Whether an answer serves for a second after it was given.
     init(most: Int, clock: Clock, isKept: @escaping @Sendable (Answer) -> Bool = { _ in true }) {
-        self.most = most
+        self.state = Mutex(State(limit: CallLimit(most: most, kept: most / 8)))
         self.clock = clock
         self.isKept = isKept
     }
 
-    /// The answer of `ask`, or that of the same question under way; nil: there are too many questions.
-    func answer(to question: Question, _ ask: @escaping @Sendable () async -> Answer) async -> Answer? {
+    /// The answer of `ask`, or that of the same question under way. `nil` if there are too many questions, or too many of
+    /// this caller.
+    func answer(
+        to question: Question,
+        for caller: ProviderCaller = .endpoint(nil),
+        _ ask: @escaping @Sendable () async -> Answer
+    )
+        async -> Answer?
+    {
         let now = self.clock.now()
         let task: Task<Answer, Never>? = self.state.withLock { state in
             if let flight = state.flights[question], flight.isShared(at: now) { return flight.task }
-            guard state.underWay < self.most else { return nil }
-            state.underWay += 1
+            guard state.limit.admits(caller) else { return nil }
+            state.limit.begin(caller)
             let task = Task {
                 let answer = await ask()
-                self.ended(question, answer)
+                self.ended(question, answer, for: caller)
                 return answer
             }
             state.flights[question] = Flight(task: task)
@@ -53,10 +60,10 @@ final class SharedQuestions<Question: Hashable & Sendable, Answer: Sendable>: Se
         return await task?.value
     }
 
-    private func ended(_ question: Question, _ answer: Answer) {
+    private func ended(_ question: Question, _ answer: Answer, for caller: ProviderCaller) {
         let now = self.clock.now()
         self.state.withLock { state in
-            state.underWay -= 1
+            state.limit.end(caller)
             if self.isKept(answer) {
                 state.flights[question]?.endedAt = now
             } else {

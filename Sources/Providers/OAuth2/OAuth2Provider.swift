@@ -1,4 +1,5 @@
 import JOSE
+package import Sessions
 package import Settings
 package import Vocabulary
 
@@ -86,8 +87,7 @@ package struct OAuth2Provider: BrowserProvider, RefreshingProvider {
     /// Plain OAuth 2.0 has no sign-out at the provider.
     package func signOutURL(idToken: Secret?, returnTo: String, state: String?) async -> String? { nil }
 
-    package func refresh(_ tokens: ProviderTokenSet, of user: String) async -> ProviderRefresh {
-        let subject = self.mapping.subject(named: user)
+    package func refresh(_ tokens: ProviderTokenSet, of user: Identity) async -> ProviderRefresh {
         let refresh = TokenRefresh(self.tokens, scopes: self.settings.authorization.scopes, clock: self.clock)
         let (kept, key): (ProviderTokenSet, SigningKey?)
         do throws(TokenFault) {
@@ -97,7 +97,7 @@ package struct OAuth2Provider: BrowserProvider, RefreshingProvider {
         }
         let news = await within(TokenRefresh.timeForClaims) { try? await self.claims(kept, key) }
         guard let claims = news ?? nil else { return .refreshed(kept, authentication: nil) }
-        guard let same = try? self.mapping.subject(claims), same.isExactly(subject) else {
+        guard let subject = try? self.mapping.subject(claims), user.isCalled(subject) else {
             return .ended(detail: "userinfo has another subject after the refresh")
         }
         if let refusal = self.admission.refusal(claims) {

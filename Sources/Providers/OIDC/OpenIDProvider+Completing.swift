@@ -36,7 +36,8 @@ extension OpenIDProvider {
         } catch {
             throw error.notDone(.signInInvalidToken, of: "id_token")
         }
-        let claims = try await self.claims(idClaims, of: subject, tokens, key, metadata)
+        var claims = try await self.claims(idClaims, of: subject, tokens, key, metadata)
+        if self.answersByForm, let names = Self.postedNames(parameters) { claims.append(names) }
         let now = self.clock.now()
         return ProvenUser(
             try self.admission.user(subject, claims, by: self.mapping, fallback: "oidc", now: now),
@@ -49,6 +50,13 @@ extension OpenIDProvider {
                 tokens: tokens.kept(key: key, requested: self.settings.authorization.scopes, now: now)
             )
         )
+    }
+
+    /// The user's names in the member `user` of a posted answer, as claims: Apple tells them nowhere else, and at the first
+    /// sign-in only. Nothing signs them, so that they count only where the provider's claims say nothing, and an address
+    /// beside them never does. `nil` if the answer has no such member, or one that is malformed.
+    private static func postedNames(_ parameters: [(name: String, value: String)]) -> JSONValue? {
+        parameters.first { $0.name == "user" }.flatMap { try? SocialProfile(.string($0.value)) }?.names
     }
 
     /// The claims of the id_token and of userinfo.

@@ -1,12 +1,13 @@
 import Cryptography
 import JOSE
-import Sessions
+package import Sessions
 import Settings
 import Vocabulary
 
 extension OpenIDProvider {
-    package func refresh(_ tokens: ProviderTokenSet, of user: String) async -> ProviderRefresh {
-        let subject = self.mapping.subject(named: user)
+    package func refresh(_ tokens: ProviderTokenSet, of user: Identity) async -> ProviderRefresh {
+        let former = Self.claims(of: tokens.idToken)?["sub"]?.string
+        let subject = former.flatMap { user.isCalled($0) ? $0 : nil } ?? user.idAtProvider
         guard let metadata = self.issuer.metadata.known else {
             Task { await self.issuer.metadata.current() }
             return .later(after: nil, detail: "the issuer is not known yet")

@@ -47,11 +47,14 @@ package struct OpenIDProvider: BrowserProvider, RefreshingProvider {
             clientID: settings.client.id,
             settings: authorization,
             usesPKCE: true,
-            isOpenID: true
+            isOpenID: true,
+            answersByForm: settings.responseMode == .formPost
         )
     }
 
     package var name: String { self.issuer.name }
+
+    package var answersByForm: Bool { self.settings.responseMode == .formPost }
 
     package func demand(of wish: BrowserSignIn) -> SignInDemand { self.request.demand(of: wish) }
 

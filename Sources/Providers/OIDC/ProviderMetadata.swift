@@ -20,6 +20,8 @@ package struct ProviderMetadata: Sendable, Hashable {
     package let clientAuthentications: [String]
     /// The methods of PKCE; empty if the issuer does not say.
     package let challengeMethods: [String]
+    /// How answers of the authorization endpoint may come back; empty if the issuer does not say.
+    package let responseModes: [String]
     /// The optional endpoints that are named and cannot be used, and why: `end_session_endpoint is not a text`. They count
     /// as not named, so that one of them does not keep users from signing in.
     package let faults: [String]
@@ -27,8 +29,11 @@ package struct ProviderMetadata: Sendable, Hashable {
     /// Reads the document of `issuer`, and refuses it if it is of another one, or if an endpoint that sign-in needs is
     /// missing or not https. An issuer on loopback, in http, may name others of its kind.
     package init(_ body: [UInt8], of issuer: ProviderURL) throws(MetadataError) {
-        guard let value = JSONText.decode(body, loneSurrogates: .replaced), case .object = value else {
-            throw MetadataError("it is not a JSON object, or repeats a member")
+        let value: JSONValue
+        do throws(JSONFault) {
+            value = .object(try JSONText.object(body, loneSurrogates: .replaced))
+        } catch {
+            throw MetadataError("it \(error.rawValue)")
         }
         try Self.checkIssuer(value["issuer"]?.string, issuer.text)
         func endpoint(_ name: String) throws(MetadataError) -> ProviderURL? {
@@ -73,6 +78,7 @@ package struct ProviderMetadata: Sendable, Hashable {
         self.signingAlgorithms = texts("id_token_signing_alg_values_supported")
         self.clientAuthentications = texts("token_endpoint_auth_methods_supported")
         self.challengeMethods = texts("code_challenge_methods_supported")
+        self.responseModes = texts("response_modes_supported")
     }
 
     /// Where the document of an issuer is (OpenID Connect Discovery 1.0 4).

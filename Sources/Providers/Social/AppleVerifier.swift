@@ -1,4 +1,5 @@
 import JOSE
+import Sessions
 package import Settings
 package import Vocabulary
 
@@ -16,7 +17,7 @@ package struct AppleVerifier: SocialVerifier {
     private let keys: SocialKeys
     private let transport: any ProviderTransport
     private let clock: Clock
-    private let calls = CallLimit()
+    private let calls = SharedCallLimit()
     private let account = SocialAccount(kind: .apple)
 
     /// - Throws: `ProviderSetUpError` that names the setting.
@@ -47,10 +48,11 @@ package struct AppleVerifier: SocialVerifier {
         guard bundleID.isExactlyOne(of: bundleIDs) else {
             throw refusal("the client's bundle id is not in native_social.apple.bundle_ids")
         }
-        guard self.calls.begin() else {
+        let caller = ProviderCaller.current
+        guard self.calls.begin(caller) else {
             throw NotDone(.providerUnavailable, detail: "too many calls to Apple are under way")
         }
-        defer { self.calls.end() }
+        defer { self.calls.end(caller) }
         let tokens: TokenAnswer
         do throws(TokenFault) {
             tokens = try await self.redeem(signIn.artefact, for: bundleID)

@@ -1,4 +1,5 @@
 import Cryptography
+import Sessions
 package import Settings
 package import Vocabulary
 
@@ -18,7 +19,7 @@ package struct FacebookVerifier: SocialVerifier {
     private let debugURL: ProviderURL
     private let transport: any ProviderTransport
     private let clock: Clock
-    private let calls = CallLimit()
+    private let calls = SharedCallLimit()
     private let account = SocialAccount(kind: .facebook)
 
     /// - Throws: `ProviderSetUpError` that names the setting.
@@ -51,10 +52,11 @@ package struct FacebookVerifier: SocialVerifier {
         guard signIn.nonce == nil else {
             throw NotDone(.socialRefused, detail: "a nonce is demanded, and Facebook's tokens have none")
         }
-        guard self.calls.begin() else {
+        let caller = ProviderCaller.current
+        guard self.calls.begin(caller) else {
             throw NotDone(.providerUnavailable, detail: "too many calls to Facebook are under way")
         }
-        defer { self.calls.end() }
+        defer { self.calls.end(caller) }
         do throws(ProviderFault) {
             let answer = try await self.answer(about: token)
             let now = self.clock.now()

@@ -39,13 +39,21 @@ package struct SocialProfile: Sendable, Hashable {
 
     /// As claims. Whatever the app says of `email_verified`, the address is not.
     var claims: JSONValue {
+        var members = self.nameMembers
+        members["email"] = self.email.map(JSONValue.string)
+        if self.email != nil { members["email_verified"] = false }
+        return .object(members)
+    }
+
+    /// The names alone, as claims.
+    var names: JSONValue { .object(self.nameMembers) }
+
+    private var nameMembers: [String: JSONValue] {
         var members: [String: JSONValue] = [:]
         members["given_name"] = self.givenName.map(JSONValue.string)
         members["family_name"] = self.familyName.map(JSONValue.string)
         members["name"] = self.name.map(JSONValue.string)
-        members["email"] = self.email.map(JSONValue.string)
-        if self.email != nil { members["email_verified"] = false }
-        return .object(members)
+        return members
     }
 
     private static func members(of value: JSONValue) throws(SocialProfileError) -> [String: JSONValue] {

@@ -7,9 +7,9 @@ internal import Vocabulary
 package final class KnownUsers: Sendable {
     /// What other settings mean for the users' sessions.
     package struct Changes: Sendable {
-        /// The ids of users who are not in the settings any more.
+        /// The provider's own ids of users who are not in the settings any more.
         package var gone: [String] = []
-        /// The ids of users whose password is another one.
+        /// The provider's own ids of users whose password is another one.
         package var changed: [String] = []
     }
 
@@ -52,6 +52,6 @@ package final class KnownUsers: Sendable {
 
     /// All password hashes of each id. One user may have several names, each with a password.
     static func hashes(of users: [UserSettings]) -> [String: Set<Secret>] {
-        Dictionary(users.map { ($0.id, [$0.passwordHash]) }) { $0.union($1) }
+        Dictionary(users.map { ($0.ownID, [$0.passwordHash]) }) { $0.union($1) }
     }
 }

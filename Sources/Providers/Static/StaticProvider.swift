@@ -54,7 +54,7 @@ package struct StaticProvider: PasswordProvider, UserDirectory {
         guard let verified else { throw NotDone(.providerUnavailable) }
         guard verified, !isTooLong, let user else { throw NotDone(.signInRefused) }
         return Authentication(
-            identity: Identity(id: user.id, traits: user.traits),
+            identity: Identity(id: user.id, traits: user.traits).called(user.ownID),
             aal: user.aal,
             methods: Self.methods
         )
@@ -68,12 +68,12 @@ package struct StaticProvider: PasswordProvider, UserDirectory {
     }
 
     package func hasLostUser(of session: Session) -> Bool {
-        Self.isOfOwn(session) && self.hashes[session.identity.id] == nil
+        Self.isOfOwn(session) && self.hashes[session.identity.idAtProvider] == nil
     }
 
     package func hasFormerPassword(_ session: Session) -> Bool {
         guard let known, Self.isOfOwn(session) else { return false }
-        return known.hashes(of: session.identity.id) != self.hashes[session.identity.id]
+        return known.hashes(of: session.identity.idAtProvider) != self.hashes[session.identity.idAtProvider]
     }
 
     /// Other users than those of the settings have a provider that is named, or another method (`native_social`).

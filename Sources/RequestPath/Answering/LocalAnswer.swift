@@ -59,11 +59,22 @@ package struct LocalAnswer: Sendable {
         return LocalAnswer(response, closes: self.closes)
     }
 
-    /// 303 to `location`. The answer may not be stored, and the target does not learn the referring URL (RFC 9700
+    /// The answer with another status, which its problem document then has, too (RFC 9457 3.1.2).
+    func restated(as status: Int) -> LocalAnswer {
+        guard status != self.response.status else { return self }
+        var answer = self
+        answer.response.status = status
+        if self.isProblem { answer.response.body = ProblemDocument.restated(answer.response.body, as: status) }
+        return answer
+    }
+
+    /// A redirect to `location`. The answer may not be stored, and the target does not learn the referring URL (RFC 9700
     /// 4.12).
-    package static func redirect(to location: String, reason: Reason? = nil) -> LocalAnswer {
+    ///
+    /// - Parameter status: 303; 307 if the client repeats the method and the body there (RFC 9110 15.4.8).
+    package static func redirect(to location: String, status: Int = 303, reason: Reason? = nil) -> LocalAnswer {
         let fields = [("Location", location), ("Cache-Control", "no-store"), ("Referrer-Policy", "no-referrer")]
-        return LocalAnswer(EndpointResponse(status: 303, fields: fields, reason: reason))
+        return LocalAnswer(EndpointResponse(status: status, fields: fields, reason: reason))
     }
 
     /// Whether answers with its status have content (RFC 9110 6.4.1).

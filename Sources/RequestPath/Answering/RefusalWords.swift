@@ -71,8 +71,8 @@ package struct RefusalWords: Sendable {
 
     private static func row(_ reason: Reason) -> RefusalWords? {
         switch reason {
-        case .requestLineTooLong, .requestFieldsTooLarge, .requestBodyTooLarge, .requestTimeout, .routeNotFound,
-            .routeMethodNotAllowed, .routeNotForwarded:
+        case .requestLineTooLong, .requestFieldsTooLarge, .requestBodyTooLarge, .requestTimeout, .clientStalled,
+            .routeNotFound, .routeMethodNotAllowed, .routeNotForwarded:
             // The text of their status suffices.
             nil
         case .requestCrossSite: RefusalWords(.crossSite, .start)

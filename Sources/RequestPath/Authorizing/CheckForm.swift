@@ -21,6 +21,12 @@ package struct CheckForm: Sendable {
     /// Whether a check of one of the gateway's own pages, by GET, is answered with that page: its proxy passes on the whole
     /// answer, and has no other way to the page.
     let showsPages: Bool
+    /// Whether each 401 leads to the sign-in page by `Location`, also for scripts: Authelia's does, and nginx makes a redirect
+    /// of each, as Authelia's manual configures it.
+    let namesSignIn: Bool
+    /// Whether an answer that allows a request has each field of an identity, empty where the user has none, so that the
+    /// client's own does not reach the app.
+    let hasEmptyFields: Bool
 
     /// Whether the browser gets a redirect of the answer. At `/oauth2/auth` proxies lead to the sign-in by their own
     /// configuration.
@@ -30,6 +36,15 @@ package struct CheckForm: Sendable {
 
     /// The status that lets the request pass.
     var allowedStatus: Int { self.isOAuth2Proxy ? 202 : 200 }
+
+    /// The status of a redirect to the same page under another URL: 303, or 307 for a method that browsers do not repeat
+    /// after 303. `nil` if the request cannot be redirected so: browsers do not follow when they open a WebSocket, and nginx
+    /// makes 303 of each redirect.
+    func redirectStatus(for head: RequestHead) -> Int? {
+        guard !head.isWebSocketUpgrade else { return nil }
+        if head.knownMethod == .get || head.knownMethod == .head { return 303 }
+        return self.dialect == .authRequest ? nil : 307
+    }
 
     /// An answer that no proxy may keep; a refusal also says why in a field that a proxy can pass on.
     static func marked(_ answer: LocalAnswer) -> LocalAnswer {
@@ -45,19 +60,26 @@ package struct CheckForm: Sendable {
     /// An answer of the gateway to the original request, as the proxy can pass it on. It never lets the request pass: only
     /// `GrantedFields` does.
     ///
-    /// - Parameter origin: That of the host of the original request, if it is known.
-    func denial(_ answer: LocalAnswer, on origin: String?) -> LocalAnswer {
+    /// - Parameters:
+    ///   - origin: That of the host of the original request, if it is known.
+    ///   - signIn: The URL of the host's sign-in page; `nil` if there is none.
+    func denial(_ answer: LocalAnswer, on origin: String?, signIn: String? = nil) -> LocalAnswer {
         var answer = Self.marked(answer)
         switch self.dialect {
         case .forwardAuth:
             if let origin { Self.complete(&answer.response.fields, on: origin) }
-            if answer.response.status < 300 { answer.response.status = Self.refused }
+            if answer.response.status < 300 { answer = answer.restated(as: Self.refused) }
         case .extAuthz:
-            if answer.response.status == 200 { answer.response.status = Self.refused }
+            if answer.response.status == 200 { answer = answer.restated(as: Self.refused) }
         case .authRequest:
-            answer.response.status = Self.authRequestStatus(answer.response)
+            answer = answer.restated(as: Self.authRequestStatus(answer.response))
             // Nobody reads it there, and nginx's buffer is too small for long URLs.
             if !self.passesRedirects { answer.response.fields.removeAll { $0.name.lowercased() == "location" } }
+            if self.namesSignIn, answer.response.status == 401, let signIn,
+                !answer.response.fields.contains(where: { $0.name.lowercased() == "location" })
+            {
+                answer.response.fields.append(("Location", signIn))
+            }
             // nginx adds the challenge to whatever its configuration makes of a 401.
             if answer.response.fields.contains(where: { $0.name == "Location" }) {
                 answer.response.fields.removeAll { $0.name.lowercased() == "www-authenticate" }

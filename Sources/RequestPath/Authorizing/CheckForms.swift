@@ -2,10 +2,14 @@ package import Settings
 
 /// The paths at which proxies ask, and how they ask there.
 package struct CheckForms: Sendable {
-    /// The gateway's own, and Authelia's: there, Envoy's prefix for a path (`/page`) ends with a slash, and proxies send the
-    /// gateway nothing but checks on the hosts of apps.
+    /// Where proxies ask that let the app see a field without a value, and remove the client's fields before they ask.
+    package static let valuedFolder = "/authz/valued/"
+    /// The gateway's own, and Authelia's: there, Envoy's prefix for a path (`/page`) ends with a slash, proxies send the
+    /// gateway nothing but checks on the hosts of apps, and nginx makes a redirect of each 401.
     private static let folders = [
-        (path: "/authz/", prefixEnd: "", showsPages: false), (path: "/api/authz/", prefixEnd: "/", showsPages: true),
+        (path: "/authz/", prefixEnd: "", isAuthelias: false),
+        (path: Self.valuedFolder, prefixEnd: "", isAuthelias: false),
+        (path: "/api/authz/", prefixEnd: "/", isAuthelias: true),
     ]
     private static let oauth2Proxy = "/oauth2/auth"
     /// Where Traefik asks oauth2-proxy for the whole answer, its redirect to the sign-in included.
@@ -31,7 +35,9 @@ package struct CheckForms: Sendable {
                         dialect: dialect,
                         source: source,
                         isOAuth2Proxy: false,
-                        showsPages: folder.showsPages && dialect != .authRequest
+                        showsPages: folder.isAuthelias && dialect != .authRequest,
+                        namesSignIn: folder.isAuthelias && dialect == .authRequest,
+                        hasEmptyFields: folder.path != Self.valuedFolder
                     )
                 }
                 switch dialect {
@@ -46,7 +52,14 @@ package struct CheckForms: Sendable {
         if oauth2Proxy {
             let source = metadata.map { CheckForm.Source.fields($0) } ?? .hostAndURI
             func form(_ dialect: AuthorizationDialect) -> CheckForm {
-                CheckForm(dialect: dialect, source: source, isOAuth2Proxy: true, showsPages: false)
+                CheckForm(
+                    dialect: dialect,
+                    source: source,
+                    isOAuth2Proxy: true,
+                    showsPages: false,
+                    namesSignIn: false,
+                    hasEmptyFields: true
+                )
             }
             exact.append((Self.oauth2Proxy, form(.authRequest)))
             if metadata == .forwarded { exact.append((Self.oauth2ProxyRoot, form(.forwardAuth))) }

@@ -18,10 +18,17 @@ struct ReportedFields: Sendable {
         self.beginnings = names
     }
 
-    /// Appends the lines of a session, and an empty one for each field that has no value.
+    /// Appends the lines of a session, and by default an empty one for each field that has no value.
     ///
-    /// - Parameter identity: nil: nobody is signed in.
-    func append(_ identity: IdentityLines?, to lines: inout [UInt8]) {
+    /// - Parameters:
+    ///   - identity: `nil` if nobody is signed in.
+    ///   - emptyOnes: False leaves out the empty lines.
+    func append(_ identity: IdentityLines?, to lines: inout [UInt8], emptyOnes: Bool) {
+        guard emptyOnes else {
+            lines += identity?.session ?? []
+            lines += identity?.assertion ?? []
+            return
+        }
         var next = 0
         identity?.session.withUnsafeBufferPointer { self.append($0, from: &next, to: &lines) }
         identity?.assertion?.withUnsafeBufferPointer { self.append($0, from: &next, to: &lines) }

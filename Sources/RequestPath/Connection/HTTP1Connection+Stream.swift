@@ -10,7 +10,9 @@ extension HTTP1Connection: ClientStream {
 
     package var isWritable: Bool { self.stream.isWritable }
 
-    package var unacknowledgedBytes: Int { self.stream.unacknowledgedBytes }
+    package var unacknowledgedBytes: Int {
+        self.stream.unacknowledgedBytes + (self.earlyAnswer?.content.readableBytes ?? 0)
+    }
 
     package func askForBody() {
         guard self.message.awaitsContinue else { return }
@@ -61,6 +63,7 @@ extension HTTP1Connection: ClientStream {
                         publicOrigin: publicOrigin,
                         framing: self.message.framing,
                         connection: self.message.connection,
+                        date: self.loop.date,
                         into: &out
                     )
                 }
@@ -69,13 +72,39 @@ extension HTTP1Connection: ClientStream {
         self.hasCollectedHead = true
     }
 
-    package func begin(_ head: LocalAnswerHead) {
+    package func answer(_ head: LocalAnswerHead, _ content: ByteBuffer) {
         let isLarge = self.body.misses(moreThan: self.configuration.limits.drainBody)
         self.message.beginOwn(closes: head.answer.closes || isLarge || self.loop.isDraining)
+        guard self.message.keepsAlive, !self.body.isDone else { return self.send(head, content) }
+        self.earlyAnswer = EarlyAnswer(head, content)
+        self.state.drains(self.body, now: self.loop.now)
+        self.resumeReading()
+        // If input is being used already, the rest of it is drained next.
+        if self.isUsing { return }
+        self.useInput()
+        if self.inputHasEnded { self.endIfOver() }
+    }
+
+    /// Sends the answer that waits for the rest of the request's body.
+    ///
+    /// - Parameter isWhole: Whether the body has come. Otherwise no other request may follow.
+    func sendEarlyAnswer(isWhole: Bool) {
+        guard let answer = self.earlyAnswer.take() else { return }
+        _ = self.state.drainsNoMore()
+        if isWhole { self.body = BodyDecoder(.none) }
+        self.message.beginOwn(closes: !isWhole || self.loop.isDraining)
+        self.send(answer.head, answer.content)
+    }
+
+    private func send(_ head: LocalAnswerHead, _ content: ByteBuffer) {
         let connection = self.message.connection
         self.stage.append(&self.collection) { out in
             LocalAnswerWriter.write(head, date: self.loop.date, connection: connection, into: &out)
         }
+        var content = content
+        if content.readableBytes > 0 { self.write(content.readableBytes, of: &content) }
+        // The client may turn out to be gone.
+        if !self.state.isClosed { self.complete() }
     }
 
     package func write(_ count: Int, of content: inout ByteBuffer) {
@@ -125,20 +154,12 @@ extension HTTP1Connection: ClientStream {
     /// Ends the request whose answer has been sent.
     @inline(__always)
     private func requestEnds(atOnce: Bool) -> HTTP1State.NextStep {
-        let (now, timeouts) = (self.loop.now, self.configuration.timeouts)
-        if self.message.keepsAlive, self.body.isDone {
-            return self.state.answerEnded(.next, now: now, idle: timeouts.idle, drain: timeouts.bodyGrace)
-        }
-        let end: AnswerEnd =
-            if self.message.keepsAlive {
-                .body(self.body)
-            } else if atOnce, self.message.mayCloseAtOnce, self.input == nil, !self.isUsing, !self.loop.isDraining {
-                // A process that is about to end waits until the client has the answer: a container's network ends with it.
-                .closeAtOnce
-            } else {
-                .close
-            }
-        return self.state.answerEnded(end, now: now, idle: timeouts.idle, drain: timeouts.bodyGrace)
+        let (now, idle) = (self.loop.now, self.configuration.timeouts.idle)
+        if self.message.keepsAlive { return self.state.answerEnded(.next, now: now, idle: idle) }
+        // A process that is about to end waits until the client has the answer: a container's network ends with it.
+        let mayCloseAtOnce =
+            atOnce && self.message.mayCloseAtOnce && self.input == nil && !self.isUsing && !self.loop.isDraining
+        return self.state.answerEnded(mayCloseAtOnce ? .closeAtOnce : .close, now: now, idle: idle)
     }
 
     package func signedIn() {
@@ -165,6 +186,7 @@ extension HTTP1Connection: ClientStream {
         guard self.state.closed() else { return }
         self.loop.remove(self)
         self.input = nil
+        self.earlyAnswer = nil
         self.stream.reset()
     }
 }

@@ -25,6 +25,8 @@ package final class HTTP1Connection {
     var hasCollectedHead = false
     /// Whether the answer has ended, and the system has not taken all of it.
     var isSendingEnd = false
+    /// Waits for the rest of the request's body; nil: no answer does.
+    var earlyAnswer: EarlyAnswer?
     /// Bytes that were read and not yet used, except while they are being used.
     var input: ByteBuffer?
     /// Whether input is being used, so that the rest of it is in nobody's hands.
@@ -83,7 +85,7 @@ package final class HTTP1Connection {
         case .exchange where self.input == nil && !self.exchange.clientEnded():
             self.stream.close()
         case .draining where self.input == nil:
-            self.stream.close()
+            self.sendEarlyAnswer(isWhole: false)
         case .idle, .exchange, .tunnel, .draining, .lingering, .closed:
             break
         }
@@ -120,13 +122,8 @@ package final class HTTP1Connection {
             case .exchange:
                 if !self.useInExchange(&buffer) { return }
             case .draining:
-                let step = self.state.drain(
-                    &buffer,
-                    limit: self.configuration.limits.drainBody,
-                    now: self.loop.now,
-                    idle: self.configuration.timeouts.idle
-                )
-                if step == .linger { self.linger() } else { self.resumeReading() }
+                let progress = self.state.drain(&buffer, limit: self.configuration.limits.drainBody)
+                if progress != .more { self.sendEarlyAnswer(isWhole: progress == .end) }
             case .tunnel:
                 self.exchange.tunnelToUpstream(buffer)
                 return buffer.clear()
@@ -143,6 +140,11 @@ package final class HTTP1Connection {
         if self.isSendingEnd, !self.message.keepsAlive {
             buffer.clear()
             return false
+        }
+        if self.exchange.awaitsBody {
+            self.exchange.bodyArrives()
+            // It may have been answered at once: then the bytes are discarded, or no longer its own.
+            guard case .exchange = self.state.state else { return true }
         }
         let demand = self.exchange.bodyDemand
         if demand == .wait {
@@ -243,7 +245,10 @@ extension HTTP1Connection: ClientConnection {
             return self.input != nil || self.exchange.clientEnded()
         case .tunnel:
             return self.exchange.clientEnded()
-        case .idle, .head, .draining:
+        case .draining:
+            self.sendEarlyAnswer(isWhole: false)
+            return self.isSendingEnd
+        case .idle, .head:
             return false
         case .lingering:
             // It has all that it will get, or gets it from the system.
@@ -272,6 +277,7 @@ extension HTTP1Connection: ClientConnection {
             self.loop.remove(self)
             self.input = nil
             self.exchange.clientLeft()
+            self.earlyAnswer = nil
         }
         self.exchange.detach()
     }
@@ -283,6 +289,8 @@ extension HTTP1Connection: LoopConnection {
     package var quietSince: NIODeadline? { self.state.quietSince }
     package var unsentBytes: Int { self.stream.unsentBytes }
     package var isBusy: Bool { !self.state.isIdle || self.state.awaitsFirstRequest(self.loop.now) }
+
+    package func eachRequest(_ body: (any LoopRequest) -> Void) { body(self.exchange) }
 
     package func sweep(_ now: NIODeadline) {
         let timeouts = self.configuration.timeouts
@@ -301,6 +309,8 @@ extension HTTP1Connection: LoopConnection {
             self.linger()
         case .refuseHead:
             self.refuse(.requestTimeout, self.input ?? ByteBuffer())
+        case .answer:
+            self.sendEarlyAnswer(isWhole: false)
         case .close:
             self.closeNow()
         case .reset:

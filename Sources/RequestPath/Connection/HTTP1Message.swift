@@ -61,12 +61,13 @@ package struct HTTP1Message {
         }
     }
 
-    /// Begins one of the gateway's own answers, after which the rest of the request's body is discarded.
+    /// Begins one of the gateway's own answers.
     ///
     /// - Parameter closes: Whether no other request may follow.
     package mutating func beginOwn(closes: Bool) {
-        // A client that got no "100 Continue" may or may not send the body.
-        if closes || self.awaitsContinue { self.keepsAlive = false }
+        // A client that got no "100 Continue" may or may not send the body, and after a refused upgrade bytes of the other
+        // protocol may follow.
+        if closes || self.awaitsContinue || self.asksForUpgrade { self.keepsAlive = false }
     }
 
     /// Whether the connection may close as soon as the system has taken the answer. A client that has said that it closes

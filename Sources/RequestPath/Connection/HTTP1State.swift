@@ -9,8 +9,6 @@ import Glibc
 package enum AnswerEnd {
     /// The request is complete, and the client may send another one.
     case next
-    /// The rest of the body is small enough to be discarded when it arrives.
-    case body(BodyDecoder)
     /// No further request is read.
     case close
     /// The client closes too and sends nothing more, so nothing that arrives can destroy the answer.
@@ -22,7 +20,7 @@ package enum AnswerEnd {
 ///
 /// ```
 ///   idle ─▶ head ─▶ exchange ─▶ idle           answer and request have both ended
-///                      ├──────▶ draining ─▶ idle    the rest of a body is discarded after the gateway's own answer
+///                      ├──────▶ draining ─▶ exchange   the gateway's own answer waits for the rest of the body
 ///                      ├──────▶ tunnel
 ///                      └──────▶ lingering ─▶ closed   the answer must arrive before the connection closes; at once
 ///                                                     if the client said that it closes, too
@@ -59,14 +57,24 @@ package struct HTTP1State {
     /// How long a client that has got everything may take to close the connection.
     static let lingerTime = TimeAmount.seconds(2)
 
+    /// The rest of a request's body, which is discarded before the gateway's own answer is sent.
+    package struct Rest {
+        fileprivate var body: BodyDecoder
+        /// The number of content bytes that had come before.
+        fileprivate let start: Int
+        fileprivate let deadline: NIODeadline
+    }
+
+    /// How long an answer waits for the rest of a body. A client that has not sent it by then may never do so.
+    static let bodyTime = TimeAmount.seconds(2)
+
     /// What the connection carries, with the data that exist only in that state.
     package enum State {
         case idle(Idle)
         case head(UnfinishedHead)
         case exchange
         case tunnel
-        /// `body`: the rest of the request's body.
-        case draining(body: BodyDecoder, deadline: NIODeadline)
+        case draining(Rest)
         case lingering(Lingering)
         case closed
     }
@@ -91,7 +99,12 @@ package struct HTTP1State {
     /// Whether bytes are passed on unchanged, because the app agreed to an upgrade.
     package var isTunnel: Bool { if case .tunnel = self.state { true } else { false } }
     /// Whether a request has begun and its answer has not ended.
-    package var isInExchange: Bool { if case .exchange = self.state { true } else { false } }
+    package var isInExchange: Bool {
+        switch self.state {
+        case .exchange, .draining: true
+        case .idle, .head, .tunnel, .lingering, .closed: false
+        }
+    }
     /// Whether no byte of a request has arrived.
     package var isIdle: Bool { if case .idle = self.state { true } else { false } }
     /// Whether the connection has closed or is about to.
@@ -172,11 +185,44 @@ package struct HTTP1State {
         return keepsAlive && self.requestCount < limit && !isDraining
     }
 
+    // MARK: The rest of a body
+
+    /// Discards the rest of the request's body from now on. The answer is sent after it, because a client that never sends
+    /// the rest would otherwise have the next request read as the body: HAProxy 2.6 uses a connection again for which it
+    /// has given up a request that was answered early.
+    package mutating func drains(_ body: BodyDecoder, now: NIODeadline) {
+        guard case .exchange = self.state else { return }
+        self.state = .draining(Rest(body: body, start: body.byteCount, deadline: now + Self.bodyTime))
+    }
+
+    /// Discards the part of the body that is in `bytes`. Unless more is to come, the answer is due.
+    ///
+    /// - Parameter limit: The most bytes that are discarded.
+    /// - Returns: `end` if another request may follow, `malformed` if the end of the body will not be found.
+    package mutating func drain(_ bytes: inout ByteBuffer, limit: Int) -> BodyProgress {
+        guard case .draining(var rest) = self.state else { return .end }
+        let progress = rest.body.discard(&bytes)
+        let isTooLarge = rest.body.byteCount - rest.start > limit
+        guard progress == .more, !isTooLarge else {
+            self.state = .exchange
+            return isTooLarge ? .malformed : progress
+        }
+        self.state = .draining(rest)
+        return .more
+    }
+
+    /// Waits no longer for the rest of the body. False: nothing waits for one.
+    package mutating func drainsNoMore() -> Bool {
+        guard case .draining = self.state else { return false }
+        self.state = .exchange
+        return true
+    }
+
     // MARK: The end of an exchange
 
-    /// What the connection does after an answer, or after a discarded part of a body.
+    /// What the connection does after an answer.
     package enum NextStep: Equatable {
-        /// Received bytes belong to the next request, or to the rest of the last one's body.
+        /// Received bytes belong to the next request.
         case readOn
         case linger
         case close
@@ -185,48 +231,20 @@ package struct HTTP1State {
 
     /// Records that an answer has been sent.
     ///
-    /// - Parameters:
-    ///   - idle: How long the connection is kept for the next request.
-    ///   - drain: How long the rest of a body may take.
+    /// - Parameter idle: How long the connection is kept for the next request.
     @inline(__always)
-    package mutating func answerEnded(
-        _ end: AnswerEnd,
-        now: NIODeadline,
-        idle: TimeAmount,
-        drain: TimeAmount
-    ) -> NextStep {
+    package mutating func answerEnded(_ end: AnswerEnd, now: NIODeadline, idle: TimeAmount) -> NextStep {
         switch self.state {
         case .exchange, .tunnel: break
         case .idle, .head, .draining, .lingering, .closed: return .none
         }
         switch end {
         case .next: self.state = .idle(Idle(since: now, deadline: now + idle))
-        case .body(let body): self.state = .draining(body: body, deadline: now + drain)
         case .close: return .linger
         case .closeAtOnce:
             self.state = .lingering(Lingering())
             return .close
         }
-        return .readOn
-    }
-
-    /// Discards the part of an answered request's body that is in `bytes`, so that it is not read as the next request.
-    ///
-    /// - Parameters:
-    ///   - limit: The most bytes of one body.
-    ///   - idle: How long the connection is kept for the next request.
-    package mutating func drain(
-        _ bytes: inout ByteBuffer,
-        limit: Int,
-        now: NIODeadline,
-        idle: TimeAmount
-    ) -> NextStep {
-        guard case .draining(var body, let deadline) = self.state else { return .none }
-        let outcome = body.discard(&bytes)
-        if outcome == .malformed || body.byteCount > limit { return .linger }
-        self.state =
-            outcome == .end
-            ? .idle(Idle(since: now, deadline: now + idle)) : .draining(body: body, deadline: deadline)
         return .readOn
     }
 
@@ -259,6 +277,8 @@ package struct HTTP1State {
         case linger
         /// The head was not complete in time, and has to be answered.
         case refuseHead
+        /// The rest of a body has not come in time, and the answer is due.
+        case answer
         case close
         /// The client has not got everything and takes nothing more: it must not see a clean end.
         case reset
@@ -291,8 +311,8 @@ package struct HTTP1State {
             return now >= head.deadline ? .refuseHead : .none
         case .exchange, .tunnel:
             return .sweepExchange
-        case .draining(_, let deadline):
-            return now >= deadline ? .close : .none
+        case .draining(let rest):
+            return now >= rest.deadline ? .answer : .none
         case .lingering(var end):
             let action = end.sweep(now, write: write, unacknowledged)
             self.state = .lingering(end)

@@ -9,7 +9,7 @@ package enum LocalAnswerWriter {
     ///   - connection: What the answer says about the connection.
     package static func write(
         _ head: LocalAnswerHead,
-        date: String,
+        date: [UInt8],
         connection: ConnectionField,
         into buffer: inout ByteBuffer
     ) {
@@ -19,7 +19,7 @@ package enum LocalAnswerWriter {
         buffer.writeStaticString(" ")
         buffer.writeString(StatusText.phrase(response.status))
         buffer.writeStaticString("\r\nDate: ")
-        buffer.writeString(date)
+        buffer.writeBytes(date)
         buffer.writeStaticString("\r\n")
         // No value of the gateway contains a line break; one that did would add a field or another answer.
         for field in response.fields where !field.value.utf8.contains(where: { $0 == 0x0D || $0 == 0x0A || $0 == 0 }) {

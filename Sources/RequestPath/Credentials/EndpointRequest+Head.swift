@@ -47,6 +47,7 @@ extension EndpointRequest {
             requestID: requestID.text,
             design: design
         )
+        self.rawQuery = String(decoding: head.query.bytes(in: base), as: UTF8.self)
         if endpoint.isApp { self.head = Self.text(of: head, base) }
     }
 

@@ -7,7 +7,11 @@ package enum Navigation {
     /// link scanners and browsers request on their own.
     package static func mayConsume(_ head: RequestHead, _ base: Bytes) -> Bool {
         guard head.knownMethod == .get, !head.isWebSocketUpgrade, head.line(.purpose) == nil else { return false }
-        if let mode = head.value(.fetchMode, in: base), !ByteClass.equal(mode, "navigate") { return false }
+        if let mode = head.value(.fetchMode, in: base) {
+            guard ByteClass.equal(mode, "navigate") else { return false }
+        } else if Self.isOfScript(head, base) {
+            return false
+        }
         if let dest = head.value(.fetchDest, in: base), !ByteClass.equal(dest, "document") { return false }
         return true
     }
@@ -22,8 +26,9 @@ package enum Navigation {
         head.value(.userAgent, in: base).map { LinkPreview.isFetch(userAgent: $0) } ?? false
     }
 
-    /// Whether a person sees the answer: a browser loads a page or posts a form. `Sec-Fetch-Mode` tells; a browser that
-    /// does not send it accepts HTML and, unlike programs that accept everything, does not name JSON.
+    /// Whether a person sees the answer: a browser loads a page or posts a form. `Sec-Fetch-Mode` tells. A browser that
+    /// does not send it (an old one, or any on plain http) accepts HTML and, unlike programs that accept everything, does
+    /// not name JSON; scripts that ask for HTML name themselves (`ScriptField`).
     ///
     /// Sign-in redirects and the pages of refusals depend on this alone.
     package static func wantsPage(_ head: RequestHead, _ base: Bytes) -> Bool {
@@ -35,13 +40,29 @@ package enum Navigation {
         if let mode = head.value(.fetchMode, in: base) { return ByteClass.equal(mode, "navigate") }
         guard let accept = head.value(.accept, in: base) else { return false }
         // Programs send "*/*", which is shorter than the name of any type that is a page.
-        return accept.count > 3 && Self.acceptsPage(accept)
+        return accept.count > 3 && Self.acceptsPage(accept) && !Self.isOfScript(head, base)
+    }
+
+    /// Whether a page's script sends the request, as far as its library says so.
+    @inline(__always)
+    private static func isOfScript(_ head: RequestHead, _ base: Bytes) -> Bool {
+        guard let first = head.line(.script) else { return false }
+        return Self.isOfScript(head, base, from: first)
+    }
+
+    @inline(never)
+    private static func isOfScript(_ head: RequestHead, _ base: Bytes, from first: Int) -> Bool {
+        for index in first..<head.fields.count where head.fields[index].role == .script {
+            let field = head.fields[index]
+            if ScriptField.isSet(field.name.bytes(in: base), to: field.value.bytes(in: base)) { return true }
+        }
+        return false
     }
 
     /// The same for a request whose head is too large to be parsed, from those of its lines that have arrived.
     package static func seemsToWantPage(_ bytes: UnsafeBufferPointer<UInt8>) -> Bool {
         var mode: Bool?
-        var accepts = false
+        var (accepts, isOfScript) = (false, false)
         for line in bytes.split(separator: 0x0A).dropFirst() {
             guard let colon = line.firstIndex(of: 0x3A) else { continue }
             let name = UnsafeBufferPointer(rebasing: line[..<colon])
@@ -50,8 +71,9 @@ package enum Navigation {
             let value = ByteClass.trimmed(UnsafeBufferPointer(rebasing: line[(colon + 1)..<end]))
             if ByteClass.equal(name, "sec-fetch-mode") { mode = ByteClass.equal(value, "navigate") }
             if ByteClass.equal(name, "accept") { accepts = Self.acceptsPage(value) }
+            isOfScript = isOfScript || ScriptField.isSet(name, to: value)
         }
-        return mode ?? accepts
+        return mode ?? (accepts && !isOfScript)
     }
 
     /// The position of the language that the browser asks for.

@@ -29,7 +29,7 @@ package enum StepUp {
             guard provider.takesDemands, let aal = require.aal, session.aal < aal else { return false }
         }
         var renewed = session
-        renewed.aal = provider.assurance(of: session.identity.id) ?? session.aal
+        renewed.aal = provider.assurance(of: session.identity.idAtProvider) ?? session.aal
         renewed.origin = .browser
         renewed.scopes = []
         renewed.authenticatedAt = now
@@ -49,7 +49,9 @@ package enum StepUp {
     ) -> SignInDemand {
         var demand = SignInDemand(providers: require.providers)
         if let provider, provider.takesDemands {
-            if let aal = require.aal, let best = provider.assurance(of: session?.identity.id ?? ""), best >= aal {
+            if let aal = require.aal, let best = provider.assurance(of: session?.identity.idAtProvider ?? ""),
+                best >= aal
+            {
                 demand.aal = aal
             }
             demand.maxAge = require.maxAge

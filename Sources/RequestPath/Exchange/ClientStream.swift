@@ -6,6 +6,7 @@ package import NIOCore
 /// ```
 ///   request    Exchange.begin(head) ─▶ takeBody ... bodyCame(.end)         as far as Exchange.bodyDemand accepts it
 ///   answer     announce(head) ... ─▶ begin(head) ─▶ write, flush ... ─▶ complete
+///              answer(head, content)                                       the gateway's own
 ///   tunnel     begin(101) ─▶ flush ─▶ beginTunnel ─▶ tunnel ... ─▶ complete        bytes instead of messages
 /// ```
 /// At any time the exchange may `abort`, and the client may leave (`Exchange.clientLeft`).
@@ -19,6 +20,8 @@ package protocol ClientStream: AnyObject {
     /// The number of written bytes that the client has not acknowledged; when its connection has failed, of those that were
     /// lost. It costs a system call.
     var unacknowledgedBytes: Int { get }
+    /// The number of written bytes of this answer that wait for the client. It may cost a system call.
+    var waitingBytes: Int { get }
 
     // MARK: The request's body
 
@@ -37,8 +40,6 @@ package protocol ClientStream: AnyObject {
     func announce(_ head: AnswerHead, _ changes: borrowing AnswerChanges)
     /// Begins the app's answer. It is sent with the next `flush` or `complete`.
     func begin(_ head: AnswerHead, _ changes: borrowing AnswerChanges)
-    /// Begins one of the gateway's own answers.
-    func begin(_ head: LocalAnswerHead)
     /// Takes the next `count` bytes of `content`, which are the answer's, until `flush` or `complete`.
     func write(_ count: Int, of content: inout ByteBuffer)
     /// Sends everything that was written. If the client turns out to be gone, the exchange ends during this call.
@@ -46,6 +47,9 @@ package protocol ClientStream: AnyObject {
     /// The same when nothing more is written. The stream calls `Exchange.answerSent` when the system has taken everything,
     /// and then handles the rest of the request. The next exchange may begin during this call.
     func complete()
+    /// Gives one of the gateway's own answers, with all of its content. The end of it is that of `complete`. The stream may
+    /// read the rest of the request's body first.
+    func answer(_ head: LocalAnswerHead, _ content: ByteBuffer)
     /// Ends within the answer. The client must be able to see that the answer is incomplete.
     func abort()
 
@@ -71,6 +75,8 @@ package enum BodyDemand {
 }
 
 extension ClientStream {
+    package var waitingBytes: Int { self.unacknowledgedBytes }
+
     /// Whether it is one of several of a connection. HTTP/2 has no minor version.
     var isHTTP2: Bool { self.version.utf8CodeUnitCount == "HTTP/2".utf8.count }
 }

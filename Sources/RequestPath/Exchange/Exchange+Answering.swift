@@ -16,10 +16,16 @@ extension Exchange {
             self.checkResult = CheckResult(answer)
             let url = self.record.host?.publicURL
             let origin = url.flatMap { $0.isWildcard ? nil : $0.description }
-            self.send(check.denial(answer, on: origin), check.lines(lines))
+            self.send(check.denial(answer, on: origin, signIn: self.signInURL(answer, origin)), check.lines(lines))
         } else {
             self.send(self.service == .checks ? CheckForm.marked(answer) : answer, Array(lines.joined()))
         }
+    }
+
+    /// The URL of the sign-in page to which a refusal leads; `nil` if the host has none, or no host is known.
+    private func signInURL(_ answer: LocalAnswer, _ origin: String?) -> String? {
+        guard let origin, self.configuration.provider(of: self.record.host)?.signsIn == true else { return nil }
+        return origin + self.configuration.settings.pages.path(answer.response.signIn ?? SignInPath.path)
     }
 
     /// Sends it, with these field lines, each with its CRLF.
@@ -38,13 +44,12 @@ extension Exchange {
         // Bytes that arrive during the write do not belong to this exchange, and the write itself may end it.
         self.phase = .ending
         self.exchangeNumber &+= 1
-        stream.begin(LocalAnswerHead(answer, requestID: self.record.requestID, lines: lines))
-        if !self.facts.wantsHeadOnly, answer.hasContent, !answer.response.body.isEmpty {
-            var content = ByteBuffer(bytes: answer.response.body)
-            self.record.bytesOut += content.readableBytes
-            stream.write(content.readableBytes, of: &content)
-        }
-        if self.phase == .ending { self.finish(on: stream, answer.response.reason) }
+        self.facts.endReason = answer.response.reason
+        self.facts.clientOutput = OutputWatch()
+        let hasContent = !self.facts.wantsHeadOnly && answer.hasContent
+        let content = hasContent ? ByteBuffer(bytes: answer.response.body) : ByteBuffer()
+        self.record.bytesOut += content.readableBytes
+        stream.answer(LocalAnswerHead(answer, requestID: self.record.requestID, lines: lines), content)
     }
 
     /// A refusal as the client can read it: in the envelope of the endpoint's protocol, or as a page for a person.
@@ -110,9 +115,11 @@ extension Exchange {
         )
         let trace = self.record.trace == nil ? nil : self.keptTrace?.callTrace
         pending.task = CallTrace.with(trace) {
-            Task(executorPreference: loop.taskExecutor) { [request, answer = pending.endpoint.answer] in
-                let response = await answer(request)
-                if loop.inEventLoop { answered.value(response) } else { loop.execute { answered.value(response) } }
+            ProviderCaller.$endpointClient.withValue(self.clientKey) {
+                Task(executorPreference: loop.taskExecutor) { [request, answer = pending.endpoint.answer] in
+                    let response = await answer(request)
+                    if loop.inEventLoop { answered.value(response) } else { loop.execute { answered.value(response) } }
+                }
             }
         }
     }

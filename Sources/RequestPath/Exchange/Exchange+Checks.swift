@@ -20,7 +20,9 @@ extension Exchange {
                 let host = configuration.routes.host(for: head.authority.bytes(in: base), kept: self.loop.namedHosts),
                 case .read(let reading) = PathReading.read(head.path.bytes(in: base), into: self.loop.scratch.reading)
             else { return false }
-            return configuration.endpoints.match(reading, method: head.method.bytes(in: base), host: host).isThere
+            let method = head.method.bytes(in: base)
+            return configuration.endpoints.match(reading, method: method, host: host).isThere
+                || configuration.endpoints.portal(reading, method: method, host: host).isThere
         }
         if isPage { self.record.judge.findings.asker = .namesClient }
         return isPage
@@ -127,6 +129,8 @@ extension Exchange {
             given.base,
             host,
             self.record.requestID,
+            as: form,
+            parameter: given.configuration.ownNames.parameter,
             by: profile
         )
         if let detour { return .answer(detour) }
@@ -142,6 +146,7 @@ extension Exchange {
                     given.base,
                     self.record.judge.credentials,
                     cookies: given.configuration.ownNames.cookies(of: host),
+                    parameter: given.configuration.ownNames.parameter,
                     as: form,
                     by: profile,
                     own: self.record.extraLines

@@ -11,6 +11,7 @@ extension Exchange {
     package func sweep(_ now: NIODeadline) {
         self.holdSession()
         defer { self.noteUse() }
+        if let pool = self.facts.pool, pool.isCrowded { self.notePace(now) }
         switch self.phase {
         case .collecting:
             if self.isBodyTooSlow(now) {
@@ -25,7 +26,9 @@ extension Exchange {
             // Each address has its own limit; a name that is being resolved has none.
             if now >= self.facts.responseDeadline { self.upstreamFailed(.upstreamTimeout) }
         case .queued:
-            if now >= self.facts.queueDeadline { self.refuseQueued() }
+            if now >= self.facts.waitDeadline { self.refuseQueued() }
+        case .expecting:
+            if now >= self.facts.waitDeadline { self.bodyArrives() }
         case .ending:
             self.sweepClient(now)
         case .idle, .judging, .waiting:
@@ -101,7 +104,8 @@ extension Exchange {
     func holdSession() {
         guard self.holderPlace < 0, let session = self.record.session else { return }
         switch self.phase {
-        case .connecting, .queued, .exchange, .tunnel, .ending: self.loop.sessions?.holders.add(self, of: session)
+        case .expecting, .connecting, .queued, .exchange, .tunnel, .ending:
+            self.loop.sessions?.holders.add(self, of: session)
         case .idle, .judging, .waiting, .collecting: break
         }
     }

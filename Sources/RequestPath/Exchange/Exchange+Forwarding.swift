@@ -39,6 +39,43 @@ extension Exchange: AnswerReceiver, ConnectionWaiter {
         return Array(client.description.utf8)
     }
 
+    /// How long the connection to the app waits for the first bytes of a body whose length is declared. An app may answer
+    /// without the body, so it gets the request after that.
+    static let bodyPatience = TimeAmount.seconds(1)
+
+    /// Whether the request has no connection to the app yet, because no byte of its body has come.
+    package var awaitsBody: Bool { self.phase == .expecting }
+
+    /// Asks the client for the body, so that a client that sends none uses no connection to the app.
+    func expectBody() {
+        self.phase = .expecting
+        self.facts.waitDeadline = self.loop.now + Self.bodyPatience
+        self.stream?.askForBody()
+        self.stream?.resumeReading()
+        self.process()
+    }
+
+    /// Called when bytes of the body are there, before they are taken.
+    package func bodyArrives() {
+        guard self.phase == .expecting, let pool = self.facts.pool else { return }
+        // The session may have ended meanwhile.
+        if let session = self.record.session, self.loop.sessions?.resolver.cache.hasEnded(session) == true {
+            return self.upstreamFailed(.gatewayOverloaded)
+        }
+        self.takeConnection(of: pool)
+    }
+
+    /// Sends the request on a connection to the app, as soon as there is one for it.
+    func takeConnection(of pool: any AppPool) {
+        self.awaitResponse(from: self.loop.now)
+        if let connection = pool.takeIdle(for: self) {
+            self.record.upstreamReused = true
+            self.send(on: connection)
+        } else {
+            self.connect(by: pool)
+        }
+    }
+
     /// Asks for a new connection. The session may end meanwhile, also when the cache does not have it any more.
     func connect(by pool: any AppPool) {
         self.phase = .connecting
@@ -57,6 +94,19 @@ extension Exchange: AnswerReceiver, ConnectionWaiter {
     package var isConnecting: Bool { self.phase == .connecting }
     package var isQueued: Bool { self.phase == .queued }
     package var isRepeatable: Bool { self.facts.method.isIdempotent && !self.facts.hasBody }
+
+    /// The client's address for limits. `nil` if a trusted proxy names no client.
+    var clientKey: AddressKey? {
+        let address = self.record.clientAddress ?? self.peer
+        return self.configuration.clientAddress.trusts(address) ? nil : AddressKey(of: address)
+    }
+
+    package var requester: Requester {
+        Requester(
+            address: self.clientKey,
+            session: self.record.session.map { StickyKey.hash($0.session.id.utf8) }
+        )
+    }
 
     package var stickyKey: UInt64 {
         if let session = self.record.session { return StickyKey.hash(session.session.id.utf8) }
@@ -131,7 +181,7 @@ extension Exchange: AnswerReceiver, ConnectionWaiter {
         guard let upstream = self.upstream else { return }
         self.facts.lastProgress = self.loop.now
         self.facts.hasPayload = true
-        if let limit = self.record.route?.maxBody ?? self.configuration.limits.body, self.record.bytesIn > limit {
+        if let limit = self.record.route?.maxBody, self.record.bytesIn > limit {
             return self.refuseBody(.requestBodyTooLarge)
         }
         if progress == .end { upstream.complete() } else { upstream.flush() }
@@ -165,7 +215,7 @@ extension Exchange: AnswerReceiver, ConnectionWaiter {
 
     package func upstreamBusy() {
         self.phase = .queued
-        self.facts.queueDeadline = self.loop.now + self.configuration.timeouts.queue
+        self.facts.waitDeadline = self.loop.now + self.configuration.timeouts.queue
         self.holdSession()
     }
 
@@ -178,7 +228,7 @@ extension Exchange: AnswerReceiver, ConnectionWaiter {
     func leaveQueue() {
         guard self.phase == .queued else { return }
         self.phase = .connecting
-        self.facts.pool?.waiterLeft()
+        self.facts.pool?.waiterLeft(self)
     }
 
     /// Answers a queued request for which no connection became free.

@@ -164,8 +164,19 @@ extension Exchange {
                 if let trace = self.record.trace { resolver.asker = trace.counted }
                 defer { if self.record.trace != nil { resolver.asker = nil } }
                 return question.isProviders
-                    ? resolver.resolve(providerCookie: token, of: host.realms, now: given.now)
-                    : resolver.resolve(question.kind, token: token, of: host.realms, now: given.now)
+                    ? resolver.resolve(
+                        providerCookie: token,
+                        of: host.realms,
+                        for: self.clientKey,
+                        now: given.now
+                    )
+                    : resolver.resolve(
+                        question.kind,
+                        token: token,
+                        of: host.realms,
+                        for: self.clientKey,
+                        now: given.now
+                    )
             }
         }
     }
@@ -259,15 +270,9 @@ extension Exchange {
             guard let pool = self.facts.pool else {
                 return self.answer(.problem(.routeNotFound, requestID: self.record.requestID))
             }
-            self.awaitResponse(from: self.loop.now)
             self.record.isForwarded = true
             if self.record.session != nil { self.stream?.signedIn() }
-            if let connection = pool.takeIdle(for: self) {
-                self.record.upstreamReused = true
-                self.send(on: connection)
-            } else {
-                self.connect(by: pool)
-            }
+            if self.facts.hasSizedBody { self.expectBody() } else { self.takeConnection(of: pool) }
         case .grant(let fields):
             self.checkResult = .allowed
             self.send(fields.answer, fields.lines)

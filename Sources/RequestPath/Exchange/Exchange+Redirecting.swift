@@ -26,6 +26,32 @@ extension Exchange {
         self.answer(answer)
     }
 
+    /// Whether a certificate authority asks for the proof that an app has of a host's name, which it fetches by plain http
+    /// (RFC 8555 8.3): a GET of a token, without a query, on a public route that is for such paths alone. Such a request is
+    /// judged and forwarded like those of other listeners.
+    func isAskedForProof(_ head: RequestHead, _ buffer: ByteBuffer, by configuration: PathConfiguration) -> Bool {
+        guard head.knownMethod == .get || head.knownMethod == .head, !head.hasQuery, !head.isWebSocketUpgrade else {
+            return false
+        }
+        return buffer.withUnsafeReadableBytes { bytes in
+            guard let base = bytes.baseAddress?.assumingMemoryBound(to: UInt8.self) else { return false }
+            let path = head.path.bytes(in: base)
+            let folder = Self.proofs.utf8
+            // No byte that an app may read in another way.
+            guard path.count > folder.count, path.starts(with: folder),
+                path.dropFirst(folder.count).allSatisfy({ $0.isAlphanumeric || $0 == 0x2D || $0 == 0x5F }),
+                let host = configuration.routes.host(for: head.authority.bytes(in: base), kept: self.loop.namedHosts),
+                host.publicURL.isHTTPS,
+                case .read(let reading) = PathReading.read(path, into: self.loop.scratch.reading),
+                case .route(let route) = configuration.routes.match(host: host, head: head, base, reading: reading)
+            else { return false }
+            return route.use { $0.isPublic && $0.settings.path.hasPrefix(Self.proofs) }
+        }
+    }
+
+    /// Below it are the proofs of a name, each called by its token.
+    private static let proofs = "/.well-known/acme-challenge/"
+
     private func place(of head: RequestHead, _ base: Bytes, by configuration: PathConfiguration) -> LocalAnswer {
         let authority = head.authority.bytes(in: base)
         guard let host = configuration.routes.host(for: authority, kept: self.loop.namedHosts) else {

@@ -45,6 +45,7 @@ extension Exchange: SessionHolder {
     package func tunnelToUpstream(_ bytes: ByteBuffer) {
         guard let upstream = self.upstream else { return }
         bytes.withUnsafeReadableBytes { self.tunnel?.fromClient.pass($0.bindMemory(to: UInt8.self)) }
+        self.tunnel?.received &+= bytes.readableBytes
         self.facts.lastProgress = self.loop.now
         upstream.tunnel(bytes)
         if self.upstream === upstream, !upstream.isWritable { self.stream?.pauseReading() }
@@ -118,13 +119,13 @@ extension Exchange: SessionHolder {
         case .exchange where self.facts.hasBegunAnswer,
             .ending where self.record.isAppsAnswer && self.facts.endReason == nil:
             self.abort(reason)
-        case .idle, .judging, .waiting, .collecting, .connecting, .queued, .exchange, .ending:
+        case .idle, .judging, .waiting, .collecting, .expecting, .connecting, .queued, .exchange, .ending:
             break
         }
     }
 
     /// Ends a WebSocket. Each peer gets a close frame, unless that would be within another frame or behind one that closes.
-    private func closeTunnel(_ reason: Reason, _ status: WebSocketStatus) {
+    func closeTunnel(_ reason: Reason, _ status: WebSocketStatus) {
         guard let tunnel = self.tunnel else { return }
         if tunnel.fromApp.mayClose { self.stream?.tunnel(ByteBuffer(bytes: status.closeFrame)) }
         // The client may turn out to be gone.
@@ -142,6 +143,8 @@ extension Exchange: SessionHolder {
 struct Tunnel {
     var fromApp = WebSocketFrames()
     var fromClient = WebSocketFrames()
+    /// The bytes that the client has sent.
+    var received = 0
     /// Whether the client sends nothing more.
     var clientHasEnded = false
     /// Whether it ends when the app's current frame does.

@@ -11,8 +11,8 @@ package import Vocabulary
 ///
 /// ```
 ///   idle ─▶ judging ─▶ waiting ────────┐        waiting: for a session, a handoff, an endpoint's answer
-///     ▲        │         │             ▼
-///     │        ├─────────┴─▶ connecting ─▶ exchange ─▶ (tunnel)
+///     ▲        │         │             ▼        expecting: the first bytes of a body with a declared length
+///     │        ├─────────┴─▶ (expecting) ─▶ connecting ─▶ exchange ─▶ (tunnel)
 ///     │        │              ▲  │          │
 ///     │        │              │  ▼          │         queued: all connections to the app are in use
 ///     │        │             queued         │
@@ -24,7 +24,7 @@ package import Vocabulary
 /// Everything here runs on the loop of its connection; nothing is shared.
 package final class Exchange {
     enum Phase: Equatable {
-        case idle, judging, waiting, collecting, connecting, queued, exchange, tunnel, ending
+        case idle, judging, waiting, collecting, expecting, connecting, queued, exchange, tunnel, ending
     }
 
     let loop: PathLoop
@@ -63,7 +63,9 @@ package final class Exchange {
     var check: CheckForm?
     var checkResult = CheckResult.denied
     /// The app's side, set when the head is given to a connection.
-    var upstream: (any AppStream)?
+    package internal(set) var upstream: (any AppStream)?
+    /// How fast the client reads and sends, looked at while many requests are in flight at the app.
+    var pace: ClientPace?
     /// The request's body, if it is for an endpoint.
     var collected: [UInt8] = []
     var endpoint: PendingEndpoint?
@@ -118,6 +120,7 @@ package final class Exchange {
         self.facts.wantsHeadOnly = head.knownMethod == .head
         self.facts.hasBody = !head.framing.isEmpty
         self.facts.isRequestWhole = !self.facts.hasBody
+        if case .length(let count) = head.framing { self.facts.hasSizedBody = count > 0 }
         switch self.service {
         case .apps:
             // What a trusted proxy has shown and was shown says nothing of its clients.
@@ -129,7 +132,11 @@ package final class Exchange {
             }
         case .checks:
             if !self.isBrowsers(head, buffer, by: configuration) { return self.beginCheck(&buffer, by: configuration) }
-        case .redirects: return self.redirect(head, &buffer, by: configuration)
+        case .redirects:
+            guard self.isAskedForProof(head, buffer, by: configuration) else {
+                return self.redirect(head, &buffer, by: configuration)
+            }
+            self.record.judge.findings.isPlainHTTP = true
         }
         self.facts.isWebSocket = head.isWebSocketUpgrade
         let step = self.judge(head, in: buffer, by: configuration)
@@ -202,7 +209,7 @@ package final class Exchange {
         // The head is sent at the end of this turn, and the body after it.
         case .exchange: self.upstream?.hasSent == true ? .now : .soon
         case .collecting: .now
-        case .idle, .judging, .waiting, .connecting, .queued, .tunnel, .ending: .wait
+        case .idle, .judging, .waiting, .expecting, .connecting, .queued, .tunnel, .ending: .wait
         }
     }
 
@@ -245,7 +252,7 @@ package final class Exchange {
     /// - Returns: False if nothing can come of the request any more.
     package func clientEnded() -> Bool {
         switch self.phase {
-        case .judging, .waiting, .collecting, .connecting, .queued:
+        case .judging, .waiting, .collecting, .expecting, .connecting, .queued:
             return self.facts.isRequestWhole
         case .exchange:
             return self.facts.isRequestWhole && !(self.facts.hasBegunAnswer && self.facts.isEventStream)
@@ -333,7 +340,7 @@ package final class Exchange {
         case .tunnel:
             self.leaveTunnel()
             if self.phase == .ending { self.abort(reason) }
-        case .idle, .judging, .waiting, .collecting, .connecting, .queued, .exchange:
+        case .idle, .judging, .waiting, .collecting, .expecting, .connecting, .queued, .exchange:
             // It gets none: the connection closes.
             self.record.status = 503
             self.conclude(reason)

@@ -11,6 +11,8 @@ struct ExchangeFacts: ~Copyable {
     var wantsHeadOnly = false
     /// Whether the request has a body, which may turn out to be empty.
     var hasBody = false
+    /// Whether the body has a declared length, which is not 0.
+    var hasSizedBody = false
     /// Whether all of the body has come.
     var isRequestWhole = true
     var isWebSocket = false
@@ -42,6 +44,6 @@ struct ExchangeFacts: ~Copyable {
     /// When the head was sent to the app. Only if something is written about the request.
     var sentAt: NIODeadline?
     var responseDeadline = NIODeadline.distantFuture
-    /// Until when a queued request waits for a connection.
-    var queueDeadline = NIODeadline.distantFuture
+    /// Until when a queued request waits for a connection, or another one for the first bytes of its body.
+    var waitDeadline = NIODeadline.distantFuture
 }

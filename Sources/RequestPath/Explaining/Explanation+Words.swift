@@ -16,7 +16,7 @@ extension Explanation {
         if let location = answer.fields.first(where: { $0.name == "Location" })?.value {
             // The rest of the URL can contain parts of the query.
             guard let host, location.hasPrefix("\(host.publicURL)\(SignInPath.path)?") else {
-                return "303 to the same URL without the transfer token\(reason)"
+                return "\(answer.status) to the same URL without the transfer token\(reason)"
             }
             let demand = SignInDemand(FormText.pairs(location.utf8.drop { $0 != UInt8(ascii: "?") }.dropFirst()))
             var wish = demand.isAgain ? ", to sign in again" : ""

@@ -16,6 +16,8 @@ package struct Explanation: Sendable {
     package private(set) var leadsToSignIn = false
     /// The first session-transfer token that would be consumed; nil if none would.
     package private(set) var handoff: HandoffRequest?
+    /// The route that a proxy may let pass; `nil` if it may not, or no proxy asks.
+    package private(set) var granted: (host: PublicURL, route: RouteSettings)?
     /// How the proxy that asks is answered; nil: none asks.
     private var check: (form: CheckForm, profile: AuthorizationProfile)?
 
@@ -29,7 +31,7 @@ package struct Explanation: Sendable {
     ///     its own loop.
     ///   - authority: Distinguishes tokens of the gateway from others.
     ///   - certificate: The one that the client has proven; nil: none.
-    ///   - dialect: Of the proxy that asks about the request; nil: the request itself comes.
+    ///   - checkPath: Where a proxy asks about the request; nil: the request itself comes.
     package init(
         of bytes: [UInt8],
         from peer: IPAddress,
@@ -38,11 +40,14 @@ package struct Explanation: Sendable {
         configuration: PathConfiguration,
         now: UnixTime,
         certificate: ClientCertificate? = nil,
-        via dialect: AuthorizationDialect? = nil
+        via checkPath: String? = nil
     ) {
-        if let dialect, let profile = configuration.authorization {
-            let path = Array("/authz/\(dialect.rawValue)\(dialect == .extAuthz ? "/" : "")".utf8)
-            self.check = path.withUnsafeBufferPointer { profile.form(of: $0) }.map { ($0, profile) }
+        if let checkPath, let profile = configuration.authorization {
+            // Below the path of Envoy's check stands the request's own.
+            let forms = ["", "/"].compactMap { end in
+                Array((checkPath + end).utf8).withUnsafeBufferPointer { profile.form(of: $0) }
+            }
+            self.check = forms.first.map { ($0, profile) }
         }
         let head = RequestHead(fieldCount: configuration.limits.fieldCount)
         let names = NamedHostCache()
@@ -188,7 +193,10 @@ package struct Explanation: Sendable {
             "auth \(route.settings.auth.rawValue), to \(route.settings.upstream ?? "no app: only proxies that ask are answered")"
         )
         let path = given.head.path.bytes(in: given.base)
-        if let prefixes = route.prefixes, prefixes.fits(path) { lines.append("path for the app \(prefixes.own(path))") }
+        // A proxy that asks forwards the path as it came.
+        if self.check == nil, let prefixes = route.prefixes, prefixes.fits(path) {
+            lines.append("path for the app \(prefixes.own(path))")
+        }
         if let client = route.settings.client, route.settings.handoff { lines.append("handoff as client \(client)") }
         self.say("route", lines)
     }
@@ -336,9 +344,12 @@ package struct Explanation: Sendable {
             given.base,
             host,
             judge.findings.requestID,
+            as: check.form,
+            parameter: given.configuration.ownNames.parameter,
             by: check.profile
         )
         if let detour { return self.tell(detour, given, judge.findings) }
+        let route = permit.route.settings
         do throws(IdentityRefusal) {
             let granted = try GrantedFields(
                 permit,
@@ -347,12 +358,14 @@ package struct Explanation: Sendable {
                 given.base,
                 judge.credentials,
                 cookies: given.configuration.ownNames.cookies(of: host),
+                parameter: given.configuration.ownNames.parameter,
                 as: check.form,
                 by: check.profile,
                 own: judge.findings.answerLines
             )
             let status = granted.answer.response.status
             let lines = String(decoding: granted.lines, as: UTF8.self).split(separator: "\r\n")
+            self.granted = (host.publicURL, route)
             self.say("decision", ["allowed"])
             self.say(
                 "answer to the proxy",

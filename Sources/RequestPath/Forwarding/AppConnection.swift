@@ -116,6 +116,8 @@ package protocol ConnectionWaiter: AnyObject {
     var isConnecting: Bool { get }
     /// Whether it waits in the queue of the pool.
     var isQueued: Bool { get }
+    /// Whose request it is. It does not change while the request waits or is in flight.
+    var requester: Requester { get }
     /// The same for all requests of its session, or of its client where there is none (`StickyKey`).
     var stickyKey: UInt64 { get }
     /// Whether it may be sent to another server if the first one fails: it is idempotent and has no body.
@@ -124,10 +126,10 @@ package protocol ConnectionWaiter: AnyObject {
     var failedServers: UInt64 { get set }
     /// Called with the server of the app that is to serve it, if the app has several.
     func upstreamChosen(_ server: UpstreamServer)
-    /// Called when all connections are in use: it is queued. If it ends before its turn comes, it calls
+    /// Called when all connections are in use, or its client has its share of them: it is queued. If it ends before its turn comes, it calls
     /// `AppPool.waiterLeft`.
     func upstreamBusy()
-    /// Called when its turn in the queue has come: a connection follows.
+    /// Called when its turn in the queue has come, or it has lost its place: a connection follows, or `upstreamFailed`.
     func upstreamFree()
     /// Called with the connection, which now belongs to the waiter.
     ///
@@ -141,10 +143,22 @@ package protocol ConnectionWaiter: AnyObject {
     func upstreamFailed(_ reason: Reason)
 }
 
+/// A request as its loop sees it among all others.
+package protocol LoopRequest: AnyObject {
+    /// Whose request it is.
+    var requester: Requester { get }
+    /// What it uses of an app. `nil` if it uses nothing.
+    var upstream: (any AppStream)? { get }
+    /// Since when its client has neither read nor sent what it could have (`ClientPace`). `nil` if it does.
+    func stall(now: NIODeadline) -> ClientStall?
+    /// Ends the request because its client is stalled and others wait for the app.
+    func endStalled()
+}
+
 /// One loop's connections to one app.
 package protocol AppPool: AnyObject {
-    /// A kept connection that may serve this request: one for its session, or for requests without a session. nil: there
-    /// is none.
+    /// A kept connection that may serve this request: one for its session, or for requests without a session. `nil` if there
+    /// is none, or the client has its share of the app's connections.
     func takeIdle(for waiter: any ConnectionWaiter) -> (any AppConnection)?
     /// Makes a new connection and hands it to `waiter`, if that still waits in the same exchange. If no more may be
     /// made, the waiter is queued for the next one that becomes free.
@@ -152,7 +166,9 @@ package protocol AppPool: AnyObject {
     /// The same for a request that has failed on another connection: to another server, if the app has one.
     func connectAgain(for waiter: any ConnectionWaiter, after failed: any AppStream)
     /// Called when a queued request has ended.
-    func waiterLeft()
+    func waiterLeft(_ waiter: any ConnectionWaiter)
+    /// Whether so many requests are in flight that it is watched how fast their clients read and send.
+    var isCrowded: Bool { get }
 
     /// Whether the app has several servers: after a failed connection, another one is of another server.
     var hasSeveralServers: Bool { get }

@@ -165,6 +165,17 @@ package enum RequestWriter {
         Self.writeQuery(head, base, parameter, &writer)
     }
 
+    /// Whether the app gets the request's `Referer` without its query, because that has the handoff parameter.
+    static func shortensReferer(
+        _ head: RequestHead,
+        _ base: Bytes,
+        _ route: RouteEntry,
+        _ parameter: HandoffParameter
+    ) -> Bool {
+        guard let line = head.line(.referer), !route.settings.leavesHandoffToApp else { return false }
+        return Self.endOfReferer(head.fields[line].value, base, parameter) != nil
+    }
+
     /// The query without the handoff parameter.
     private static func writeQuery(
         _ head: RequestHead,
@@ -309,5 +320,21 @@ package enum RequestWriter {
             }
         }
         if !isEmpty { writer.write("\r\n") }
+    }
+}
+
+extension RequestHead {
+    /// The target, byte for byte, without the handoff parameter.
+    func target(in base: Bytes, without parameter: HandoffParameter) -> String {
+        withUnsafeTemporaryAllocation(of: UInt8.self, capacity: self.target.length + 1) { room in
+            guard let start = room.baseAddress else { return "/" }
+            var writer = ByteWriter(start)
+            if self.hasQuery {
+                RequestWriter.writeTarget(self, base, parameter, &writer)
+            } else {
+                writer.write(base + self.path.start, self.path.length)
+            }
+            return String(decoding: UnsafeBufferPointer(start: start, count: writer.count), as: UTF8.self)
+        }
     }
 }

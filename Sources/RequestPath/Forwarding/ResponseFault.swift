@@ -14,7 +14,9 @@ package struct ResponseFault: Equatable, Sendable {
     /// A rule for answers that apps break. The raw value is a sentence of the log.
     package enum Rule: String, Sendable {
         case startLine = "it does not begin with HTTP/1.1 or HTTP/1.0 and a status from 100 to 599"
-        case noField = "a line is no field: it has no name and colon, or continues the line before it"
+        case noField = "a line is no field: it has no name and colon"
+        case blank = "a blank stands between the name and its colon"
+        case folded = "the line behind it continues its value"
         case lineEnd = "the line does not end with CR and LF"
         case control = "the value has a control character"
         case repeated = "the field is there twice"

@@ -19,6 +19,7 @@ package final class ResponseHead {
     package var isEventStream = false
     package var hasCacheControl = false
     package var hasLocation = false
+    package var hasDate = false
     /// Why the head is refused, or why the length of its content is unknown, which does not matter where there is none.
     package var fault: ResponseFault?
     /// Whether the fields announce content that such an answer never has, so that it may follow all the same.
@@ -42,6 +43,7 @@ package final class ResponseHead {
         self.isEventStream = false
         self.hasCacheControl = false
         self.hasLocation = false
+        self.hasDate = false
         self.fault = nil
         self.announcesContent = false
         self.nominates = false
@@ -138,7 +140,7 @@ package struct ResponseParser: Sendable {
     private func field(_ base: Bytes, _ start: Int, _ lineFeed: Int, _ head: ResponseHead) -> Bool {
         let end = lineFeed &- 1
         guard let name = self.names.name(of: base + start, lineFeed &+ 1 &- start) else {
-            head.fault = ResponseFault(.noField)
+            head.fault = Self.fault(ofLine: base, start, lineFeed, head)
             return false
         }
         guard base[end] == 0x0D else {
@@ -171,7 +173,24 @@ package struct ResponseParser: Sendable {
             head.fault = ResponseFault(.fieldCount, Slice(start, name.count))
             return false
         }
-        return role == .other || self.note(role, line, base, head)
+        if role == .date { head.hasDate = true }
+        return role == .other || role == .date || self.note(role, line, base, head)
+    }
+
+    /// Why a line has no name with a colon.
+    @inline(never)
+    private static func fault(ofLine base: Bytes, _ start: Int, _ lineFeed: Int, _ head: ResponseHead) -> ResponseFault
+    {
+        let isBlank = { (index: Int) in base[index] == 0x20 || base[index] == 0x09 }
+        // RFC 9112 5.2.
+        if isBlank(start), head.fields.count > 0 {
+            return ResponseFault(.folded, head.fields[head.fields.count - 1].name)
+        }
+        // RFC 9112 5.1.
+        let end = (start..<lineFeed).first { ByteClass.normalizedToken[Int(base[$0])] == 0 } ?? lineFeed
+        let colon = (end..<lineFeed).first { !isBlank($0) } ?? lineFeed
+        guard end > start, colon > end, base[colon] == UInt8(ascii: ":") else { return ResponseFault(.noField) }
+        return ResponseFault(.blank, Slice(start, end - start))
     }
 
     private func note(_ role: FieldRole, _ line: Int, _ base: Bytes, _ head: ResponseHead) -> Bool {
@@ -282,6 +301,7 @@ package struct ResponseParser: Sendable {
                 for other in 0..<head.fields.count where head.fields[other].role != .contentLength {
                     if ByteClass.equalIgnoringCase(head.fields[other].name.bytes(in: base), token) {
                         head.fields[other].isDropped = true
+                        if head.fields[other].role == .date { head.hasDate = false }
                     }
                 }
             }

@@ -32,6 +32,7 @@ package struct ResponseWriter: Sendable {
     ///   - publicOrigin: The origin that replaces it.
     ///   - framing: How its content is sent.
     ///   - connection: What it says about the connection.
+    ///   - date: The value of `Date`, if the app has sent none (RFC 9110 6.6.1). An operator may have removed it.
     @inline(__always)
     package func write(
         _ head: ResponseHead,
@@ -41,11 +42,12 @@ package struct ResponseWriter: Sendable {
         publicOrigin: [UInt8],
         framing: OutgoingFraming,
         connection: ConnectionField,
+        date: @autoclosure () -> [UInt8],
         into buffer: inout ByteBuffer
     ) {
         let route = changes.route
         let edits = route?.use { $0.answerEdits.lines.count } ?? 0
-        let room = Self.room(head, publicOrigin, changes) + edits + changes.extraLines.count + 192
+        let room = Self.room(head, publicOrigin, changes) + edits + changes.extraLines.count + 256
         buffer.append(atMost: room) { writer in
             Self.writeStatusLine(head, base, &writer)
             self.writeFields(head, base, changes, origin, publicOrigin, &writer)
@@ -53,6 +55,11 @@ package struct ResponseWriter: Sendable {
             if changes.marksPrivate, !head.hasCacheControl { writer.write("Cache-Control: private\r\n") }
             if let route { route.use { writer.write($0.answerEdits.lines) } }
             writer.write(changes.extraLines)
+            if !head.hasDate, head.status != 101, route?.use({ Self.leavesDate($0) }) != false {
+                writer.write("Date: ")
+                writer.write(date())
+                writer.write("\r\n")
+            }
             writer.write("X-Request-Id: ")
             changes.requestID.write(to: &writer)
             writer.write("\r\n")
@@ -133,7 +140,7 @@ package struct ResponseWriter: Sendable {
                 case .managed: drops = drops && !changes.keepsIdentityNames
                 case .setCookie: drops = drops || self.setsOwnCookie(line.value.bytes(in: base))
                 case .location:
-                    if route != nil || Self.begins(line.value.bytes(in: base), with: origin) {
+                    if route != nil || Self.ownLength(line.value.bytes(in: base), route, origin, publicOrigin) > 0 {
                         drops = true
                         replacement = .location
                     }
@@ -205,24 +212,20 @@ package struct ResponseWriter: Sendable {
         }
     }
 
-    /// The length of the origin with which a URL of the app begins; 0: it leads elsewhere, or has none.
+    /// The length of the origin with which a URL of the app begins; 0: it leads elsewhere, or has none. An app may write its
+    /// own origin, the public one, or one of the name that it has on this route.
     private static func ownLength(
         _ value: UnsafeBufferPointer<UInt8>,
         _ route: Pinned<RouteEntry>?,
         _ origin: [UInt8],
         _ publicOrigin: [UInt8]
     ) -> Int {
-        for own in [origin, publicOrigin] where Self.begins(value, with: own) { return own.count }
-        guard let route else { return 0 }
-        // An app may not know that its clients come by TLS. One that has a name of its own on this route writes that, with
-        // either scheme.
-        var origins = route.use { $0.ownOrigins }
-        if publicOrigin.starts(with: Self.secure) { origins.append(Self.plain + publicOrigin[Self.secure.count...]) }
-        return origins.first { Self.begins(value, with: $0) }?.count ?? 0
+        guard let written = WrittenOrigin(value) else { return 0 }
+        let isOwn =
+            written.isSame(as: origin) || written.isSame(as: publicOrigin, takesPlain: true)
+            || route?.use { $0.ownOrigins.contains { written.isSame(as: $0) } } == true
+        return isOwn ? written.count : 0
     }
-
-    private static let secure = Array("https://".utf8)
-    private static let plain = Array("http://".utf8)
 
     private func setsOwnCookie(_ value: UnsafeBufferPointer<UInt8>) -> Bool {
         var value = ByteClass.trimmed(value)
@@ -233,6 +236,12 @@ package struct ResponseWriter: Sendable {
         return self.sessionCookies.contains { own in
             name.starts(with: own) && (name.count == own.count || name[own.count] == UInt8(ascii: "-"))
         }
+    }
+
+    /// Whether a route neither sets nor removes the date of its app's answers.
+    private static func leavesDate(_ route: RouteEntry) -> Bool {
+        let name: StaticString = "date"
+        return name.withUTF8Buffer { !route.answerEdits.removes($0) }
     }
 
     /// Whether a field is a `Cache-Control` for some caches only, which for them replaces the other one: `CDN-Cache-Control`,
@@ -251,14 +260,5 @@ package struct ResponseWriter: Sendable {
             if ByteClass.equal(directive, "private") || ByteClass.equal(directive, "no-store") { isPrivate = true }
         }
         return isPrivate
-    }
-
-    /// Whether `value` is a URL on `origin`: the origin, alone or with a path, query or fragment. Schemes and hosts are equal
-    /// in any case of letters (RFC 3986 6.2.2.1).
-    private static func begins(_ value: UnsafeBufferPointer<UInt8>, with origin: [UInt8]) -> Bool {
-        guard ByteClass.begins(value, with: origin) else { return false }
-        guard value.count > origin.count else { return true }
-        let next = value[origin.count]
-        return next == 0x2F || next == 0x3F || next == 0x23
     }
 }

@@ -357,8 +357,8 @@ package struct ServerNotice: Sendable, Equatable {
         case tls
         /// It answers with this status, as a gateway without an app does.
         case status(Int)
-        /// Checks get no good answer; with what is wrong with the last one.
-        indirect case check(CheckFault)
+        /// Health checks get no good answer, the last one for this reason.
+        case check(CheckFault)
         case malformed
         case timeout
 
@@ -373,14 +373,6 @@ package struct ServerNotice: Sendable, Equatable {
             }
         }
 
-        /// The status of the answer for which the server is left out; `nil` if it is not left out for an answer.
-        package var status: Int? {
-            switch self {
-            case .status(let status), .check(.status(let status)): status
-            default: nil
-            }
-        }
-
         /// For people.
         package var sentence: String {
             switch self {
@@ -391,31 +383,6 @@ package struct ServerNotice: Sendable, Equatable {
             case .check(let fault): "its health checks fail: \(fault.sentence)"
             case .malformed: "its answer cannot be passed on"
             case .timeout: "it does not answer in time"
-            }
-        }
-    }
-
-    /// What is wrong with a health check.
-    package enum CheckFault: Error, Equatable {
-        /// There is no connection.
-        case connection(Fault)
-        /// The answer has this status, which is not a good one.
-        case status(Int)
-        /// No answer came within this time.
-        case timeout(Duration)
-        /// The connection ended before the status of the answer.
-        case closed
-        /// The answer is not HTTP/1.1.
-        case malformed
-
-        /// For people.
-        package var sentence: String {
-            switch self {
-            case .connection(let fault): fault.sentence
-            case .status(let status): "it answers with \(status)"
-            case .timeout(let timeout): "it does not answer within \(timeout)"
-            case .closed: "it closes the connection before it answers"
-            case .malformed: "its answer is not one of HTTP/1.1"
             }
         }
     }

@@ -132,9 +132,8 @@ package final class UpstreamTarget: Sendable {
     private func server(ofLocationIn head: ResponseHead, _ base: Bytes) -> UpstreamServer {
         for index in 0..<head.fields.count where head.fields[index].role == .location {
             let value = head.fields[index].value.bytes(in: base)
-            // The longest, as one origin may begin like another: `http://app` and `http://app:8080`.
-            let servers = self.servers.filter { ByteClass.begins(value, with: $0.origin) }
-            return servers.max { $0.origin.count < $1.origin.count } ?? self.first
+            guard let written = WrittenOrigin(value) else { break }
+            return self.servers.first { written.isSame(as: $0.origin) } ?? self.first
         }
         return self.first
     }

@@ -40,6 +40,9 @@ package struct HTTP2Budget {
     static let mostPriorities = 1000
     /// Beside two for each stream, whose window Firefox opens at once, and ten for each frame of content.
     static let mostWindowUpdates = 100
+    /// Beside those of the bucket, one for each frame that was sent and for each part of content that came: many clients
+    /// measure the way with a PING while content is on it. So many may be saved up, which is more than any window has.
+    static let mostFreePings = 1000
     static let mostQueued = 1000
     static let mostStalls = 3
     /// How many bytes of overhead are free; beyond them, an eighth of all bytes must be payload.
@@ -53,6 +56,7 @@ package struct HTTP2Budget {
     private var emptyData = 0
     private var priorities = 0
     private var windowUpdates = 0
+    private var freePings = 0
     private var sentData = 0
     private var received = 0
     private var payload = 0
@@ -81,7 +85,7 @@ package struct HTTP2Budget {
         case .settings:
             if !self.settings.take(now) { return .settings }
         case .ping:
-            if !self.pings.take(now) { return .pings }
+            if self.freePings > 0 { self.freePings -= 1 } else if !self.pings.take(now) { return .pings }
         case .windowUpdate:
             self.windowUpdates += 1
             if self.windowUpdates > 2 * self.streams + 10 * self.sentData + Self.mostWindowUpdates {
@@ -103,6 +107,7 @@ package struct HTTP2Budget {
     package mutating func dataCame(_ count: Int) {
         self.emptyData = 0
         self.payload &+= count
+        self.freePing()
     }
 
     /// Records a field.
@@ -114,7 +119,15 @@ package struct HTTP2Budget {
     package mutating func dataSent(_ count: Int) {
         self.sentData &+= 1
         self.payload &+= count
+        self.freePing()
     }
+
+    /// Records a HEADERS frame that was sent.
+    @inline(__always)
+    package mutating func fieldsSent() { self.freePing() }
+
+    @inline(__always)
+    private mutating func freePing() { self.freePings = min(self.freePings &+ 1, Self.mostFreePings) }
 
     /// Records that bytes came.
     package mutating func bytesCame(_ count: Int) -> HTTP2Excess? {

@@ -168,9 +168,9 @@ package final class HTTP2Connection {
         self.loop.giveBack(buffer)
     }
 
-    /// Writes the head as HTTP/1, parses it, and begins the exchange.
+    /// Writes the head as HTTP/1, and begins the exchange. A request that says that it has no content begins when its stream
+    /// ends: content would make it malformed, and then no app may get it (RFC 9113 8.1.1).
     private func begin(_ stream: HTTP2Stream, _ buffer: inout ByteBuffer, endsStream: Bool) {
-        let configuration = self.configuration
         let outcome = self.head.write(
             isSecure: self.isSecure,
             endsStream: endsStream,
@@ -182,22 +182,30 @@ package final class HTTP2Connection {
             self.session?.reset(stream.id, .protocolError)
         case .refused(let reason):
             self.head.writeRefused(into: &buffer)
-            stream.refuse(reason, buffer, endsStream: endsStream, by: configuration)
+            stream.refuse(reason, buffer, endsStream: endsStream, by: self.configuration)
+        case .written where !endsStream && self.head.declaresNoContent:
+            stream.keep(buffer, now: self.loop.now)
         case .written:
-            let head = self.loop.requestHead
-            let result = buffer.withUnsafeReadableBytes { bytes -> ParseResult in
-                guard let base = bytes.baseAddress else { return .incomplete }
-                let start = base.assumingMemoryBound(to: UInt8.self)
-                return configuration.requestParser.parse(start, bytes.count, into: head)
-            }
-            switch result {
-            case .complete where head.byteCount == buffer.readableBytes && !head.hasTransferEncoding:
-                stream.begin(head, &buffer, endsStream: endsStream, by: configuration)
-            case .complete, .incomplete:
-                self.session?.reset(stream.id, .protocolError)
-            case .refused(let reason):
-                stream.refuse(reason, buffer, endsStream: endsStream, by: configuration)
-            }
+            self.beginExchange(stream, &buffer, endsStream: endsStream)
+        }
+    }
+
+    /// Parses the head, and begins the exchange.
+    private func beginExchange(_ stream: HTTP2Stream, _ buffer: inout ByteBuffer, endsStream: Bool) {
+        let configuration = self.configuration
+        let head = self.loop.requestHead
+        let result = buffer.withUnsafeReadableBytes { bytes -> ParseResult in
+            guard let base = bytes.baseAddress else { return .incomplete }
+            let start = base.assumingMemoryBound(to: UInt8.self)
+            return configuration.requestParser.parse(start, bytes.count, into: head)
+        }
+        switch result {
+        case .complete where head.byteCount == buffer.readableBytes && !head.hasTransferEncoding:
+            stream.begin(head, &buffer, endsStream: endsStream, by: configuration)
+        case .complete, .incomplete:
+            self.session?.reset(stream.id, .protocolError)
+        case .refused(let reason):
+            stream.refuse(reason, buffer, endsStream: endsStream, by: configuration)
         }
     }
 
@@ -213,11 +221,14 @@ package final class HTTP2Connection {
 
     func streamInputEnds(_ id: Int32) {
         guard let stream = self.session?.stream(id) else { return }
+        if var buffer = stream.takeHead() { return self.beginExchange(stream, &buffer, endsStream: true) }
         stream.inputEnds()
         self.pass(stream)
     }
 
     func dataSent(_ count: Int) { self.budget.dataSent(count) }
+
+    func fieldsSent() { self.budget.fieldsSent() }
 
     /// Called when the client is told that a stream was reset, just before it closes.
     func resetSent(on id: Int32, _ code: UInt32) { self.session?.stream(id)?.resetSent(code) }
@@ -527,6 +538,10 @@ extension HTTP2Connection: LoopConnection {
 
     private var awaitsFirstRequest: Bool {
         self.requestCount == 0 && self.loop.now - self.acceptedAt < HTTP1State.firstRequestGrace
+    }
+
+    package func eachRequest(_ body: (any LoopRequest) -> Void) {
+        for stream in self.streams { body(stream.exchange) }
     }
 
     package func sweep(_ now: NIODeadline) {

@@ -18,9 +18,14 @@ final class HTTP2Session {
         case enhanceYourCalm = 11
     }
 
-    /// The window of a stream, and of the connection: a client can make it hold so many bytes of requests' bodies.
+    /// The window of a stream: a client can make each stream hold so many bytes of its request's body.
     static let streamWindow = 65_536
-    static let connectionWindow: Int32 = 1 << 20
+
+    /// The window of the connection. It never stops a stream whose own window is open, whatever others hold that their apps
+    /// do not read: those hold less than half of it, and the library opens it again when the other half has been read.
+    static func connectionWindow(_ limits: LimitSettings) -> Int32 {
+        Int32(clamping: 2 * limits.http2.streams * Self.streamWindow)
+    }
 
     private let session: OpaquePointer
 
@@ -39,7 +44,7 @@ final class HTTP2Session {
             (NGHTTP2_SETTINGS_NO_RFC7540_PRIORITIES, 1),
         ].map { nghttp2_settings_entry(settings_id: Int32($0.rawValue), value: UInt32(clamping: $1)) }
         nghttp2_submit_settings(made, 0, entries, entries.count)
-        nghttp2_session_set_local_window_size(made, 0, 0, Self.connectionWindow)
+        nghttp2_session_set_local_window_size(made, 0, 0, Self.connectionWindow(limits))
     }
 
     deinit {
@@ -238,7 +243,7 @@ final class HTTP2Session {
             let connection = HTTP2Connection.of(owner)
             switch type {
             case .data: connection.dataSent(header.length)
-            case .headers: break
+            case .headers: connection.fieldsSent()
             case .reset:
                 connection.resetSent(on: header.stream_id, frame.pointee.rst_stream.error_code)
                 return 0

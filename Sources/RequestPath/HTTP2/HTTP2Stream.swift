@@ -15,6 +15,8 @@ package final class HTTP2Stream {
     private(set) var id: Int32 = 0
     /// The index in the connection's list.
     var listIndex = -1
+    /// A head that waits for the end of its stream, and since when; nil: none does.
+    private var keptHead: (bytes: ByteBuffer, since: NIODeadline)?
     /// Bytes of the body that the exchange has not taken. They keep the stream's window closed.
     private var input = ByteBuffer()
     /// Whether the client has ended its side.
@@ -74,6 +76,14 @@ package final class HTTP2Stream {
         return key
     }
 
+    /// Keeps the head of a request that is to have no content, until the stream ends.
+    func keep(_ head: ByteBuffer, now: NIODeadline) {
+        self.keptHead = (ByteBuffer(bytes: head.readableBytesView), now)
+    }
+
+    /// Takes the head that was kept; nil: none was.
+    func takeHead() -> ByteBuffer? { self.keptHead.take()?.bytes }
+
     /// Begins the exchange.
     ///
     /// - Parameters:
@@ -117,12 +127,15 @@ package final class HTTP2Stream {
     package func passBody() {
         guard !self.isReset else { return }
         if self.isTunnel { return self.passTunnel() }
-        guard !self.isBodyDone, !self.isPaused, self.input.readableBytes > 0 || self.inputHasEnded,
-            self.exchange.bodyDemand == .now
+        // The last part of a body of known length waits for the end of the stream, which many clients say in a frame of its
+        // own: with more behind it the request is malformed, and the app must not take it for whole (RFC 9113 8.1.1).
+        guard !self.isBodyDone, !self.isPaused,
+            self.inputHasEnded || self.input.readableBytes > 0 && self.missingBytes != 0
         else { return }
+        self.exchange.bodyArrives()
+        guard self.exchange.bodyDemand == .now else { return }
         self.takeInput { self.exchange.takeBody($0.readableBytes, of: &$0) }
-        // Many clients say in a frame of its own that the body has ended. The app need not wait for it.
-        if self.inputHasEnded || self.missingBytes == 0 { self.isBodyDone = true }
+        self.isBodyDone = self.inputHasEnded
         self.exchange.bodyCame(self.isBodyDone ? .end : .more)
     }
 
@@ -188,7 +201,7 @@ package final class HTTP2Stream {
         self.isReset = true
         let isTooLarge = code == HTTP2Session.Code.enhanceYourCalm.rawValue
         self.exchange.fail(
-            head: isTooLarge ? .requestFieldsTooLarge : .requestMalformed,
+            head: isTooLarge ? .requestFieldsTooLarge : self.keptHead == nil ? .requestMalformed : .requestFraming,
             body: .requestFraming,
             by: self.connection.configuration
         )
@@ -204,6 +217,7 @@ package final class HTTP2Stream {
         self.connection.queuedBytes -= self.output.readableBytes
         self.connection.consume(self.input.readableBytes)
         self.id = 0
+        self.keptHead = nil
         Self.empty(&self.input)
         Self.empty(&self.output)
         if let head = self.answerHead.take() { self.connection.loop.giveBack(head) }
@@ -233,6 +247,12 @@ package final class HTTP2Stream {
 
     /// Checks the deadlines of the exchange.
     func sweep(_ now: NIODeadline) {
+        if let (bytes, since) = self.keptHead {
+            let configuration = self.connection.configuration
+            guard now - since > configuration.timeouts.header else { return }
+            self.keptHead = nil
+            return self.refuse(.requestTimeout, bytes, endsStream: false, by: configuration)
+        }
         if let end = self.graceEnd {
             if now >= end { self.abort() }
             return
@@ -269,6 +289,8 @@ extension HTTP2Stream: ClientStream {
         let waiting = self.output.readableBytes
         return waiting > 0 ? waiting : self.connection.stream.unacknowledgedBytes
     }
+
+    package var waitingBytes: Int { self.output.readableBytes }
 
     package func askForBody() {
         guard self.awaitsContinue else { return }
@@ -322,6 +344,7 @@ extension HTTP2Stream: ClientStream {
                     publicOrigin: publicOrigin,
                     framing: .asIs,
                     connection: .none,
+                    date: self.connection.loop.date,
                     into: &$0
                 )
             }
@@ -344,9 +367,12 @@ extension HTTP2Stream: ClientStream {
         return isAccepted
     }
 
-    package func begin(_ head: LocalAnswerHead) {
+    package func answer(_ head: LocalAnswerHead, _ content: ByteBuffer) {
         let date = self.connection.loop.date
         self.writeHead { LocalAnswerWriter.write(head, date: date, connection: .none, into: &$0) }
+        var content = content
+        self.write(content.readableBytes, of: &content)
+        self.complete()
     }
 
     /// Keeps the head until it is known whether content follows.

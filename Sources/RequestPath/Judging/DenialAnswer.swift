@@ -57,9 +57,10 @@ extension RequestJudge {
             fields: fields
         )
         answer.response.native = native
-        if wantsPage {
-            // Only whoever is let in learns who is signed in: the cookie may be in another's hands.
-            if form == .forbidden { answer.response.account = session.map { AccountText.of($0.identity) } }
+        // Only whoever is let in learns who is signed in: the cookie may be in another's hands.
+        if wantsPage, form == .forbidden { answer.response.account = session.map { AccountText.of($0.identity) } }
+        // nginx may lead scripts there, too.
+        if wantsPage || self.findings.dialect == .authRequest {
             let demand = StepUp.demand(require, denial, session, provider, given.now)
             // In a native app, the page before a posted form asks the app when it is opened.
             answer.response.signIn =

@@ -100,6 +100,8 @@ package struct JudgeFindings {
     package var dialect: AuthorizationDialect?
     /// What counts of the proxy that asks and has sent the request; empty: it did not.
     var asker: AskingProxy = []
+    /// True if the client came by plain http to a host with https, for the proof of a certificate's name.
+    var isPlainHTTP = false
     /// Whether the certificate that the client was shown is for another host than it asks for.
     package var isMisdirected = false
     /// The certificate of the client that sent the request; nil: it has none, or a proxy asks. The driver keeps it: a

@@ -177,16 +177,7 @@ extension RequestJudge {
 
 extension RoutedRequest {
     /// The target of the request, byte for byte, without the handoff parameter.
-    fileprivate var targetWithoutHandoff: String {
-        withUnsafeTemporaryAllocation(of: UInt8.self, capacity: self.head.target.length + 1) { room in
-            guard let start = room.baseAddress else { return "/" }
-            var writer = ByteWriter(start)
-            if self.head.hasQuery {
-                RequestWriter.writeTarget(self.head, self.base, self.configuration.ownNames.parameter, &writer)
-            } else {
-                writer.write(self.base + self.head.path.start, self.head.path.length)
-            }
-            return String(decoding: UnsafeBufferPointer(start: start, count: writer.count), as: UTF8.self)
-        }
+    var targetWithoutHandoff: String {
+        self.head.target(in: self.base, without: self.configuration.ownNames.parameter)
     }
 }

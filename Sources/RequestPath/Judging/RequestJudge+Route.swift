@@ -26,7 +26,10 @@ extension RequestJudge {
     @inline(__always)
     private mutating func chooseRoute(on host: HostEntry, _ given: JudgingContext) -> JudgeAction? {
         let (head, base, configuration) = (given.head, given.base, given.configuration)
-        if let line = configuration.strictTransport, host.publicURL.isHTTPS { self.findings.answerLines.append(line) }
+        // Never by plain http (RFC 6797 7.2).
+        if let line = configuration.strictTransport, host.publicURL.isHTTPS, !self.findings.isPlainHTTP {
+            self.findings.answerLines.append(line)
+        }
         if let id = self.trustedRequestID(given) { self.findings.requestID.given = id }
         // `OPTIONS *` asks about the server, and the gateway is the server (RFC 9110 9.3.7).
         if head.hasAsteriskTarget(in: base) {
@@ -42,34 +45,7 @@ extension RequestJudge {
             }
             switch configuration.endpoints.match(reading, method: method, host: host) {
             case .endpoint(let endpoint):
-                self.findings.endpoint = endpoint.path
-                self.findings.envelope = endpoint.envelope
-                // Most of them spend something, such as a code.
-                if head.line(.earlyData) != nil { return self.refuseRoute(.requestEarlyData) }
-                if let readers = endpoint.readers,
-                    let preflight = self.admitReaders(readers, of: endpoint, given)
-                {
-                    return .answer(preflight)
-                }
-                if case .length(let length) = head.framing, length > endpoint.bodyLimit {
-                    return self.refuseRoute(.requestBodyTooLarge)
-                }
-                guard head.findOwnCookies(configuration.ownNames.cookies(of: host), in: base) else {
-                    return self.refuseRoute(.credentialRepeated)
-                }
-                var request = EndpointRequest(
-                    to: endpoint,
-                    head,
-                    base,
-                    path: reading.bytes,
-                    host: host,
-                    cookies: configuration.ownNames.cookies(of: host),
-                    address: self.findings.clientAddress ?? given.peer,
-                    requestID: self.findings.requestID,
-                    design: configuration.settings.pages
-                )
-                request.certificate = self.findings.certificate
-                return .collect(OutOfLine(EndpointCall(endpoint: endpoint, request: request)))
+                return self.call(endpoint, reading, given, host)
             case .forward(let route):
                 self.findings.pinnedRoute = Pinned(route)
                 return nil
@@ -82,12 +58,18 @@ extension RequestJudge {
             case .none:
                 break
             }
+            // What a proxy sends here of a browser, no app gets.
+            if !self.findings.asker.isEmpty, self.findings.dialect == nil,
+                let answer = self.portalAnswer(reading, method, given, host)
+            {
+                return answer
+            }
             switch configuration.routes.match(host: host, head: head, base, reading: reading) {
             case .route(let route):
                 self.findings.pinnedRoute = route
                 // No other form: an optional action that is chosen would be copied for each request.
                 if route.use({ $0.upstreamIndex == nil }), self.findings.dialect == nil {
-                    return self.refuseRoute(.routeNotForwarded)
+                    return self.portalAnswer(reading, method, given, host) ?? self.refuseRoute(.routeNotForwarded)
                 }
                 if route.use({ $0.changesPath && $0.prefixes?.fits(head.path.bytes(in: base)) == false }) {
                     return self.refuseRoute(.pathAmbiguous)
@@ -105,6 +87,58 @@ extension RequestJudge {
             case .refused(let reason):
                 return self.refuseRoute(reason)
             }
+        }
+    }
+
+    /// Has the endpoint answer, if the request may reach it.
+    private mutating func call(
+        _ endpoint: Endpoint,
+        _ reading: PathReading,
+        _ given: JudgingContext,
+        _ host: HostEntry
+    ) -> JudgeAction {
+        let (head, base, configuration) = (given.head, given.base, given.configuration)
+        self.findings.endpoint = endpoint.path
+        self.findings.envelope = endpoint.envelope
+        // Most of them spend something, such as a code.
+        if head.line(.earlyData) != nil { return self.refuseRoute(.requestEarlyData) }
+        if let readers = endpoint.readers, let preflight = self.admitReaders(readers, of: endpoint, given) {
+            return .answer(preflight)
+        }
+        if case .length(let length) = head.framing, length > endpoint.bodyLimit {
+            return self.refuseRoute(.requestBodyTooLarge)
+        }
+        guard head.findOwnCookies(configuration.ownNames.cookies(of: host), in: base) else {
+            return self.refuseRoute(.credentialRepeated)
+        }
+        var request = EndpointRequest(
+            to: endpoint,
+            head,
+            base,
+            path: reading.bytes,
+            host: host,
+            cookies: configuration.ownNames.cookies(of: host),
+            address: self.findings.clientAddress ?? given.peer,
+            requestID: self.findings.requestID,
+            design: configuration.settings.pages
+        )
+        request.certificate = self.findings.certificate
+        return .collect(OutOfLine(EndpointCall(endpoint: endpoint, request: request)))
+    }
+
+    /// The answer at a path of the portal of another product, where no app would answer; `nil` if the path is none.
+    @inline(never)
+    private mutating func portalAnswer(
+        _ reading: PathReading,
+        _ method: UnsafeBufferPointer<UInt8>,
+        _ given: JudgingContext,
+        _ host: HostEntry
+    ) -> JudgeAction? {
+        switch given.configuration.endpoints.portal(reading, method: method, host: host) {
+        case .endpoint(let endpoint): return self.call(endpoint, reading, given, host)
+        case .refused(let reason, _): return self.refuseRoute(reason)
+        case .methodNotAllowed(let allow, _): return self.refuseRoute(.routeMethodNotAllowed, [("Allow", allow)])
+        case .none, .forward: return nil
         }
     }
 

@@ -67,8 +67,7 @@ package struct RequestJudge {
 
     /// Reads the credentials, and asks for the session that they present.
     private mutating func judgeCredentials(_ given: borrowing RoutedRequest) -> JudgeAction {
-        if let limit = given.route.maxBody ?? given.configuration.limits.body,
-            case .length(let length) = given.head.framing,
+        if let limit = given.route.maxBody, case .length(let length) = given.head.framing,
             length > limit
         {
             return .answer(.problem(.requestBodyTooLarge, requestID: self.findings.requestID))

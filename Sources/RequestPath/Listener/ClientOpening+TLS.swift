@@ -133,6 +133,10 @@ extension ClientOpening: HandshakeObserver {
         self.stage = .choice
         var none = ByteBuffer()
         self.begin(&none)
+        // The client's message was the last one, and the library holds its tickets back until something is sent.
+        if agreement.flight.isTLS13 || agreement.flight.isResumed {
+            (self.stream as? TLSClientStream)?.acknowledge(on: self.loop)
+        }
     }
 
     func handshakeFailed(byClientCertificate: Bool) {

@@ -204,6 +204,8 @@ extension ClientOpening: LoopConnection {
     var unsentBytes: Int { self.stream.unsentBytes }
     var isBusy: Bool { self.loop.now - self.client.acceptedAt < HTTP1State.firstRequestGrace }
 
+    func eachRequest(_ body: (any LoopRequest) -> Void) {}
+
     func sweep(_ now: NIODeadline) {
         if now >= self.deadline {
             switch self.stage {

@@ -64,6 +64,7 @@ final class TLSClientStream: TLSPipelineEnd, ClientByteStream {
     func write(_ bytes: ByteBuffer) {
         guard let context = self.context, bytes.readableBytes > 0 else { return }
         self.heldBytes += bytes.readableBytes
+        self.isUnacknowledged = false
         context.write(NIOAny(bytes), promise: nil)
     }
 
@@ -93,6 +94,12 @@ final class TLSClientStream: TLSPipelineEnd, ClientByteStream {
 
     func reset() {
         self.socket.reset()
+    }
+
+    /// Acknowledges at the end of this turn what the client has sent, unless it sends more until then or is sent something.
+    func acknowledge(on loop: PathLoop) {
+        self.isUnacknowledged = true
+        loop.flushSoon(self)
     }
 
     // MARK: The pipeline
@@ -146,5 +153,13 @@ final class TLSClientStream: TLSPipelineEnd, ClientByteStream {
     private static func isAboutClient(_ error: any Error) -> Bool {
         let text = "\(error)".utf8
         return ["CERTIFICATE_VERIFY_FAILED", "PEER_DID_NOT_RETURN_A_CERTIFICATE"].contains { text.contains($0.utf8) }
+    }
+}
+
+extension TLSClientStream: TurnEndSender {
+    func send() {
+        guard self.isUnacknowledged else { return }
+        self.isUnacknowledged = false
+        self.socket.acknowledge()
     }
 }

@@ -12,6 +12,8 @@ package protocol LoopConnection: AnyObject {
     /// The number of queued bytes that the client has not taken.
     var unsentBytes: Int { get }
 
+    /// Calls a closure with each request that has begun. Nothing ends meanwhile.
+    func eachRequest(_ body: (any LoopRequest) -> Void)
     /// Checks the deadlines; called four times a second.
     func sweep(_ now: NIODeadline)
     /// Closes the connection at once, even within an answer.

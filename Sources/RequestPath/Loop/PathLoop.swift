@@ -41,7 +41,7 @@ package final class PathLoop: TurnEndTask {
     /// Exact to a quarter of a second: the machine's time, for logs and `Date`.
     private(set) var wallNow: UnixTime
     /// The value of `Date` for this second (RFC 9110 6.6.1).
-    private(set) var date: String
+    private(set) var date: [UInt8]
     /// Whether SIGTERM has arrived, so that connections are closed after their answer.
     private(set) var isDraining = false
     private(set) var closesIdle = false
@@ -135,7 +135,7 @@ package final class PathLoop: TurnEndTask {
         self.nextShrink = now + Self.shrinkPeriod
         self.sessionNow = sessionClock.now()
         self.wallNow = Clock.system.now()
-        self.date = HTTPDate.text(self.wallNow)
+        self.date = Array(HTTPDate.text(self.wallNow).utf8)
         self.requestSeed = UInt64.random(in: .min ... .max)
         self.pools = self.makePools(configuration)
     }
@@ -154,7 +154,7 @@ package final class PathLoop: TurnEndTask {
         self.now = .now()
         self.sessionNow = self.sessionClock.now()
         let wall = Clock.system.now()
-        if wall.seconds != self.wallNow.seconds { self.date = HTTPDate.text(wall) }
+        if wall.seconds != self.wallNow.seconds { self.date = Array(HTTPDate.text(wall).utf8) }
         self.wallNow = wall
     }
 
@@ -328,6 +328,11 @@ package final class PathLoop: TurnEndTask {
             entry.connection.closeNow()
         }
         return closed
+    }
+
+    /// Calls a closure with each request that has begun, of all connections.
+    func eachRequest(_ body: (any LoopRequest) -> Void) {
+        for connection in self.connections { connection.eachRequest(body) }
     }
 
     /// The number of busy connections (`LoopConnection.isBusy`), and of those that still send to an app.

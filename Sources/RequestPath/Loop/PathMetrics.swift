@@ -45,6 +45,9 @@ package final class PathMetricIDs: Sendable {
     fileprivate let upstreamIdle: GaugeID
     fileprivate let upstreamActive: GaugeID
     private let upstreamQueues: [GaugeID]
+    /// For each app, those of an address and those of a session.
+    fileprivate let upstreamShares: [(address: CounterID, session: CounterID)]
+    fileprivate let upstreamStalled: [CounterID]
     /// `servers[upstream][server]`; empty for an app with one server in the settings.
     private let servers: [[ServerMetricIDs]]
     /// The label values of all servers.
@@ -110,6 +113,13 @@ package final class PathMetricIDs: Sendable {
         self.upstreamIdle = registry.gauge(MetricNames.upstreamConnections, "idle")
         self.upstreamActive = registry.gauge(MetricNames.upstreamConnections, "active")
         self.upstreamQueues = upstreams.map { registry.gauge(MetricNames.upstreamQueue, $0) }
+        self.upstreamShares = upstreams.map { name in
+            (
+                registry.counter(MetricNames.upstreamShareReached, name, "address"),
+                registry.counter(MetricNames.upstreamShareReached, name, "session")
+            )
+        }
+        self.upstreamStalled = upstreams.map { registry.counter(MetricNames.upstreamStalled, $0) }
         self.servers = apps.map { app in
             app.others.isEmpty ? [] : app.servers.map { ServerMetricIDs(registry, app.name, $0.origin) }
         }
@@ -319,6 +329,18 @@ final class PathMetrics {
     /// Counts that an app sent bytes on a connection before the request was sent.
     func upstreamUnasked(_ upstream: Int) {
         if upstream < self.ids.upstreamUnasked.count { self.shard.increment(self.ids.upstreamUnasked[upstream]) }
+    }
+
+    /// Counts a request that has to wait because its client or its session has its share of the app's connections.
+    func upstreamShare(_ upstream: Int, ofSession: Bool) {
+        guard upstream < self.ids.upstreamShares.count else { return }
+        let ids = self.ids.upstreamShares[upstream]
+        self.shard.increment(ofSession ? ids.session : ids.address)
+    }
+
+    /// Counts a request that ends because its client is stalled and others wait for the app.
+    func upstreamStalled(_ upstream: Int) {
+        if upstream < self.ids.upstreamStalled.count { self.shard.increment(self.ids.upstreamStalled[upstream]) }
     }
 
     /// Counts what became of a request to one server; 0: there was no answer.

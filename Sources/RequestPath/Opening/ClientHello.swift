@@ -1,3 +1,5 @@
+package import Settings
+
 /// The first message of a client in a handshake of TLS (RFC 8446 4.1.2), as far as the choice of a certificate needs it.
 ///
 /// The library of TLS reads the same bytes again and judges them. What this reader takes for another name than the library
@@ -18,8 +20,32 @@ package struct ClientHello: Equatable, Sendable {
     package private(set) var serverName: String?
     /// The protocols that it speaks (RFC 7301); nil: it does not say.
     package private(set) var protocols: [String]?
-    /// Whether it verifies ECDSA.
-    package private(set) var takesECDSA = true
+    private var abilities = Abilities()
+
+    /// What it can verify and agree on, as far as it says so.
+    private struct Abilities: OptionSet {
+        let rawValue: UInt16
+
+        static let tls13 = Abilities(rawValue: 1 << 0)
+        /// Suites of TLS 1.2 that the gateway has, by the kind of the server's key.
+        static let suitesECDSA = Abilities(rawValue: 1 << 1)
+        static let suitesRSA = Abilities(rawValue: 1 << 2)
+        /// Whether it names signature schemes, and which.
+        static let schemes = Abilities(rawValue: 1 << 3)
+        static let schemeP256 = Abilities(rawValue: 1 << 4)
+        static let schemeP384 = Abilities(rawValue: 1 << 5)
+        static let schemeP521 = Abilities(rawValue: 1 << 6)
+        static let schemePSS = Abilities(rawValue: 1 << 7)
+        static let schemePKCS1 = Abilities(rawValue: 1 << 8)
+        /// Whether it names groups, and which.
+        static let groups = Abilities(rawValue: 1 << 9)
+        static let groupP256 = Abilities(rawValue: 1 << 10)
+        static let groupP384 = Abilities(rawValue: 1 << 11)
+        static let groupP521 = Abilities(rawValue: 1 << 12)
+
+        static let schemesECDSA: Abilities = [.schemeP256, .schemeP384, .schemeP521]
+        static let schemesRSA: Abilities = [.schemePSS, .schemePKCS1]
+    }
 
     /// The most bytes of the message: the library takes no more.
     package static let longest = 16_384
@@ -62,17 +88,21 @@ package struct ClientHello: Equatable, Sendable {
     private init?(_ message: HelloReader) {
         var message = message
         // Version, random, session id, suites, compression.
-        guard message.skip(34), message.vector(1) != nil, message.vector(2) != nil, message.vector(1) != nil else {
+        guard message.skip(34), message.vector(1) != nil, let suites = message.vector(2), message.vector(1) != nil
+        else {
             return nil
         }
+        self.noteSuites(suites)
         if message.isAtEnd { return }
         guard var extensions = message.vector(2), message.isAtEnd else { return nil }
         while !extensions.isAtEnd {
             guard let kind = extensions.number(2), let content = extensions.vector(2) else { return nil }
             switch kind {
             case 0: self.serverName = Self.name(content)
-            case 13: self.takesECDSA = Self.hasECDSA(content)
+            case 10: self.noteGroups(content)
+            case 13: self.noteSchemes(content)
             case 16: self.protocols = Self.protocols(content)
+            case 43: self.noteVersions(content)
             default: break
             }
         }
@@ -86,14 +116,79 @@ package struct ClientHello: Equatable, Sendable {
         return String(decoding: bytes, as: UTF8.self).lowercased()
     }
 
-    /// The schemes of ECDSA with the curves of NIST (RFC 8446 4.2.3).
-    private static func hasECDSA(_ content: HelloReader) -> Bool {
-        var content = content
-        guard var list = content.vector(2) else { return true }
-        while let scheme = list.number(2) {
-            if [0x0403, 0x0503, 0x0603].contains(scheme) { return true }
+    /// RFC 5289, RFC 7905: those of `ServerFlight.suiteName`.
+    private mutating func noteSuites(_ list: HelloReader) {
+        var list = list
+        while let suite = list.number(2) {
+            switch suite {
+            case 0xC02B, 0xC02C, 0xCCA9: self.abilities.insert(.suitesECDSA)
+            case 0xC02F, 0xC030, 0xCCA8: self.abilities.insert(.suitesRSA)
+            default: break
+            }
         }
-        return false
+    }
+
+    /// RFC 8446 4.2.3.
+    private mutating func noteSchemes(_ content: HelloReader) {
+        var content = content
+        guard var list = content.vector(2) else { return }
+        self.abilities.insert(.schemes)
+        while let scheme = list.number(2) {
+            switch scheme {
+            case 0x0403: self.abilities.insert(.schemeP256)
+            case 0x0503: self.abilities.insert(.schemeP384)
+            case 0x0603: self.abilities.insert(.schemeP521)
+            case 0x0804, 0x0805, 0x0806: self.abilities.insert(.schemePSS)
+            case 0x0401, 0x0501, 0x0601: self.abilities.insert(.schemePKCS1)
+            default: break
+            }
+        }
+    }
+
+    /// RFC 8446 4.2.7.
+    private mutating func noteGroups(_ content: HelloReader) {
+        var content = content
+        guard var list = content.vector(2) else { return }
+        self.abilities.insert(.groups)
+        while let group = list.number(2) {
+            switch group {
+            case 23: self.abilities.insert(.groupP256)
+            case 24: self.abilities.insert(.groupP384)
+            case 25: self.abilities.insert(.groupP521)
+            default: break
+            }
+        }
+    }
+
+    /// RFC 8446 4.2.1.
+    private mutating func noteVersions(_ content: HelloReader) {
+        var content = content
+        guard var list = content.vector(1) else { return }
+        while let version = list.number(2) { if version == 0x0304 { self.abilities.insert(.tls13) } }
+    }
+
+    /// Whether it can verify a server with this certificate. In TLS 1.3 a scheme names its curve; before, the suite names
+    /// the kind of the key, and the groups have its curve (RFC 8422 5.1).
+    package func takes(_ certificate: CertificateFacts) -> Bool {
+        let isTLS13 = self.abilities.contains(.tls13)
+        guard certificate.isECDSA else {
+            guard isTLS13 || self.abilities.contains(.suitesRSA) else { return false }
+            return self.hasAny(of: isTLS13 ? .schemePSS : .schemesRSA, named: .schemes)
+        }
+        let (scheme, group): (Abilities, Abilities) =
+            switch certificate.key {
+            case "P-256": (.schemeP256, .groupP256)
+            case "P-384": (.schemeP384, .groupP384)
+            default: (.schemeP521, .groupP521)
+            }
+        if isTLS13 { return self.hasAny(of: scheme, named: .schemes) }
+        return self.abilities.contains(.suitesECDSA) && self.hasAny(of: .schemesECDSA, named: .schemes)
+            && self.hasAny(of: group, named: .groups)
+    }
+
+    /// Whether it has one of these abilities. Who names none of the kind may have any.
+    private func hasAny(of wanted: Abilities, named kind: Abilities) -> Bool {
+        !self.abilities.contains(kind) || !self.abilities.isDisjoint(with: wanted)
     }
 
     private static func protocols(_ content: HelloReader) -> [String]? {

@@ -72,16 +72,32 @@ package final class ListenerTLS: Sendable {
     package func choice(for hello: ClientHello?) -> Choice? {
         let choices = self.state.withLock { $0.choices }
         if choices.count == 1 { return choices[0] }
-        let takesECDSA = hello?.takesECDSA ?? true
-        func best(_ name: String) -> Choice? {
-            let named = choices.filter { $0.facts?.names.contains(name) == true }
-            return named.first { $0.facts?.isECDSA == takesECDSA } ?? named.first
+        let named = hello?.serverName.map { name in
+            let names = [name] + (CertificateFacts.wildcard(for: name).map { [$0] } ?? [])
+            return names.map { name in choices.filter { $0.facts?.names.contains(name) == true } }
         }
-        if let name = hello?.serverName {
-            if let exact = best(name) { return exact }
-            if let wildcard = CertificateFacts.wildcard(for: name).flatMap(best) { return wildcard }
+        if let named, let best = Self.best(of: named, for: hello) { return best }
+        guard let any = choices.first(where: \.isDefault) ?? (self.takesAnyName ? choices.first : nil) else {
+            return nil
         }
-        return choices.first(where: \.isDefault) ?? (self.takesAnyName ? choices.first : nil)
+        // The names of the default certificate may have another one, with the other kind of key.
+        let twins = any.facts.map { facts in choices.filter { $0.facts?.title == facts.title } } ?? []
+        return Self.best(of: [[any], twins], for: hello)
+    }
+
+    /// The first certificate that the client can verify, one on a curve before one of RSA; else the first of all.
+    ///
+    /// - Parameter groups: The better ones first.
+    private static func best(of groups: [[Choice]], for hello: ClientHello?) -> Choice? {
+        func isTaken(_ choice: Choice) -> Bool {
+            guard let hello, let facts = choice.facts else { return true }
+            return hello.takes(facts)
+        }
+        for group in groups {
+            let taken = group.filter(isTaken)
+            if let best = taken.first(where: { $0.facts?.isECDSA == true }) ?? taken.first { return best }
+        }
+        return groups.lazy.compactMap(\.first).first
     }
 
     /// The protocol that both speak; `.some(nil)`: the client does not say, and nil: none.

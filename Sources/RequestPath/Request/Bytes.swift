@@ -135,14 +135,6 @@ package enum ByteClass {
         return true
     }
 
-    /// Whether `bytes` begins with `start`, ignoring the case of ASCII letters.
-    package static func begins(_ bytes: UnsafeBufferPointer<UInt8>, with start: [UInt8]) -> Bool {
-        guard bytes.count >= start.count else { return false }
-        return start.withUnsafeBufferPointer { start in
-            self.equalIgnoringCase(UnsafeBufferPointer(rebasing: bytes[..<start.count]), start)
-        }
-    }
-
     /// The bytes without leading and trailing SP and HTAB (OWS, RFC 9110 5.6.3).
     @inline(__always)
     package static func trimmed(_ bytes: UnsafeBufferPointer<UInt8>) -> UnsafeBufferPointer<UInt8> {

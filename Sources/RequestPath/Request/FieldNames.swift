@@ -15,6 +15,8 @@ package enum FieldRole: UInt8, Sendable {
     case authorization, cookie, sessionToken, dpop
     // What the browser says about the request.
     case origin, fetchSite, fetchMode, fetchDest, purpose, accept, preflightMethod, preflightHeaders
+    // What a page's script says about the request (`ScriptField`).
+    case script
     // What a trusted proxy says about the client; always replaced by the gateway's own fields.
     case forwardedFor, forwarded, requestID
     // The request came before the handshake of TLS had ended, so it may be a replay (RFC 8470 5.1).
@@ -37,6 +39,8 @@ package enum FieldRole: UInt8, Sendable {
     case location, setCookie, cacheControl, vary, authenticate, contentType
     // Tells shared caches alone how long to keep a response.
     case sharedCacheControl
+    /// When the answer was made.
+    case date
 
     /// Hop-by-hop fields are not forwarded, even where `Connection` does not name them.
     @inline(__always)
@@ -243,7 +247,10 @@ package final class FieldNames: @unchecked Sendable {
     }
 
     /// The names in a request that the gateway interprets.
-    package static let requestRoles: [(String, FieldRole)] = [
+    package static let requestRoles: [(String, FieldRole)] =
+        FieldNames.ownRequestRoles + ScriptField.names.map { ($0, .script) }
+
+    private static let ownRequestRoles: [(String, FieldRole)] = [
         ("host", .host), ("content-length", .contentLength), ("transfer-encoding", .transferEncoding),
         ("expect", .expect), ("connection", .connection), ("keep-alive", .keepAlive),
         ("proxy-connection", .proxyConnection), ("proxy-authorization", .proxyAuthorization), ("te", .te),
@@ -268,6 +275,6 @@ package final class FieldNames: @unchecked Sendable {
         ("upgrade", .upgrade), ("location", .location), ("set-cookie", .setCookie), ("cache-control", .cacheControl),
         ("vary", .vary), ("www-authenticate", .authenticate), ("content-type", .contentType),
         ("x-request-id", .requestID), ("surrogate-control", .sharedCacheControl),
-        ("edge-control", .sharedCacheControl), ("x-accel-expires", .sharedCacheControl),
+        ("edge-control", .sharedCacheControl), ("x-accel-expires", .sharedCacheControl), ("date", .date),
     ]
 }

@@ -54,6 +54,9 @@ package struct HTTP2RequestHead {
     /// Whether the request is one that opens a WebSocket (RFC 8441). Known when its fields have come.
     package var opensWebSocket: Bool { self.value(.protocol)?.elementsEqual("websocket".utf8) ?? false }
 
+    /// Whether the request says that it has no content.
+    package var declaresNoContent: Bool { self.contentLength == 0 }
+
     /// Forgets all fields, and keeps the memory of heads of the usual size.
     package mutating func begin() {
         let isUsual = self.lines.capacity <= 4096 && self.values.capacity <= 4096 && self.cookies.capacity <= 4096

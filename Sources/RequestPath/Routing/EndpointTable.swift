@@ -17,6 +17,8 @@ package struct EndpointTable: Sendable {
     package let routes: [RouteEntry]
     /// In the order of the route table's hosts.
     private let paths: [EndpointPaths]
+    /// The paths that take nothing from an app, in the order of the route table's hosts.
+    private let portals: [EndpointPaths]
     /// Those of `paths`, side by side, `EndpointPaths.Filter.count` for each host.
     private let filters: [EndpointPaths.Filter]
     /// The paths of all endpoints that the gateway answers, each once: their names in the metrics.
@@ -28,14 +30,22 @@ package struct EndpointTable: Sendable {
         let realms: Realms
         let endpoints: [Endpoint]
         let forwarding: [ForwardingEndpoint]
+        let portal: [Endpoint]
 
         /// - Parameters:
         ///   - endpoints: The endpoints that the gateway answers.
         ///   - forwarding: The endpoints that the identity provider answers.
-        package init(_ realms: Realms, _ endpoints: [Endpoint], forwarding: [ForwardingEndpoint]) {
+        ///   - portal: The endpoints that the gateway answers on hosts with `endpoints: true`, where no app would.
+        package init(
+            _ realms: Realms,
+            _ endpoints: [Endpoint],
+            forwarding: [ForwardingEndpoint],
+            portal: [Endpoint] = []
+        ) {
             self.realms = realms
             self.endpoints = endpoints
             self.forwarding = forwarding
+            self.portal = portal
         }
     }
 
@@ -44,12 +54,14 @@ package struct EndpointTable: Sendable {
         _ endpoints: [Endpoint],
         forwarding: [ForwardingEndpoint],
         on table: RouteTable,
-        upstreams: [String]
+        upstreams: [String],
+        maxBody: Int? = nil
     ) throws(UnknownUpstream) {
         try self.init(
             Set(table.hosts.map(\.realms)).map { Group($0, endpoints, forwarding: forwarding) },
             on: table,
-            upstreams: upstreams
+            upstreams: upstreams,
+            maxBody: maxBody
         )
     }
 
@@ -57,7 +69,13 @@ package struct EndpointTable: Sendable {
     ///   - groups: One for each list of realms that a host has.
     ///   - table: The hosts.
     ///   - upstreams: The names of the apps and the provider, in the order of `RouteEntry.upstreamIndex`.
-    package init(_ groups: [Group], on table: RouteTable, upstreams: [String]) throws(UnknownUpstream) {
+    ///   - maxBody: The largest body in bytes of a request that the provider answers; nil: no limit.
+    package init(
+        _ groups: [Group],
+        on table: RouteTable,
+        upstreams: [String],
+        maxBody: Int?
+    ) throws(UnknownUpstream) {
         var indexes: [String: Int] = [:]
         for endpoint in groups.flatMap(\.forwarding) {
             guard let upstream = upstreams.firstIndex(of: endpoint.upstream) else {
@@ -76,15 +94,25 @@ package struct EndpointTable: Sendable {
             for endpoint in group?.forwarding ?? [] where isServed(endpoint.scope) {
                 guard let upstream = indexes[endpoint.upstream] else { continue }
                 let index = table.entries.count + routes.count
-                let route = RouteEntry(forwarding: endpoint, on: host, index: index, upstreamIndex: upstream)
+                let route = RouteEntry(
+                    forwarding: endpoint,
+                    on: host,
+                    index: index,
+                    upstreamIndex: upstream,
+                    maxBody: maxBody
+                )
                 routes.append(route)
                 entries.append(EndpointPaths.Entry(endpoint, by: route))
             }
             return EndpointPaths(entries)
         }
+        self.portals = table.hosts.map { host in
+            let portal = host.servesSignIn ? groups[host.realms]?.portal : nil
+            return EndpointPaths((portal ?? []).map { EndpointPaths.Entry($0) })
+        }
         self.filters = self.paths.flatMap(\.filters)
         self.routes = routes
-        self.names = Set(groups.values.flatMap(\.endpoints).map(\.path)).sorted()
+        self.names = Set(groups.values.flatMap { $0.endpoints + $0.portal }.map(\.path)).sorted()
         self.listed = groups.mapValues { group -> [(path: String, scope: EndpointScope)] in
             group.endpoints.map { ($0.path, $0.scope) } + group.forwarding.map { ($0.pattern.text, $0.scope) }
         }
@@ -101,6 +129,11 @@ package struct EndpointTable: Sendable {
         let filter = host.index &* EndpointPaths.Filter.count &+ EndpointPaths.Filter.index(of: reading.bytes)
         guard self.filters[filter].admits(reading.bytes.count) else { return .none }
         return self.paths[host.index].match(reading, method: method)
+    }
+
+    /// Looks a normalised path up among those that `host` has where no app would answer: the portal of another product.
+    func portal(_ reading: PathReading, method: UnsafeBufferPointer<UInt8>, host: HostEntry) -> EndpointMatch {
+        self.portals[host.index].match(reading, method: method)
     }
 
     /// How a client is refused whose request could not be parsed: as at the endpoint whose path its request line
@@ -137,19 +170,20 @@ extension EndpointScope {
 }
 
 extension RouteEntry {
-    /// The route of an endpoint that the provider answers: public, without limits of its own, and with the provider's own
-    /// credentials.
+    /// The route of an endpoint that the provider answers: public, and with the provider's own credentials.
     fileprivate convenience init(
         forwarding endpoint: ForwardingEndpoint,
         on host: HostEntry,
         index: Int,
-        upstreamIndex: Int
+        upstreamIndex: Int,
+        maxBody: Int?
     ) {
         let authority = host.publicURL.authority
         var settings = RouteSettings(path: endpoint.pattern.text, upstream: endpoint.upstream, auth: .public)
         settings.name = authority + endpoint.pattern.text
         settings.methods = endpoint.methods
         settings.bearer = .app
+        settings.maxBody = maxBody
         self.init(
             index: index,
             settings: settings,

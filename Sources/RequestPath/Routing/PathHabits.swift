@@ -13,7 +13,8 @@ package struct PathHabits: OptionSet, Sendable {
         self.rawValue = rawValue
     }
 
-    /// `%61` is `a`.
+    /// `%61` is `a`. Without this habit escapes stay as they are, but for characters that a URL can have no other way
+    /// (`needsEscape`): their one spelling is the name that a route has for them.
     package static let decodes = PathHabits(rawValue: 1)
     /// `%2F` separates segments. Without this habit it stays as it is, within its segment.
     package static let splitsEncodedSlash = PathHabits(rawValue: 2)
@@ -62,7 +63,7 @@ package struct PathHabits: OptionSet, Sendable {
     /// - Returns: The number of bytes written.
     func read(_ raw: UnsafeBufferPointer<UInt8>, into output: UnsafeMutablePointer<UInt8>) -> Int {
         var count = self.copy(raw, output)
-        if self.contains(.decodes) { count = self.decode(output, count) }
+        count = self.decode(output, count)
         if self.contains(.decodesTwice) { count = HiddenEscapes.decode(output, count).count }
         if self.contains(.reparses) {
             count = (0..<count).first { PathHabits.endsPath(output[$0]) } ?? count
@@ -91,12 +92,23 @@ package struct PathHabits: OptionSet, Sendable {
         return count
     }
 
+    /// Whether the byte is in a path only as an escape: a space, one beyond ASCII, or a character that RFC 3986 3.3 does not
+    /// allow there. Those that the gateway refuses or reads in a way of their own (`%`, `?`, `#`, `\`) are not meant.
+    static func needsEscape(_ byte: UInt8) -> Bool {
+        switch byte {
+        case 0x20, 0x22, 0x3C, 0x3E, 0x5B, 0x5D, 0x5E, 0x60, 0x7B...0x7D, 0x80...: true
+        default: false
+        }
+    }
+
     private func decode(_ bytes: UnsafeMutablePointer<UInt8>, _ count: Int) -> Int {
-        let keepsSlash = !self.contains(.splitsEncodedSlash)
+        let (keepsSlash, decodesAll) = (!self.contains(.splitsEncodedSlash), self.contains(.decodes))
         var read = 0
         var write = 0
         while read < count {
-            guard bytes[read] == UInt8(ascii: "%"), let byte = Hexadecimal.escape(bytes, at: read, count) else {
+            guard bytes[read] == UInt8(ascii: "%"), let byte = Hexadecimal.escape(bytes, at: read, count),
+                decodesAll || Self.needsEscape(byte)
+            else {
                 bytes[write] = bytes[read]
                 read &+= 1
                 write &+= 1

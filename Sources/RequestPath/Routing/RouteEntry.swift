@@ -44,7 +44,7 @@ package final class RouteEntry: Sendable {
     package let bindsDevice: Bool
     /// Whether the route requires more of a session than that it exists.
     package let hasRequirements: Bool
-    /// The largest body in bytes; nil: the limit of all routes.
+    /// The largest body in bytes; nil: no limit.
     package let maxBody: Int?
     /// Whether the gateway sends basic authentication to the app. Then a client's `Authorization` is removed.
     package let replacesAuthorization: Bool

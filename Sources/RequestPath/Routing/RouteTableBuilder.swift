@@ -1,4 +1,5 @@
 import Settings
+import Vocabulary
 
 /// Makes the entries of a table and finds what is wrong with them.
 struct RouteTableBuilder {
@@ -130,6 +131,13 @@ struct RouteTableBuilder {
     /// Finds spellings of a protected path that reach a route with weaker demands. Most are refused when they are
     /// requested. The rest is allowed by the settings, and an app may treat it as the protected path.
     private mutating func checkSpellings(_ host: HostSettings, _ routes: [Route], _ entry: HostEntry) {
+        for (pattern, route) in routes {
+            let method = route.methods.names.first ?? "GET"
+            guard case .refused(.pathAmbiguous) = entry.match(pattern.example("example"), method) else { continue }
+            let message =
+                "every request of this path is refused with 400 path.ambiguous, because some apps read the path as that of a route with other demands; choose another path, or let both routes demand the same"
+            self.report(isError: false, host, route.settings, message)
+        }
         let demanded = Set(entry.routes.map(\.strictness))
         var capitals: (path: String, route: RouteEntry)?
         for (pattern, route) in routes where demanded.contains(where: { !$0.covers(route.strictness) }) {

@@ -14,16 +14,13 @@ final class HealthCheck: StreamHandler {
     private let request: String
     private var stream: (any ByteStream)?
     private var head: [UInt8] = []
-    private var then: ((Finding) -> Void)?
+    private var then: ((CheckFault?) -> Void)?
     private var unread = limit
     /// Ends the check when it takes too long.
     var timer: Scheduled<Void>?
 
-    /// What a check has found: `nil` if the answer is good, otherwise why it is not.
-    typealias Finding = ServerNotice.CheckFault?
-
-    /// - Parameter then: Called once with what was found.
-    init(_ health: HealthSettings, of server: ServerSettings, _ then: @escaping (Finding) -> Void) {
+    /// - Parameter then: Called once with why the server is not there; `nil` if it is.
+    init(_ health: HealthSettings, of server: ServerSettings, _ then: @escaping (CheckFault?) -> Void) {
         self.health = health
         self.then = then
         self.request = """
@@ -48,11 +45,11 @@ final class HealthCheck: StreamHandler {
     }
 
     /// Ends the check, if it has not ended, and its connection.
-    func end(_ finding: Finding) {
+    func end(_ fault: CheckFault) {
         self.timer.take()?.cancel()
         self.stream.take()?.close()
         self.head = []
-        self.then.take()?(finding)
+        self.then.take()?(fault)
     }
 
     func received(_ buffer: inout ByteBuffer) {
@@ -62,7 +59,7 @@ final class HealthCheck: StreamHandler {
         self.unread -= min(count, self.unread)
         if self.then != nil, let verdict = self.verdict() {
             self.head = []
-            self.then.take()?(verdict.fault)
+            self.then.take()?(verdict)
         }
         if self.unread == 0 { self.end(.malformed) }
     }
@@ -74,33 +71,54 @@ final class HealthCheck: StreamHandler {
         self.end(.closed)
     }
 
-    private enum Verdict {
-        case good
-        case bad(ServerNotice.CheckFault)
-
-        var fault: Finding { if case .bad(let fault) = self { fault } else { nil } }
-    }
-
-    /// Whether the answer is a good one; nil: its status has not come yet.
-    private func verdict() -> Verdict? {
+    /// What is wrong with the answer, `.some(nil)` if it is a good one, and `nil` if its status has not come yet.
+    private func verdict() -> CheckFault?? {
         var rest = self.head[...]
         while rest.count >= 12 {
             // `HTTP/1.1 200`
-            guard let status = Self.status(rest.prefix(12)) else { return .bad(.malformed) }
+            guard let status = Self.status(rest.prefix(12)) else { return .some(.malformed) }
             // What agrees to another protocol is no interim answer, and nobody has asked for that.
             guard 100..<200 ~= status, status != 101 else {
-                return self.health.isGood(status) ? .good : .bad(.status(status))
+                return .some(self.health.isGood(status) ? nil : .status(status))
             }
             guard let end = rest.firstRange(of: [0x0D, 0x0A, 0x0D, 0x0A]) else { break }
             rest = rest[end.upperBound...]
         }
-        return self.head.count > Self.interimLimit ? .bad(.malformed) : nil
+        return self.head.count > Self.interimLimit ? .some(.malformed) : nil
     }
 
     /// The status in the first twelve bytes of an answer; nil: they are not HTTP/1.
     private static func status(_ line: ArraySlice<UInt8>) -> Int? {
         guard line.starts(with: "HTTP/1.".utf8), line.dropFirst(8).first == 0x20 else { return nil }
         return Int(String(decoding: line.dropFirst(9), as: UTF8.self))
+    }
+}
+
+/// Why a health check got no good answer.
+package enum CheckFault: Equatable, Sendable {
+    /// No connection to the server could be made.
+    case unreachable
+    /// The TLS handshake with the server failed.
+    case tls
+    /// The answer has this status, which is not a good one.
+    case status(Int)
+    /// The answer is not HTTP/1, or its head does not end.
+    case malformed
+    /// The server closed the connection before it answered.
+    case closed
+    /// No answer came within `health.timeout`.
+    case timeout
+
+    /// The fault for people, behind "its health checks fail: ".
+    package var sentence: String {
+        switch self {
+        case .unreachable: "it cannot be connected to"
+        case .tls: "TLS with it fails"
+        case .status(let status): "the answer is \(status)"
+        case .malformed: "the answer is not HTTP"
+        case .closed: "it closes the connection before it answers"
+        case .timeout: "no answer comes within health.timeout"
+        }
     }
 }
 

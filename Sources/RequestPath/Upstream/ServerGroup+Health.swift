@@ -145,8 +145,8 @@ extension ServerGroup {
         pool.check(health) { fault in
             guard let place = self.place(of: pool) else { return }
             let verdict = self.members[place].checks.end(fault == nil, health)
-            guard !self.isRetired, self.target.settings.health != nil, let isDown = verdict else { return }
-            if pool.server.news.found(isDown: isDown) { self.tell(place, isDown ? fault.map { .check($0) } : nil) }
+            guard !self.isRetired, self.target.settings.health != nil, let verdict else { return }
+            if pool.server.news.found(isDown: verdict) { self.tell(place, verdict ? fault.map { .check($0) } : nil) }
         }
     }
 }

@@ -32,8 +32,8 @@ package final class ServerGroup: AppPool {
     var budget = RetryBudget()
     /// The connections to all servers.
     private var open = 0
-    private var queue = ConnectionQueue()
-    private let queueGauge: GaugeID
+    /// Whose requests use the connections, and which wait.
+    let room: AppRoom
     private var isTurnEndDue = false
     private(set) var isRetired = false
     /// The version of the target's servers that the members are.
@@ -54,7 +54,7 @@ package final class ServerGroup: AppPool {
         self.loop = loop
         self.transport = transport
         self.isStrict = target.settings.reuse == .strict
-        self.queueGauge = loop.configuration.metrics.upstreamQueue(index)
+        self.room = AppRoom(target, index: index, loop: loop)
         self.roster = ServerRoster(target.settings.balance, seed: .random(in: .min ... .max))
         self.setMembers()
     }
@@ -79,6 +79,7 @@ package final class ServerGroup: AppPool {
             let pool = UpstreamPool(
                 target: self.target,
                 server: server.server,
+                room: self.room,
                 index: self.index,
                 loop: self.loop,
                 transport: self.transport
@@ -93,6 +94,9 @@ package final class ServerGroup: AppPool {
             former[place].pool.leave()
         }
         self.open = self.members.reduce(0) { $0 + $1.pool.open }
+        // What is in flight at servers that are gone is not counted any longer.
+        self.room.adopt(self.target, index: self.index)
+        if !self.room.isEmpty { self.awaitTurnEnd() }
         self.roster = ServerRoster(self.target.settings.balance, seed: .random(in: .min ... .max))
         let weights = self.target.settings.servers.map(\.weight)
         self.chosen = nil
@@ -128,16 +132,18 @@ package final class ServerGroup: AppPool {
 
     package func takeIdle(for client: any ConnectionWaiter) -> (any AppConnection)? {
         self.budget.count()
+        if self.open >= self.room.threshold, !self.room.admits(client, inFlight: self.inFlight) { return nil }
         // A request that will be queued takes its turn when it leaves the queue.
-        if self.queue.isEmpty, client.failedServers == 0, let pool = self.chooseEven() {
+        let isNext = self.room.isEmpty || !self.isQueueDue
+        if isNext, client.failedServers == 0, let pool = self.chooseEven() {
             return pool.use { pool in
                 client.upstreamChosen(pool.server)
-                let connection = pool.takeIdle(for: client)
+                let connection = pool.takeKept(for: client)
                 if connection == nil { self.chosen = (ObjectIdentifier(client), client.exchangeNumber, pool.place) }
                 return connection
             }
         }
-        guard self.queue.isEmpty, self.hasRoom, let place = self.choose(for: client) else { return nil }
+        guard isNext, self.hasRoom, let place = self.choose(for: client) else { return nil }
         if let connection = self.take(at: place, for: client) { return connection }
         self.chosen = (ObjectIdentifier(client), client.exchangeNumber, place)
         return nil
@@ -161,18 +167,28 @@ package final class ServerGroup: AppPool {
     }
 
     /// Whether no request waits for the end of an exchange, nor does the group's own end.
-    var isQuiet: Bool { self.queue.isEmpty && !self.isRetired }
+    var isQuiet: Bool { self.room.isEmpty && !self.isRetired }
+
+    /// Whether those that wait are served when this turn ends, so that what is free is theirs.
+    private var isQueueDue: Bool { self.isTurnEndDue || self.members.contains { $0.pool.returned > 0 } }
+
+    /// The requests that the servers serve, or for which they are connected to.
+    private var inFlight: Int { self.members.reduce(0) { $0 + $1.pool.inFlight } }
 
     /// An idle connection to the chosen server.
     private func take(at place: Int, for client: any ConnectionWaiter) -> (any AppConnection)? {
         let pool = self.members[place].pool
         client.upstreamChosen(pool.server)
-        return pool.takeIdle(for: client)
+        return pool.takeKept(for: client)
     }
 
     package func connect(for client: any ConnectionWaiter) {
         let chosen = self.chosen.take()
-        guard self.queue.isEmpty, self.hasRoom else { return self.enqueue(client) }
+        guard self.hasRoom, self.room.isEmpty || !self.isQueueDue,
+            self.open < self.room.threshold || self.room.admits(client, inFlight: self.inFlight)
+        else {
+            return self.room.enqueue(client, returned: self.members.reduce(0) { $0 + $1.pool.returned })
+        }
         if let chosen, chosen.waiter == ObjectIdentifier(client), chosen.exchange == client.exchangeNumber {
             return self.connect(to: chosen.place, for: client)
         }
@@ -246,7 +262,11 @@ package final class ServerGroup: AppPool {
     func released() {
         self.open -= 1
         // Not now: the caller may be in the middle of a change.
-        guard !self.queue.isEmpty, !self.isTurnEndDue else { return }
+        if !self.room.isEmpty { self.awaitTurnEnd() }
+    }
+
+    private func awaitTurnEnd() {
+        guard !self.isTurnEndDue else { return }
         self.isTurnEndDue = true
         self.loop.tellTurnEnd(self)
     }
@@ -258,14 +278,12 @@ package final class ServerGroup: AppPool {
 
     /// Gives the connections that have become free to the requests that wait.
     func serveQueue() {
-        while !self.queue.isEmpty, self.hasRoom, let client = self.queue.popFirst() { self.serve(client) }
+        while self.hasRoom, let client = self.room.next() { self.serve(client) }
         self.endIfRetired()
     }
 
     /// Gives a connection to a request that has left the queue.
     private func serve(_ client: any ConnectionWaiter) {
-        self.loop.metrics.upstreamQueue(self.queueGauge, -1)
-        client.upstreamFree()
         guard let place = self.choose(for: client) else { return client.upstreamFailed(.upstreamUnreachable) }
         if let connection = self.take(at: place, for: client) {
             client.upstreamConnected(connection, isReused: true)
@@ -274,22 +292,12 @@ package final class ServerGroup: AppPool {
         }
     }
 
-    private func enqueue(_ client: any ConnectionWaiter) {
-        // For a connection that was returned in this turn a request may always wait.
-        let returned = self.members.reduce(0) { $0 + $1.pool.returned }
-        guard self.queue.count < max(self.target.settings.maxQueue, returned) else {
-            return client.upstreamFailed(.gatewayOverloaded)
-        }
-        self.queue.append(client)
-        self.loop.metrics.upstreamQueue(self.queueGauge, 1)
-        client.upstreamBusy()
-    }
-
-    package func waiterLeft() {
-        self.queue.waiterLeft()
-        self.loop.metrics.upstreamQueue(self.queueGauge, -1)
+    package func waiterLeft(_ waiter: any ConnectionWaiter) {
+        self.room.left(waiter)
         self.endIfRetired()
     }
+
+    package var isCrowded: Bool { self.room.isCounting }
 
     // MARK: The loop
 
@@ -308,6 +316,7 @@ package final class ServerGroup: AppPool {
             self.watch(place)
         }
         self.setEven()
+        self.room.sweep(inFlight: self.inFlight, hasRoom: self.hasRoom)
     }
 
     package var reports: [ServerReport] {
@@ -318,6 +327,7 @@ package final class ServerGroup: AppPool {
 
     package func moved(to index: Int) {
         self.index = index
+        self.room.moved(to: index)
         for member in self.members { member.pool.moved(to: index) }
     }
 
@@ -337,7 +347,7 @@ package final class ServerGroup: AppPool {
 
     /// Releases the members when nothing waits for them any more. Requests that connect hold the group.
     private func endIfRetired() {
-        guard self.isRetired, self.queue.isEmpty else { return }
+        guard self.isRetired, self.room.isEmpty else { return }
         for member in self.members { member.pool.leave() }
         // Their connections are not counted here any more.
         self.open = 0

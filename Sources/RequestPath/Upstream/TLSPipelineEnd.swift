@@ -16,6 +16,8 @@ class TLSPipelineEnd: ChannelDuplexHandler {
     final var handler: (any StreamHandler)?
     /// False if bytes may be missing.
     final var isClean = true
+    /// Whether the peer waits for a sign that its last bytes have come. Bytes that come or go later are one.
+    final var isUnacknowledged = false
     private var gate = ReadGate()
 
     final var isPaused: Bool { self.gate.isPaused }
@@ -42,6 +44,7 @@ class TLSPipelineEnd: ChannelDuplexHandler {
 
     final func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         var buffer = self.unwrapInboundIn(data)
+        self.isUnacknowledged = false
         self.handler?.received(&buffer)
     }
 

@@ -50,6 +50,8 @@ package final class UpstreamConnection: StreamHandler, AppConnection, AppStream,
     /// Whether the app may send more than its answer, because the answer had no content or came before the request was
     /// complete.
     private(set) var isDoubtful = false
+    /// What the request that it carries gives back to the app's room. `nil` if the request is not counted.
+    var seat: ClientShares.Seat?
     var idleSince = NIODeadline.uptimeNanoseconds(0)
     /// Where it leads; nil: to an address that no name has.
     let address: SocketAddress?

@@ -17,8 +17,8 @@ import Glibc
 ///   in use ──▶ ending ──▶ idle ──▶ in use        ending: until the loop's turn ends and all sockets have been read
 ///     └──────────┴─────────┴────▶ closed
 /// ```
-/// When all are in use and no more may be made, requests wait in a queue. What becomes free in a turn is theirs when the
-/// turn ends.
+/// When all are in use and no more may be made, requests wait in a queue, and so do those of a client that has its share
+/// of the connections (`ClientShares`). What becomes free in a turn is theirs when the turn ends.
 ///
 /// An app may send more than its answer: two answers, or a body where none is allowed. If such bytes arrive before the
 /// next request is sent, the connection is closed, so that the next client does not get them. Connections on which this
@@ -60,8 +60,12 @@ package final class UpstreamPool: AppPool {
     private var idle: [UpstreamConnection] = []
     /// Connections that were returned in this turn.
     private var ending: [UpstreamConnection] = []
-    private var queue = ConnectionQueue()
-    private let queueGauge: GaugeID
+    /// Whose requests use the connections, and which wait: the group's where there is one.
+    private(set) var room: AppRoom
+    /// From so many connections on, shares are looked at; never where a group does this.
+    private var threshold: Int
+    /// Whether it serves the queue. False for what is or was a member of a group.
+    private var servesQueue = true
     private var isTurnEndDue = false
     /// How many connections were begun: each begins with the next address of the name.
     private var turn = 0
@@ -82,9 +86,21 @@ package final class UpstreamPool: AppPool {
     ///   - server: One of the app's; nil: its only one.
     ///   - index: The app's index in the configuration.
     ///   - transport: The event loop of `loop`.
-    package init(
+    package convenience init(
         target: UpstreamTarget,
         server: UpstreamServer? = nil,
+        index: Int,
+        loop: PathLoop,
+        transport: TransportLoop
+    ) {
+        self.init(target: target, server: server, room: nil, index: index, loop: loop, transport: transport)
+    }
+
+    /// - Parameter room: That of the group to which it will belong. `nil` if there is none.
+    init(
+        target: UpstreamTarget,
+        server: UpstreamServer?,
+        room: AppRoom?,
         index: Int,
         loop: PathLoop,
         transport: TransportLoop
@@ -94,15 +110,27 @@ package final class UpstreamPool: AppPool {
         self.transport = transport
         self.index = index
         self.isStrict = target.settings.reuse == .strict
-        self.queueGauge = loop.configuration.metrics.upstreamQueue(index)
+        let room = room ?? AppRoom(target, index: index, loop: loop)
+        self.threshold = room.threshold
+        self.room = room
         self.loop = loop
         self.addressVersion = self.server.currentVersion
     }
 
     @inline(__always)
     package func takeIdle(for client: any ConnectionWaiter) -> (any AppConnection)? {
-        let connection = self.isStrict ? self.takeOwn(Owner(client.session)) : self.idle.popLast()
-        if connection != nil { self.loop.metrics.upstreamConnections(active: 1, idle: -1) }
+        if self.open >= self.threshold, !self.room.admits(client, inFlight: self.inFlight) { return nil }
+        return self.takeKept(for: client)
+    }
+
+    /// A kept connection that may serve this request, whose client may have another one.
+    @inline(__always)
+    func takeKept(for client: any ConnectionWaiter) -> UpstreamConnection? {
+        guard let connection = self.isStrict ? self.takeOwn(Owner(client.session)) : self.idle.popLast() else {
+            return nil
+        }
+        self.loop.metrics.upstreamConnections(active: 1, idle: -1)
+        if self.room.isCounting { connection.seat = self.room.take(for: client) }
         return connection
     }
 
@@ -115,6 +143,7 @@ package final class UpstreamPool: AppPool {
     @inline(__always)
     func giveBack(_ connection: UpstreamConnection) {
         guard !self.isRetired, connection.isUsable else { return connection.close() }
+        if let seat = connection.seat.take() { self.room.giveBack(seat) }
         self.awaitTurnEnd()
         self.ending.append(connection)
     }
@@ -145,11 +174,12 @@ package final class UpstreamPool: AppPool {
         }
         if let group = self.pinnedGroup, group.use({ $0.isQuiet }) { return }
         if let group = self.group { return group.serveQueue() }
-        while !self.queue.isEmpty, self.hasRoom, let client = self.queue.popFirst() { self.serve(client) }
+        while self.servesQueue, self.hasRoom, let client = self.room.next() { self.serve(client) }
     }
 
     /// Removes a connection that has closed.
     func remove(_ connection: UpstreamConnection) {
+        if let seat = connection.seat.take() { self.room.giveBack(seat) }
         self.release()
         if let index = self.idle.lastIndex(where: { $0 === connection }) {
             self.idle.remove(at: index)
@@ -202,6 +232,7 @@ package final class UpstreamPool: AppPool {
         for index in self.idle.indices.reversed() where self.loop.now - self.idle[index].idleSince > limit {
             self.closeIdle(at: index)
         }
+        if self.servesQueue { self.room.sweep(inFlight: self.inFlight, hasRoom: self.hasRoom) }
     }
 
     /// Closes the connection that has been idle for the longest.
@@ -234,28 +265,16 @@ package final class UpstreamPool: AppPool {
         self.open -= 1
         if let group = self.group { return group.released() }
         // Not now: the caller may be in the middle of a change.
-        if !self.queue.isEmpty { self.awaitTurnEnd() }
+        if self.servesQueue, !self.room.isEmpty { self.awaitTurnEnd() }
     }
 
     /// Gives a connection to a request that has left the queue.
     private func serve(_ client: any ConnectionWaiter) {
-        self.loop.metrics.upstreamQueue(self.queueGauge, -1)
-        client.upstreamFree()
-        if let connection = self.takeIdle(for: client) {
+        if let connection = self.takeKept(for: client) {
             client.upstreamConnected(connection, isReused: true)
         } else {
             self.makeConnection(for: client)
         }
-    }
-
-    private func enqueue(_ client: any ConnectionWaiter) {
-        // For a connection that was returned in this turn a request may always wait.
-        guard self.queue.count < max(self.target.settings.maxQueue, self.ending.count) else {
-            return client.upstreamFailed(.gatewayOverloaded)
-        }
-        self.queue.append(client)
-        self.loop.metrics.upstreamQueue(self.queueGauge, 1)
-        client.upstreamBusy()
     }
 
     package var reports: [ServerReport] { [self.report(isOut: false, ejections: 0)] }
@@ -282,13 +301,13 @@ package final class UpstreamPool: AppPool {
         self.connect(for: client)
     }
 
-    package func waiterLeft() {
-        self.queue.waiterLeft()
-        self.loop.metrics.upstreamQueue(self.queueGauge, -1)
-    }
+    package func waiterLeft(_ waiter: any ConnectionWaiter) { self.room.left(waiter) }
+
+    package var isCrowded: Bool { self.room.isCounting }
 
     package func moved(to index: Int) {
         self.index = index
+        if self.servesQueue { self.room.moved(to: index) }
     }
 
     /// Goes on with other settings of the app.
@@ -296,6 +315,10 @@ package final class UpstreamPool: AppPool {
         guard !target.isGroup, self.group == nil, self.goesOn(target, with: target.first) else { return false }
         self.target = target
         self.index = index
+        self.room.adopt(target, index: index)
+        self.threshold = self.room.threshold
+        // Those that wait may have larger shares now, or there are more connections.
+        if !self.room.isEmpty { self.awaitTurnEnd() }
         return true
     }
 
@@ -307,6 +330,9 @@ package final class UpstreamPool: AppPool {
     /// Makes it a member of a group, with the settings of that.
     func join(_ group: ServerGroup, at place: Int, _ target: UpstreamTarget, index: Int) {
         self.group = group
+        self.room = group.room
+        self.threshold = .max
+        self.servesQueue = false
         self.pinnedGroup = Pinned(group)
         self.place = place
         self.target = target
@@ -337,7 +363,10 @@ package final class UpstreamPool: AppPool {
     }
 
     package func connect(for client: any ConnectionWaiter) {
-        guard self.queue.isEmpty, self.hasRoom else { return self.enqueue(client) }
+        // What has become free in this turn is for those that wait.
+        guard self.hasRoom, self.room.isEmpty || !self.isTurnEndDue,
+            self.open < self.threshold || self.room.admits(client, inFlight: self.inFlight)
+        else { return self.room.enqueue(client, returned: self.ending.count) }
         self.makeConnection(for: client)
     }
 
@@ -355,37 +384,44 @@ package final class UpstreamPool: AppPool {
         self.open += 1
         self.group?.opens()
         client.upstreamTried(self.server)
+        let attempt = self.room.begin(for: client, in: group)
         let addresses = self.server.current
-        guard !addresses.all.isEmpty else { return self.awaitAddresses(for: client, group) }
-        self.race(addresses, client, client.exchangeNumber, group)
+        guard !addresses.all.isEmpty else { return self.awaitAddresses(for: attempt) }
+        self.race(addresses, attempt)
     }
 
     /// Connects when the name has been resolved for the first time. Another thread does this, and requests wait for it as
     /// long as for a connection.
-    private func awaitAddresses(for client: any ConnectionWaiter, _ group: ServerGroup?) {
-        let exchange = client.exchangeNumber
+    private func awaitAddresses(for attempt: AppRoom.Attempt) {
         let eventLoop = self.loop.eventLoop
         let patience = self.loop.configuration.connectTimeout
-        let bound = NIOLoopBound((pool: self, client: client, group: group), eventLoop: eventLoop)
+        let bound = NIOLoopBound((pool: self, attempt: attempt), eventLoop: eventLoop)
         let resolved = eventLoop.makePromise(of: UpstreamServer.Addresses.self)
         guard self.server.resolveFirst(now: .now(), patience: patience, { resolved.succeed($0) }) else {
             resolved.succeed(.none)
-            return self.unreachable(.unreachable, for: client, exchange, group)
+            return self.unreachable(.unreachable, attempt)
         }
         let timer = eventLoop.scheduleTask(in: patience) { resolved.succeed(.none) }
         resolved.futureResult.whenSuccess { addresses in
             timer.cancel()
-            let (pool, client, group) = bound.value
-            pool.race(addresses, client, exchange, group)
+            let (pool, attempt) = bound.value
+            pool.race(addresses, attempt)
         }
     }
 
-    private func connected(_ connection: UpstreamConnection, _ client: any ConnectionWaiter, _ exchange: UInt64) {
-        guard client.exchangeNumber == exchange, client.isConnecting else {
-            // The client has left or was answered, so the connection is kept for another request.
-            return self.giveBack(connection)
-        }
-        client.upstreamConnected(connection, isReused: false)
+    private func connected(_ connection: UpstreamConnection, _ attempt: AppRoom.Attempt) {
+        let seat = self.room.end(attempt)
+        // It may have closed while it began.
+        if connection.isUsable { connection.seat = seat } else if let seat { self.room.giveBack(seat) }
+        // If the client has left or was answered, the connection is kept for another request.
+        guard attempt.isWanted else { return self.giveBack(connection) }
+        attempt.client.upstreamConnected(connection, isReused: false)
+    }
+
+    /// Gives back the room of a connection that was not made.
+    private func giveUp(_ attempt: AppRoom.Attempt) {
+        if let seat = self.room.end(attempt) { self.room.giveBack(seat) }
+        self.release()
     }
 
     /// How soon a connection is tried again for which the process had no descriptor.
@@ -394,16 +430,14 @@ package final class UpstreamPool: AppPool {
     /// - Parameter end: When the time for the connection ends, which is tried again; nil: it begins now.
     private func race(
         _ addresses: UpstreamServer.Addresses,
-        _ client: any ConnectionWaiter,
-        _ exchange: UInt64,
-        _ group: ServerGroup?,
+        _ attempt: AppRoom.Attempt,
         until end: NIODeadline? = nil
     ) {
-        guard client.exchangeNumber == exchange, client.isConnecting else { return self.release() }
-        guard !addresses.all.isEmpty else { return self.unreachable(.unreachable, for: client, exchange, group) }
-        if end != nil, let connection = self.takeIdle(for: client) {
-            self.release()
-            return client.upstreamConnected(connection, isReused: true)
+        guard attempt.isWanted else { return self.giveUp(attempt) }
+        guard !addresses.all.isEmpty else { return self.unreachable(.unreachable, attempt) }
+        if end != nil, let connection = self.takeKept(for: attempt.client) {
+            self.giveUp(attempt)
+            return attempt.client.upstreamConnected(connection, isReused: true)
         }
         self.turn &+= 1
         let ordered = addresses.all.begun(at: self.turn)
@@ -413,34 +447,29 @@ package final class UpstreamPool: AppPool {
             switch result.map(self.start) {
             case .failure(.file) where NIODeadline.now() + Self.pauseWithoutFile < end:
                 self.transport.assumeIsolated().scheduleTask(in: Self.pauseWithoutFile) {
-                    self.race(addresses, client, exchange, group, until: end)
+                    self.race(addresses, attempt, until: end)
                 }
-            case .failure(let missing): self.unreachable(missing.fault, for: client, exchange, group)
-            case .success(nil): self.unreachable(.unreachable, for: client, exchange, group)
+            case .failure(let missing): self.unreachable(missing.fault, attempt)
+            case .success(nil): self.unreachable(.unreachable, attempt)
             case .success(let connection?):
                 connection.addressVersion = addresses.version
                 self.loop.metrics.upstreamConnections(active: 1, idle: 0)
-                self.connected(connection, client, exchange)
+                self.connected(connection, attempt)
             }
         }
     }
 
-    private func unreachable(
-        _ fault: ServerNotice.Fault,
-        for client: any ConnectionWaiter,
-        _ exchange: UInt64,
-        _ group: ServerGroup?
-    ) {
-        self.release()
+    private func unreachable(_ fault: ServerNotice.Fault, _ attempt: AppRoom.Attempt) {
+        self.giveUp(attempt)
         self.server.refreshSoon(now: .now())
         // The server may be well when the process has no descriptor left.
         if self.loop.isShortOfFiles { self.group?.disappointed(self, fault) } else { self.group?.failed(self, fault) }
-        guard client.exchangeNumber == exchange, client.isConnecting else { return }
-        if let group {
-            client.upstreamMissed(fault.reason)
-            return group.connectElsewhere(for: client, otherwise: fault.reason)
+        guard attempt.isWanted else { return }
+        if let group = attempt.group {
+            attempt.client.upstreamMissed(fault.reason)
+            return group.connectElsewhere(for: attempt.client, otherwise: fault.reason)
         }
-        client.upstreamFailed(fault.reason)
+        attempt.client.upstreamFailed(fault.reason)
     }
 
     // MARK: Opening
@@ -538,17 +567,19 @@ package final class UpstreamPool: AppPool {
         }
     }
 
-    /// Asks the server whether it is there. Calls `then` once with `nil` if it is, otherwise with what is wrong.
-    func check(_ health: HealthSettings, _ then: @escaping (HealthCheck.Finding) -> Void) {
+    /// Asks the server whether it is there.
+    ///
+    /// - Parameter then: Called once with why the server is not there; `nil` if it is.
+    func check(_ health: HealthSettings, _ then: @escaping (CheckFault?) -> Void) {
         let timeout = TimeAmount(health.timeout)
         let check = HealthCheck(health, of: self.server.settings, then)
-        check.timer = self.transport.assumeIsolated().scheduleTask(in: timeout) { check.end(.timeout(health.timeout)) }
+        check.timer = self.transport.assumeIsolated().scheduleTask(in: timeout) { check.end(.timeout) }
         self.connectStream(self.knownAddresses, within: timeout) { result in
             switch result {
             case .success(let connected): check.start(on: connected.stream)
             case .failure(let missing):
                 self.server.refreshSoon(now: .now())
-                check.end(.connection(missing.fault))
+                check.end(missing.fault == .tls ? .tls : .unreachable)
             }
         }
     }

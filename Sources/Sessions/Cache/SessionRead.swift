@@ -1,3 +1,4 @@
+import AddressIntelligence
 package import NIOCore
 package import Vocabulary
 
@@ -84,19 +85,24 @@ struct ForeignFlight {
     var hasMissedAnswer = false
     /// That of the request that asked first.
     let trace: CallTrace?
+    /// The address of the client that asked first. `nil` if it is known of no client.
+    let client: AddressKey?
 
     /// - Parameters:
     ///   - others: Who is asked after `tokens`, in this order.
     ///   - trace: Where the calls are written; nil: nowhere.
+    ///   - client: The address of the client that asks. `nil` if it is known of no client.
     init(
         tokens: any ForeignTokens,
         kind: Session.Kind,
         generation: UInt64,
         known: ForeignSession?,
         others: [ForeignCandidate] = [],
-        trace: CallTrace? = nil
+        trace: CallTrace? = nil,
+        client: AddressKey? = nil
     ) {
         self.trace = trace
+        self.client = client
         self.tokens = tokens
         self.kind = kind
         self.generation = generation

@@ -1,3 +1,4 @@
+package import AddressIntelligence
 import NIOCore
 package import Vocabulary
 
@@ -8,14 +9,17 @@ extension SessionResolver {
 
     /// The session of a browser that presents a provider's own cookie.
     ///
-    /// - Parameter realms: Whose providers'.
+    /// - Parameters:
+    ///   - realms: Whose providers'.
+    ///   - client: The address of the client that presents it. `nil` if it is known of no client.
     package func resolve(
         providerCookie cookie: UnsafeRawBufferPointer,
         of realms: Realms = .default,
+        for client: @autoclosure () -> AddressKey? = nil,
         now: UnixTime
     ) -> Resolution {
         self.loop.assertInEventLoop()
-        return self.foreign(.web, token: cookie, of: realms, now: now)
+        return self.foreign(.web, token: cookie, of: realms, for: client(), now: now)
     }
 
     /// The session of a token that is not of the gateway's own syntax.
@@ -25,6 +29,7 @@ extension SessionResolver {
         _ kind: Session.Kind,
         token: UnsafeRawBufferPointer,
         of realms: Realms,
+        for client: @autoclosure () -> AddressKey?,
         now: UnixTime
     ) -> Resolution {
         guard token.count <= Self.longestForeignToken else { return .malformed }
@@ -52,7 +57,8 @@ extension SessionResolver {
                 generation: self.foreignGeneration,
                 known: nil,
                 others: Array(candidates.dropFirst()),
-                trace: self.askersTrace
+                trace: self.askersTrace,
+                client: client()
             )
             flight = self.read(Secret(Array(token)), key: first.key, foreign: foreign, now: now)
         }
@@ -112,6 +118,7 @@ extension SessionResolver {
                 as: foreign.kind,
                 key: flight.sessionKey,
                 known: foreign.known,
+                for: .request(foreign.client),
                 on: self.loop
             )
         }

@@ -1,3 +1,4 @@
+package import AddressIntelligence
 package import NIOCore
 package import Vocabulary
 
@@ -81,18 +82,22 @@ package final class SessionResolver {
     /// The session that `token` names, if it is of this kind: a cookie's token does not pass as a bearer token, nor the
     /// reverse. A hit allocates nothing, except every few seconds to refresh the entry and to note the use.
     ///
-    /// - Parameter realms: Whose providers may be asked about a token that is not the gateway's own. Whether a session that
-    ///   is found counts there is for the caller to judge.
+    /// - Parameters:
+    ///   - realms: Whose providers may be asked about a token that is not the gateway's own. Whether a session that is found
+    ///     counts there is for the caller to judge.
+    ///   - client: The address of the client that presents it. `nil` if it is known of no client.
     package func resolve(
         _ kind: Session.Kind,
         token: UnsafeRawBufferPointer,
         of realms: @autoclosure () -> Realms = .default,
+        for client: @autoclosure () -> AddressKey? = nil,
         now: UnixTime
     ) -> Resolution {
         self.loop.assertInEventLoop()
         guard token.count == TokenAuthority.tokenLength else {
             // None is in our own cookie.
-            return kind == .native ? self.foreign(kind, token: token, of: realms(), now: now) : .malformed
+            return kind == .native
+                ? self.foreign(kind, token: token, of: realms(), for: client(), now: now) : .malformed
         }
         if let entry = self.cache.lookup(token, now: now) {
             guard entry.session.kind == kind else { return .otherKind }
@@ -100,7 +105,7 @@ package final class SessionResolver {
             if now >= entry.dueAt { self.maintain(entry, now: now) }
             return .hit(entry)
         }
-        return self.miss(kind, token: token, of: realms(), now: now)
+        return self.miss(kind, token: token, of: realms(), for: client(), now: now)
     }
 
     // MARK: Misses
@@ -109,13 +114,16 @@ package final class SessionResolver {
         _ kind: Session.Kind,
         token: UnsafeRawBufferPointer,
         of realms: Realms,
+        for client: @autoclosure () -> AddressKey?,
         now: UnixTime
     ) -> Resolution {
         let key: RecordKey
         switch self.authority.readSession(token) {
         case .record(let named): key = named
         case .otherKey: return .otherKey
-        case .malformed: return kind == .native ? self.foreign(kind, token: token, of: realms, now: now) : .malformed
+        case .malformed:
+            return kind == .native
+                ? self.foreign(kind, token: token, of: realms, for: client(), now: now) : .malformed
         }
         self.cache.counts.misses += 1
         let flight = self.flights[key] ?? self.read(Secret(Array(token)), key: key, now: now)

@@ -16,6 +16,7 @@ package protocol ForeignTokens: Sendable {
     ///   - kind: How it is presented.
     ///   - key: The token's, from `key(of:as:)`.
     ///   - known: What this loop knows of the token; its verdict is used for as long as it may be.
+    ///   - caller: Who presents it.
     /// - Returns: The answer, at once if neither provider nor store has to be waited for. It fails with
     ///   `ForeignTokenError`.
     func eventualSession(
@@ -23,6 +24,7 @@ package protocol ForeignTokens: Sendable {
         as kind: Session.Kind,
         key: RecordKey,
         known: ForeignSession?,
+        for caller: ProviderCaller,
         on loop: any EventLoop
     ) -> Eventual<ForeignAnswer>
 
@@ -78,7 +80,7 @@ extension ForeignTokens {
         known: ForeignSession?,
         on loop: any EventLoop
     ) -> EventLoopFuture<ForeignAnswer> {
-        self.eventualSession(token, as: kind, key: key, known: known, on: loop).future(on: loop)
+        self.eventualSession(token, as: kind, key: key, known: known, for: .current, on: loop).future(on: loop)
     }
 
     /// The session of an app's token for an act that a provider's doubtful word does not suffice for: an answer that only

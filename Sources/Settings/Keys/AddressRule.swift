@@ -133,18 +133,17 @@ extension TextRule {
         pattern: "^[^/?#@ ]+$"
     ) { text throws(SyntaxFault) in
         if text == "client" { return .text(text) }
-        guard let (host, port) = Self.authority(text) else { throw SyntaxFault("write client or app.internal:8080") }
-        return .text(port.map { "\(host):\($0)" } ?? host)
+        do { return try TextRule.authority.read(text) } catch { throw SyntaxFault("write client or app.internal:8080") }
     }
 
-    /// The `Host` of a request that the gateway makes by itself.
-    static let ownHostHeader = TextRule(
+    /// A `Host` that the gateway sends.
+    static let authority = TextRule(
         "host[:port]",
         allowed: "a host with or without a port",
         pattern: "^[^/?#@ ]+$"
     ) { text throws(SyntaxFault) in
         guard let (host, port) = Self.authority(text) else {
-            throw SyntaxFault("write app.internal or app.internal:8080")
+            throw SyntaxFault("write app.example.com or app.internal:8080")
         }
         return .text(port.map { "\(host):\($0)" } ?? host)
     }
@@ -203,7 +202,7 @@ extension TextRule {
     }
 
     /// Reads an absolute URL that ends after its authority or after one `/`.
-    private static func origin(_ text: String) throws(SyntaxFault) -> PublicURL {
+    fileprivate static func origin(_ text: String) throws(SyntaxFault) -> PublicURL {
         guard let separator = text.utf8.firstRange(of: "://".utf8) else {
             throw SyntaxFault("begin with https:// or http://")
         }
@@ -270,5 +269,14 @@ extension TextRule {
             let port = Int(text), port <= 65535
         else { return nil }
         return port
+    }
+}
+
+extension PublicURL {
+    /// The URL that the settings read from a text, in the form that is sent: in lower case, without the scheme's own port.
+    /// `nil` if the settings refuse the text as the URL of one host.
+    package init?(_ text: String) {
+        guard !text.utf8.contains(UInt8(ascii: "*")), let url = try? TextRule.origin(text) else { return nil }
+        self = url
     }
 }

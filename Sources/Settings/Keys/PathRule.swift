@@ -6,12 +6,13 @@ extension TextRule {
         "pattern",
         allowed: "a path such as /about, /users/*/photo or /api/**",
         pattern: "^/"
-    ) { text throws(SyntaxFault) in
-        guard text.first == "/" else { throw SyntaxFault("begin with /") }
-        guard text.utf8.count <= 1024 else { throw SyntaxFault("write a shorter path") }
-        // Routes are compared with the decoded path, so a pattern with these characters would never match.
+    ) { written throws(SyntaxFault) in
+        guard written.first == "/" else { throw SyntaxFault("begin with /") }
+        guard written.utf8.count <= 1024 else { throw SyntaxFault("write a shorter path") }
+        // Routes are compared with the decoded path.
+        let text = try Self.decoded(pattern: written)
         guard text.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7F && !"%?#;\\".utf8.contains($0) }) else {
-            throw SyntaxFault("write the decoded path, without a query, parameters or escapes")
+            throw SyntaxFault("write the decoded path, without a query, parameters or %")
         }
         let segments = text.dropFirst().split(separator: "/", omittingEmptySubsequences: false)
         for (index, segment) in segments.enumerated() {
@@ -28,6 +29,20 @@ extension TextRule {
             throw SyntaxFault("choose another path: /.sallyport belongs to the gateway on every host")
         }
         return .text(text)
+    }
+
+    /// A pattern with the characters for their escapes: `/%C3%BC/**` is `/ü/**`.
+    ///
+    /// - Throws: For an escape of a character that no route can have, because apps read it in two ways, and of one that means
+    ///   something in a pattern.
+    private static func decoded(pattern: String) throws(SyntaxFault) -> String {
+        guard pattern.utf8.contains(UInt8(ascii: "%")) else { return pattern }
+        let plain = pattern.utf8.filter { $0 == UInt8(ascii: "/") || $0 == UInt8(ascii: "*") }.count
+        guard let bytes = PercentCoding.decoded(pattern.utf8, plusIsSpace: false),
+            let text = String(validating: bytes, as: UTF8.self), !text.isDamaged,
+            text.utf8.filter({ $0 == UInt8(ascii: "/") || $0 == UInt8(ascii: "*") }).count == plain
+        else { throw SyntaxFault("write each escape as % and two digits of UTF-8, and none for / or *") }
+        return text
     }
 
     /// A path as it stands in a request, with its query.

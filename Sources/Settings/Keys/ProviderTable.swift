@@ -94,6 +94,11 @@ extension Section {
                 "What the provider is asked for where a route requires this level."
             ),
             Self.parameters,
+            SettingsKey(
+                "response_mode",
+                at: \OpenIDSettings.responseMode,
+                "How the browser brings the answer back; form_post for a provider that knows no other, as Apple with the scopes name and email."
+            ),
             SettingsKey("claims", .section(.openIDClaims), "How claims become traits and assurance levels."),
             SettingsKey(
                 "allow",

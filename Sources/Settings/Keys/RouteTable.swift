@@ -64,7 +64,7 @@ extension Section {
             "path",
             at: \RouteSettings.path,
             .text(.pathPattern),
-            "Exact, prefix/** for everything below, * for one segment; write it decoded."
+            "Exact, prefix/** for everything below, * for one segment; escapes mean their characters."
         ),
         SettingsKey(
             "path_info",
@@ -370,6 +370,13 @@ extension Section {
             "Requests of each event loop that wait while all its connections to the app are in use, for timeouts.queue at most; all others are refused."
         ),
         SettingsKey(
+            "client_share",
+            at: \UpstreamSettings.clientShare,
+            .integer(1...100),
+            default: "25 to 50, by what is free",
+            "Percentage of max_connections that requests of one client address (IPv6: one /64), or of one session, may use; 100: no limit. Further requests wait."
+        ),
+        SettingsKey(
             "reuse",
             at: \UpstreamSettings.reuse,
             "Whether a connection to the app serves all users in turn, or one session only (requests without one share connections)."
@@ -393,9 +400,9 @@ extension Section {
             SettingsKey(
                 "host",
                 at: \HealthSettings.host,
-                .text(.ownHostHeader),
+                .text(.authority),
                 default: "that of the server's URL",
-                "The Host of a check, for apps that refuse requests for other hosts."
+                "The Host that checks send, for apps that answer only to their public name."
             ),
             SettingsKey(
                 "interval",

@@ -410,7 +410,7 @@ extension Section {
             "drain_body",
             at: \Settings.limits.drainBody,
             .size(0...16_777_216, orNone: false),
-            "After the gateway's own answer, an unread body up to this size is discarded; a larger one closes the connection."
+            "The gateway's own answer waits up to 2 s for the rest of a body up to this size; otherwise it closes the connection."
         ),
         SettingsKey("http2", .section(.http2), "Connections of HTTP/2."),
     ])

@@ -125,7 +125,7 @@ extension SettingsBuilder {
                 self.report(
                     self.tree.place(of: "providers"),
                     found: "the id \(quoted(user.id)), which a user of another provider can have",
-                    allowed: "ids that begin with no provider's name and \(SubjectNames.separator)",
+                    allowed: "ids that begin with no provider's name and \(Realm.separator)",
                     mend: "choose another id"
                 )
             }

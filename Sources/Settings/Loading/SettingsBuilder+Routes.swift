@@ -134,10 +134,27 @@ extension SettingsBuilder {
             return settings
         }
         let isBrowserless = self.tree.tree("provider")?["introspection"] != nil && clients.isEmpty
+        self.warnOfSharedCookies(hosts.map(\.publicURL))
         if !hosts.isEmpty, !hosts.contains(where: \.endpoints), !isBrowserless {
             self.warnings.append("no host has endpoints: true, so no user can sign in and no token can be minted")
         }
         return hosts
+    }
+
+    /// Cookies know no ports (RFC 6265 8.5): a browser has one cookie of each name for a host, whatever the port, so that each
+    /// sign-in on one port signs the user out on the other.
+    private mutating func warnOfSharedCookies(_ urls: [PublicURL]) {
+        for (index, url) in urls.enumerated() {
+            let earlier = urls[..<index].first { other in
+                // On plain http the cookie has another name (`CookieReach.name`).
+                other.isHTTPS == url.isHTTPS
+                    && (other.host == url.host || other.hasName(url.host) || url.hasName(other.host))
+            }
+            guard let earlier, earlier.port != url.port else { continue }
+            self.warnings.append(
+                "\(url) and \(earlier): browsers send the cookies of one port of a name to all, so signing in at one of these hosts signs the user out at the other; give each a name of its own"
+            )
+        }
     }
 
     /// Refuses an element of `hosts` that names its app twice, or not at all.

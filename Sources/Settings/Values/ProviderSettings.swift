@@ -50,9 +50,11 @@ package enum ProviderSettings: Sendable, Equatable {
     case introspection(IntrospectionSettings)
 
     /// The assurance level that a sign-in of this user can reach; nil when it is unknown.
-    package func assurance(of id: String) -> AssuranceLevel? {
+    ///
+    /// - Parameter ownID: The provider's own id of the user.
+    package func assurance(of ownID: String) -> AssuranceLevel? {
         switch self {
-        case .fixedUsers(let users): users.first { $0.id == id }?.aal
+        case .fixedUsers(let users): users.first { $0.ownID == ownID }?.aal
         case .introspection: nil
         case .openID, .kratos, .oauth2: self.highestAssurance
         }
@@ -162,7 +164,10 @@ package enum ProviderSettings: Sendable, Equatable {
 package struct UserSettings: Sendable, Equatable {
     /// What the user types: an email address or a name.
     package var identifier: String
+    /// What apps call the user.
     package var id: String
+    /// The id in the settings, without the provider's name before it.
+    package let ownID: String
     /// By scrypt, bcrypt or Argon2, as `TextRule.passwordHash` permits.
     package var passwordHash: Secret
     package var traits: JSONValue
@@ -172,6 +177,7 @@ package struct UserSettings: Sendable, Equatable {
     package init(identifier: String, id: String, passwordHash: Secret, traits: JSONValue, aal: AssuranceLevel) {
         self.identifier = identifier
         self.id = id
+        self.ownID = id
         self.passwordHash = passwordHash
         self.traits = traits
         self.aal = aal
@@ -388,6 +394,7 @@ package struct OpenIDSettings: Sendable, Equatable {
     package var claims = ClaimSettings()
     package var allow = AdmissionSettings()
     package var userinfo = UserInfoUse.auto
+    package var responseMode = ResponseMode.query
     package var algorithms = Self.algorithms
     /// The audiences of access tokens; empty: none is accepted as a credential.
     package var audiences: [String] = []
@@ -411,6 +418,14 @@ package enum UserInfoUse: String, Sendable, CaseIterable, SettingWord {
     /// At each sign-in, which fails without an answer.
     case required
     case off
+}
+
+/// How the provider sends its answer with the browser (`response_mode`).
+package enum ResponseMode: String, Sendable, CaseIterable, SettingWord {
+    /// In the query of the callback.
+    case query
+    /// In a form that the browser posts (OAuth 2.0 Form Post Response Mode), as Apple does where it is asked for scopes.
+    case formPost = "form_post"
 }
 
 /// The claim that says for whom an access token is.

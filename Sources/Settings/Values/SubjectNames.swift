@@ -3,9 +3,6 @@ internal import Vocabulary
 /// How apps, clients and operators name the users of a provider: by the provider's own ids, or with the provider's name
 /// before them where the ids of several providers meet on one host. Two people must not share a name there.
 package struct SubjectNames: Sendable, Hashable {
-    /// Stands between the provider's name and its id of a user.
-    static let separator = "|"
-
     /// Begins each name; empty: a user is named by the provider's id alone.
     package private(set) var mark = ""
     /// What begins the names of other providers' users.
@@ -17,8 +14,8 @@ package struct SubjectNames: Sendable, Hashable {
     ///   - provider: The provider's name; nil: its users are named by its ids alone.
     ///   - others: The providers whose users have their provider's name before the id.
     package init(of provider: String?, besides others: [String]) {
-        self.mark = provider.map { $0 + Self.separator } ?? ""
-        self.otherMarks = others.map { $0 + Self.separator }
+        self.mark = provider.map { $0 + Realm.separator } ?? ""
+        self.otherMarks = others.map { $0 + Realm.separator }
     }
 
     /// What tells these names from others for settings by which verdicts are kept; empty: the provider's ids alone.
@@ -29,10 +26,5 @@ package struct SubjectNames: Sendable, Hashable {
     package func name(of id: String) -> String? {
         let name = self.mark + id
         return self.otherMarks.contains { name.begins(exactlyWith: $0) } || AccountID.isOne(name) ? nil : name
-    }
-
-    /// The provider's id of the user with this name.
-    package func id(of name: String) -> String {
-        name.begins(exactlyWith: self.mark) ? String(Substring(name.utf8.dropFirst(self.mark.utf8.count))) : name
     }
 }

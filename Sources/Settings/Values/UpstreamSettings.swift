@@ -20,6 +20,8 @@ package struct UpstreamSettings: Sendable, Equatable {
     package var serverName: String?
     package var maxConnections = 1024
     package var maxQueue = 10_000
+    /// The percentage of `maxConnections` that one client may use. `nil`: between a quarter and a half, by what is free.
+    package var clientShare: Int?
     package var reuse = ConnectionReuse.shared
     /// How often the names of its servers are resolved again.
     package var dnsRefresh = Duration.seconds(30)
@@ -106,7 +108,7 @@ package struct ServerSettings: Sendable, Equatable {
 package struct HealthSettings: Sendable, Equatable {
     /// The path, and the query if there is one.
     package var path = "/"
-    /// The `Host` of a check; `nil` for the host and port of the server's URL.
+    /// The `Host` of the request; `nil` for that of the server's URL.
     package var host: String?
     package var interval = Duration.seconds(10)
     package var timeout = Duration.seconds(2)

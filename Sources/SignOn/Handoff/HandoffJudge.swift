@@ -128,7 +128,7 @@ extension HandoffCase {
         // As Auth0 does: when the browser has a session of another user, a valid token and that session end each other
         // and the browser goes to the sign-in page, so that no link can silently swap the account that a user works in
         // (login CSRF). No policy keeps the token.
-        if let existing = self.existing, !existing.subject.isExactly(parent.subject) {
+        if let existing = self.existing, !existing.identity.isSamePerson(as: parent.identity) {
             return HandoffJudgement(
                 verdict: .refuse(.handoffOtherUser, burns: true, endsExisting: true),
                 binding: binding,

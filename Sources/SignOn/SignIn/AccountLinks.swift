@@ -30,7 +30,7 @@ package struct AccountLinks: Sendable {
     /// The user, as an account if the provider is trusted and vouches for an address; else as before.
     func linked(_ identity: Identity, of realm: Realm) -> Identity {
         guard self.trusted.contains(realm), let id = self.id(of: identity) else { return identity }
-        return identity.linked(to: id)
+        return identity.inRealm(realm).linked(to: id)
     }
 
     /// The same for a user who has just authenticated.

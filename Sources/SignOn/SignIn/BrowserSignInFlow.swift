@@ -88,6 +88,20 @@ package struct BrowserSignInFlow: Sendable {
         pending.atProvider == nil ? nil : self.seal.shortened(pending, id: id, on: authority)
     }
 
+    /// True if the provider has browsers post its answer to the callback.
+    package var answersByForm: Bool { self.provider.answersByForm }
+
+    /// What the provider had posted to the callback at this path of the host, sealed for the URL by which the browser comes
+    /// there again with its cookies.
+    package func carry(_ posted: PostedAnswer, to path: String, on authority: String) -> Secret {
+        posted.sealed(by: self.seal.keys, for: path, on: authority)
+    }
+
+    /// What `carry` sealed for this path of the host; `nil` for any other text.
+    package func carried(_ text: Secret, to path: String, on authority: String) -> PostedAnswer? {
+        PostedAnswer(text, by: self.seal.keys, for: path, on: authority)
+    }
+
     /// The browser's sessions on this host, in place of which a completed sign-in begins one. nil: it completes none, because
     /// the browser has a session that suffices for it and began after it, or it took too long and is signed in: the browser
     /// came back twice or signed in in another tab. A new session would end the one that its other tabs are using.

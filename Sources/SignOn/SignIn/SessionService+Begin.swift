@@ -122,7 +122,7 @@ extension SessionService {
         guard self.users?.hasFormerPassword(session) != true else { throw NotDone(.signInRefused) }
         guard let evidence, let ends = self.providerSessions else { return }
         guard try await !ends.haveEnded(evidence, of: session.subject) else { throw NotDone(.signInEnded) }
-        guard session.identity.ownID != nil else { return }
+        guard session.identity.isAccount else { return }
         let own = session.identity.subjectAtProvider
         guard try await !ends.haveEnded(evidence, of: own) else { throw NotDone(.signInEnded) }
     }

@@ -11,6 +11,39 @@ package struct UserSessions: RecordCaller {
         self.sessions = sessions
     }
 
+    /// Knows all names of a user.
+    private var directory: ProviderSessions { ProviderSessions(records: self.records) }
+
+    /// The names of the user whom a provider calls so.
+    ///
+    /// - Parameters:
+    ///   - ownID: The provider's own id of the user, without the provider's name before it.
+    ///   - provider: What the provider calls itself in sessions. `nil` if it does not.
+    package func names(
+        of ownID: String,
+        in realm: Realm,
+        at provider: String?
+    ) async throws(NotDone) -> UserNames {
+        try await self.directory.names(of: ownID, in: realm, at: provider)
+    }
+
+    /// The names of the user who is this account, as far as the account's live sessions tell them.
+    package func names(ofAccount id: String) async throws(NotDone) -> UserNames {
+        var names = UserNames(account: id)
+        for found in try await self.all(of: id) {
+            names.add(try await self.directory.names(of: found.session.identity, at: found.session.provider?.name))
+        }
+        return names
+    }
+
+    /// The live sessions of the user of this one under all names of the user, the latest first.
+    package func all(withUserOf current: FoundSession) async throws(NotDone) -> [FoundSession] {
+        let session = current.session
+        let names = try await self.directory.names(of: session.identity, at: session.provider?.name)
+        // Somebody else's id at the provider may read like one of the names.
+        return try await self.all(of: names.all).filter { $0.session.identity.isSamePerson(as: session.identity) }
+    }
+
     /// The live sessions of the subject, the latest first.
     package func all(of subject: String) async throws(NotDone) -> [FoundSession] { try await self.all(of: [subject]) }
 
@@ -82,17 +115,26 @@ package struct UserSessions: RecordCaller {
         self.record(found.session.subject, found, cascaded, `operator`, requester)
     }
 
-    /// Ends every session of the subject that exists now, also those that no index names.
+    /// Ends every session that exists now under one of the names, also those that no index names.
     ///
     /// - Parameter operator: Who ends them, if it is not their user.
+    /// - Returns: Whether any session is known to have ended.
     package func endAll(
-        of subject: String,
+        of names: UserNames,
         by operator: String? = nil,
         for requester: Requester
-    ) async throws(NotDone) {
-        let known = (try? await self.all(of: subject)) ?? []
-        try await self.sessions.ask { store, loop in store.end(subject: subject, on: loop) }
-        self.record(subject, nil, known.count, `operator`, requester)
+    ) async throws(NotDone) -> Bool {
+        // The end takes place also where the sessions cannot be listed.
+        let known = try? await self.all(of: names.all)
+        for name in names.all { try await self.sessions.ask { store, loop in store.end(subject: name, on: loop) } }
+        guard let known else {
+            for name in names.all { self.record(name, nil, 0, `operator`, requester) }
+            return true
+        }
+        for (name, found) in Dictionary(grouping: known, by: \.session.subject) {
+            self.record(name, nil, found.count, `operator`, requester)
+        }
+        return !known.isEmpty
     }
 
     /// Notes that the session was used now.

@@ -321,6 +321,14 @@ package final class StreamSocket: EventSource, ClientByteStream {
         self.close(isClean: true)
     }
 
+    /// Acknowledges at once what was read. The system waits up to 40 ms for bytes that could carry the acknowledgement, and
+    /// a client with Nagle's algorithm (RFC 896) sends no further short message before it has come.
+    package func acknowledge() {
+        guard self.isOpen else { return }
+        var on: Int32 = 1
+        setsockopt(self.descriptor, Int32(IPPROTO_TCP), TCP_QUICKACK, &on, socklen_t(MemoryLayout<Int32>.size))
+    }
+
     private func close(isClean: Bool) {
         guard self.isOpen else { return }
         self.closeDescriptor()

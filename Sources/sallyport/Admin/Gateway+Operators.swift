@@ -47,7 +47,6 @@ extension Gateway {
         )
         return OperatorSessions(
             users: UserSessions(sessions: sessions),
-            accounts: ProviderSessions(records: self.foundations.records),
             gate: gate,
             providers: { self.state.withLock { $0.settings.providers.map(OperatorSessions.Provider.init) } }
         ).endpoints + limits.endpoints + clients.endpoints

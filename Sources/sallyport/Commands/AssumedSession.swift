@@ -78,9 +78,12 @@ struct AssumedUser {
     static func with(claims document: [UInt8], _ provider: NamedProvider?, _ links: AccountLinks?) throws
         -> AssumedUser
     {
-        guard let value = JSONText.decode(document, loneSurrogates: .replaced), case .object = value else {
+        let value: JSONValue
+        do throws(JSONFault) {
+            value = .object(try JSONText.object(document, loneSurrogates: .replaced))
+        } catch {
             throw ValidationError(
-                "The file of --claims must hold a JSON object, such as {\"sub\": \"1\", \"email\": \"ada@example.com\"}."
+                "The file of --claims must hold a JSON object, such as {\"sub\": \"1\", \"email\": \"ada@example.com\"}; it \(error.rawValue)."
             )
         }
         let claims = UserClaims([value])

@@ -69,7 +69,14 @@ struct CheckCommand: AsyncParsableCommand {
             for line in "\(error)".split(separator: "\n") { Console.say("  \(line)") }
             throw ExitCode.failure
         }
-        if let proxy { return try Self.sayConfiguration(of: proxy, loaded.settings, draft) }
+        if let proxy {
+            if self.withoutFiles {
+                Console.complain(
+                    "# WARNING: ca_file, certificate_file and key_file of apps are left out, as --without-files says."
+                )
+            }
+            return try Self.sayConfiguration(of: proxy, loaded.settings, draft)
+        }
         Console.say(self.withoutFiles ? "valid, as far as can be told without the files that it names" : "valid")
         self.say("warnings", loaded.warnings + draft.findings)
         if !self.quiet { self.sayAll(loaded, draft) }
@@ -85,9 +92,10 @@ struct CheckCommand: AsyncParsableCommand {
     /// Prints what lets this proxy ask.
     private static func sayConfiguration(of proxy: ProxyKind, _ settings: Settings, _ draft: Draft) throws {
         if let fault = proxy.fault(in: settings) { throw Console.failure(fault) }
-        guard let authorization = settings.authorization else { return }
-        let plan = ProxyPlan(settings, authorization, for: proxy) { draft.ownPaths(of: $0) }
+        guard let plan = draft.plan(for: proxy) else { return }
         if let fault = plan.fault { throw Console.failure(fault) }
+        // Standard output goes to a file. As comments, they do no harm there either.
+        for warning in plan.warnings { Console.complain("# WARNING: \(warning)") }
         Console.say(exactly: Array(proxy.configuration(plan).utf8))
     }
 

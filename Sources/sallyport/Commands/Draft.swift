@@ -85,6 +85,13 @@ struct Draft {
         return findings
     }
 
+    /// What the configuration of a proxy says for these settings; `nil` if no proxy may ask.
+    func plan(for proxy: ProxyKind) -> ProxyPlan? {
+        self.assembly.settings.authorization.map { authorization in
+            ProxyPlan(self.assembly.settings, authorization, for: proxy) { self.ownPaths(of: $0) }
+        }
+    }
+
     /// The paths that the app of this host does not get.
     func ownPaths(of host: HostSettings) -> [String] {
         self.assembly.configuration.endpoints.takenPaths(

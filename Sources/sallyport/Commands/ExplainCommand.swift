@@ -141,6 +141,9 @@ struct ExplainCommand: AsyncParsableCommand {
                 let trial = TransferTrial(settings: loaded.settings, draft: draft, usesNetwork: self.network)
                 self.say("transfer token", await trial.lines(request))
             }
+            if let via = self.via, let (host, route) = explanation.granted, let plan = draft.plan(for: via) {
+                self.say("what the app gets from the proxy", plan.forwarded(on: host, by: route))
+            }
             if explanation.leadsToSignIn { self.say("sign-in", try self.signIn(loaded.settings)) }
         } catch let failure as SettingsFailure {
             throw Console.failure("invalid settings:\n\(failure)")
@@ -182,10 +185,12 @@ struct ExplainCommand: AsyncParsableCommand {
 
     private func tryRules(on file: String, _ draft: Draft, _ settings: Settings) throws {
         let trial = RuleTrial(rules: settings.rules, places: draft.assembly.geo, numbers: draft.assembly.asn)
-        guard let steps = trial.steps(of: try Self.content(of: file, "--event")) else {
-            throw ValidationError("The file of --event must hold a JSON object, the event.")
+        let content = try Self.content(of: file, "--event")
+        do throws(JSONFault) {
+            for step in try trial.steps(of: content) { self.say(step.title, step.lines) }
+        } catch {
+            throw ValidationError("The file of --event must hold a JSON object, the event; it \(error.rawValue).")
         }
-        for step in steps { self.say(step.title, step.lines) }
     }
 
     private func explanation(_ draft: Draft, _ settings: Settings) async throws -> Explanation {
@@ -256,7 +261,7 @@ struct ExplainCommand: AsyncParsableCommand {
         }
         let foundations = draft.foundations
         let loop = foundations.group.any()
-        let via = self.via?.dialect
+        let via = self.via?.checkPath
         return try await loop.flatSubmit { [assumed] () -> EventLoopFuture<Explanation> in
             let now = foundations.clock.now()
             let found: EventLoopFuture<CachedSession?>

@@ -95,21 +95,18 @@ struct InitCommand: ParsableCommand {
         return lstat(path, &status) == 0
     }
 
-    /// The public URL without the slash of a root path.
-    private var origin: String { self.publicURL.hasSuffix("/") ? String(self.publicURL.dropLast()) : self.publicURL }
+    /// The public URL as the gateway sends it, so that what is registered at the provider is what the provider receives.
+    private var origin: String { PublicURL(self.publicURL)?.description ?? self.publicURL }
 
     /// Where it listens: where a plain URL of this machine says, since nothing else is there; else at the default.
     private var listen: String {
-        let (scheme, other) = ("http://", "127.0.0.1:8080")
-        guard self.origin.lowercased().hasPrefix(scheme) else { return other }
-        let authority = self.origin.dropFirst(scheme.utf8.count)
-        let digits = authority.reversed().prefix { $0.isNumber }.reversed()
-        let port = authority.dropLast(digits.count).hasSuffix(":") ? Int(String(digits)) : nil
-        let host = port == nil ? authority : authority.dropLast(digits.count + 1)
-        let url = PublicURL(isHTTPS: false, host: host.lowercased(), port: port)
-        guard url.isLoopback else { return other }
-        return "\(url.host.hasPrefix("[") ? url.host : "127.0.0.1"):\(port ?? 80)"
+        guard let url = PublicURL(self.publicURL), !url.isHTTPS, url.isLoopback else { return "127.0.0.1:8080" }
+        return "\(url.host.hasPrefix("[") ? url.host : "127.0.0.1"):\(url.port ?? 80)"
     }
+
+    /// Where operators and probes reach the gateway: not at the default's port, which is also that of a Prometheus on the
+    /// same machine.
+    private var adminListen: String { "127.0.0.1:\(self.listen.hasSuffix(":9091") ? 9095 : 9091)" }
 
     private func path(_ name: String) -> String { self.directory == "." ? name : "\(self.directory)/\(name)" }
 
@@ -177,6 +174,10 @@ struct InitCommand: ParsableCommand {
         # Where it listens. Behind a proxy on another machine: "0.0.0.0:8080", and the proxy's address in trusted_proxies.
         listen: \(Self.quoted(self.listen))
         # trusted_proxies: [127.0.0.1]
+
+        # Health, readiness and metrics, for this machine only. The default port, 9090, is also that of Prometheus.
+        admin:
+          listen: \(Self.quoted(self.adminListen))
 
         # The app behind the gateway.
         upstream: \(Self.quoted(self.upstream))

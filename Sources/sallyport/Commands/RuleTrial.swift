@@ -8,12 +8,14 @@ struct RuleTrial {
     let places: GeoDirectory?
     let numbers: ASNDirectory?
 
-    /// What the rules of each stage say, as a title and lines; nil if `document` is no JSON object.
+    /// What the rules of each stage say, as a title and lines.
     ///
     /// An event with a session-transfer token is one of a consumption, and one without is tried at the other stages. For
     /// a request with an address, `geoip` and `asn` are looked up if they are not written.
-    func steps(of document: [UInt8]) -> [(title: String, lines: [String])]? {
-        guard var event = JSONText.decode(document)?.members else { return nil }
+    ///
+    /// - Throws: Why `document` is no JSON object.
+    func steps(of document: [UInt8]) throws(JSONFault) -> [(title: String, lines: [String])] {
+        var event = try JSONText.object(document)
         event["request"] = self.completed(event["request"])
         if var token = event["session_transfer_token"]?.members {
             token["request"] = self.completed(token["request"])

@@ -21,7 +21,9 @@ struct SessionsCommand: ParsableCommand {
         @Option(help: ArgumentHelp("The users with this email address, vouched for or not.", valueName: "address"))
         var email: String?
 
-        @Option(help: ArgumentHelp("The user whom the provider calls so.", valueName: "subject"))
+        @Option(
+            help: ArgumentHelp("The user whom the provider, or the apps, call so.", valueName: "subject")
+        )
         var subject: String?
 
         @Option(help: ArgumentHelp("Only users of this provider; with --subject, whose user it is.", valueName: "name"))
@@ -153,6 +155,7 @@ struct SessionsCommand: ParsableCommand {
         private func signOut(at gateway: OperatorOptions.Gateway) throws(AdminProbe.Failure) -> Bool {
             let named = self.choice.subject.map { [$0, self.choice.provider ?? ""] }
             var (seen, done): (Set<String>, Set<[String]>) = ([], [])
+            var isOneOut = false
             // Somebody may sign in while the pages are read, or have a session that is listed a moment later.
             for pass in 0..<Self.passes {
                 // The handles of the sessions of each user.
@@ -171,27 +174,30 @@ struct SessionsCommand: ParsableCommand {
                     return !seen.isEmpty
                 }
                 if users.isEmpty { break }
-                try Self.signOut(users, after: &done, of: seen.count, at: gateway)
+                if try Self.signOut(users, after: &done, of: seen.count, at: gateway) { isOneOut = true }
             }
-            if !seen.isEmpty { Console.say("signed out \(Self.words(done.count, seen.count))") }
-            return !seen.isEmpty
+            if isOneOut { Console.say("signed out \(Self.words(done.count, seen.count))") }
+            return isOneOut
         }
 
         /// How often the sessions are listed, at most, until nobody new is among them.
         private static let passes = 3
 
         /// Signs the users out and adds them to `done`.
+        ///
+        /// - Returns: Whether any session has ended.
         private static func signOut(
             _ users: [[String]: [String]],
             after done: inout Set<[String]>,
             of sessions: Int,
             at gateway: OperatorOptions.Gateway
-        ) throws(AdminProbe.Failure) {
+        ) throws(AdminProbe.Failure) -> Bool {
             let all = done.count + users.count
             var failure: AdminProbe.Failure?
+            var isOneOut = false
             for (user, handles) in users {
                 do throws(AdminProbe.Failure) {
-                    try self.signOut(user, handles, at: gateway)
+                    if try self.signOut(user, handles, at: gateway) { isOneOut = true }
                     done.insert(user)
                 } catch {
                     failure = error
@@ -199,24 +205,28 @@ struct SessionsCommand: ParsableCommand {
                     guard error.status != nil else { break }
                 }
             }
-            guard let failure else { return }
+            guard let failure else { return isOneOut }
             Console.complain("only \(done.count) of \(self.words(all, sessions)) are signed out")
             throw failure
         }
 
         /// Signs a user out, or where the provider of their sessions is configured no more, ends each of these.
+        ///
+        /// - Returns: Whether any session has ended. True for one that was listed and has ended meanwhile.
         private static func signOut(
             _ user: [String],
             _ handles: [String],
             at gateway: OperatorOptions.Gateway
-        ) throws(AdminProbe.Failure) {
+        ) throws(AdminProbe.Failure) -> Bool {
             var query = [(name: "subject", value: user[0])]
             if !user[1].isEmpty { query.append(("provider", user[1])) }
             do throws(AdminProbe.Failure) {
-                _ = try gateway.ask("DELETE", "/sessions?\(FormText.encoded(query))")
+                let answer = try gateway.find("DELETE", "/sessions?\(FormText.encoded(query))")
+                return answer != nil || !handles.isEmpty
             } catch {
                 guard error.status == 400, !handles.isEmpty else { throw error }
                 for handle in handles { _ = try gateway.find("DELETE", "/sessions/\(PercentCoding.encoded(handle))") }
+                return true
             }
         }
 

@@ -20,10 +20,10 @@ enum DemoApp {
                 return await self.opened(by: native, request)
             }
             if request.method == "GET", request.path == DemoPage.signInPath {
-                return await self.signIn(to: native, waiting, at: place, request)
+                return self.signIn(to: native, waiting, at: place, request)
             }
             if request.method == "GET", request.path == DemoPlace.returnPath {
-                return await self.signedIn(to: native, waiting, request)
+                return await self.signedIn(to: native, waiting, at: place, request)
             }
             let wantsPage = request.field("accept")?.lowercased().utf8.contains("text/html".utf8) ?? false
             return wantsPage ? DemoPage.answer(request) : self.text(request)
@@ -44,43 +44,48 @@ enum DemoApp {
         }
     }
 
-    /// Sends the browser to the page on which the native app's user signs in.
+    /// The URL on this request's host at which the native app waits for its browser; nil where no app may have one.
+    private static func returnURL(_ request: EndpointRequest, at place: DemoPlace) -> String? {
+        let host = request.field("host") ?? ""
+        return place.appReturns.first { $0.hasSuffix("//\(host)\(DemoPlace.returnPath)") }
+    }
+
+    /// Sends the browser to the gateway, which signs the native app in with the browser's session. Without a session the
+    /// user signs in first.
     private static func signIn(
         to native: DemoNativeApp,
         _ waiting: DemoWaitingSignIns,
         at place: DemoPlace,
         _ request: EndpointRequest
-    ) async -> EndpointResponse {
-        let host = request.field("host") ?? ""
-        guard let url = place.appReturns.first(where: { $0.hasSuffix("//\(host)\(DemoPlace.returnPath)") }) else {
+    ) -> EndpointResponse {
+        guard let url = self.returnURL(request, at: place) else {
             let sentence = "Browsers go back to apps by https, on this machine, or by an app's own scheme"
-            return .text(400, "\(sentence): not by http to \(host).\n")
+            return .text(400, "\(sentence): not by http to \(request.field("host") ?? "").\n")
         }
-        do {
-            let begun = try await native.beginInBrowser(returningTo: url)
-            waiting.keep(begun.code, of: begun.flow)
-            let reach = "Path=\(DemoPage.nativePath); HttpOnly; SameSite=Lax"
-            let cookie = "\(DemoWaitingSignIns.cookie)=\(begun.flow); \(reach)"
-            return .seeOther(begun.path, fields: [("set-cookie", cookie)])
-        } catch {
-            return .text(502, "The native app could not begin: \(error)\n")
-        }
+        let begun = native.beginInBrowser(returningTo: url)
+        waiting.keep(begun.verifier, of: begun.state)
+        let reach = "Path=\(DemoPage.nativePath); HttpOnly; SameSite=Lax"
+        let cookie = "\(DemoWaitingSignIns.cookie)=\(begun.state); \(reach)"
+        return .seeOther(begun.path, fields: [("set-cookie", cookie)])
     }
 
-    /// The browser is back with its code: the native app gets its session, and shows what it sees with it.
+    /// The browser is back with its code: the native app gets its tokens, and shows what its API sees with one.
     private static func signedIn(
         to native: DemoNativeApp,
         _ waiting: DemoWaitingSignIns,
+        at place: DemoPlace,
         _ request: EndpointRequest
     ) async -> EndpointResponse {
-        guard let brought = request.parameters("code").first, let kept = waiting.take(for: request) else {
+        guard let url = self.returnURL(request, at: place), let verifier = waiting.take(for: request),
+            let code = request.parameters("code").first
+        else {
             return .text(400, "The native app waits for no sign-in in this browser. Begin at \(DemoPage.signInPath).\n")
         }
         do {
-            let token = try await native.sessionToken(kept: kept, brought: brought)
-            return DemoPage.signedIn(try await native.hello(with: token))
+            let token = try await native.accessToken(code: code, verifier: verifier, returnedTo: url)
+            return DemoPage.signedIn(try await native.order(with: token))
         } catch {
-            return .text(502, "The native app got no session: \(error)\n")
+            return .text(502, "The native app got no tokens: \(error)\n")
         }
     }
 

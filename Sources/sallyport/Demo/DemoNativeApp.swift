@@ -1,3 +1,4 @@
+import Cryptography
 import Providers
 import Vocabulary
 
@@ -49,60 +50,62 @@ struct DemoNativeApp: Sendable {
 
     // MARK: Sign-in in the browser
 
-    /// Begins a sign-in in the browser. The path of the page that the browser opens, and what the app keeps.
-    func beginInBrowser(returningTo url: String) async throws -> (path: String, flow: String, code: String) {
-        let query = FormText.encoded([("return_session_token_exchange_code", "true"), ("return_to", url)])
-        let begun = try await self.document(ProviderCall("GET", "\(self.gateway)/self-service/login/api?\(query)"))
-        guard let flow = begun["id"]?.string, let code = begun["session_token_exchange_code"]?.string else {
-            throw Failure(description: "a flow without a code")
-        }
-        let choice: JSONValue = ["method": "oidc", "provider": "static"]
-        let page = try await self.value(
-            of: "redirect_browser_to",
+    /// Begins a sign-in in the browser by OAuth, with a secret of this sign-in (RFC 7636).
+    ///
+    /// - Returns: The path of the page that the browser opens, the state that comes back with the code, and the secret
+    ///   that the app keeps.
+    func beginInBrowser(returningTo url: String) -> (path: String, state: String, verifier: String) {
+        let (state, verifier) = (Random.base64URL(16), Random.base64URL(32))
+        let query = FormText.encoded([
+            ("response_type", "code"), ("client_id", DemoSettings.nativeClient), ("redirect_uri", url),
+            ("scope", "openid offline_access \(DemoSettings.apiScope)"), ("state", state),
+            ("code_challenge", Base64URL.encode(SHA256.digest(Array(verifier.utf8)).bytes)),
+            ("code_challenge_method", "S256"),
+        ])
+        return ("/authorize?\(query)", state, verifier)
+    }
+
+    /// The access token for the code that the browser has brought back to `url`, and the secret that the app kept.
+    func accessToken(code: String, verifier: String, returnedTo url: String) async throws -> String {
+        let form = FormText.encoded([
+            ("grant_type", "authorization_code"), ("client_id", DemoSettings.nativeClient), ("redirect_uri", url),
+            ("code", code), ("code_verifier", verifier),
+        ])
+        return try await self.value(
+            of: "access_token",
             in: ProviderCall(
                 "POST",
-                "\(self.gateway)/self-service/login?flow=\(flow)",
-                fields: [("content-type", "application/json")],
-                body: JSONText.encode(choice)
-            ),
-            status: 422
+                "\(self.gateway)/oauth/token",
+                fields: [("content-type", "application/x-www-form-urlencoded")],
+                body: Array(form.utf8)
+            )
         )
-        // The same page by the name that the browser uses.
-        guard page.hasPrefix("\(self.gateway)/") else { throw Failure(description: "a page elsewhere") }
-        return (String(page.dropFirst(self.gateway.count)), flow, code)
     }
 
-    /// The session token for the code that the app kept and the one that the browser has brought back.
-    func sessionToken(kept: String, brought: String) async throws -> String {
-        let codes = FormText.encoded([("init_code", kept), ("return_to_code", brought)])
-        let call = ProviderCall("GET", "\(self.gateway)/sessions/token-exchange?\(codes)")
-        return try await self.value(of: "session_token", in: call)
-    }
-
-    /// What the app behind the gateway answers to the native app.
-    func hello(with sessionToken: String) async throws -> String {
-        let call = ProviderCall("GET", "\(self.gateway)/hello", fields: [("x-session-token", sessionToken)])
-        let answer = try await self.transport.send(call)
+    /// What the API behind the gateway answers to the native app.
+    func order(with accessToken: String) async throws -> String {
+        let fields = [(name: "authorization", value: "Bearer \(accessToken)")]
+        let answer = try await self.transport.send(ProviderCall("GET", "\(self.gateway)/orders/1", fields: fields))
         guard answer.status == 200, let text = String(validating: answer.body, as: UTF8.self) else {
-            throw Failure(description: "status \(answer.status) for its session")
+            throw Failure(description: "status \(answer.status) for its access token")
         }
         return text
     }
 
     /// A text in the document that answers the call.
-    private func value(of member: String, in call: ProviderCall, status: Int = 200) async throws -> String {
-        guard let value = try await self.document(call, status: status)[member]?.string else {
+    private func value(of member: String, in call: ProviderCall) async throws -> String {
+        guard let value = try await self.document(call)[member]?.string else {
             throw Failure(description: "an answer without \(member)")
         }
         return value
     }
 
-    private func document(_ call: ProviderCall, status: Int = 200) async throws -> JSONValue {
+    private func document(_ call: ProviderCall) async throws -> JSONValue {
         var call = call
         // By it users tell the app from others in the list of their sessions.
         call.fields.append(("user-agent", "DemoApp/1.0 (iPhone)"))
         let answer = try await self.transport.send(call)
-        guard answer.status == status, let document = JSONText.decode(answer.body) else {
+        guard answer.status == 200, let document = JSONText.decode(answer.body) else {
             throw Failure(description: "status \(answer.status)")
         }
         return document

@@ -40,7 +40,7 @@ enum DemoPage {
 
     /// What the native app shows of its session.
     ///
-    /// - Parameter received: The request that it has sent with its session token, as the app behind the gateway got it.
+    /// - Parameter received: The request that it has sent with its access token, as the API behind the gateway got it.
     static func signedIn(_ received: String) -> EndpointResponse {
         let identity = received.split(separator: "\n").filter { $0.lowercased().hasPrefix("x-auth-") }
         return self.page(
@@ -50,9 +50,9 @@ enum DemoPage {
             <h1>The native app is signed in</h1>
             <p>This page plays a native app that has signed its user in with the browser.</p>
             \(self.flow([
-                ("The native app", "opened the sign-in page in the browser, and kept a code."),
-                ("Your browser", "brought a second code back. Its own session stayed as it was."),
-                ("Sallyport", "gave the app a session of its own for both. Whoever sees one code has nothing."),
+                ("The native app", "opened the gateway in the browser, and kept a secret."),
+                ("Your browser", "is signed in, so it brought a code back at once."),
+                ("Sallyport", "gave the app tokens of its own for both. Whoever sees the code has nothing."),
             ]))
             <div class="buttons">
             <a class="quiet" href="/.sallyport/sessions">My sessions, with the app's</a>
@@ -60,7 +60,7 @@ enum DemoPage {
             </div>
             </section>
             <section class="card">
-            <h2>What the app behind the gateway received from it</h2>
+            <h2>What the API behind the gateway received from it</h2>
             \(self.table(identity, orElse: "No identity headers."))
             </section>
             """
@@ -194,10 +194,11 @@ enum DemoPage {
         <li><a href="/board/">A page for a group that you are not in</a>: the gateway answers 403, and the app is not asked.</li>
         <li><a href="/down/">A page whose app is down</a>: 502, and what to do.</li>
         <li><a href="/hello" target="_blank">This page in another tab</a>: sign out here, then reload it there.</li>
-        <li><a href="/.sallyport/login?return_to=/hello">Another account</a>: \(DemoUser.all[1].identifier) /
-        \(DemoUser.all[1].password).</li>
-        <li><a href="\(signInPath)">The native app signs its user in with this browser</a> (web to native): two codes give
-        the app a session of its own.</li>
+        <li><a href="/.sallyport/login?return_to=/hello">Another account</a>:
+        <span class="whole">\(DemoUser.all[1].identifier)</span> /
+        <span class="whole">\(DemoUser.all[1].password)</span>.</li>
+        <li><a href="\(signInPath)">The native app signs its user in with this browser</a> (web to native): nobody types a
+        password, and the app gets tokens of its own.</li>
         <li><a href="/public/">A public page</a>: anybody may read it.</li>
         <li><a href="/orders/1">An API for native apps</a>: a browser's session does not open it; access tokens do
         (<code>sallyport demo --long-walk</code>).</li>
@@ -238,7 +239,7 @@ enum DemoPage {
         .flow li+li:before{content:"";position:absolute;top:50%;inset-inline-start:-1.75rem;width:.625rem;height:.625rem;\
         border:solid var(--soft);border-width:2px 2px 0 0;transform:rotate(45deg)}\
         [dir=rtl] .flow li+li:before{transform:rotate(-135deg)}
-        .soft{color:var(--soft);font-size:.875rem}
+        .soft{color:var(--soft);font-size:.875rem}.whole{white-space:nowrap}
         .note{padding:.75rem;background:var(--tint);border-inline-start:4px solid var(--accent)}
         .buttons{display:flex;flex-wrap:wrap;gap:.75rem;margin-top:1.5rem}
         button,.quiet{box-sizing:border-box;padding:.5rem 1rem;border:1px solid transparent;border-radius:.375rem;\

@@ -1,3 +1,4 @@
+import Settings
 import Vocabulary
 
 /// Where the demo is.
@@ -35,14 +36,18 @@ struct DemoPlace: Sendable, Equatable {
         self.isLocal = ["127.0.0.1", "[::1]", "localhost"].contains(host)
         self.insideHost = ["", "0.0.0.0", "[::]"].contains(host) ? "127.0.0.1" : host
         guard let publicURL else {
-            self.origin = "http://localhost:\(self.port)"
+            self.origin = Self.url(of: "localhost", self.port)
             return
         }
-        let url = publicURL.hasSuffix("/") ? String(publicURL.dropLast()) : publicURL
-        guard url.hasPrefix("http://") || url.hasPrefix("https://"),
-            url.utf8.allSatisfy({ $0.isAlphanumeric || "-.:/[]".utf8.contains($0) })
-        else { throw Fault(sentence: "--public-url must be a URL such as http://192.168.1.20:8080.") }
-        self.origin = url
+        guard let url = PublicURL(publicURL) else {
+            throw Fault(sentence: "--public-url must be a URL such as http://192.168.1.20:8080.")
+        }
+        self.origin = url.description
+    }
+
+    /// The URL of a name of this machine, in the form that browsers send.
+    private static func url(of host: String, _ port: Int) -> String {
+        PublicURL("http://\(host):\(port)")?.description ?? "http://\(host):\(port)"
     }
 
     /// The host of that URL, without its port.
@@ -53,24 +58,19 @@ struct DemoPlace: Sendable, Equatable {
     }
 
     /// The URL by which the demo's own app reaches it.
-    var inside: String { "http://\(self.insideHost):\(self.port)" }
+    var inside: String { Self.url(of: self.insideHost, self.port) }
 
     /// The path on which the demo's native app waits for browsers that come back from a sign-in.
     static let returnPath = "/public/native-app/signed-in"
 
     /// The URLs with it to which browsers may go back: by https, or by http on this machine (RFC 8252 7.3).
-    var appReturns: [String] {
-        let own = ["https://", "http://localhost:", "http://127.0.0.1:", "http://[::1]:"]
-        return self.origins.filter { origin in own.contains { origin.hasPrefix($0) } }.map { $0 + Self.returnPath }
-    }
+    var appReturns: [String] { self.origins.map { $0 + Self.returnPath }.filter { RedirectURI($0) != nil } }
 
     /// The URLs of the hosts: that one first, then the names of this machine.
     var origins: [String] {
         var origins = [self.origin]
-        for origin in ["http://localhost:\(self.port)", "http://127.0.0.1:\(self.port)", self.inside]
-        where !origins.contains(origin) {
-            origins.append(origin)
-        }
+        let own = ["localhost", "127.0.0.1"].map { Self.url(of: $0, self.port) } + [self.inside]
+        for origin in own where !origins.contains(origin) { origins.append(origin) }
         return origins
     }
 }

@@ -33,8 +33,10 @@ struct DemoSettings: Sendable {
     /// Where browsers go back to an app on a phone, after a sign-in and after a sign-out.
     static let phoneCallback = "com.example.demo:/callback"
     static let webClient = "demo-web"
-    /// Where the browser goes back to after a sign-in for a native app.
+    /// Where the browser goes back to after a sign-in by two codes for a native app.
     static let appReturn = "com.example.demo:/signed-in"
+    /// What the native app may do with the API.
+    static let apiScope = "orders:read"
     /// The server of the API, which may introspect tokens. Its secret is printed, as the users' passwords are.
     static let apiClient = "demo-api"
     static let apiSecret = "only-for-the-demo"
@@ -72,11 +74,11 @@ struct DemoSettings: Sendable {
               listen: 127.0.0.1:0
 
             hosts:
-            \(place.origins.enumerated().map { Self.host($1, isFirst: $0 == 0) }.joined(separator: "\n"))
+            \(place.origins.enumerated().map { Self.host($1, $0) }.joined(separator: "\n"))
 
             clients:
               - client_id: \(Self.nativeClient)
-                callbacks: ["\(Self.phoneCallback)"]
+                callbacks: [\(([Self.phoneCallback] + place.appReturns).map { "\"\($0)\"" }.joined(separator: ", "))]
                 allowed_logout_urls: ["\(Self.phoneCallback)"]
                 session_transfer:
                   can_create_session_transfer_token: true
@@ -90,12 +92,12 @@ struct DemoSettings: Sendable {
 
             apis:
               - audience: https://api.example.com
-                scopes: ["orders:read", "orders:write"]
-                routes: [orders]
+                scopes: ["\(Self.apiScope)", "orders:write"]
+                routes: [\(place.origins.indices.map(Self.orders).joined(separator: ", "))]
                 resource_servers: [\(Self.apiClient)]
 
             exchange:
-              return_to: [\(([Self.appReturn] + place.appReturns).map { "\"\($0)\"" }.joined(separator: ", "))]
+              return_to: ["\(Self.appReturn)"]
 
             provider:
               static:
@@ -113,18 +115,22 @@ struct DemoSettings: Sendable {
             """
     }
 
-    /// One of the hosts, by which the same pages are reached. The names of routes are for the first.
-    private static func host(_ origin: String, isFirst: Bool) -> String {
-        func name(_ name: String) -> String { isFirst ? "\n        name: \(name)" : "" }
+    /// The name of the API's route on the host at this position.
+    private static func orders(_ index: Int) -> String { index == 0 ? "orders" : "orders-\(index + 1)" }
+
+    /// One of the hosts, by which the same pages are reached. The names of other routes than the API's are for the first.
+    private static func host(_ origin: String, _ index: Int) -> String {
+        func name(_ name: String) -> String { index == 0 ? "\n        name: \(name)" : "" }
         return """
               - public_url: "\(origin)"
                 endpoints: true
                 routes:
                   - path: /**\(name("app"))
                     client: \(self.webClient)
-                  - path: /orders/**\(name("orders"))
+                  - path: /orders/**
+                    name: \(self.orders(index))
                     require:
-                      scopes: ["orders:read"]
+                      scopes: ["\(self.apiScope)"]
                   # A group that none of the users is in.
                   - path: /board/**
                     require:
@@ -148,15 +154,18 @@ struct DemoSettings: Sendable {
         </head>
         <body>
         <main>
-        {{brand}}<h1>{{title}}</h1>
-        <p class="notice calm" lang="en" dir="ltr">This is a demo. Sign in with \
+        {{brand}}<p class="notice calm" lang="en" dir="ltr">This is a demo. Sign in with \
         <strong>\(DemoUser.all[0].identifier)</strong> and <strong>\(DemoUser.all[0].password)</strong>.</p>
+        <h1>{{title}}</h1>
         {{content}}{{support}}
         </main>
         </body>
         </html>
 
         """
+
+    /// Keeps what users type in one line, whatever is in it, and the notice apart from the heading below.
+    private static let signInStyle = "strong{white-space:nowrap}.notice+h1{margin-top:1.5rem}\n"
 
     /// What only the demo has, and nobody who copies its settings.
     private static let pages = """
@@ -172,6 +181,7 @@ struct DemoSettings: Sendable {
             "demo.yaml": Array((self.yaml + Self.pages).utf8),
             Self.secretFile: Array(Self.apiSecret.utf8),
             "pages/login.html": Array(Self.signInPage.utf8),
+            "pages/style.css": Array(Self.signInStyle.utf8),
         ]
         return try SettingsLoader.load(
             file: "demo.yaml",

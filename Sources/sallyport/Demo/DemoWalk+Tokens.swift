@@ -13,7 +13,8 @@ extension DemoWalk {
             DemoStep(
                 "A native app signs its user in through the browser and gets a code,",
                 "code() { curl -sS -b \"$JAR\" -o /dev/null -w '%{redirect_url}' \"\(origin)/authorize?response_type=code"
-                    + "&client_id=\(DemoSettings.nativeClient)&scope=openid+offline_access+orders:read"
+                    + "&client_id=\(DemoSettings.nativeClient)&redirect_uri=\(DemoSettings.phoneCallback)"
+                    + "&scope=openid+offline_access+\(DemoSettings.apiScope)"
                     + "&code_challenge=\(Self.challenge)&code_challenge_method=S256&state=s\" "
                     + #"| sed -n 's/.*[?&]code=\([^&]*\).*/\1/p'; }; CODE=$(code); echo "$CODE""#,
                 shows: ["spc_"]
@@ -22,7 +23,8 @@ extension DemoWalk {
                 "which it redeems once for an access token, a refresh token and an id_token.",
                 "token() { curl -sS -d client_id=\(DemoSettings.nativeClient) \"$@\" \(origin)/oauth/token; }; "
                     + #"field() { sed -n "s/.*\"$1\":\"\([^\"]*\)\".*/\1/p"; }; "#
-                    + "redeem() { token -d grant_type=authorization_code -d code_verifier=\(Self.verifier) \"$@\"; }; "
+                    + "redeem() { token -d grant_type=authorization_code -d redirect_uri=\(DemoSettings.phoneCallback) "
+                    + "-d code_verifier=\(Self.verifier) \"$@\"; }; "
                     + "TOKENS=$(redeem -d code=\"$CODE\"); echo \"$TOKENS\"",
                 shows: [#""access_token":"spa_"#, #""refresh_token":"spr_"#, #""id_token":"eyJ"#]
             ),

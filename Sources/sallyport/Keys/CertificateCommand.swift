@@ -27,10 +27,10 @@ struct CertificateCommand: ParsableCommand {
     @Option(help: "How many days it is valid, from 1 to 397.")
     var days = 90
 
-    @Option(help: "Where the certificate is written.")
+    @Option(help: "Where the certificate is written.", completion: .file())
     var certificateFile = "certificate.pem"
 
-    @Option(help: "Where the key is written.")
+    @Option(help: "Where the key is written.", completion: .file())
     var keyFile = "key.pem"
 
     func validate() throws {

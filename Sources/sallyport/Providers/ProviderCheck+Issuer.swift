@@ -110,6 +110,11 @@ extension ProviderCheck {
                     + "allow S256 for this client"
             verdicts.append(.warning("provider PKCE", words))
         }
+        let mode = settings.responseMode.rawValue
+        if !metadata.responseModes.isEmpty, !metadata.responseModes.contains(mode) {
+            let words = "it announces \(ProviderWords.list(metadata.responseModes)) and not \(mode)"
+            verdicts.append(.error("provider response mode", "\(words): write another provider.oidc.response_mode"))
+        }
         // "If omitted, the default is client_secret_basic" (OpenID Connect Discovery 1.0 3).
         let methods = metadata.clientAuthentications.isEmpty ? ["client_secret_basic"] : metadata.clientAuthentications
         let method = settings.client.method.rawValue

@@ -1,4 +1,5 @@
 import ArgumentParser
+import RequestPath
 import Settings
 
 /// A proxy for which `check --for` prints a configuration.
@@ -13,6 +14,14 @@ enum ProxyKind: String, CaseIterable, ExpressibleByArgument {
         case .nginx, .ingressNginx: .authRequest
         case .traefik, .caddy, .haproxy: .forwardAuth
         case .envoy, .gatewayAPI: .extAuthz
+        }
+    }
+
+    /// Where it asks. Envoy and Traefik let the app see a field without a value, and remove the client's fields before.
+    var checkPath: String {
+        switch self {
+        case .envoy, .traefik: CheckForms.valuedFolder + self.dialect.rawValue
+        case .nginx, .ingressNginx, .caddy, .haproxy, .gatewayAPI: "/authz/\(self.dialect.rawValue)"
         }
     }
 
@@ -63,6 +72,6 @@ enum ProxyKind: String, CaseIterable, ExpressibleByArgument {
             case .ingressNginx: plan.ingressNginx
             case .gatewayAPI: plan.gatewayAPI
             }
-        return (plan.comment(for: self) + lines).joined(separator: "\n")
+        return (plan.comment + lines).joined(separator: "\n")
     }
 }

@@ -11,6 +11,8 @@ extension ProxyPlan {
         var balance = ServerBalance.leastRequests
         /// How its servers are asked whether they are there.
         var health: HealthSettings?
+        /// What the settings say of it; `nil` if they do not name it.
+        var settings: UpstreamSettings?
         /// Whether the settings do not say where the app is.
         var isPlaceholder = true
 
@@ -35,6 +37,7 @@ extension ProxyPlan {
             self.isHTTPS = upstream.isHTTPS
             self.balance = upstream.balance
             self.health = upstream.health
+            self.settings = upstream
             self.isPlaceholder = false
         }
 
@@ -49,6 +52,24 @@ extension ProxyPlan {
             let isNamed: Bool
 
             var address: String { "\(self.host):\(self.port)" }
+        }
+
+        /// The files by which the proxy and the app's servers know each other in TLS.
+        var files: Files {
+            Files(
+                authority: self.settings?.caFile,
+                certificate: self.settings?.certificateFile,
+                key: self.settings?.keyFile
+            )
+        }
+
+        /// Files in PEM; `nil` where the settings name none.
+        struct Files: Hashable {
+            /// The authorities for the certificates of the app's servers.
+            let authority: String?
+            /// The certificate that is shown to them, and its key.
+            let certificate: String?
+            let key: String?
         }
 
         var hasSeveralServers: Bool { self.servers.count > 1 }
@@ -67,30 +88,4 @@ extension ProxyPlan {
 
     /// A duration in a notation that all proxies but Envoy read.
     static func milliseconds(_ duration: Duration) -> String { "\(duration.wholeMilliseconds)ms" }
-
-    /// What of an app's servers the proxy cannot do as the gateway does.
-    func serverWarnings(for proxy: ProxyKind) -> [String] {
-        let several = self.apps.filter(\.hasSeveralServers)
-        var warnings: [String] = []
-        switch proxy {
-        case .ingressNginx, .gatewayAPI: return []
-        case .nginx, .traefik, .caddy, .envoy, .haproxy: break
-        }
-        for app in several where app.balance == .sticky {
-            warnings.append("app_\(app.label): sticky goes by the client's address, as this proxy knows no sessions.")
-        }
-        let usesHosts = proxy == .caddy || proxy == .traefik
-        for app in several where app.isHTTPS && !app.hasOneTLSName && proxy != .haproxy && proxy != .envoy {
-            if usesHosts, !app.servers.contains(where: \.isNamed) { continue }
-            warnings.append(
-                "app_\(app.label): this proxy asks all servers for one name (\(app.tlsName)), which their certificates must have."
-            )
-        }
-        if proxy == .caddy {
-            for app in several where app.hasWeights && app.balance != .roundRobin {
-                warnings.append("app_\(app.label): this proxy has weights for round_robin only.")
-            }
-        }
-        return warnings
-    }
 }

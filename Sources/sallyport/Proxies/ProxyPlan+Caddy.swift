@@ -20,12 +20,13 @@ extension ProxyPlan {
             "        @hop header_regexp Connection `(?i)\(self.hopPattern)`",
             "        error @hop 400",
             "        # A client must not set these: before 2.11.2, Caddy leaves a client's field where the check has none",
-            "        # (CVE-2026-30851). Other spellings, such as X.Auth.Email, are not removed.",
+            "        # (CVE-2026-30851). Other spellings, such as X.Auth.Email, are not removed. Behind another proxy, x-forwarded",
+            "        # must stay, and trusted_proxies must name that proxy.",
         ]
         lines += self.caddyRemoved.map { "        request_header -\($0)" }
         lines += [
             "        forward_auth \(self.checksTLS == nil ? "\(self.checks)" : self.checksURL) {",
-            "            uri /authz/forward-auth",
+            "            uri \(self.proxy.checkPath)",
             "            copy_headers \(self.fields.joined(separator: " "))",
             "            transport http {",
             "                dial_timeout 1s",
@@ -40,38 +41,45 @@ extension ProxyPlan {
             lines += [
                 "        @app_\(index + 1) path_regexp ^\(other.paths)$"
             ]
-            lines += Self.caddyProxy(to: other.app, for: " @app_\(index + 1)").indented(8)
+            lines += Self.caddyProxy(to: other.app, on: host, for: " @app_\(index + 1)").indented(8)
         }
-        return lines + Self.caddyProxy(to: host.app).indented(8) + ["    }", "}"]
+        return lines + Self.caddyProxy(to: host.app, on: host).indented(8) + ["    }", "}"]
     }
 
-    private static func caddyProxy(to app: App, for matcher: String = "") -> [String] {
+    private static func caddyProxy(to app: App, on host: Host, for matcher: String = "") -> [String] {
         let line = "reverse_proxy\(matcher) \(app.servers.map(app.url).joined(separator: " "))"
-        var options: [String] = []
+        // The client's spelling and port are not for the app.
+        let port = host.url.port.map { ":\($0)" } ?? ""
+        let name = host.isNamed ? host.url.authority : "{http.request.host}\(port)"
+        var options = ["header_up Host \(name)", "header_up X-Forwarded-Host \(name)"]
         if app.hasSeveralServers {
             switch app.balance {
-            case .leastRequests: options = ["lb_policy least_conn"]
+            case .leastRequests: options += ["lb_policy least_conn"]
             case .roundRobin where app.hasWeights:
-                options = [
+                options += [
                     "# 2.8 or later.",
                     "lb_policy weighted_round_robin \(app.servers.map { "\($0.weight)" }.joined(separator: " "))",
                 ]
-            case .roundRobin: options = ["lb_policy round_robin"]
-            case .sticky: options = ["lb_policy ip_hash"]
+            case .roundRobin: options += ["lb_policy round_robin"]
+            case .sticky: options += ["lb_policy ip_hash"]
             }
             options += ["# A server that does not answer is left out for a while, and another one is tried."]
             options += ["max_fails 5", "fail_duration 10s", "lb_try_duration 5s"]
-            if let health = app.health {
-                options += [
-                    "health_uri \(health.path)", "health_interval \(Self.milliseconds(health.interval))",
-                    "health_timeout \(Self.milliseconds(health.timeout))",
-                ]
-                if let host = health.host { options += ["health_headers {", "    Host \(host)", "}"] }
-                if let status = health.status { options += ["health_status \(status)"] }
-            }
         }
-        if let name = app.givenTLSName { options += ["transport http {", "    tls_server_name \(name)", "}"] }
-        return options.isEmpty ? [line] : [line + " {"] + options.indented(4) + ["}"]
+        if let health = app.health {
+            options += [
+                "health_uri \(health.path)", "health_interval \(Self.milliseconds(health.interval))",
+                "health_timeout \(Self.milliseconds(health.timeout))",
+            ]
+            if let status = health.status { options += ["health_status \(status)"] }
+        }
+        var transport = app.givenTLSName.map { ["tls_server_name \($0)"] } ?? []
+        if let authority = app.files.authority { transport.append("tls_trusted_ca_certs \(authority)") }
+        if let certificate = app.files.certificate, let key = app.files.key {
+            transport.append("tls_client_auth \(certificate) \(key)")
+        }
+        if !transport.isEmpty { options += ["transport http {"] + transport.indented(4) + ["}"] }
+        return [line + " {"] + options.indented(4) + ["}"]
     }
 
     private var caddyChecksTLS: [String] {
@@ -82,9 +90,9 @@ extension ProxyPlan {
 
     /// The names to remove, each also with `_`, which many apps read as `-`. `x-auth*` is every name that begins so.
     private var caddyRemoved: [String] {
-        let prefixes = ["x-auth", "x-sallyport", "remote", "x-kratos", "x-original", "x-rewrite"]
+        let prefixes = ["x-auth", "x-sallyport", "x-forwarded", "remote", "x-kratos", "x-original", "x-rewrite"]
         let names = (self.removedNames + self.fields.map { $0.lowercased() }).filter { name in
-            name != "authorization" && !prefixes.contains { name.hasPrefix($0 + "-") }
+            name != "authorization" && !prefixes.contains { name == $0 || name.hasPrefix($0 + "-") }
         }
         let all = prefixes.map { $0 + "*" } + Set(names).sorted()
         return all.flatMap { name in

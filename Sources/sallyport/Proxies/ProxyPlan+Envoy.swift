@@ -5,11 +5,10 @@ extension ProxyPlan {
     /// Fields of the request that Envoy and Gateway API must pass to the check, as they pass no others.
     static let checkedFields = [
         "accept", "accept-language", "access-control-request-headers", "access-control-request-method",
-        "authorization", "content-type", "cookie", "dpop", "origin", "purpose", "referer", "sallyport-native",
-        "sec-fetch-dest",
-        "sec-fetch-mode", "sec-fetch-site", "sec-purpose", "sec-websocket-key", "sec-websocket-version", "user-agent",
-        "x-forwarded-for",
-        "x-moz", "x-purpose", "x-request-id", "x-session-token",
+        "authorization", "content-type", "cookie", "dpop", "hx-request", "origin", "purpose", "referer",
+        "sallyport-native", "sec-fetch-dest", "sec-fetch-mode", "sec-fetch-site", "sec-purpose", "sec-websocket-key",
+        "sec-websocket-version", "turbo-frame", "user-agent", "x-forwarded-for", "x-moz", "x-pjax", "x-purpose",
+        "x-request-id", "x-requested-with", "x-session-token", "x-turbo-request-id",
     ]
 
     /// A whole bootstrap configuration, for Envoy 1.36 or later.
@@ -20,7 +19,7 @@ extension ProxyPlan {
             clusters += Self.envoyTLS(
                 tls.name,
                 authority: "/etc/envoy/tls/sallyport-ca.pem",
-                own: tls.asksForCertificate ? "/etc/envoy/tls/proxy" : nil
+                own: tls.asksForCertificate ? ("/etc/envoy/tls/proxy.pem", "/etc/envoy/tls/proxy.key") : nil
             )
         }
         for app in self.apps {
@@ -115,7 +114,7 @@ extension ProxyPlan {
         lines += [
             "    http_service:",
             "      server_uri: {uri: \"\(self.checksURL)\", cluster: sallyport_checks, timeout: 2s}",
-            "      path_prefix: /authz/ext-authz",
+            "      path_prefix: \(self.proxy.checkPath)",
             "      authorization_response:",
             "        # cookie: without Sallyport's own. The fields of consumed credentials are removed, too.",
             "        allowed_upstream_headers:",
@@ -127,7 +126,10 @@ extension ProxyPlan {
             "          patterns:",
             "            - exact: set-cookie",
             "- name: envoy.filters.http.router",
-            "  typed_config: {\"@type\": type.googleapis.com/envoy.extensions.filters.http.router.v3.Router}",
+            "  typed_config:",
+            "    \"@type\": type.googleapis.com/envoy.extensions.filters.http.router.v3.Router",
+            "    # Among them is the host as the client spelled it.",
+            "    suppress_envoy_headers: true",
         ]
         return lines
     }
@@ -137,6 +139,17 @@ extension ProxyPlan {
         var lines = [
             "- name: \(host.label)",
             "  domains: [\(names.map { "\"\($0)\"" }.joined(separator: ", "))]",
+            "  # The client's own were removed.",
+            "  request_headers_to_add:",
+        ]
+        let shown = host.isNamed ? host.url.authority : "%REQ(:AUTHORITY)%"
+        for (name, value) in [("x-forwarded-host", shown), ("x-forwarded-proto", host.url.scheme)] {
+            lines += [
+                "    - header: {key: \(name), value: \"\(value)\"}",
+                "      append_action: OVERWRITE_IF_EXISTS_OR_ADD",
+            ]
+        }
+        lines += [
             "  routes:",
             "    # What browsers and native apps ask of Sallyport itself.",
             "    - match: {safe_regex: {regex: '\(host.ownPaths)'}}",
@@ -152,16 +165,18 @@ extension ProxyPlan {
         for other in host.otherApps {
             lines += [
                 "    - match: {safe_regex: {regex: '\(other.paths)'}}",
-                "      route: \(Self.envoyRoute(to: other.app))",
+                "      route: \(Self.envoyRoute(to: other.app, on: host))",
             ]
         }
-        return lines + ["    - match: {prefix: /}", "      route: \(Self.envoyRoute(to: host.app))"]
+        return lines + ["    - match: {prefix: /}", "      route: \(Self.envoyRoute(to: host.app, on: host))"]
     }
 
-    private static func envoyRoute(to app: App) -> String {
+    private static func envoyRoute(to app: App, on host: Host) -> String {
         let isSticky = app.hasSeveralServers && app.balance == .sticky
         let hash = isSticky ? ", hash_policy: [{connection_properties: {source_ip: true}}]" : ""
-        return "{cluster: app_\(app.label), timeout: 0s\(hash)}"
+        // The client's spelling and port are not for the app.
+        let name = host.isNamed ? ", host_rewrite_literal: \"\(host.url.authority)\"" : ""
+        return "{cluster: app_\(app.label), timeout: 0s\(name)\(hash)}"
     }
 
     private static func envoyCluster(_ name: String, _ host: String, _ port: Int) -> [String] {
@@ -187,7 +202,6 @@ extension ProxyPlan {
     }
 
     private static func envoyCluster(_ app: App) -> [String] {
-        let authority = "/etc/ssl/certs/ca-certificates.crt"
         let hasNames = app.isHTTPS && !app.hasOneTLSName
         let endpoints = app.servers.flatMap { server -> [String] in
             var lines = [self.envoyEndpoint(server.host, server.port)]
@@ -202,14 +216,14 @@ extension ProxyPlan {
         var lines = self.envoyCluster(
             "app_\(app.label)",
             endpoints,
-            balance: app.hasSeveralServers ? self.envoyBalance(app) : []
+            balance: (app.hasSeveralServers ? self.envoyBalance(app) : []) + self.envoyHealth(app)
         )
         guard app.isHTTPS else { return lines }
-        guard hasNames else { return lines + self.envoyTLS(app.tlsName, authority: authority) }
+        guard hasNames else { return lines + self.envoyTLS(app.tlsName, of: app) }
         lines += ["  transport_socket_matches:"]
         for name in Set(app.servers.map(\.tlsName)).sorted() {
             lines += ["    - name: \(name)", "      match: {name: \(name)}"]
-            lines += self.envoyTLS(name, authority: authority).indented(4)
+            lines += self.envoyTLS(name, of: app).indented(4)
         }
         return lines
     }
@@ -227,29 +241,27 @@ extension ProxyPlan {
             case .roundRobin: "ROUND_ROBIN"
             case .sticky: "MAGLEV"
             }
-        var lines = [
+        return [
             "  lb_policy: \(policy)",
             "  outlier_detection:",
             "    {enforcing_consecutive_5xx: 0, consecutive_gateway_failure: 10,",
             "     enforcing_consecutive_gateway_failure: 100, max_ejection_percent: 50}",
         ]
-        if let health = app.health {
-            let statuses = health.status.map { $0..<($0 + 1) } ?? 200..<400
-            lines += [
-                "  health_checks:",
-                "    - timeout: \(Self.seconds(health.timeout))",
-                "      interval: \(Self.seconds(health.interval))",
-                "      healthy_threshold: \(health.passes)",
-                "      unhealthy_threshold: \(health.fails)",
-                "      http_health_check:",
-                "        path: '\(health.path.replacing("'", with: "''"))'",
-            ]
-            if let host = health.host { lines += ["        host: '\(host)'"] }
-            lines += [
-                "        expected_statuses: [{start: \(statuses.lowerBound), end: \(statuses.upperBound)}]"
-            ]
-        }
-        return lines
+    }
+
+    private static func envoyHealth(_ app: App) -> [String] {
+        guard let health = app.health else { return [] }
+        let statuses = health.status.map { $0..<($0 + 1) } ?? 200..<400
+        return [
+            "  health_checks:",
+            "    - timeout: \(Self.seconds(health.timeout))",
+            "      interval: \(Self.seconds(health.interval))",
+            "      healthy_threshold: \(health.passes)",
+            "      unhealthy_threshold: \(health.fails)",
+            "      http_health_check:",
+            "        path: '\(health.path.replacing("'", with: "''"))'",
+            "        expected_statuses: [{start: \(statuses.lowerBound), end: \(statuses.upperBound)}]",
+        ]
     }
 
     /// Envoy must close an idle connection before the gateway does (`timeouts.idle`): the request that it sends at that
@@ -266,17 +278,32 @@ extension ProxyPlan {
         ]
     }
 
+    /// The same for an app, with the files that the settings name.
+    private static func envoyTLS(_ name: String, of app: App) -> [String] {
+        var own: (certificate: String, key: String)?
+        if let certificate = app.files.certificate, let key = app.files.key { own = (certificate, key) }
+        return self.envoyTLS(
+            name,
+            authority: app.files.authority ?? "/etc/ssl/certs/ca-certificates.crt",
+            own: own
+        )
+    }
+
     /// - Parameters:
     ///   - name: The name that is verified.
     ///   - authority: The file of the authorities.
-    ///   - own: The files of Envoy's own certificate, without `.pem` and `.key`; nil: it shows none.
-    private static func envoyTLS(_ name: String, authority: String, own: String? = nil) -> [String] {
+    ///   - own: The files of Envoy's own certificate and its key; nil: it shows none.
+    private static func envoyTLS(
+        _ name: String,
+        authority: String,
+        own: (certificate: String, key: String)? = nil
+    ) -> [String] {
         let certificates =
             own.map {
                 [
                     "        tls_certificates:",
-                    "          - certificate_chain: {filename: \($0).pem}",
-                    "            private_key: {filename: \($0).key}",
+                    "          - certificate_chain: {filename: \($0.certificate)}",
+                    "            private_key: {filename: \($0.key)}",
                 ]
             } ?? []
         return [

@@ -9,13 +9,6 @@ extension ProxyPlan {
             "    # deploy/proxies/sallyport.lua",
             "    lua-load /etc/haproxy/sallyport.lua",
         ]
-        if let tls = self.checksTLS {
-            lines += [
-                "    # The check's name (\(tls.name)) is verified and found by DNS, never in /etc/hosts.",
-                "    httpclient.ssl.ca-file /etc/haproxy/tls/sallyport-ca.pem",
-                "    httpclient.ssl.verify required",
-            ]
-        }
         lines += [
             "    # WebSockets come by HTTP/1.1, where the check sees their key.",
             "    h2-workaround-bogus-websocket-clients",
@@ -31,6 +24,7 @@ extension ProxyPlan {
         ]
         for port in self.ports { lines += [""] + self.haproxyFrontend(port) }
         lines += ["", "backend sallyport", "    server sallyport \(self.gateway)"]
+        lines += self.haproxyChecks
         for app in self.apps { lines += ["", "backend app_\(app.label)"] + Self.haproxyServers(app) }
         return lines + [""]
     }
@@ -45,27 +39,24 @@ extension ProxyPlan {
             case .sticky: lines = ["    balance source", "    hash-type consistent"]
             }
             lines += ["    option redispatch"]
-            if let health = app.health {
-                let status = health.status.map(String.init) ?? "200-399"
-                lines += [
-                    "    option httpchk GET \(health.path.replacing("'", with: "\\'"))"
-                ]
-                if let host = health.host { lines += ["    http-check send hdr Host \(host)"] }
-                lines += [
-                    "    http-check expect status \(status)"
-                ]
-                lines += ["    timeout check \(Self.milliseconds(health.timeout))"]
-                check =
-                    " check inter \(Self.milliseconds(health.interval)) rise \(health.passes) fall \(health.fails)"
-            }
         }
+        if let health = app.health {
+            let status = health.status.map(String.init) ?? "200-399"
+            lines += [
+                "    option httpchk GET \(health.path.replacing("'", with: "\\'"))",
+                "    http-check expect status \(status)",
+            ]
+            lines += ["    timeout check \(Self.milliseconds(health.timeout))"]
+            check = " check inter \(Self.milliseconds(health.interval)) rise \(health.passes) fall \(health.fails)"
+        }
+        let authority = app.files.authority ?? "@system-ca"
         // HAProxy has weights up to 256.
         let most = app.servers.map(\.weight).max() ?? 1
         return lines
             + app.servers.enumerated().map { index, server in
                 let name = server.tlsName
                 let tls =
-                    app.isHTTPS ? " ssl verify required ca-file @system-ca sni str(\(name)) verifyhost \(name)" : ""
+                    app.isHTTPS ? " ssl verify required ca-file \(authority) sni str(\(name)) verifyhost \(name)" : ""
                 let weight = most > 256 ? max(1, server.weight * 256 / most) : server.weight
                 let number = app.hasSeveralServers ? "_\(index + 1)" : ""
                 return "    server app\(number) \(server.address)\(tls)"
@@ -106,7 +97,7 @@ extension ProxyPlan {
                 "    http-request set-header X-Forwarded-Proto \(host.url.scheme) if \(condition)",
             ]
         }
-        let check = "\(self.checksNamedURL)/authz/forward-auth \(fields)"
+        let check = "\(self.checksTLS == nil ? "\(self.checks)" : Self.haproxyChecksSocket) \(fields)"
         lines += [
             "    # The check: sallyport.lua passes the request's fields, sets those of the identity, or answers.",
             "    http-request set-header X-Forwarded-Method %[method]",
@@ -114,7 +105,13 @@ extension ProxyPlan {
             "    http-request lua.sallyport \(check) unless { var(txn.own) -m bool }",
             "    http-request del-header X-Forwarded-Method",
             "    http-request del-header X-Forwarded-Uri",
-            "    use_backend sallyport if { var(txn.own) -m bool }",
+            "    # The client's spelling of the name, and its port, are not for the app.",
+        ]
+        lines += hosts.map { host in
+            "    http-request set-header Host \(Self.haproxyName(host)) if \(Self.haproxyCondition(host)) !{ var(txn.own) -m bool }"
+        }
+        lines += [
+            "    use_backend sallyport if { var(txn.own) -m bool }"
         ]
         for host in hosts {
             let condition = Self.haproxyCondition(host)
@@ -124,6 +121,22 @@ extension ProxyPlan {
             lines += ["    use_backend app_\(host.app.label) if \(condition)"]
         }
         return lines
+    }
+
+    /// Where the check goes over TLS: Lua cannot verify a certificate.
+    private static let haproxyChecksSocket = "abns@sallyport_checks"
+
+    /// The way of the check over TLS; empty where it goes without.
+    private var haproxyChecks: [String] {
+        guard let tls = self.checksTLS else { return [] }
+        return [
+            "", "# Over TLS, the check goes this way, because Lua does not verify certificates.",
+            "listen sallyport_checks",
+            "    mode tcp", "    bind \(Self.haproxyChecksSocket)",
+            "    # A transfer token in a check is used up by the first.",
+            "    retries 0",
+            "    server checks \(self.checks) ssl verify required ca-file /etc/haproxy/tls/sallyport-ca.pem sni str(\(tls.name)) verifyhost \(tls.name)",
+        ]
     }
 
     private static func haproxyMatch(_ host: Host) -> String {

@@ -67,7 +67,7 @@ extension ProxyPlan {
             "    # Other spellings of names, such as X_Auth_Email, are dropped.",
             "    underscores_in_headers off;",
             "    ignore_invalid_headers on;",
-            "    client_max_body_size \(self.settings.limits.body.map(String.init) ?? "0");",
+            "    client_max_body_size \(self.largestBody.map(String.init) ?? "0");",
             "",
             host.url.isWildcard
                 ? "    # What the app gets. Sallyport has judged the name before; an empty field is not sent."
@@ -106,8 +106,13 @@ extension ProxyPlan {
             lines += [
                 "        proxy_ssl_server_name on;", "        proxy_ssl_name $sallyport_name_of_\(host.label);",
                 "        proxy_ssl_verify on;",
-                "        proxy_ssl_trusted_certificate /etc/ssl/certs/ca-certificates.crt;",
+                "        proxy_ssl_trusted_certificate \(host.appFiles?.authority ?? "/etc/ssl/certs/ca-certificates.crt");",
             ]
+            if let certificate = host.appFiles?.certificate, let key = host.appFiles?.key {
+                lines += [
+                    "        proxy_ssl_certificate \(certificate);", "        proxy_ssl_certificate_key \(key);",
+                ]
+            }
         }
         lines += [
             "        # Without a path here, the bytes that were judged are forwarded.",
@@ -116,7 +121,7 @@ extension ProxyPlan {
             "",
             "    location = /.sallyport/check {",
             "        internal;",
-            "        proxy_pass \(self.checksTLS == nil ? "http" : "https")://sallyport_checks/authz/auth-request;",
+            "        proxy_pass \(self.checksTLS == nil ? "http" : "https")://sallyport_checks\(self.proxy.checkPath);",
         ]
         lines += self.nginxChecksTLS.indented(8)
         lines += [
@@ -228,6 +233,12 @@ extension ProxyPlan {
                 "proxy_set_header X-Forwarded-Uri $request_uri;",
             ]
         }
+    }
+
+    /// The largest body that some route accepts, in bytes; nil: there is no limit.
+    private var largestBody: Int? {
+        let limits = self.settings.hosts.flatMap(\.routes).map(\.maxBody)
+        return limits.contains(nil) ? nil : limits.compactMap(\.self).max() ?? self.settings.limits.body
     }
 
     /// How the app's servers share its requests.

@@ -10,7 +10,7 @@ extension ProxyPlan {
             "  middlewares:",
             "    sallyport:",
             "      forwardAuth:",
-            "        address: \(self.checksNamedURL)/authz/forward-auth",
+            "        address: \(self.checksNamedURL)\(self.proxy.checkPath)",
         ]
         if let tls = self.checksTLS {
             lines += [
@@ -31,7 +31,16 @@ extension ProxyPlan {
             "        authResponseHeadersRegex: '(?i)\(self.removedPattern)'",
         ]
         if self.fields.contains("Authorization") { lines += ["        authResponseHeaders: [Authorization]"] }
-        lines += ["        addAuthCookiesToResponse:"] + self.cookies.map { "          - \($0)" } + ["  routers:"]
+        lines += ["        addAuthCookiesToResponse:"] + self.cookies.map { "          - \($0)" }
+        for host in self.hosts {
+            let name = host.isNamed ? [("Host", host.url.authority), ("X-Forwarded-Host", host.url.authority)] : []
+            lines += [
+                "    # What the app gets of its name, whatever the client's spelling of it.", "    name_\(host.label):",
+                "      headers:", "        customRequestHeaders:",
+            ]
+            lines += (name + [("X-Forwarded-Proto", host.url.scheme)]).map { "          \($0): \"\($1)\"" }
+        }
+        lines += ["  routers:"]
         for host in self.hosts {
             let rule = Self.traefikRule(host)
             let tls = host.url.isHTTPS ? ["      tls: {}"] : []
@@ -42,22 +51,32 @@ extension ProxyPlan {
                 lines += [
                     "    path\(index + 1)_\(host.label):", "      rule: '\(rule) && PathRegexp(`^\(other.paths)$`)'",
                 ]
-                lines += ["      priority: \(900 - index)", "      middlewares: [sallyport]"]
+                lines += ["      priority: \(900 - index)", "      middlewares: [sallyport, name_\(host.label)]"]
                 lines += ["      service: app_\(other.app.label)"] + tls
             }
             lines += [
                 "    host_\(host.label):", "      rule: '\(rule)'", "      priority: 1",
-                "      middlewares: [sallyport]",
+                "      middlewares: [sallyport, name_\(host.label)]",
             ]
             lines += ["      service: app_\(host.app.label)"] + tls
         }
         lines += ["  services:"]
         lines += ["    sallyport:", "      loadBalancer:", "        servers: [{url: \"http://\(self.gateway)\"}]"]
         for app in self.apps { lines += ["    app_\(app.label):", "      loadBalancer:"] + Self.traefikServers(app) }
-        let named = self.apps.filter { $0.givenTLSName != nil }
-        if !named.isEmpty { lines += ["  serversTransports:"] }
-        for app in named { lines += ["    app_\(app.label):", "      serverName: \(app.tlsName)"] }
+        let transports = self.apps.map { ($0, Self.traefikTransport($0)) }.filter { !$0.1.isEmpty }
+        if !transports.isEmpty { lines += ["  serversTransports:"] }
+        for (app, transport) in transports { lines += ["    app_\(app.label):"] + transport.indented(6) }
         return lines + [""]
+    }
+
+    /// How Traefik speaks TLS with an app; empty if by its defaults.
+    private static func traefikTransport(_ app: App) -> [String] {
+        var lines = app.givenTLSName.map { ["serverName: \($0)"] } ?? []
+        if let authority = app.files.authority { lines.append("rootCAs: ['\(authority)']") }
+        if let certificate = app.files.certificate, let key = app.files.key {
+            lines.append("certificates: [{certFile: '\(certificate)', keyFile: '\(key)'}]")
+        }
+        return lines
     }
 
     private static func traefikServers(_ app: App) -> [String] {
@@ -73,17 +92,16 @@ extension ProxyPlan {
                 case .sticky: "hrw"
                 }
             lines += ["        # Traefik 3.6 or later.", "        strategy: \(strategy)"]
-            if let health = app.health {
-                lines += [
-                    "        healthCheck:", "          path: '\(health.path.replacing("'", with: "''"))'",
-                    "          interval: \(Self.milliseconds(health.interval))",
-                    "          timeout: \(Self.milliseconds(health.timeout))",
-                ]
-                if let host = health.host { lines += ["          hostname: '\(host)'"] }
-                if let status = health.status { lines += ["          status: \(status)"] }
-            }
         }
-        if app.givenTLSName != nil { lines += ["        serversTransport: app_\(app.label)"] }
+        if let health = app.health {
+            lines += [
+                "        healthCheck:", "          path: '\(health.path.replacing("'", with: "''"))'",
+                "          interval: \(Self.milliseconds(health.interval))",
+                "          timeout: \(Self.milliseconds(health.timeout))",
+            ]
+            if let status = health.status { lines += ["          status: \(status)"] }
+        }
+        if !Self.traefikTransport(app).isEmpty { lines += ["        serversTransport: app_\(app.label)"] }
         return lines
     }
 

@@ -24,12 +24,19 @@ struct ProxyPlan {
         /// The port at which the proxy listens.
         var port: Int { self.url.port ?? (self.url.isHTTPS ? 443 : 80) }
         var apps: [App] { self.otherApps.map(\.app) + [self.app] }
+        /// The files of its apps with TLS, if all have the same; `nil` if they differ.
+        var appFiles: App.Files? {
+            let files = Set(self.apps.filter(\.isHTTPS).map(\.files))
+            return files.count > 1 ? nil : files.first ?? App.Files(authority: nil, certificate: nil, key: nil)
+        }
         /// The name of the files of its certificate, without their extension.
         var certificateName: String { self.url.isWildcard ? "wildcard\(self.url.host.dropFirst())" : self.url.host }
         /// A regular expression of the names of a wildcard, without a backslash, which some configurations read themselves.
         var nameExpression: String {
             "^[a-z0-9]([a-z0-9-]*[a-z0-9])?\(self.url.host.dropFirst().replacing(".", with: "[.]"))$"
         }
+        /// Whether the name that the app gets does not depend on the client.
+        var isNamed: Bool { !self.url.isWildcard }
         /// The host in YAML, where `*` begins an alias.
         var quotedName: String { self.url.isWildcard ? "\"\(self.url.host)\"" : self.url.host }
     }
@@ -47,8 +54,8 @@ struct ProxyPlan {
     let authorization: AuthorizationSettings
     /// The fields in which the app learns who the user is. A client's must never reach it.
     let fields: [String]
-    private let managed: ManagedNames
-    private let proxy: ProxyKind
+    let managed: ManagedNames
+    let proxy: ProxyKind
 
     /// - Parameters:
     ///   - proxy: The one that shall read it.
@@ -207,115 +214,6 @@ struct ProxyPlan {
         }
         let (mine, theirs) = (ranks(one), ranks(other))
         return mine == theirs ? one < other : mine.lexicographicallyPrecedes(theirs)
-    }
-
-    // MARK: Names of fields
-
-    /// Names that the proxy sets itself for the app.
-    private static let forwarded = ["for", "proto", "host"].map { "x-forwarded-\($0)" }
-    /// What apps take from fields of forwarding that no proxy sets.
-    private static let believed = [
-        "access-token", "by", "email", "groups", "method", "port", "prefix", "preferred-username", "scheme", "server",
-        "ssl", "uri", "user",
-    ].map { "x-forwarded-\($0)" }
-
-    /// Names of fields that the app must not get from a client, for proxies that cannot remove fields by a pattern.
-    /// Fields of the identity are not among them: they are set or removed.
-    var removedNames: [String] {
-        let presets = IdentitySettings.Preset.allCases.flatMap { preset in
-            var identity = IdentitySettings()
-            identity.preset = preset
-            return IdentityProfile(identity).fields.map(\.name)
-        }
-        let names = self.managed.names + Self.believed + ["x-original-method", "x-original-url", "x-rewrite-url"]
-        let all = Set((names + presets + [AssertionSigner.field]).map { $0.lowercased() })
-        return all.subtracting(self.fields.map { $0.lowercased() }).subtracting(Self.forwarded).sorted()
-    }
-
-    /// A regular expression of all such names, those of the identity among them, in every spelling that an app may take for
-    /// one; letters are lower-case.
-    var removedPattern: String { "^\(self.removedNamesPattern)$" }
-
-    /// A regular expression of a `Connection` field that names one of them: what it names ends at the next hop, so a client
-    /// could keep from the app who acts for it (CVE-2024-45410).
-    var hopPattern: String { #"(^|[\s,])\#(self.removedNamesPattern)([\s,]|$)"# }
-
-    private var removedNamesPattern: String {
-        func spellings(_ name: String) -> String { String(name.map { $0 == "-" ? "." : $0 }) }
-        let prefixes = self.managed.prefixes.filter { $0 != "x-forwarded-" }
-        let names = (self.managed.names + Self.believed).filter { name in
-            !prefixes.contains { name.hasPrefix($0) }
-        }
-        return "(\((prefixes.map { spellings($0) + ".*" } + names.map(spellings)).joined(separator: "|")))"
-    }
-
-    // MARK: Comments
-
-    /// What stands above the configuration.
-    func comment(for proxy: ProxyKind) -> [String] {
-        var lines = [
-            "Made by `sallyport check --for \(proxy.rawValue)`. The proxy asks Sallyport at \(self.checks) whether a request is",
-            "allowed (dialect \(proxy.dialect.rawValue)) and forwards it itself; Sallyport's own paths go to \(self.gateway).",
-        ]
-        if let tls = self.checksTLS {
-            lines += [
-                "It asks over TLS: sallyport-ca.pem has the authority of tls.certificates, or a self-signed certificate itself;",
-                "\(tls.name) is a name in it.",
-            ]
-            if tls.asksForCertificate {
-                lines += ["proxy.pem and proxy.key are the proxy's own certificate (authorization.peer_certificate)."]
-            }
-        }
-        let isPlaced = !self.apps.contains(where: \.isPlaceholder)
-        if !isPlaced {
-            lines.append("Write the app's own address for 127.0.0.1:3000: the settings do not name it (upstream).")
-        }
-        lines += self.warnings(for: proxy).flatMap { ["", "WARNING: \($0)"] }
-        lines += ["", "What cannot work beside another proxy:"]
-        lines += self.limits(of: proxy).map { "- \($0)" }
-        return lines.map { $0.isEmpty ? "#" : "# \($0)" }
-    }
-
-    private func warnings(for proxy: ProxyKind) -> [String] {
-        let passes = proxy.passesCookiesOnSuccess
-        var warnings: [String] = []
-        if self.authorization.cookiesOnSuccess, !passes {
-            warnings.append(
-                "write authorization.cookies_on_success: false. This proxy drops the cookies of an answer that allows a request."
-            )
-        }
-        if !self.authorization.cookiesOnSuccess, passes {
-            warnings.append("cookies_on_success: false costs a redirect that this proxy does not need.")
-        }
-        return warnings + self.serverWarnings(for: proxy)
-    }
-
-    private func limits(of proxy: ProxyKind) -> [String] {
-        var limits = [
-            "Open WebSockets and event streams do not end at a sign-out: the next request is refused.",
-            "Rules for answers (Cache-Control: private, cookies of the app), limits of bodies and time limits of routes do not apply.",
-            "The proxy reads the path again in its own way; what is ambiguous is refused.",
-            "Only the proxy vouches for the fields: an assertion (identity.assertion) is the proof that an app can verify.",
-        ]
-        if proxy == .envoy {
-            limits.append(
-                "failure_mode_allow: true would let every request pass while Sallyport cannot answer: **never set it**."
-            )
-        } else {
-            limits.append("The session cookie and Authorization reach the app: it must not show or log them.")
-        }
-        if !proxy.passesCookiesOnSuccess {
-            limits.append(
-                "A cookie that is due on an allowed request comes by a redirect, and is not cleared otherwise."
-            )
-        }
-        if proxy.dialect != .extAuthz {
-            limits.append(
-                "Sallyport does not answer preflights of other origins (routes[].cors): they need a public route."
-            )
-        }
-        limits.append("A cached decision outlives the session: never cache the answers to checks.")
-        return limits
     }
 }
 

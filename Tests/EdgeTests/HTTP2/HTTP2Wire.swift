@@ -21,8 +21,9 @@ final class HTTP2Wire {
 
     let wire: Wire
 
-    init(to gateway: Gateway, _ settings: [(id: UInt16, value: UInt32)] = []) throws {
-        self.wire = try Wire(to: gateway.port)
+    /// - Parameter source: The local address to connect from.
+    init(to gateway: Gateway, from source: String? = nil, _ settings: [(id: UInt16, value: UInt32)] = []) throws {
+        self.wire = try Wire(to: gateway.port, from: source)
         self.send(.opening(settings).settingsAck())
     }
 

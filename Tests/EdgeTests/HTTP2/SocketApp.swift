@@ -17,6 +17,11 @@ enum SocketApp {
         }
     }
 
+    /// Accepts the WebSocket of a request.
+    static func answer(_ link: Link, _ request: Received) {
+        if let key = request.values("sec-websocket-key").first { self.echo(link, key: key) }
+    }
+
     private static func echo(_ link: Link, key: String) {
         let accept = SHA1.digest(Array("\(key)258EAFA5-E914-47DA-95CA-C5AB0DC85B11".utf8))
         link.send(

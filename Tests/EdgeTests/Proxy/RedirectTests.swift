@@ -56,4 +56,42 @@ import Testing
             }
         }
     }
+
+    @Test("The proof of a certificate's name is fetched by plain http, from a public route that is for it alone")
+    func challenges() throws {
+        let app = try FakeUpstream()
+        defer { app.stop() }
+        let own = "  - path: /.well-known/acme-challenge/*\n    name: proofs\n    auth: public\n"
+        let all = "  - path: /.well-known/**\n    name: wide\n    auth: public\n"
+        let closed = own.replacing("auth: public", with: "auth: required")
+        for (routes, isServed) in [(own, true), (all, false), (closed, false), ("", false)] {
+            let port = try ServerPorts.take()
+            let settings = Config.file(
+                upstream: app.port,
+                routes: Config.routes + "\n" + routes,
+                publicURL: "https://\(Request.host)",
+                more: "redirect_http: 127.0.0.1:\(port)\nstrict_transport_security: {max_age: 1d}\n"
+            )
+            let before = app.requests.count
+            try Gateway.with(settings) { gateway throws in
+                let wire = try Wire(to: port)
+                let token = "/.well-known/acme-challenge/evaGxfADs6pSRb2LAv9IZf17Dt3juxGJ-PCt92wr_oA"
+                let proof = try wire.request(Request.get(token, ["Cookie: sallyport=x"]))
+                #expect(proof.status == (isServed ? 200 : 308), "\(routes)")
+                #expect(proof.values("strict-transport-security").isEmpty)
+                #expect(app.requests.count == before + (isServed ? 1 : 0))
+                // The connection stays, and everything else goes to https.
+                for target in [
+                    token + "?x=1", token + "/..", "/.well-known/acme-challenge/", "/.well-known/acme-challenge/%2e%2e",
+                    "/.well-known/acme-challenge/a;b", "/.well-known/acme-challenges/a", "/public/",
+                ] {
+                    let answer = try wire.request(Request.get(target))
+                    #expect(answer.status == 308, "\(target)")
+                    #expect(answer.value("location") == "https://\(Request.host)\(target)")
+                }
+                #expect(try wire.request(Request.post(token, body: "a=b")).status == 308)
+                #expect(app.requests.count == before + (isServed ? 1 : 0))
+            }
+        }
+    }
 }

@@ -192,6 +192,18 @@ import Glibc
             #expect(try bench.subject(nil) == "own")
             let rsa = ["-sigalgs", "rsa_pss_rsae_sha256:rsa_pkcs1_sha256"]
             #expect(try bench.subject("exact.example.com", rsa) == "rsa")
+            // Who cannot verify one is shown the other.
+            for (arguments, subject) in [
+                (["-tls1_2", "-cipher", "ECDHE-RSA-AES128-GCM-SHA256"], "rsa"),
+                (["-tls1_2", "-cipher", "ECDHE-RSA-CHACHA20-POLY1305"], "rsa"),
+                (["-tls1_2", "-cipher", "ECDHE-ECDSA-AES128-GCM-SHA256"], "exact"),
+                (["-tls1_2", "-cipher", "ECDHE-RSA-AES128-GCM-SHA256:ECDHE-ECDSA-AES128-GCM-SHA256"], "exact"),
+                (["-tls1_2", "-curves", "P-384"], "rsa"), (["-cipher", "ECDHE-RSA-AES128-GCM-SHA256"], "exact"),
+                (["-tls1_3", "-sigalgs", "ecdsa_secp384r1_sha384:rsa_pss_rsae_sha256"], "rsa"),
+                (["-tls1_3", "-sigalgs", "ecdsa_secp256r1_sha256"], "exact"),
+            ] as [([String], String)] {
+                #expect(try bench.subject("exact.example.com", arguments) == subject, "\(arguments)")
+            }
         }
     }
 

@@ -106,9 +106,24 @@ import Vocabulary
         #expect(provider.grantCount == 0 && provider.sessionID == nil)
     }
 
-    @Test("each mistake of the issuer is named", arguments: 0..<15)
+    @Test("each mistake of the issuer is named", arguments: 0..<17)
     func issuer(number: Int) throws {
         let mistakes = [
+            Mistake(
+                name: "an answer in a form that it does not give",
+                script: Self.script { $0.alterMetadata = { $0["response_modes_supported"] = ["query", "fragment"] } },
+                keys: "response_mode: form_post",
+                says: [
+                    "error provider response mode: it announces query, fragment and not form_post: write another "
+                        + "provider.oidc.response_mode"
+                ]
+            ),
+            Mistake(
+                name: "an answer in a form that it gives",
+                script: Self.script { $0.alterMetadata = { $0["response_modes_supported"] = ["query", "form_post"] } },
+                keys: "response_mode: form_post",
+                says: []
+            ),
             Mistake(
                 name: "a slash at the end",
                 issuer: { "\($0)/" },

@@ -410,6 +410,8 @@ extension Reason {
                 _ = busy.receive(through: "data: 1")
                 return try withExtendedLifetime(busy) { try bench.gateway.get("/one/") }
             }
+        case .clientStalled:
+            .inProcess("When the app is full, those end whose clients neither read nor send, and others are served")
         case .gatewayDraining: .alone { try $0.draining() }
         case .clientGone:
             .request { bench in

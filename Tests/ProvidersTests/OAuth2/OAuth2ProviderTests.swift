@@ -229,7 +229,12 @@ struct OAuth2ProviderTests {
             .json(["access_token": "gho_2", "refresh_token": "ghr_2", "expires_in": 28_800])
         )
         bench.transport.on(OAuth2ProviderBench.userinfoURL, .json(["id": 583_231, "login": "jane-2"]))
-        guard case .refreshed(let new, let user) = await bench.provider.refresh(tokens, of: "583231") else {
+        guard
+            case .refreshed(let new, let user) = await bench.provider.refresh(
+                tokens,
+                of: Identity(id: "583231", traits: [:])
+            )
+        else {
             Issue.record("no refresh")
             return
         }
@@ -238,18 +243,19 @@ struct OAuth2ProviderTests {
         #expect(
             bench.transport.calls(of: OAuth2ProviderBench.userinfoURL).last?.field("authorization") == "Bearer gho_2"
         )
-        guard case .ended = await bench.provider.refresh(tokens, of: "1") else {
+        guard case .ended = await bench.provider.refresh(tokens, of: Identity(id: "1", traits: [:])) else {
             Issue.record("another subject")
             return
         }
         bench.transport.on(OAuth2ProviderBench.userinfoURL, ProviderAnswer(status: 500))
-        guard case .refreshed(_, nil) = await bench.provider.refresh(tokens, of: "583231") else {
+        guard case .refreshed(_, nil) = await bench.provider.refresh(tokens, of: Identity(id: "583231", traits: [:]))
+        else {
             Issue.record("an outage of userinfo")
             return
         }
         // As GitHub reports it.
         bench.transport.on(OAuth2ProviderBench.tokenURL, .json(["error": "bad_refresh_token"]))
-        guard case .ended = await bench.provider.refresh(tokens, of: "583231") else {
+        guard case .ended = await bench.provider.refresh(tokens, of: Identity(id: "583231", traits: [:])) else {
             Issue.record("an error code of its own")
             return
         }

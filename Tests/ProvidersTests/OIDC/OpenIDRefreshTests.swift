@@ -23,7 +23,7 @@ struct OpenIDRefreshTests {
     private func refreshed(_ bench: OpenIDProviderBench, _ tokens: ProviderTokenSet) async -> (
         ProviderTokenSet, Authentication?
     )? {
-        let answer = await bench.provider.refresh(tokens, of: Self.subject)
+        let answer = await bench.provider.refresh(tokens, of: Identity(id: Self.subject, traits: [:]))
         guard case .refreshed(let new, let user) = answer else {
             Issue.record("\(answer)")
             return nil
@@ -102,18 +102,21 @@ struct OpenIDRefreshTests {
         ]
         for (answer, expected) in cases {
             bench.transport.on(OpenIDProviderBench.tokenURL, answer)
-            #expect(kind(await bench.provider.refresh(tokens, of: Self.subject)) == expected, "\(answer)")
+            #expect(
+                kind(await bench.provider.refresh(tokens, of: Identity(id: Self.subject, traits: [:]))) == expected,
+                "\(answer)"
+            )
         }
         for (isUnsent, expected) in [(true, Kind.later(nil)), (false, .ambiguous)] {
             bench.transport.on(
                 OpenIDProviderBench.tokenURL,
                 failing: ProviderCallError(isUnsent: isUnsent, detail: "away")
             )
-            #expect(kind(await bench.provider.refresh(tokens, of: Self.subject)) == expected)
+            #expect(kind(await bench.provider.refresh(tokens, of: Identity(id: Self.subject, traits: [:]))) == expected)
         }
         var none = tokens
         none.refreshToken = nil
-        #expect(kind(await bench.provider.refresh(none, of: Self.subject)) == .later(nil))
+        #expect(kind(await bench.provider.refresh(none, of: Identity(id: Self.subject, traits: [:]))) == .later(nil))
     }
 
     @Test("An answer for another user or client is the end")
@@ -125,14 +128,14 @@ struct OpenIDRefreshTests {
         ] {
             let token = bench.idToken(bench.claims(nonce: nil, change))
             bench.transport.on(OpenIDProviderBench.tokenURL, .json(OpenIDProviderBench.tokens(idToken: token)))
-            guard case .ended = await bench.provider.refresh(tokens, of: Self.subject) else {
+            guard case .ended = await bench.provider.refresh(tokens, of: Identity(id: Self.subject, traits: [:])) else {
                 Issue.record("\(change)")
                 continue
             }
         }
         bench.transport.on(OpenIDProviderBench.tokenURL, .json(OpenIDProviderBench.tokens(idToken: nil)))
         bench.transport.on(OpenIDProviderBench.userinfoURL, .json(["sub": "user-2", "email": "eve@example.com"]))
-        guard case .ended = await bench.provider.refresh(tokens, of: Self.subject) else {
+        guard case .ended = await bench.provider.refresh(tokens, of: Identity(id: Self.subject, traits: [:])) else {
             Issue.record("userinfo of another user")
             return
         }
@@ -194,7 +197,7 @@ struct OpenIDRefreshTests {
         }
         // What userinfo says counts.
         bench.transport.on(OpenIDProviderBench.userinfoURL, .json(["sub": .string(Self.subject), "groups": ["other"]]))
-        guard case .ended = await bench.provider.refresh(tokens, of: Self.subject) else {
+        guard case .ended = await bench.provider.refresh(tokens, of: Identity(id: Self.subject, traits: [:])) else {
             Issue.record("a user who may not sign in any more")
             return
         }
@@ -227,7 +230,7 @@ struct OpenIDRefreshTests {
         for (groups, isEnd) in [(JSONValue.array(["staff"]), false), (["other"], true)] {
             let token = bench.idToken(bench.claims(nonce: nil, ["groups": groups]))
             bench.transport.on(OpenIDProviderBench.tokenURL, .json(OpenIDProviderBench.tokens(idToken: token)))
-            let answer = await bench.provider.refresh(tokens, of: Self.subject)
+            let answer = await bench.provider.refresh(tokens, of: Identity(id: Self.subject, traits: [:]))
             if case .ended = answer { #expect(isEnd) } else { #expect(!isEnd) }
         }
     }
@@ -242,7 +245,7 @@ struct OpenIDRefreshTests {
         #expect(bench.transport.calls(of: OpenIDProviderBench.tokenURL).last?.field("dpop") != nil)
         var broken = tokens
         broken.dpopKey = Secret("no key")
-        guard case .ended = await bench.provider.refresh(broken, of: Self.subject) else {
+        guard case .ended = await bench.provider.refresh(broken, of: Identity(id: Self.subject, traits: [:])) else {
             Issue.record("tokens without their key are of no use")
             return
         }
@@ -252,7 +255,7 @@ struct OpenIDRefreshTests {
     func unknownIssuer() async throws {
         let bench = try OpenIDProviderBench()
         let tokens = ProviderTokenSet(accessToken: Secret("a"), refreshToken: Secret("b"))
-        guard case .later = await bench.provider.refresh(tokens, of: Self.subject) else {
+        guard case .later = await bench.provider.refresh(tokens, of: Identity(id: Self.subject, traits: [:])) else {
             Issue.record("a refresh without metadata")
             return
         }

@@ -1,6 +1,7 @@
 import Cryptography
 import JOSE
 import Providers
+import Sessions
 import Settings
 import StoreBench
 import Synchronization
@@ -99,7 +100,12 @@ struct PossessionTests {
             OpenIDProviderBench.tokenURL,
             .json(["error": "use_dpop_nonce"], status: 400, fields: [("dpop-nonce", "n-3")])
         )
-        guard case .later = await bench.provider.refresh(tokens, of: OpenIDProviderBench.subject) else {
+        guard
+            case .later = await bench.provider.refresh(
+                tokens,
+                of: Identity(id: OpenIDProviderBench.subject, traits: [:])
+            )
+        else {
             Issue.record("a provider that keeps demanding nonces is no end")
             return
         }

@@ -240,7 +240,7 @@ struct UserInfoTests {
     ) async -> ProviderRefresh {
         let idToken = claims.map { bench.idToken(bench.claims(nonce: nil, $0)) }
         bench.transport.on(OpenIDProviderBench.tokenURL, .json(OpenIDProviderBench.tokens(idToken: idToken)))
-        return await bench.provider.refresh(tokens, of: OpenIDProviderBench.subject)
+        return await bench.provider.refresh(tokens, of: Identity(id: OpenIDProviderBench.subject, traits: [:]))
     }
 
     @Test("At a refresh without userinfo the id_token's claims are new, and what it lacks stays as it was")

@@ -89,10 +89,106 @@ import Vocabulary
         #expect(self.statuses(self.sent()) == ["200", "404"])
     }
 
-    @Test func aSmallBodyBehindOurAnswerIsNoRequest() throws {
-        self.come(ExchangeBench.request("POST", path: "/none", ["Content-Length: 20"], body: "GET / "))
-        self.come("HTTP/1.1\r\n\r\n\r\n" + Self.unknown)
+    // MARK: The gateway's own answers to requests whose bodies have not come
+
+    /// A proxy that was answered may send the next request on the connection, and never the body that it announced.
+    @Test(
+        "Our answer waits for the rest of a body, which is no request",
+        arguments: [
+            (["Content-Length: 20"], "GET / HTTP/1.1\r\n\r\n\r\n"),
+            (["Transfer-Encoding: chunked"], "a\r\nGET / HTTP\r\n0\r\n\r\n"),
+        ]
+    )
+    func anAnswerWaitsForTheBody(_ fields: [String], _ body: String) throws {
+        for cut in [0, 1, 12, body.count - 1] {
+            self.come(ExchangeBench.request("POST", path: "/none", fields, body: String(body.prefix(cut))))
+            #expect(self.sent().isEmpty && self.connection.isBusy)
+            self.come(String(body.dropFirst(cut)) + Self.unknown)
+            let answers = self.sent()
+            #expect(self.statuses(answers) == ["404", "404"] && !answers.contains("\r\nConnection:"))
+            #expect(!self.connection.isBusy && self.bench.loop.busyCount == 0)
+        }
+        self.come(ExchangeBench.request("POST", path: "/none", fields, body: body) + Self.unknown)
         #expect(self.statuses(self.sent()) == ["404", "404"])
+    }
+
+    private static let announced = ["Content-Length: 100"]
+
+    @Test(
+        "A body that does not come is not waited for, and the connection closes behind our answer",
+        arguments: [announced, ["Transfer-Encoding: chunked"]],
+        [true, false]
+    )
+    func aBodyThatDoesNotComeEndsTheConnection(_ fields: [String], _ isEnd: Bool) {
+        self.come(ExchangeBench.request("POST", path: "/none", fields))
+        if isEnd { _ = self.stream.endInput() } else { self.connection.sweep(.now() + .seconds(3)) }
+        let answer = self.sent()
+        #expect(self.statuses(answer) == ["404"] && answer.contains("\r\nConnection: close\r\n"))
+        #expect(answer.contains("route.not_found"))
+        #expect(self.stream.hasOutputEnded || !self.stream.isOpen)
+        self.come(Self.unknown)
+        #expect(self.sent().isEmpty)
+    }
+
+    @Test(
+        "Our answer comes at once where no other request may follow",
+        arguments: [
+            ["Content-Length: 65537"], ["Content-Length: 100", "Connection: close"],
+            ["Content-Length: 100", "Expect: 100-continue"],
+        ]
+    )
+    func anAnswerThatClosesComesAtOnce(_ fields: [String]) {
+        self.come(ExchangeBench.request("POST", path: "/none", fields, body: "a"))
+        let answer = self.sent()
+        #expect(self.statuses(answer) == ["404"] && answer.contains("\r\nConnection: close\r\n"))
+        #expect(self.stream.hasOutputEnded)
+    }
+
+    @Test("A chunked body that turns out to be too large or broken closes the connection", arguments: [true, false])
+    func aBodyWithoutEnd(_ isLarge: Bool) {
+        self.come(ExchangeBench.request("POST", path: "/none", ["Transfer-Encoding: chunked"]))
+        #expect(self.sent().isEmpty)
+        self.come(isLarge ? "10001\r\n" + String(repeating: "a", count: 65_537) : "x\r\n")
+        let answer = self.sent()
+        #expect(self.statuses(answer) == ["404"] && answer.contains("\r\nConnection: close\r\n"))
+        #expect(self.stream.hasOutputEnded)
+    }
+
+    @Test("Nothing follows an upgrade that we refuse, whose client may send the other protocol")
+    func aRefusedUpgradeIsTheLast() {
+        self.come(ExchangeBench.upgrade.replacing("/app/x", with: "/none") + Self.unknown)
+        let answer = self.sent()
+        #expect(self.statuses(answer) == ["404"] && answer.contains("\r\nConnection: close\r\n"))
+        #expect(self.stream.hasOutputEnded)
+    }
+
+    @Test("A client that leaves while our answer waits is counted once, and so is one that a stopping gateway leaves")
+    func anAnswerThatNobodyGets() throws {
+        for isClients in [true, false] {
+            let bench = try ConnectionBench(self.bench)
+            bench.stream.come(ExchangeBench.request("POST", path: "/none", Self.announced))
+            if isClients { bench.stream.end(isClean: false) } else { bench.connection.closeNow() }
+            #expect(bench.stream.sent().isEmpty && !bench.stream.isOpen && self.bench.loop.busyCount == 0)
+        }
+        // An answer that is still to be sent is sent at once, or the gateway would wait for a body that it has refused.
+        let bench = try ConnectionBench(self.bench)
+        bench.stream.come(ExchangeBench.request("POST", path: "/none", Self.announced))
+        self.bench.loop.drain()
+        bench.stream.come(String(repeating: "a", count: 100))
+        #expect(bench.stream.sent().contains("\r\nConnection: close\r\n"))
+    }
+
+    /// An app that fails, or has no connection free, is answered for just as early.
+    @Test("Our answer for an app waits for the body, too") func anAnswerForAnApp() {
+        let app = ScriptedApp()
+        self.bench.pool.kept = [app]
+        self.come(ExchangeBench.request("POST", Self.announced, body: "hello"))
+        app.send()
+        app.end { $0.upstreamFailed(.upstreamReset) }
+        #expect(self.sent().isEmpty && app.sent == "hello")
+        self.come(String(repeating: "a", count: 95) + Self.unknown)
+        let answers = self.sent()
+        #expect(self.statuses(answers) == ["502", "404"] && !answers.contains("\r\nConnection:"))
     }
 
     @Test func whatIsNoRequestEndsTheConnection() throws {

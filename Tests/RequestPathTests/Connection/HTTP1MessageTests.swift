@@ -53,7 +53,7 @@ import Testing
     }
 
     @Test(arguments: [
-        (get("HTTP/1.1"), ConnectionField.none), (get("HTTP/1.1", upgrade), .none),
+        (get("HTTP/1.1"), ConnectionField.none), (get("HTTP/1.1", upgrade), .close),
         (get("HTTP/1.1", "Content-Length: 10"), .none),
         (get("HTTP/1.1", "Content-Length: 10", "Expect: 100-continue"), .close),
         (get("HTTP/1.0", "Connection: keep-alive"), .keepAlive), (get("HTTP/1.0"), .close),

@@ -22,13 +22,17 @@ import Testing
         }
 
         func end(_ end: AnswerEnd) -> HTTP1State.NextStep {
-            self.state.answerEnded(end, now: HTTP1StateTests.start, idle: .seconds(75), drain: .seconds(5))
+            self.state.answerEnded(end, now: HTTP1StateTests.start, idle: .seconds(75))
         }
 
-        func drain(_ text: String, limit: Int = 100) -> (step: HTTP1State.NextStep, rest: String) {
+        func drains(_ body: BodyDecoder) { self.state.drains(body, now: HTTP1StateTests.start) }
+
+        func drainsNoMore() -> Bool { self.state.drainsNoMore() }
+
+        func drain(_ text: String, limit: Int = 100) -> (progress: BodyProgress, rest: String) {
             var buffer = ByteBuffer(string: text)
-            let step = self.state.drain(&buffer, limit: limit, now: HTTP1StateTests.start, idle: .seconds(75))
-            return (step, String(buffer: buffer))
+            let progress = self.state.drain(&buffer, limit: limit)
+            return (progress, String(buffer: buffer))
         }
 
         /// The number of bytes that the client has not acknowledged.
@@ -168,27 +172,40 @@ import Testing
 
     // MARK: The rest of a body
 
-    @Test func aSmallBodyIsReadAwayBehindOurAnswer() {
+    @Test func anAnswerWaitsForTheRestOfASmallBody() {
         _ = self.life.begin()
-        #expect(self.life.end(.body(BodyDecoder(.length(10)))) == .readOn)
-        #expect(self.life.drain("01234").step == .readOn)
-        #expect(!self.life.state.isIdle && self.life.state.quietSince == nil)
-        #expect(self.life.drain("56789GET /").rest == "GET /")
-        #expect(self.life.state.isIdle)
+        self.life.drains(BodyDecoder(.length(10)))
+        #expect(self.life.drain("01234").progress == .more)
+        #expect(self.life.state.isInExchange && self.life.state.quietSince == nil)
+        #expect(self.life.end(.next) == .none, "the answer has not been sent")
+        #expect(self.life.drain("56789GET /") == (.end, "GET /"))
+        #expect(self.life.state.isInExchange && !self.life.drainsNoMore())
+        #expect(self.life.end(.next) == .readOn && self.life.state.isIdle)
     }
 
     @Test(arguments: ["zz\r\n", "65\r\n" + String(repeating: "a", count: 101)])
-    func aBodyThatIsBrokenOrTooLargeEndsTheConnection(_ text: String) {
+    func aBodyThatIsBrokenOrTooLargeIsNotWaitedFor(_ text: String) {
         _ = self.life.begin()
-        _ = self.life.end(.body(BodyDecoder(.chunked)))
-        #expect(self.life.drain(text).step == .linger)
+        self.life.drains(BodyDecoder(.chunked))
+        #expect(self.life.drain(text).progress == .malformed)
+        #expect(self.life.state.isInExchange && self.life.end(.close) == .linger)
     }
 
-    @Test func aBodyThatDoesNotComeIsNotWaitedFor() {
+    @Test func onlyTheRestOfABodyCounts() {
         _ = self.life.begin()
-        _ = self.life.end(.body(BodyDecoder(.length(10))))
-        #expect(self.life.sweep(Self.start + .seconds(4), closesIdle: true) == .none)
-        #expect(self.life.sweep(Self.start + .seconds(5), closesIdle: false) == .close)
+        var body = BodyDecoder(.length(300))
+        var bytes = ByteBuffer(string: String(repeating: "a", count: 200))
+        #expect(body.discard(&bytes) == .more)
+        self.life.drains(body)
+        #expect(self.life.drain(String(repeating: "a", count: 100)).progress == .end)
+    }
+
+    @Test func aBodyThatDoesNotComeIsWaitedForTwoSeconds() {
+        _ = self.life.begin()
+        self.life.drains(BodyDecoder(.length(10)))
+        #expect(self.life.sweep(Self.start + .milliseconds(1999), closesIdle: true) == .none)
+        #expect(self.life.sweep(Self.start + .seconds(2), closesIdle: false) == .answer)
+        #expect(self.life.drainsNoMore() && self.life.state.isInExchange)
     }
 
     // MARK: The end

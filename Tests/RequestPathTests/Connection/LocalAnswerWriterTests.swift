@@ -16,7 +16,7 @@ import Vocabulary
         let id = RequestID(seed: 1, sequence: 2)
         let head = LocalAnswerHead(LocalAnswer(response), requestID: id, lines: lines.flatMap { Array($0.utf8) })
         var buffer = ByteBuffer()
-        LocalAnswerWriter.write(head, date: Self.date, connection: connection, into: &buffer)
+        LocalAnswerWriter.write(head, date: Array(Self.date.utf8), connection: connection, into: &buffer)
         return String(buffer: buffer)
     }
 

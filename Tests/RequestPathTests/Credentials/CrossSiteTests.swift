@@ -52,6 +52,9 @@ struct CrossSiteTests {
             ("POST", ["Sec-Fetch-Mode: navigate", "Sec-Fetch-Dest: document"], false), ("PROPFIND", [], false),
             ("GET", ["Sec-Purpose: prefetch"], false), ("GET", ["Purpose: prefetch"], false),
             ("GET", ["Connection: upgrade", "Upgrade: websocket"], false),
+            ("GET", ["X-Requested-With: XMLHttpRequest"], false), ("GET", ["HX-Request: true"], false),
+            ("GET", ["X-Requested-With: com.example.app"], true),
+            ("GET", ["Sec-Fetch-Mode: navigate", "X-Requested-With: XMLHttpRequest"], true),
         ] as [(String, [String], Bool)]
     )
     func consuming(method: String, fields: [String], expected: Bool) throws {

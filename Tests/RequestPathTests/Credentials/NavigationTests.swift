@@ -24,6 +24,23 @@ struct NavigationTests {
             ("GET", ["Accept: application/json, text/plain, */*"], false),
             ("GET", ["Accept: application/json, text/html;q=0.9"], false),
             ("GET", ["Accept: text/html, application/problem+json"], false),
+            // Scripts that ask for HTML name themselves.
+            ("GET", [chromium, "X-Requested-With: XMLHttpRequest"], false),
+            ("POST", [chromium, "x-requested-with: xmlhttprequest"], false),
+            ("GET", ["Accept: text/html", "HX-Request: true"], false),
+            ("GET", ["HX-Boosted: true", "HX-Request: true", chromium], false),
+            ("GET", ["Accept: text/html, application/xhtml+xml", "Turbo-Frame: message_1"], false),
+            ("GET", ["Accept: text/html, application/xhtml+xml", "X-Turbo-Request-Id: 1-2-3"], false),
+            ("GET", ["Accept: text/html, */*; q=0.01", "X-PJAX: true", "X-PJAX-Container: #main"], false),
+            // Android's WebView sends the name of its app's package with each page, and may be beside a script's field.
+            ("GET", [chromium, "X-Requested-With: com.example.app"], true),
+            ("GET", [chromium, "X-Requested-With: com.example.XMLHttpRequest"], true),
+            ("GET", [chromium, "X-Requested-With:"], true), ("GET", [chromium, "HX-Request: false"], true),
+            ("GET", [chromium, "X-Requested-With: com.example.app", "HX-Request: true"], false),
+            ("GET", [chromium, "X-Requested-With: com.example.app", "X-Requested-With: XMLHttpRequest"], false),
+            ("GET", [chromium, "Turbo-Frame:"], true), ("GET", [chromium, "X-Fetch: true"], true),
+            // Sec-Fetch-Mode decides, whatever a library says.
+            ("GET", ["Sec-Fetch-Mode: navigate", "X-Requested-With: XMLHttpRequest"], true),
             ("GET", ["Accept: text/htmlx"], false), ("GET", ["Accept: text/*"], false),
             // Browsers send these only for scripts.
             ("PUT", ["Sec-Fetch-Mode: navigate"], false), ("DELETE", [chromium], false), ("OPTIONS", [chromium], false),
@@ -41,6 +58,9 @@ struct NavigationTests {
             ("GET / HTTP/1.1\r\nAccept: text/html\r\nCookie: aaa", true),
             ("GET / HTTP/1.1\r\nSEC-FETCH-MODE:navigate\r\nCookie: aaa", true),
             ("GET / HTTP/1.1\r\nAccept: text/html\r\nSec-Fetch-Mode: cors\r\nCookie: aaa", false),
+            ("GET / HTTP/1.1\r\nAccept: text/html\r\nHX-Request: true\r\nCookie: aaa", false),
+            ("GET / HTTP/1.1\r\nX-Requested-With: XMLHttpRequest\r\nAccept: text/html\r\nCookie: aaa", false),
+            ("GET / HTTP/1.1\r\nX-Requested-With: com.example\r\nAccept: text/html\r\nCookie: aaa", true),
             ("GET / HTTP/1.1\r\nAccept: */*\r\nCookie: aaa", false), ("GET / HTTP/1.1\r\nCookie: aaa", false),
             ("GET /?Accept: text/html", false), ("", false), ("\r\n\r\n:\r\n", false),
         ] as [(String, Bool)]

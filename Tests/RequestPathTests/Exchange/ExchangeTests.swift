@@ -41,9 +41,46 @@ import Vocabulary
     }
 
     @Test func aClientIsAskedForItsBodyWhenAnAppTakesIt() throws {
-        try self.bench.begin(ExchangeBench.request("POST", ["Content-Length: 5", "Expect: 100-continue"]))
+        try self.bench.begin(ExchangeBench.request("POST", ["Transfer-Encoding: chunked", "Expect: 100-continue"]))
         #expect(!self.client.isAsked)
         #expect(self.bench.pool.connects(self.app) && self.client.isAsked)
+    }
+
+    @Test func aBodyWithALengthTakesAConnectionWhenItsFirstByteComes() throws {
+        try self.bench.begin(ExchangeBench.request("POST", ["Content-Length: 5", "Expect: 100-continue"]))
+        self.bench.exchange.sweep(.now())
+        #expect(self.client.isAsked && self.bench.pool.waiters.isEmpty)
+        self.client.input.writeString("h")
+        self.client.passBody()
+        #expect(self.bench.pool.waiters.count == 1 && self.bench.pool.connects(self.app))
+        self.app.send()
+        self.client.input.writeString("ello")
+        self.client.passBody()
+        #expect(self.app.sent == "hello" && self.app.isComplete)
+    }
+
+    @Test func aBodyWithALengthThatDoesNotComeTakesAConnectionAfterAMoment() throws {
+        try self.bench.begin(ExchangeBench.request("POST", ["Content-Length: 5"]))
+        #expect(self.bench.pool.waiters.isEmpty)
+        self.bench.exchange.sweep(.now() + .seconds(2))
+        #expect(self.bench.pool.waiters.count == 1 && self.bench.pool.connects(self.app))
+        self.app.send()
+        // An app may answer without the body.
+        _ = self.app.answer("HTTP/1.1 401 Unauthorized\r\nContent-Length: 0\r\n\r\n")
+        #expect(self.client.sent.hasPrefix("HTTP/1.1 401 "))
+    }
+
+    @Test(arguments: ["Content-Length: 0", "Transfer-Encoding: chunked", "Accept: */*"])
+    func aRequestWithoutALengthIsNotHeldBack(_ field: String) throws {
+        try self.bench.begin(ExchangeBench.request("POST", [field]))
+        #expect(self.bench.pool.waiters.count == 1)
+    }
+
+    @Test func aClientThatLeavesBeforeItsBodyTakesNoConnection() throws {
+        try self.bench.begin(ExchangeBench.request("POST", ["Content-Length: 5"]))
+        self.bench.exchange.clientLeft()
+        self.bench.exchange.sweep(.now() + .seconds(2))
+        #expect(self.bench.pool.waiters.isEmpty)
     }
 
     // MARK: Retries

@@ -40,6 +40,7 @@ final class ScriptedClient: ClientStream {
 
     func passBody() {
         guard let exchange = self.exchange else { return }
+        if self.input.readableBytes > 0 { exchange.bodyArrives() }
         while self.input.readableBytes > 0, !self.body.isDone, exchange.bodyDemand == .now {
             exchange.bodyCame(self.body.decode(&self.input) { exchange.takeBody($0, of: &$1) })
         }
@@ -71,14 +72,17 @@ final class ScriptedClient: ClientStream {
                 publicOrigin: publicOrigin,
                 framing: self.message.framing,
                 connection: self.message.connection,
+                date: Array("now".utf8),
                 into: &self.queued
             )
         }
     }
 
-    func begin(_ head: LocalAnswerHead) {
+    func answer(_ head: LocalAnswerHead, _ content: ByteBuffer) {
         self.message.beginOwn(closes: head.answer.closes || self.body.misses(moreThan: Self.drainLimit))
-        LocalAnswerWriter.write(head, date: "now", connection: self.message.connection, into: &self.queued)
+        LocalAnswerWriter.write(head, date: Array("now".utf8), connection: self.message.connection, into: &self.queued)
+        self.queued.writeImmutableBuffer(content)
+        self.complete()
     }
 
     func write(_ count: Int, of content: inout ByteBuffer) {
@@ -293,7 +297,8 @@ final class ScriptedPool: AppPool {
 
     func connectAgain(for waiter: any ConnectionWaiter, after failed: any AppStream) { self.connect(for: waiter) }
 
-    func waiterLeft() { self.queuedCount -= 1 }
+    let isCrowded = false
+    func waiterLeft(_ waiter: any ConnectionWaiter) { self.queuedCount -= 1 }
 
     /// Begins a connection to this app for the exchange that waits for one, which cannot be made.
     func cannotConnect(to app: ScriptedApp) {

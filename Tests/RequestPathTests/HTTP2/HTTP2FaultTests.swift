@@ -342,6 +342,31 @@ import Testing
         #expect(!bench.stream.isOpen)
     }
 
+    /// As gRPC's clients and hyper do, to measure the way.
+    @Test("One PING under way with each part of a body, or of many heads, is no flood", arguments: 0..<3)
+    func measuringClient(_ kind: Int) throws {
+        let bench = try HTTP2Bench()
+        let app = bench.app()
+        let content = String(repeating: "a", count: 10_000)
+        bench.come(ClientFrames().headers(1, ClientFrames.request("POST"), endsStream: false))
+        app.send()
+        if kind == 0 { _ = app.answer("HTTP/1.1 200 OK\r\nContent-Length: 4000000\r\n\r\n") }
+        var sent: [ServerFrame] = []
+        for index in 0..<400 as Range<UInt32> where sent.goAway == nil {
+            switch kind {
+            case 0: _ = app.goOn(content)
+            case 1: sent += bench.come(ClientFrames().data(1, Array(content.utf8)))
+            default: sent += bench.come(ClientFrames().headers(2 * index + 3, Self.get))
+            }
+            let frames = ClientFrames().windowUpdate(0, 10_000).windowUpdate(1, 10_000).ping()
+            sent += bench.come(kind == 0 ? frames : ClientFrames().ping())
+        }
+        #expect(sent.goAway == nil && sent.count { $0.kind == 6 } == 400)
+        // What was on the way does not pay for a flood later on.
+        for _ in 0..<1200 where sent.goAway == nil { sent += bench.come(ClientFrames().ping()) }
+        #expect(sent.goAway == 11)
+    }
+
     @Test("What browsers do is no flood") func usualClient() throws {
         let bench = try HTTP2Bench()
         var sent: [ServerFrame] = []

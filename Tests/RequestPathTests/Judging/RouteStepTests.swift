@@ -112,7 +112,12 @@ struct RouteStepTests {
         ] as [(String, Int, JudgedRequest.Told)]
     )
     func bodies(target: String, length: Int, expected: JudgedRequest.Told) throws {
-        let bench = try JudgeBench(Self.routes) { $0.limits.body = 1000 }
+        let routes = Self.routes.map { route in
+            var route = route
+            route.maxBody = route.maxBody ?? 1000
+            return route
+        }
+        let bench = try JudgeBench(routes)
         let request = JudgedRequest(bench, "POST", target, ["Content-Length: \(length)"])
         #expect(try request.begin() == expected)
     }

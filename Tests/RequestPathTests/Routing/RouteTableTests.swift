@@ -78,6 +78,49 @@ struct RouteTableTests {
         #expect(closed.ask("/docs/") == .route("/docs/**"))
     }
 
+    @Test(
+        "A route whose path a URL can have in escapes only is reached, whatever the route above it demands",
+        arguments: [
+            ("/\u{FC}/**", ["/%C3%BC/x", "/%c3%bc/x", "/%C3%bc"]), ("/sp ace/**", ["/sp%20ace/x", "/sp%20ace"]),
+            ("/{id}/**", ["/%7Bid%7D/x", "/%7bid%7d/x", "/{id}/x"]), ("/a|b", ["/a%7Cb", "/a|b"]),
+            ("/\u{1F600}/*", ["/%F0%9F%98%80/x"]), ("/a/[x]", ["/a/%5Bx%5D", "/a/[x]"]), ("/\"q\"", ["/%22q%22"]),
+            ("/caf\u{E9} bar/**", ["/caf%C3%A9%20bar/y"]), ("/<a>^`", ["/%3Ca%3E%5E%60"]),
+        ]
+    )
+    func escapes(pattern: String, paths: [String]) {
+        for (own, above) in [(AuthRequirement.required, AuthRequirement.public), (.public, .required)] {
+            let gate = Gate([route(pattern, own), route("/**", above)])
+            for path in paths { #expect(gate.ask(path) == .route(pattern), "\(path)") }
+            #expect(gate.table.findings.isEmpty)
+        }
+    }
+
+    @Test("An escape that a URL does not need is as ambiguous as before, beside one that it needs, too")
+    func needlessEscapes() {
+        let gate = Gate([route("/\u{FC}/admin/**", .required), route("/a@b/**", .required), route("/**", .public)])
+        #expect(gate.ask("/%C3%BC/admin/x") == .route("/\u{FC}/admin/**"))
+        for path in [
+            "/%C3%BC/%61dmin/x", "/a%40b/x", "/%C3%BC/admi%6E", "/%C3%BC%2Fadmin", "/%C3%BC/admin;x/y",
+            "/%25C3%25BC/admin/x",
+        ] {
+            #expect(gate.ask(path) != .route("/**") && gate.ask(path) != .route("/\u{FC}/admin/**"), "\(path)")
+        }
+        #expect(gate.ask("/a@b/x") == .route("/a@b/**"))
+        // Nothing of it is protected.
+        #expect(gate.ask("/%C3%B6/%61") == .route("/**") && gate.ask("/%FC/x") == .route("/**"))
+    }
+
+    @Test("A route of which every request would be refused is found before the first one")
+    func refusedRoutes() {
+        for pattern in ["/a /**", "/v1./x", "/x/y "] {
+            let findings = Gate([route(pattern, .public), route("/**", .required)]).table.findings
+            #expect(
+                findings.contains { !$0.isError && $0.message.contains("refused with 400 path.ambiguous") },
+                "\(pattern): \(findings)"
+            )
+        }
+    }
+
     @Test("* matches one segment that is not empty")
     func oneSegment() {
         let gate = Gate([route("/users/*/posts", .required), route("/files/*", .required)])

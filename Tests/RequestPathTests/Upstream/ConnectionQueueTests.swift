@@ -1,3 +1,4 @@
+import AddressIntelligence
 import NIOCore
 import NIOEmbedded
 import RequestPath
@@ -13,6 +14,7 @@ private final class ScriptedWaiter: ConnectionWaiter {
     var isConnecting = true
     var isQueued = false
     let session: CachedSession? = nil
+    let requester: Requester
     let stickyKey: UInt64 = 0
     let isRepeatable = true
     var failedServers: UInt64 = 0
@@ -20,6 +22,10 @@ private final class ScriptedWaiter: ConnectionWaiter {
     private(set) var connection: (any AppConnection)?
     private(set) var isReused = false
     private(set) var failure: Reason?
+
+    init(_ client: Int = 1, session: UInt64? = nil) {
+        self.requester = Requester(address: IPAddress("192.0.2.\(client)").map { AddressKey(of: $0) }, session: session)
+    }
 
     func upstreamBusy() {
         self.isConnecting = false
@@ -44,6 +50,9 @@ private final class ScriptedWaiter: ConnectionWaiter {
 }
 
 @Suite("The queue for connections to an app") struct ConnectionQueueTests {
+    /// Everybody may have another connection.
+    private static let shares = ClientShares(ShareRule(of: 8))
+
     private static func waiters(_ count: Int, in queue: inout ConnectionQueue) -> [ScriptedWaiter] {
         (0..<count).map { _ in
             let waiter = ScriptedWaiter()
@@ -58,10 +67,10 @@ private final class ScriptedWaiter: ConnectionWaiter {
         let waiters = Self.waiters(3, in: &queue)
         for (index, waiter) in waiters.enumerated() {
             #expect(queue.count == 3 - index)
-            let first = queue.popFirst()
+            let first = queue.popFirst(by: Self.shares)
             #expect(first === waiter)
         }
-        let next = queue.popFirst()
+        let next = queue.popFirst(by: Self.shares)
         #expect(queue.isEmpty && next == nil)
     }
 
@@ -70,14 +79,14 @@ private final class ScriptedWaiter: ConnectionWaiter {
         let waiters = Self.waiters(100, in: &queue)
         for (index, waiter) in waiters.enumerated() where index % 10 != 7 {
             waiter.isQueued = false
-            queue.waiterLeft()
+            queue.left(waiter)
         }
         #expect(queue.count == 10)
         for index in 0..<10 {
-            let first = queue.popFirst()
+            let first = queue.popFirst(by: Self.shares)
             #expect(first === waiters[index * 10 + 7])
         }
-        let next = queue.popFirst()
+        let next = queue.popFirst(by: Self.shares)
         #expect(queue.isEmpty && next == nil)
     }
 
@@ -86,10 +95,10 @@ private final class ScriptedWaiter: ConnectionWaiter {
         let waiters = Self.waiters(3, in: &queue)
         // The first leaves and comes again with another request.
         waiters[0].exchangeNumber += 1
-        queue.waiterLeft()
+        queue.left(waiters[0])
         queue.append(waiters[0])
         for index in [1, 2, 0] {
-            let first = queue.popFirst()
+            let first = queue.popFirst(by: Self.shares)
             #expect(first === waiters[index])
         }
         #expect(queue.isEmpty)
@@ -102,9 +111,119 @@ private final class ScriptedWaiter: ConnectionWaiter {
             let waiter = ScriptedWaiter()
             left = waiter
             queue.append(waiter)
-            queue.waiterLeft()
+            queue.left(waiter)
         }
         #expect(left == nil && queue.isEmpty)
+    }
+
+    // MARK: Clients
+
+    /// Has these clients wait, each for one request.
+    private static func queue(_ clients: [Int], session: UInt64? = nil) -> (ConnectionQueue, [ScriptedWaiter]) {
+        var queue = ConnectionQueue()
+        let waiters = clients.map { client in
+            let waiter = ScriptedWaiter(client, session: session)
+            queue.append(waiter)
+            waiter.upstreamBusy()
+            return waiter
+        }
+        return (queue, waiters)
+    }
+
+    /// The indices of the waiters in the order in which they are served.
+    private static func order(
+        _ queue: inout ConnectionQueue,
+        _ waiters: [ScriptedWaiter],
+        by shares: ClientShares
+    ) -> [Int] {
+        var order: [Int] = []
+        while let next = queue.popFirst(by: shares) {
+            order += waiters.indices.filter { waiters[$0] === next }
+        }
+        return order
+    }
+
+    @Test func clientsTakeTurns() {
+        var (queue, waiters) = Self.queue([1, 1, 1, 1, 2, 3, 2])
+        #expect(Self.order(&queue, waiters, by: Self.shares) == [0, 4, 5, 1, 6, 2, 3])
+        #expect(queue.isEmpty)
+    }
+
+    @Test func aClientWithItsShareIsPassedOver() {
+        var shares = ClientShares(ShareRule(of: 4))
+        shares.begin()
+        let first = ScriptedWaiter(1)
+        let seats = (0..<2).map { _ in shares.take(first.requester) }
+        var (queue, waiters) = Self.queue([1, 1, 2])
+        #expect(queue.waiting(by: shares) == (1, 0))
+        #expect(Self.order(&queue, waiters, by: shares) == [2])
+        #expect(queue.count == 2)
+        for seat in seats { if let seat { shares.giveBack(seat) } }
+        #expect(Self.order(&queue, waiters, by: shares) == [0, 1] && queue.isEmpty)
+    }
+
+    @Test func aSessionWithItsShareDelaysNoOtherOfItsAddress() {
+        var shares = ClientShares(ShareRule(of: 4))
+        shares.begin()
+        for client in 2...3 { _ = shares.take(ScriptedWaiter(client, session: 7).requester) }
+        var queue = ConnectionQueue()
+        let waiters = [7, 7, 8].map { ScriptedWaiter(1, session: $0) }
+        for waiter in waiters {
+            queue.append(waiter)
+            waiter.upstreamBusy()
+        }
+        #expect(Self.order(&queue, waiters, by: shares) == [2] && queue.count == 2)
+    }
+
+    @Test func theNewestOfTheClientWithMostMakesRoom() {
+        var (queue, waiters) = Self.queue([1, 1, 1, 2, 2])
+        // Another request of the first client would only take its own place.
+        #expect(queue.popLast(for: waiters[0].requester) == nil)
+        let third = ScriptedWaiter(3)
+        #expect(queue.popLast(for: third.requester) === waiters[2] && queue.count == 4)
+        waiters[2].isQueued = false
+        let second = queue.popLast(for: third.requester)
+        #expect(second === waiters[1] || second === waiters[4])
+        (second as? ScriptedWaiter)?.isQueued = false
+        let last = queue.popLast(for: third.requester)
+        #expect(last != nil && queue.count == 2)
+        (last as? ScriptedWaiter)?.isQueued = false
+        // Each has one.
+        #expect(queue.popLast(for: third.requester) == nil)
+        #expect(Self.order(&queue, waiters, by: Self.shares) == [0, 3] && queue.isEmpty)
+    }
+
+    @Test(arguments: 1...10)
+    func whoeverComesAndGoesNobodyIsLeftBehind(seed: UInt64) {
+        var state = seed
+        func random(_ limit: Int) -> Int {
+            state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
+            return Int((state >> 33) % UInt64(limit))
+        }
+        var queue = ConnectionQueue()
+        var waiting: [ScriptedWaiter] = []
+        for _ in 0..<3000 {
+            switch random(5) {
+            case 0, 1, 2:
+                let waiter = ScriptedWaiter(random(6))
+                queue.append(waiter)
+                waiter.upstreamBusy()
+                waiting.append(waiter)
+            case 3 where !waiting.isEmpty:
+                let waiter = waiting.remove(at: random(waiting.count))
+                waiter.isQueued = false
+                queue.left(waiter)
+            default:
+                let next =
+                    random(3) == 0
+                    ? queue.popLast(for: ScriptedWaiter(random(6)).requester) : queue.popFirst(by: Self.shares)
+                (next as? ScriptedWaiter)?.isQueued = false
+                waiting.removeAll { $0 === next }
+            }
+            #expect(queue.count == waiting.count && queue.isEmpty == waiting.isEmpty)
+        }
+        while let next = queue.popFirst(by: Self.shares) { waiting.removeAll { $0 === next } }
+        #expect(queue.isEmpty && waiting.isEmpty)
     }
 
     /// A pool that may make no connection of its own.
@@ -131,7 +250,7 @@ private final class ScriptedWaiter: ConnectionWaiter {
         #expect(waiters.map(\.isQueued) == [true, true, false])
         #expect(waiters[2].failure == .gatewayOverloaded)
         waiters[0].isQueued = false
-        pool.waiterLeft()
+        pool.waiterLeft(waiters[0])
 
         stream.come("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
         #expect(bench.client.ends == [.next] && waiters[1].connection == nil)

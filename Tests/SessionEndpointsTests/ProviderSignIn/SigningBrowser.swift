@@ -21,9 +21,10 @@ struct SigningBrowser {
         host: String = "app.example.com",
         exchange: ExchangeSettings = Gateway.exchange,
         rules: RuleBook = RuleBook(),
-        providerEndsSessions: Bool = false
+        providerEndsSessions: Bool = false,
+        byForm: Bool = false
     ) throws {
-        self.provider = ScriptedBrowserProvider()
+        self.provider = ScriptedBrowserProvider(byForm: byForm)
         self.gateway = try Gateway(
             host: host,
             browser: self.provider,

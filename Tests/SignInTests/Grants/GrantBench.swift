@@ -97,7 +97,7 @@ final class RotatingProvider: RefreshingProvider {
 
     // MARK: RefreshingProvider
 
-    func refresh(_ tokens: ProviderTokenSet, of subject: String) async -> ProviderRefresh {
+    func refresh(_ tokens: ProviderTokenSet, of user: Identity) async -> ProviderRefresh {
         if self.state.withLock({ $0.isHeld }) {
             await withCheckedContinuation { continuation in
                 let isLate = self.state.withLock { state in
@@ -123,7 +123,7 @@ final class RotatingProvider: RefreshingProvider {
             }
             state.issued += 1
             if case .answerLost = fate { return .ambiguous(detail: "timeout") }
-            var subject = subject
+            var subject = user.idAtProvider
             if case .otherUser = fate { subject = "mallory" }
             let traits = state.claims.mapValues { JSONValue.string($0) }
             let user = Authentication(

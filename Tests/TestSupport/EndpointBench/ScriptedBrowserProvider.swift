@@ -14,10 +14,14 @@ package final class ScriptedBrowserProvider: BrowserProvider {
     }
 
     package let name = "https://idp.example.com"
+    package let answersByForm: Bool
     private let state: Mutex<State>
 
     /// A provider that signs in the user `user-1`, until a test says something else.
-    package init() {
+    ///
+    /// - Parameter byForm: Whether browsers post its answers.
+    package init(byForm: Bool = false) {
+        self.answersByForm = byForm
         self.state = Mutex(State(next: Self.user()))
     }
 

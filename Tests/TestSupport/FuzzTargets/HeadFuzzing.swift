@@ -92,6 +92,7 @@ enum HeadFuzzing {
                 publicOrigin: Array("https://app.example.com".utf8),
                 framing: head.isChunked ? .chunked : .asIs,
                 connection: .none,
+                date: Array("Fri, 01 May 2026 00:00:00 GMT".utf8),
                 into: &buffer
             )
             let written = Array(buffer.readableBytesView)

@@ -1,5 +1,6 @@
 import JOSE
 import Providers
+import Sessions
 import Settings
 import TestSupport
 import Vocabulary
@@ -151,7 +152,8 @@ enum ProviderFuzzing {
             let again = try OpenIDProvider(settings, transport: transport, clock: self.clock)
             _ = try? await again.begin(wish)
             let former = ProviderTokenSet(accessToken: Secret("access-0"), refreshToken: Secret("refresh-0"))
-            guard case .refreshed(let tokens, let user) = await again.refresh(former, of: "user-1") else { return nil }
+            let identity = Identity(id: "user-1", traits: [:])
+            guard case .refreshed(let tokens, let user) = await again.refresh(former, of: identity) else { return nil }
             _ = tokens.renewAt(from: self.now)
             return user.flatMap { ClaimsFuzzing.violation(of: $0.identity, $0) }
         default: break

@@ -95,6 +95,8 @@ package struct OpenIDScript: Sendable {
     package var namesIssuer = true
     /// The error with which the authorization endpoint sends the browser back; nil: none.
     package var authorizationError: String?
+    /// The member `user` of an answer that is posted, as Apple's first one has it; nil: none.
+    package var postedUser: String?
     /// Whether a sign-in after a logout has the `sid` of the session before it.
     package var keepsSessionID = false
     /// The endpoints that metadata do not name and that answer 404.

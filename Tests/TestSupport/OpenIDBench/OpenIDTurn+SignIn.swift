@@ -20,8 +20,24 @@ extension OpenIDTurn {
         }
         if let state = call["state"] { answer.append(("state", state)) }
         if self.script.namesIssuer { answer.append(("iss", self.issuer)) }
+        if call["response_mode"] == "form_post" { return self.posting(answer, to: redirectURI) }
         let query = answer.map { "\($0.0)=\(PercentCoding.encoded($0.1))" }.joined(separator: "&")
         return .redirect(to: redirectURI + (redirectURI.contains("?") ? "&" : "?") + query)
+    }
+
+    /// A page that posts the answer by itself (OAuth 2.0 Form Post Response Mode 1.0).
+    private func posting(_ answer: [(String, String)], to redirectURI: String) -> OpenIDAnswer {
+        let user = self.script.postedUser.map { [("user", $0)] } ?? []
+        let inputs = (answer + user).map { name, value in
+            let escaped = value.replacing("&", with: "&amp;").replacing("\"", with: "&quot;")
+            return "<input type=\"hidden\" name=\"\(name)\" value=\"\(escaped)\">"
+        }
+        let page = """
+            <!DOCTYPE html><title>The provider</title>
+            <form method="post" action="\(redirectURI)">\(inputs.joined())</form>
+            <script>document.forms[0].submit()</script>
+            """
+        return OpenIDAnswer(200, fields: [("content-type", "text/html; charset=utf-8")], body: Array(page.utf8))
     }
 
     private func authorizationError(_ call: OpenIDCall) -> String? {

@@ -14,6 +14,19 @@ package struct Document: Sendable, CustomStringConvertible {
     package struct Block: Sendable {
         package let language: String
         package let text: String
+
+        /// The first line of a block of settings that is not a whole file.
+        package static let part = "# part of sallyport.yaml"
+
+        /// True if the block says that it is not a whole file of settings.
+        package var isPart: Bool { self.text.hasPrefix(Self.part) }
+
+        /// True if the code begins so, after the first line with the name of its file.
+        package func begins(with code: String) -> Bool {
+            let line = self.text.prefix { $0 != "\n" }
+            return self.text.hasPrefix(code)
+                || line.hasPrefix("#") && self.text.dropFirst(line.count + 1).hasPrefix(code)
+        }
     }
 
     /// The file at a path below the package's root.
@@ -127,9 +140,9 @@ package enum Documents {
         try self.guide(name).text
     }
 
-    /// All blocks of a language in the guides that begin so.
+    /// All blocks of a language in the guides that begin so, after the line that names their file.
     package static func blocks(_ language: String, beginning: String = "") throws -> [String] {
-        try self.guides().flatMap { $0.blocks(language) }.filter { $0.hasPrefix(beginning) }
+        try self.guides().flatMap(\.blocks).filter { $0.language == language && $0.begins(with: beginning) }.map(\.text)
     }
 
     /// The first block of a language in the guides that begins so and contains this.

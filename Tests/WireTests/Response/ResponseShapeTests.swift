@@ -165,8 +165,10 @@ import Testing
 
     @Test(
         arguments: [
-            ("Content-Length : 1", ResponseFault.Rule.noField, ""), (" X: 1", .noField, ""), ("X", .noField, ""),
-            ("", .noField, ""),
+            ("Content-Length : 1", ResponseFault.Rule.blank, "Content-Length"), ("X-Y\t : a", .blank, "X-Y"),
+            ("x_y :", .blank, "x_y"), ("A: b\r\nX Y: a", .noField, ""), ("X: 1\r\n 2", .folded, "X"),
+            ("A: b\r\nX-Y:\r\n\t2", .folded, "X-Y"), ("X: 1\r\n Y: 2", .folded, "X"), (" X: 1", .noField, ""),
+            ("X", .noField, ""), ("X ", .noField, ""), ("", .noField, ""),
             ("X-Y: a\rb", .control, "X-Y"), ("Content-Length: 1\r\ncontent-length: 1", .repeated, "content-length"),
             ("Content-Length: 1,1", .length, "Content-Length"),
             ("Transfer-Encoding: gzip, chunked", .encoding, "Transfer-Encoding"),

@@ -33,6 +33,7 @@ import Testing
                 publicOrigin: Array(publicOrigin.utf8),
                 framing: framing,
                 connection: connection,
+                date: Array("now".utf8),
                 into: &buffer
             )
             return String(buffer: buffer)
@@ -49,10 +50,10 @@ import Testing
     ) -> [String] {
         let text = self.written(lines, origin: origin, publicOrigin: publicOrigin, framing: framing, change)
         #expect(
-            text.hasPrefix("HTTP/1.1 200 OK\r\n") && text.hasSuffix("X-Request-Id: id\r\n\r\n"),
+            text.hasPrefix("HTTP/1.1 200 OK\r\n") && text.hasSuffix("\r\nX-Request-Id: id\r\n\r\n"),
             "\(text.debugDescription)"
         )
-        return Array(text.components(separatedBy: "\r\n").dropFirst().dropLast(3))
+        return text.components(separatedBy: "\r\n").dropFirst().dropLast(3).filter { $0 != "Date: now" }
     }
 
     @Test func leavesEverythingElseAlone() {
@@ -146,10 +147,64 @@ import Testing
         ("http://127.0.0.1:9000@evil.example/", "http://127.0.0.1:9000@evil.example/"),
         ("http://127.0.0.1/", "http://127.0.0.1/"),
         ("https://127.0.0.1:9000/", "https://127.0.0.1:9000/"), ("/a", "/a"),
-        ("//127.0.0.1:9000/a", "//127.0.0.1:9000/a"), ("", ""),
+        ("//127.0.0.1:9000/a", "https://app.example.com/a"), ("", ""), ("//", "//"), ("///a", "///a"),
+        ("http://127.0.0.1:09000/a", "https://app.example.com/a"), ("http:/127.0.0.1:9000/", "http:/127.0.0.1:9000/"),
+        ("http:127.0.0.1:9000/", "http:127.0.0.1:9000/"), ("//127.0.0.1/a", "//127.0.0.1/a"),
+        ("http://u@127.0.0.1:9000/", "http://u@127.0.0.1:9000/"), ("http://127.0.0.1:/", "http://127.0.0.1:/"),
+        ("http://127.0.0.1:9000\\@evil.example/", "http://127.0.0.1:9000\\@evil.example/"),
         ("https://other.example/?u=http://127.0.0.1:9000/", "https://other.example/?u=http://127.0.0.1:9000/"),
     ]) func makesTheAppsOwnOriginPublic(_ value: String, _ expected: String) {
         #expect(Self.lines(["A: 1", "Location: \(value)", "B: 2"]) == ["A: 1", "Location: \(expected)", "B: 2"])
+    }
+
+    /// An app that knows its public name may write it in any spelling, and without knowing that its clients come by TLS.
+    @Test(arguments: [
+        "https://app.example.com", "HTTPS://App.Example.COM", "https://app.example.com:443", "https://app.example.com:",
+        "http://app.example.com", "http://app.example.com:80", "http://app.example.com:443", "HTTP://APP.example.com:",
+        "//app.example.com", "//app.example.com:443",
+    ]) func everySpellingOfThePublicOriginIsOne(_ origin: String) {
+        for rest in ["", "/", "/a?b#c", "?b", "#c"] {
+            #expect(Self.lines(["Location: \(origin)\(rest)"]) == ["Location: https://app.example.com\(rest)"])
+        }
+    }
+
+    @Test(arguments: [
+        "https://app.example.com:8443/", "http://app.example.com:8080/", "//app.example.com:80/",
+        "https://app.example.com:80/", "https://app.example.com.evil.example/", "https://app.example.com@evil.example/",
+        "https://evil.example@app.example.com/", "ftp://app.example.com/", "https:\\\\app.example.com/",
+        "https://app.example.com:x/", "https://app.example.com:443:443/", "https://xapp.example.com/",
+    ]) func whatOnlyResemblesThePublicOriginStays(_ value: String) {
+        #expect(Self.lines(["Location: \(value)"]) == ["Location: \(value)"])
+    }
+
+    @Test(arguments: [
+        ("http://app", "https://a.example:8443", "http://app:80/x"),
+        ("http://app", "https://a.example:8443", "//app/x"),
+        ("https://app", "http://a.example", "https://app:443/x"),
+        ("http://[::1]", "https://a.example", "http://[::1]:80/x"),
+        ("http://[::1]:9000", "https://a.example", "//[::1]:9000/x"),
+        ("http://app:8", "http://a.example", "//A.EXAMPLE:80/x"),
+        ("http://app:8", "https://a.example:8443", "http://a.example:8443/x"),
+        ("http://app:8", "https://[2001:db8::1]", "http://[2001:DB8::1]/x"),
+    ]) func defaultPortsBelongToTheirSchemes(_ origin: String, _ publicOrigin: String, _ value: String) {
+        #expect(
+            Self.lines(["Location: \(value)"], origin: origin, publicOrigin: publicOrigin)
+                == ["Location: \(publicOrigin)/x"]
+        )
+    }
+
+    // MARK: Date
+
+    /// RFC 9110 6.6.1.
+    @Test func anAnswerWithoutADateGetsOne() {
+        #expect(Self.written([]).contains("\r\nDate: now\r\n"))
+        #expect(Self.written(["Connection: date", "Date: x"]).components(separatedBy: "Date: ").count == 2)
+        for name in ["Date", "date", "DATE"] {
+            let written = Self.written(["\(name): Fri, 01 May 2026 00:00:00 GMT"])
+            #expect(written.contains("\r\n\(name): Fri, 01 May 2026 00:00:00 GMT\r\n") && !written.contains("now"))
+        }
+        // A field with such a name is another one to clients.
+        #expect(Self.written(["Da_te: x"]).contains("\r\nDate: now\r\n"))
     }
 
     @Test func aLongPublicOriginHasRoom() {

@@ -149,19 +149,18 @@ extension ProviderGrants: SessionRenewer {
     /// Refreshes the tokens of a grant whose lease this process holds.
     private func refresh(_ leased: ProviderGrant, _ renewal: Renewal) async -> UnixTime? {
         let answer = await self.answer(leased, renewal)
-        let expected = renewal.session.identity.idAtProvider
-        if let user = answer.authentication?.identity.id, !user.utf8.elementsEqual(expected.utf8) {
+        let user = renewal.session.identity
+        if let answered = answer.authentication?.identity.inRealm(user.realm), !user.isCalled(answered.idAtProvider) {
             return await self.endLineage(renewal, detail: "the answer is for another user")
         }
         switch answer {
         case .refreshed(let tokens, let authentication):
             return await self.take(tokens, leased, renewal) { _ in
-                authentication?.identity.linked(as: renewal.session.identity)
+                authentication?.identity.named(as: user)
             }
         case .refreshedInPart(let tokens, let authentication):
             return await self.take(tokens, leased, renewal) { current in
-                authentication.identity.completed(by: current.identity ?? renewal.session.identity)
-                    .linked(as: renewal.session.identity)
+                authentication.identity.completed(by: current.identity ?? user).named(as: user)
             }
         case .ended(let detail):
             return await self.endLineage(renewal, detail: detail)
@@ -206,7 +205,7 @@ extension ProviderGrants: SessionRenewer {
     /// The provider's answer. If the first one is lost, the same token is sent once more, at once.
     private func answer(_ leased: ProviderGrant, _ renewal: Renewal) async -> ProviderRefresh {
         func refresh() async -> ProviderRefresh {
-            await renewal.provider.refresh(leased.tokens, of: renewal.session.identity.idAtProvider)
+            await renewal.provider.refresh(leased.tokens, of: renewal.session.identity)
         }
         var answer = await refresh()
         guard case .ambiguous = answer else { return answer }

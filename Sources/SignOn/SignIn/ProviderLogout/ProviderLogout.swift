@@ -69,59 +69,51 @@ package struct ProviderLogout: Sendable {
             try await self.ends.end(subject: ProviderSession.endName(of: sessionID, at: self.provider.name))
             if let ended = try await self.end(sessionID) { return ended }
         }
-        guard let subject = logout.subject.map(self.sessions.realm.subject) else { return 0 }
+        guard let ownID = logout.subject else { return 0 }
         // A provider may name a session in its logout tokens and not in its id_tokens. Then the subject decides.
-        let unnamedOnly = logout.sessionID != nil && logout.namesEverySession
+        if logout.sessionID != nil, logout.namesEverySession { return try await self.endUnnamed(of: ownID) }
+        // The user's own names first, so that a sign-in that is not found as an account below finds this.
+        var ended = try await self.endAll(of: self.sessions.realm.subjects(of: ownID))
+        // With an account end its codes, tokens and sessions, wherever they began, as those of any subject.
+        ended += try await self.endAll(of: try await self.names(of: ownID).accounts)
+        return ended
+    }
+
+    private func names(of ownID: String) async throws(NotDone) -> UserNames {
+        try await self.ends.names(of: ownID, in: self.sessions.realm, at: self.provider.name)
+    }
+
+    /// - Returns: How many sessions have ended.
+    private func endAll(of subjects: [String]) async throws(NotDone) -> Int {
         var ended = 0
-        if unnamedOnly {
-            ended = try await self.endUnnamed(of: subject)
-        } else {
-            ended = await self.sessions.cascaded(of: subject, in: nil)
+        for subject in subjects {
+            ended += await self.sessions.cascaded(of: subject, in: nil)
             try await self.ends.end(subject: subject)
         }
-        ended += try await self.endLinked(subject, unnamedOnly: unnamedOnly)
         return ended
     }
 
-    /// Ends the account of several providers that this provider's user has: with it end its codes, tokens and sessions,
-    /// wherever they began, as those of any subject. Where the provider means single sessions, what the account began at
-    /// another provider goes on.
+    /// Ends the sessions of a user for which the provider named no session of its own, whatever it says of its id_tokens: each
+    /// may be the one that a `sid` means that is not known here. One with another `sid` is not. What an account of several
+    /// providers began at another one goes on.
     ///
-    /// - Parameters:
-    ///   - own: What the store calls the provider's user.
-    ///   - unnamedOnly: Whether only sessions are meant for which the provider named none of its own.
     /// - Returns: How many sessions have ended.
-    private func endLinked(_ own: String, unnamedOnly: Bool) async throws(NotDone) -> Int {
+    private func endUnnamed(of ownID: String) async throws(NotDone) -> Int {
+        for subject in self.sessions.realm.subjects(of: ownID) {
+            try await self.ends.end(subject: ProviderSession.endName(ofUnnamed: subject, at: self.provider.name))
+        }
+        let names = try await self.names(of: ownID)
+        let unnamed = try await self.users.all(of: names.all).filter { found in
+            let session = found.session
+            return session.provider?.name == self.provider.name && session.provider?.sessionID == nil
+                && (session.subject.isExactlyOne(of: names.own) || session.identity.isCalled(ownID))
+        }
         var ended = 0
-        for account in try await self.ends.accounts(of: own, at: self.provider.name) {
-            guard unnamedOnly else {
-                ended += await self.sessions.cascaded(of: account, in: nil)
-                try await self.ends.end(subject: account)
-                continue
-            }
-            let begun = try await self.users.all(of: account).filter { found in
-                found.session.identity.subjectAtProvider.isExactly(own)
-                    && found.session.provider?.sessionID == nil
-            }
-            let lineages = Array(Set(begun.map(\.session.lineage)))
-            ended += await self.sessions.cascaded(of: account, in: lineages)
+        for (subject, found) in Dictionary(grouping: unnamed, by: \.session.subject) {
+            let lineages = Array(Set(found.map(\.session.lineage)))
+            ended += await self.sessions.cascaded(of: subject, in: lineages)
             for lineage in lineages { try await self.sessions.endLineage(lineage) }
         }
-        return ended
-    }
-
-    /// Ends the sessions of a subject for which the provider named no session of its own, whatever it says of its
-    /// id_tokens: each may be the one that a `sid` means that is not known here. One with another `sid` is not.
-    ///
-    /// - Returns: How many sessions have ended.
-    private func endUnnamed(of subject: String) async throws(NotDone) -> Int {
-        try await self.ends.end(subject: ProviderSession.endName(ofUnnamed: subject, at: self.provider.name))
-        let unnamed = try await self.users.all(of: subject).filter {
-            $0.session.provider?.name == self.provider.name && $0.session.provider?.sessionID == nil
-        }
-        let lineages = Array(Set(unnamed.map(\.session.lineage)))
-        let ended = await self.sessions.cascaded(of: subject, in: lineages)
-        for lineage in lineages { try await self.sessions.endLineage(lineage) }
         return ended
     }
 

@@ -60,7 +60,7 @@ package struct ProviderSessions: RecordCaller {
     /// Notes what begins with a sign-in, wherever the end of the provider's session or of its user is to find it. To be called
     /// before the session is written.
     func note(_ evidence: ProviderEvidence, of session: Session) async throws(NotDone) {
-        if session.identity.ownID != nil { try await self.noteAccount(of: session, at: evidence.provider) }
+        if session.identity.isAccount { try await self.noteAccount(of: session, at: evidence.provider) }
         guard let id = evidence.sessionID else { return }
         try await self.note(
             session.lineage,
@@ -74,8 +74,8 @@ package struct ProviderSessions: RecordCaller {
     /// Notes for longer which account the provider's user has: what is made of a session of the account may outlive it. To be
     /// called before that is written.
     func keepAccount(of session: Session) async throws(NotDone) {
-        guard session.identity.ownID != nil, let provider = session.provider?.name else { return }
-        let known = try await self.accounts(of: session.identity.subjectAtProvider, at: provider)
+        guard session.identity.isAccount, let provider = session.provider?.name else { return }
+        let known = try await self.names(of: session.identity, at: provider).accounts
         // Where the user has another account by now, the sessions of this one have ended.
         guard known.isEmpty || known.contains(session.subject) else { return }
         try await self.note(
@@ -92,9 +92,8 @@ package struct ProviderSessions: RecordCaller {
     /// address ends, because such a logout would no longer find it.
     private func noteAccount(of session: Session, at provider: String) async throws(NotDone) {
         let own = session.identity.subjectAtProvider
-        for former in try await self.accounts(of: own, at: provider) where !former.isExactly(session.subject) {
-            try await self.end(subject: former)
-        }
+        let known = try await self.names(of: session.identity, at: provider).accounts
+        for former in known where !former.isExactly(session.subject) { try await self.end(subject: former) }
         try await self.note(
             Self.ofAccounts,
             of: session.subject,
@@ -104,9 +103,38 @@ package struct ProviderSessions: RecordCaller {
         )
     }
 
-    /// What the store calls the account of the user whom the provider calls so; nil: none is known.
-    package func accounts(of own: String, at provider: String) async throws(NotDone) -> Set<String> {
-        Set(try await self.records(of: Self.accountName(of: own), at: provider).flatMap(\.subjects))
+    /// The names of the user whom the provider calls so.
+    ///
+    /// - Parameters:
+    ///   - ownID: The provider's own id of the user, without the provider's name before it.
+    ///   - provider: What the provider calls itself in sessions. `nil` if it does not, and has no users who are accounts.
+    package func names(
+        of ownID: String,
+        in realm: Realm,
+        at provider: String?
+    ) async throws(NotDone) -> UserNames {
+        try await self.names(realm.subjects(of: ownID), at: provider)
+    }
+
+    /// The names of the user of a session.
+    package func names(of user: Identity, at provider: String?) async throws(NotDone) -> UserNames {
+        var own = user.realm.subjects(of: user.idAtProvider)
+        // A session of a version that did not note the provider's own id.
+        if !user.subjectAtProvider.isExactlyOne(of: own) { own.append(user.subjectAtProvider) }
+        var names = try await self.names(own, at: provider)
+        if user.isAccount, !user.subject.isExactlyOne(of: names.accounts) { names.accounts.append(user.subject) }
+        return names
+    }
+
+    private func names(_ own: [String], at provider: String?) async throws(NotDone) -> UserNames {
+        var names = UserNames(own: own, accounts: [])
+        guard let provider else { return names }
+        for name in own {
+            for record in try await self.records(of: Self.accountName(of: name), at: provider) {
+                names.accounts += record.subjects.filter { !$0.isExactlyOne(of: names.accounts) }
+            }
+        }
+        return names
     }
 
     /// Under what a record keeps the account of a user. No session of a provider is called so, because its id has no control

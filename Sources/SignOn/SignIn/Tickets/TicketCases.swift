@@ -124,7 +124,7 @@ package struct TicketUseCase: Sendable {
         guard self.now < self.ticket.expiresAt else { return .refuse(.ticketExpired) }
         guard let parent = self.parent, self.now < parent.expiresAt else { return .refuse(.ticketUnknown) }
         // A link of another site to the sign-in page must not silently change the account in which a user works.
-        if self.existing.contains(where: { !$0.session.subject.isExactly(parent.subject) }),
+        if self.existing.contains(where: { !$0.session.identity.isSamePerson(as: parent.identity) }),
             !FreshSignIn.began(parent, after: self.begunAt)
         {
             return .askAgain

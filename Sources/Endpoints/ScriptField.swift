@@ -1,0 +1,29 @@
+/// The fields by which the libraries of web pages mark the requests of their scripts. No link and no form sends them.
+///
+/// They matter where a browser sends no Fetch Metadata: an old one, or any browser on plain http beyond loopback
+/// (Fetch Metadata 2: only to trustworthy URLs). A redirect to the sign-in page would then end up in a part of a page.
+///
+/// - `X-Requested-With: XMLHttpRequest` comes from jQuery, jquery-pjax, Prototype, Inertia and, if an app says so, axios.
+///   Android's WebView sends its app's package name in this field with every page that it loads.
+/// - `HX-Request` comes from htmx, also for links that `hx-boost` takes over, and `X-PJAX` from pjax libraries.
+/// - `Turbo-Frame` comes from a frame of Turbo, and `X-Turbo-Request-Id` from everything that Turbo 8 fetches. Turbo Drive
+///   loads the page as a whole after a 401 that is not HTML, so its user gets to the sign-in page, too.
+package enum ScriptField {
+    /// In lower case.
+    package static let names = ["x-requested-with", "hx-request", "turbo-frame", "x-turbo-request-id", "x-pjax"]
+
+    private static let valuedName = "x-requested-with"
+    private static let value = "xmlhttprequest"
+
+    /// True if a field with this name and value is a script's.
+    package static func isSet(_ name: some Collection<UInt8>, to value: some Collection<UInt8>) -> Bool {
+        func isEqual(_ bytes: some Collection<UInt8>, _ text: String) -> Bool {
+            bytes.count == text.utf8.count && zip(bytes, text.utf8).allSatisfy { Self.lowercased($0) == $1 }
+        }
+        if isEqual(name, Self.valuedName) { return isEqual(value, Self.value) }
+        guard !value.isEmpty, !isEqual(value, "false") else { return false }
+        return Self.names.contains { $0 != Self.valuedName && isEqual(name, $0) }
+    }
+
+    private static func lowercased(_ byte: UInt8) -> UInt8 { (0x41...0x5A).contains(byte) ? byte | 0x20 : byte }
+}

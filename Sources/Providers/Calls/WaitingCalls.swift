@@ -1,0 +1,98 @@
+import AddressIntelligence
+import DequeModule
+import Sessions
+
+/// What the server of a provider is asked at a time, and which calls wait: those of sign-ins before questions about the
+/// tokens of requests, and of each kind one of each client in turn.
+///
+/// One client has its share of the connections for each kind (`CallLimit`), and questions leave a quarter of the connections
+/// to sign-ins.
+struct WaitingCalls {
+    /// Calls of one kind.
+    private struct Lane {
+        private var lines: [AddressKey?: Deque<ProviderExchange>] = [:]
+        /// The clients with a line, in the order of their turns.
+        private var turns: Deque<AddressKey?> = []
+
+        var isEmpty: Bool { self.turns.isEmpty }
+
+        mutating func append(_ call: ProviderExchange) {
+            let client = call.caller.client
+            if self.lines[client] == nil { self.turns.append(client) }
+            self.lines[client, default: []].append(call)
+        }
+
+        mutating func prepend(_ call: ProviderExchange) {
+            let client = call.caller.client
+            self.turns.removeAll { $0 == client }
+            self.turns.prepend(client)
+            self.lines[client, default: []].prepend(call)
+        }
+
+        /// Removes the first call that may have a connection.
+        mutating func popFirst(where admits: (ProviderExchange) -> Bool) -> ProviderExchange? {
+            for _ in 0..<self.turns.count {
+                guard let client = self.turns.popFirst() else { return nil }
+                while self.lines[client]?.first?.isOver == true { self.lines[client]?.removeFirst() }
+                guard let call = self.lines[client]?.first else {
+                    self.lines[client] = nil
+                    continue
+                }
+                guard admits(call) else {
+                    self.turns.append(client)
+                    continue
+                }
+                self.lines[client]?.removeFirst()
+                if self.lines[client]?.isEmpty == true { self.lines[client] = nil } else { self.turns.append(client) }
+                return call
+            }
+            return nil
+        }
+    }
+
+    private var limit: CallLimit
+    private var signIns = Lane()
+    private var requests = Lane()
+
+    /// - Parameter limit: How many calls the server has at a time.
+    init(limit: Int) {
+        self.limit = CallLimit(most: limit, kept: limit / 4)
+    }
+
+    /// Whether nothing waits, and nothing is under way.
+    var isUnused: Bool { self.isEmpty && self.limit.count == 0 }
+
+    /// Whether nothing waits.
+    var isEmpty: Bool { self.signIns.isEmpty && self.requests.isEmpty }
+
+    /// Records that a call gets a connection.
+    mutating func take(_ call: ProviderExchange) {
+        guard !call.isSeated else { return }
+        call.isSeated = true
+        self.limit.begin(call.caller)
+    }
+
+    /// Records that a call is over.
+    mutating func giveBack(_ call: ProviderExchange) {
+        guard call.isSeated else { return }
+        call.isSeated = false
+        self.limit.end(call.caller)
+    }
+
+    /// Has a call wait.
+    mutating func append(_ call: ProviderExchange) {
+        if call.caller.isRequest { self.requests.append(call) } else { self.signIns.append(call) }
+    }
+
+    /// Has a call wait whose turn has come already.
+    mutating func prepend(_ call: ProviderExchange) {
+        if call.caller.isRequest { self.requests.prepend(call) } else { self.signIns.prepend(call) }
+    }
+
+    /// Removes the call whose turn it is. `nil` if none waits that may have a connection.
+    mutating func popFirst() -> ProviderExchange? {
+        let limit = self.limit
+        let admits = { (call: ProviderExchange) in call.isSeated || limit.admits(call.caller) }
+        return self.signIns.popFirst(where: admits) ?? self.requests.popFirst(where: admits)
+    }
+}

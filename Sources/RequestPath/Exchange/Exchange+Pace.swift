@@ -1,0 +1,52 @@
+package import NIOCore
+import Vocabulary
+
+/// How fast the client of a request in flight reads and sends: looked at four times a second, while many requests are in
+/// flight at the app.
+extension Exchange: LoopRequest {
+    /// Looks at what the client has taken and sent.
+    func notePace(_ now: NIODeadline) {
+        guard self.phase == .exchange || self.phase == .tunnel, let stream = self.stream else { return }
+        let waiting = self.facts.hasBegunAnswer ? stream.waitingBytes : 0
+        let taken = max(0, self.record.bytesOut - waiting)
+        let moved = taken &+ self.record.bytesIn &+ (self.tunnel?.received ?? 0)
+        var pace = self.pace ?? ClientPace(of: self.exchangeNumber, moved: moved, since: self.facts.lastProgress)
+        if pace.exchange != self.exchangeNumber {
+            pace = ClientPace(of: self.exchangeNumber, moved: moved, since: self.facts.lastProgress)
+        }
+        pace.look(moved, waiting > 0 ? .client : self.debt, now: now)
+        self.pace = pace
+    }
+
+    /// What the exchange waits for if no byte waits for the client.
+    private var debt: ClientPace.Debt {
+        if self.tunnel != nil { return .nobody }
+        if !self.facts.isRequestWhole {
+            // An app that does not take the body holds it up.
+            guard self.upstream?.isWritable == true else { return .none }
+            return self.facts.hasSizedBody ? .client : .nobody
+        }
+        return self.facts.hasBegunAnswer && self.facts.isEventStream ? .nobody : .none
+    }
+
+    package func stall(now: NIODeadline) -> ClientStall? {
+        guard self.phase == .exchange || self.phase == .tunnel, let pace = self.pace,
+            pace.exchange == self.exchangeNumber
+        else { return nil }
+        return pace.stall(now: now)
+    }
+
+    package func endStalled() {
+        switch self.phase {
+        case .tunnel:
+            self.closeTunnel(.clientStalled, .tryAgainLater)
+        case .exchange where self.facts.hasBegunAnswer:
+            self.abort(.clientStalled)
+        case .exchange:
+            self.dropUpstream()
+            self.answer(.problem(.clientStalled, requestID: self.record.requestID, closes: true))
+        case .idle, .judging, .waiting, .collecting, .expecting, .connecting, .queued, .ending:
+            break
+        }
+    }
+}

@@ -1,0 +1,69 @@
+/// The origin with which a URL begins, in any spelling: with the default port or without it, with an empty port, in any
+/// case of letters (RFC 3986 6.2.2.1, 6.2.3), or without a scheme (RFC 3986 4.2).
+struct WrittenOrigin {
+    private enum Scheme {
+        case http
+        case https
+        /// That of the page: `//host/path`.
+        case relative
+    }
+
+    private let scheme: Scheme
+    private let host: UnsafeBufferPointer<UInt8>
+    /// nil: none is written.
+    private let port: Int?
+    /// The number of its bytes.
+    let count: Int
+
+    /// nil: the reference is a path, has another scheme, names a user, or is no URL.
+    init?(_ url: UnsafeBufferPointer<UInt8>) {
+        let start: Int
+        if Self.begins(url, with: "//") {
+            (self.scheme, start) = (.relative, 2)
+        } else if Self.begins(url, with: "http://") {
+            (self.scheme, start) = (.http, 7)
+        } else if Self.begins(url, with: "https://") {
+            (self.scheme, start) = (.https, 8)
+        } else {
+            return nil
+        }
+        let end = url[start...].firstIndex { $0 == 0x2F || $0 == 0x3F || $0 == 0x23 } ?? url.endIndex
+        let authority = url[start..<end]
+        guard !authority.contains(UInt8(ascii: "@")) else { return nil }
+        // An address of IPv6 has colons of its own.
+        let hostEnd = authority.first == UInt8(ascii: "[") ? authority.firstIndex(of: UInt8(ascii: "]")) : start
+        guard let hostEnd else { return nil }
+        let colon = authority[hostEnd...].firstIndex(of: UInt8(ascii: ":"))
+        self.host = UnsafeBufferPointer(rebasing: url[start..<(colon ?? end)])
+        let digits = UnsafeBufferPointer(rebasing: url[(colon.map { $0 + 1 } ?? end)..<end])
+        self.port = ByteClass.decimal(digits)
+        guard !self.host.isEmpty, digits.isEmpty || self.port != nil else { return nil }
+        self.count = end
+    }
+
+    /// Whether this is `own`, an origin as the gateway writes it.
+    ///
+    /// - Parameter takesPlain: Whether `http` stands for `https` as well: an app may not know that its clients come by TLS.
+    func isSame(as own: [UInt8], takesPlain: Bool = false) -> Bool {
+        own.withUnsafeBufferPointer { own in
+            guard let own = WrittenOrigin(own), ByteClass.equalIgnoringCase(self.host, own.host) else { return false }
+            switch (self.scheme, own.scheme) {
+            case (.http, .http), (.https, .https), (.relative, _):
+                return (self.port ?? own.defaultPort) == own.wholePort
+            case (.http, .https) where takesPlain:
+                return self.port == own.wholePort || self.wholePort == 80 && own.wholePort == 443
+            default:
+                return false
+            }
+        }
+    }
+
+    private var defaultPort: Int { self.scheme == .https ? 443 : 80 }
+    private var wholePort: Int { self.port ?? self.defaultPort }
+
+    private static func begins(_ url: UnsafeBufferPointer<UInt8>, with text: StaticString) -> Bool {
+        let count = text.utf8CodeUnitCount
+        guard url.count > count else { return false }
+        return ByteClass.equal(UnsafeBufferPointer(rebasing: url[..<count]), text)
+    }
+}

@@ -1,0 +1,234 @@
+import NIOCore
+import Observability
+import Settings
+import Vocabulary
+
+/// The room that an app has on one loop: whose requests use its connections, and which wait for one. It belongs to the
+/// app's pool, or to the group of the pools of its servers.
+final class AppRoom {
+    /// A connection that is being made for a request, which may end before the connection has come.
+    final class Attempt {
+        let client: any ConnectionWaiter
+        /// The number of the exchange for which the connection was begun.
+        let exchange: UInt64
+        /// Who has other servers for the request. `nil` if nobody has.
+        let group: ServerGroup?
+        fileprivate let requester: Requester
+        fileprivate var seat: ClientShares.Seat?
+        fileprivate var index = 0
+
+        fileprivate init(_ client: any ConnectionWaiter, in group: ServerGroup?) {
+            self.client = client
+            self.exchange = client.exchangeNumber
+            self.requester = client.requester
+            self.group = group
+        }
+
+        /// Whether the request still waits for the connection.
+        var isWanted: Bool { self.client.exchangeNumber == self.exchange && self.client.isConnecting }
+    }
+
+    /// The most requests that one sweep ends: the loop has others to serve.
+    private static let mostEnded = 64
+
+    private let loop: PathLoop
+    private var target: UpstreamTarget
+    /// The app's index in the configuration.
+    private var index: Int
+    private let gauge: GaugeID
+    private var shares: ClientShares
+    private var attempts: [Attempt] = []
+    private var queue = ConnectionQueue()
+    /// With fewer connections than this, nobody can have more than its share.
+    private(set) var threshold: Int
+
+    init(_ target: UpstreamTarget, index: Int, loop: PathLoop) {
+        self.target = target
+        self.index = index
+        self.loop = loop
+        self.gauge = loop.configuration.metrics.upstreamQueue(index)
+        self.shares = ClientShares(target.settings.shareRule)
+        self.threshold = target.settings.shareRule.threshold
+    }
+
+    /// Goes on with other settings, or another index. Nothing is counted until the next request.
+    func adopt(_ target: UpstreamTarget, index: Int) {
+        self.target = target
+        self.index = index
+        self.shares.stop(target.settings.shareRule)
+        self.threshold = target.settings.shareRule.threshold
+    }
+
+    /// Goes on with another index of the app.
+    func moved(to index: Int) { self.index = index }
+
+    // MARK: Shares
+
+    /// Whether requests are counted.
+    @inline(__always) var isCounting: Bool { self.shares.isCounting }
+
+    /// Whether the request's client and session may have another connection.
+    ///
+    /// - Parameter inFlight: The requests that the app serves, or for which it is connected to.
+    func admits(_ client: any ConnectionWaiter, inFlight: @autoclosure () -> Int) -> Bool {
+        if !self.shares.isCounting {
+            guard inFlight() >= self.threshold else { return true }
+            self.beginCounting()
+        }
+        return self.shares.admits(client.requester)
+    }
+
+    private func beginCounting() {
+        self.shares.begin()
+        for attempt in self.attempts { attempt.seat = self.shares.take(attempt.requester) }
+        self.loop.eachRequest { request in
+            guard let connection = request.upstream as? UpstreamConnection, connection.pool.room === self else {
+                return
+            }
+            connection.seat = self.shares.take(request.requester)
+        }
+    }
+
+    /// Counts a request that gets a connection. `nil` while nothing is counted.
+    func take(for client: any ConnectionWaiter) -> ClientShares.Seat? { self.shares.take(client.requester) }
+
+    /// Counts that a request has left its connection.
+    func giveBack(_ seat: ClientShares.Seat) { self.shares.giveBack(seat) }
+
+    /// Begins a connection for a request.
+    func begin(for client: any ConnectionWaiter, in group: ServerGroup?) -> Attempt {
+        let attempt = Attempt(client, in: group)
+        attempt.seat = self.shares.take(attempt.requester)
+        attempt.index = self.attempts.count
+        self.attempts.append(attempt)
+        return attempt
+    }
+
+    /// Ends the attempt, and returns what it gives back, or its connection does.
+    func end(_ attempt: Attempt) -> ClientShares.Seat? {
+        if attempt.index < self.attempts.count, self.attempts[attempt.index] === attempt {
+            let last = self.attempts.removeLast()
+            if last !== attempt {
+                self.attempts[attempt.index] = last
+                last.index = attempt.index
+            }
+        }
+        return attempt.seat.take()
+    }
+
+    // MARK: The queue
+
+    /// Whether no request waits.
+    var isEmpty: Bool { self.queue.isEmpty }
+
+    /// Has a request wait for a connection. If the queue is full, one of a client with more requests in it is refused.
+    ///
+    /// - Parameter returned: The connections that become free when this turn ends. A request may always wait for one.
+    func enqueue(_ client: any ConnectionWaiter, returned: Int) {
+        let requester = client.requester
+        if !self.shares.admits(requester) { self.tellShare(requester) }
+        if self.queue.count >= max(self.target.settings.maxQueue, returned) {
+            guard let other = self.queue.popLast(for: requester) else {
+                return client.upstreamFailed(.gatewayOverloaded)
+            }
+            self.loop.metrics.upstreamQueue(self.gauge, -1)
+            other.upstreamFree()
+            other.upstreamFailed(.gatewayOverloaded)
+        }
+        self.queue.append(client)
+        self.loop.metrics.upstreamQueue(self.gauge, 1)
+        client.upstreamBusy()
+    }
+
+    /// Removes the request from the queue that gets the next connection. `nil` if none may have one.
+    func next() -> (any ConnectionWaiter)? {
+        guard !self.queue.isEmpty, let client = self.queue.popFirst(by: self.shares) else { return nil }
+        self.loop.metrics.upstreamQueue(self.gauge, -1)
+        client.upstreamFree()
+        return client
+    }
+
+    /// Called when a queued request has ended.
+    func left(_ waiter: any ConnectionWaiter) {
+        self.queue.left(waiter)
+        self.loop.metrics.upstreamQueue(self.gauge, -1)
+    }
+
+    // MARK: Four times a second
+
+    /// Ends requests of stalled clients if others wait, and stops counting when few requests are in flight.
+    ///
+    /// - Parameter hasRoom: Whether a request could have a connection.
+    func sweep(inFlight: Int, hasRoom: Bool) {
+        guard self.shares.isCounting else { return }
+        if self.queue.isEmpty {
+            if inFlight < (self.threshold + 1) / 2 { self.shares.stop() }
+        } else if !hasRoom {
+            self.endStalled()
+        }
+    }
+
+    private func endStalled() {
+        let waiting = self.queue.waiting(by: self.shares)
+        guard waiting.count > 0 else { return }
+        var requests: [any LoopRequest] = []
+        var candidates: [StallChoice.Candidate] = []
+        self.loop.eachRequest { request in
+            guard let connection = request.upstream as? UpstreamConnection, connection.pool.room === self,
+                let stall = request.stall(now: self.loop.now)
+            else { return }
+            requests.append(request)
+            candidates.append(StallChoice.Candidate(client: request.requester.client, stall: stall))
+        }
+        guard !candidates.isEmpty else { return }
+        let chosen = StallChoice.choose(
+            min(waiting.count, Self.mostEnded),
+            of: candidates,
+            limit: self.shares.rule.limit,
+            least: waiting.least,
+            held: { self.shares.count(of: $0) }
+        )
+        for index in chosen {
+            self.tellEnd(requests[index].requester, candidates[index].stall)
+            self.loop.metrics.upstreamStalled(self.index)
+            requests[index].endStalled()
+        }
+    }
+
+    // MARK: The log
+
+    private func tellShare(_ requester: Requester) {
+        let ofAddress = requester.address != nil && !self.shares.admits(requester.client)
+        self.loop.metrics.upstreamShare(self.index, ofSession: !ofAddress)
+        let count = ofAddress ? self.shares.count(of: requester.client) : self.shares.count(ofSession: requester)
+        self.tell(
+            .gatewayOverloaded,
+            "\(ofAddress ? "" : "a session at ")\(Self.name(requester)) has \(count) of \(self.shares.rule.limit) connections in use, its share; its further requests wait"
+        )
+    }
+
+    private func tellEnd(_ requester: Requester, _ stall: ClientStall) {
+        let (count, limit) = (self.shares.count(of: requester.client), self.shares.rule.limit)
+        let seconds = max(0, (self.loop.now - stall.since).nanoseconds / 1_000_000_000)
+        self.tell(
+            .clientStalled,
+            "\(Self.name(requester)) has \(count) of \(limit) connections in use and has neither read nor sent for \(seconds) s in one of them, which is ended because other requests wait"
+        )
+    }
+
+    private static func name(_ requester: Requester) -> String {
+        requester.address.map { "\($0)" } ?? "a client behind a trusted proxy"
+    }
+
+    private func tell(_ reason: Reason, _ sentence: @autoclosure () -> String) {
+        guard let tell = self.loop.onUpstreamNotice, self.target.mayTell(reason, now: self.loop.now) else { return }
+        tell(
+            UpstreamNotice(upstream: self.target.settings.name, reason: reason, sentence: sentence(), field: nil)
+        )
+    }
+}
+
+extension UpstreamSettings {
+    /// What one client may use of the connections of each event loop.
+    var shareRule: ShareRule { ShareRule(of: self.maxConnections, percent: self.clientShare) }
+}

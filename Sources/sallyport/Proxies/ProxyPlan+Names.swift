@@ -1,0 +1,67 @@
+import RequestPath
+import Settings
+import Vocabulary
+
+/// The names of fields that a client must not choose for the app.
+extension ProxyPlan {
+    /// Names that the proxy sets itself for the app.
+    private static let forwarded = ["for", "proto", "host"].map { "x-forwarded-\($0)" }
+
+    /// What apps and frameworks believe, of the names that begin with one of `ManagedNames.prefixes`: for proxies that remove
+    /// fields by name only.
+    private static let believed =
+        [
+            "access-token", "authorization", "by", "client-cert", "client-ip", "email", "groups", "method", "path",
+            "port",
+            "prefix", "preferred-username", "protocol", "scheme", "server", "ssl", "tls-client-cert",
+            "tls-client-cert-info", "uri", "url", "user",
+        ].map { "x-forwarded-\($0)" }
+        + ["forwarded-for", "host", "method", "path", "proto", "remote-addr", "uri", "url"].map { "x-original-\($0)" }
+        + ["path", "uri", "url"].map { "x-rewrite-\($0)" }
+        + ["addr", "host", "ident", "ip", "port"].map { "remote-\($0)" }
+        + ["id", "name", "role", "roles", "token", "user", "username", "userid"].map { "x-auth-\($0)" }
+
+    /// Names by which a client asks the app to read another method than the one that was judged.
+    private static let methodOverrides = FieldNames.requestRoles.filter { $0.1 == .methodOverride }.map(\.0)
+
+    /// The names of method overrides, where some route is for certain methods only; else they are for the app.
+    private var overrides: [String] {
+        self.settings.hosts.contains { $0.routes.contains { !$0.methods.isEmpty } } ? Self.methodOverrides : []
+    }
+
+    /// Names of fields that the app must not get from a client, for proxies that cannot remove fields by a pattern.
+    /// Fields of the identity are not among them: they are set or removed.
+    var removedNames: [String] {
+        let presets = IdentitySettings.Preset.allCases.flatMap { preset in
+            var identity = IdentitySettings()
+            identity.preset = preset
+            return IdentityProfile(identity).fields.map(\.name)
+        }
+        let names = self.managed.names + Self.believed + self.overrides
+        let all = Set((names + presets + [AssertionSigner.field]).map { $0.lowercased() })
+        return all.subtracting(self.fields.map { $0.lowercased() }).subtracting(Self.forwarded).sorted()
+    }
+
+    /// A regular expression of all such names, those of the identity among them, in every spelling that an app may take for
+    /// one; letters are lower-case. `X-Forwarded-For` itself is not among them, which the proxy writes.
+    var removedPattern: String { "^\(self.names(forwarded: Self.forwardedPattern))$" }
+
+    /// A regular expression of a `Connection` field that names one of them: what it names ends at the next hop, so a client
+    /// could keep from the app who acts for it (CVE-2024-45410).
+    var hopPattern: String { #"(^|[\s,])\#(self.names(forwarded: "x.forwarded.*"))([\s,]|$)"# }
+
+    /// Everything that begins with `X-Forwarded`, but `X-Forwarded-For` in that spelling: no expression of these proxies can
+    /// look ahead.
+    private static let forwardedPattern =
+        "x[^-]forwarded.*|x-forwarded([^-].*)?|x-forwarded-([^f].*|f([^o].*)?|fo([^r].*)?|for.+)?"
+
+    private func names(forwarded: String) -> String {
+        func spellings(_ name: String) -> String { String(name.map { $0 == "-" ? "." : $0 }) }
+        let prefixes = self.managed.prefixes.filter { $0 != "x-forwarded-" }
+        let names = (self.managed.names + self.overrides).filter { name in
+            !name.hasPrefix("x-forwarded") && !prefixes.contains { name.hasPrefix($0) }
+        }
+        let all = prefixes.map { spellings($0) + ".*" } + names.map(spellings) + [forwarded]
+        return "(\(all.joined(separator: "|")))"
+    }
+}

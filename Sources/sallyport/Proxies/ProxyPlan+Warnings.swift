@@ -1,0 +1,161 @@
+import Settings
+import Vocabulary
+
+/// What of the settings the printed configuration leaves out.
+extension ProxyPlan {
+    /// What of the settings the proxy does not do as the gateway does, each in a sentence that names the place and the keys.
+    var warnings: [String] {
+        self.cookieWarnings + self.routeWarnings + self.appWarnings + self.serverWarnings
+    }
+
+    private var cookieWarnings: [String] {
+        let passes = self.proxy.passesCookiesOnSuccess
+        var warnings: [String] = []
+        if self.authorization.cookiesOnSuccess, !passes {
+            warnings.append(
+                "write authorization.cookies_on_success: false. This proxy drops the cookies of an answer that allows a request."
+            )
+        }
+        if !self.authorization.cookiesOnSuccess, passes {
+            warnings.append("cookies_on_success: false costs a redirect that this proxy does not need.")
+        }
+        return warnings
+    }
+
+    // MARK: Routes
+
+    private var routeWarnings: [String] {
+        self.settings.hosts.flatMap { host in
+            host.routes.compactMap { route in
+                let keys = Self.unapplied(route)
+                guard !keys.isEmpty else { return nil }
+                return "the route \(host.publicURL)\(route.path): \(keys.joined(separator: ", ")) "
+                    + "\(keys.count == 1 ? "is" : "are") not in this configuration. Write by hand what "
+                    + "\(keys.count == 1 ? "it says" : "they say"), or let Sallyport forward the route."
+            }
+        }
+    }
+
+    /// The keys of a route that only the gateway applies, because it forwards the request or the answer itself: those that
+    /// differ from their defaults.
+    static func unapplied(_ route: RouteSettings) -> [String] {
+        let keys = [
+            ("host", route.hostHeader != nil), ("strip_prefix", route.stripPrefix != nil),
+            ("add_prefix", route.addPrefix != nil), ("request_headers", route.requestHeaders != FieldChanges()),
+            ("response_headers", route.responseHeaders != FieldChanges()), ("cors", route.cors != nil),
+            ("early_hints", !route.earlyHints), ("max_body", route.maxBody != nil),
+            ("timeouts", route.responseTimeout != nil),
+            // A proxy shows its own certificate, so nobody would pass.
+            ("require.client_certificate", route.require.clientCertificate != nil),
+        ]
+        return keys.filter(\.1).map(\.0)
+    }
+
+    /// What the app gets of an allowed request, in words.
+    ///
+    /// - Parameter host: The host of the request; one name of a wildcard, not the wildcard.
+    func forwarded(on host: PublicURL, by route: RouteSettings) -> [String] {
+        var lines = ["the method, the path and the query as the client sent them"]
+        switch self.proxy {
+        case .ingressNginx, .gatewayAPI: lines.append("Host and X-Forwarded-* as the proxy writes them")
+        case .nginx, .traefik, .caddy, .envoy, .haproxy:
+            lines += [
+                "Host: \(host.authority)", "X-Forwarded-For: the client's address",
+                "X-Forwarded-Host: \(host.authority)",
+                "X-Forwarded-Proto: \(host.scheme)",
+            ]
+        }
+        lines.append("of the fields in the answer above those that have a value, and never the client's own")
+        if self.proxy != .envoy {
+            lines.append("the credentials that the client sent: the session cookie, X-Session-Token, Authorization")
+        }
+        let keys = Self.unapplied(route)
+        if !keys.isEmpty {
+            lines.append(
+                "without what the route says there, as the proxy does not read it: \(keys.joined(separator: ", "))"
+            )
+        }
+        return lines
+    }
+
+    // MARK: Apps
+
+    private var appWarnings: [String] {
+        self.apps.compactMap { app in
+            guard let settings = app.settings else { return nil }
+            let keys = self.unapplied(settings)
+            guard !keys.isEmpty else { return nil }
+            return
+                "the app \(settings.name): \(keys.joined(separator: ", ")) \(keys.count == 1 ? "is" : "are") not in this "
+                + "configuration. Write by hand what \(keys.count == 1 ? "it says" : "they say")."
+        }
+    }
+
+    /// The keys of an app that the printed configuration does not have: those that differ from their defaults.
+    private func unapplied(_ app: UpstreamSettings) -> [String] {
+        let plain = UpstreamSettings(name: app.name, isHTTPS: app.isHTTPS, host: app.host, port: app.port)
+        var keys = [
+            ("slow_start", app.slowStart != nil), ("retry_on", !app.retryOn.isEmpty),
+            ("max_connections", app.maxConnections != plain.maxConnections),
+            ("max_queue", app.maxQueue != plain.maxQueue),
+            ("reuse", app.reuse != plain.reuse), ("dns_refresh", app.dnsRefresh != plain.dnsRefresh),
+        ]
+        let certificate = app.certificateFile != nil
+        switch self.proxy {
+        case .nginx:
+            keys.append(("health", app.health != nil))
+            let hosts = self.hosts.filter { $0.apps.contains { $0.settings == app } }
+            let isPrinted = hosts.allSatisfy { $0.appFiles != nil }
+            keys += [
+                ("ca_file", app.caFile != nil && !isPrinted), ("certificate_file", certificate && !isPrinted),
+                ("key_file", app.keyFile != nil && !isPrinted),
+            ]
+        case .haproxy:
+            // It reads both from one file.
+            keys += [("certificate_file", certificate), ("key_file", app.keyFile != nil)]
+        case .traefik, .caddy:
+            let standard = HealthSettings()
+            keys += [
+                ("health.passes", app.health.map { $0.passes != standard.passes } ?? false),
+                ("health.fails", app.health.map { $0.fails != standard.fails } ?? false),
+            ]
+        case .envoy: break
+        case .ingressNginx, .gatewayAPI:
+            // Apps are services of the cluster.
+            keys += [
+                ("url", app.isHTTPS), ("servers", !app.others.isEmpty || app.first.weight != 1),
+                ("server_name", app.servers.contains { $0.serverName != nil } || app.serverName != nil),
+                ("balance", app.balance != plain.balance), ("health", app.health != nil),
+                ("ca_file", app.caFile != nil),
+                ("certificate_file", certificate), ("key_file", app.keyFile != nil),
+            ]
+        }
+        return keys.filter(\.1).map(\.0)
+    }
+
+    /// What of an app's servers the proxy cannot do as the gateway does.
+    private var serverWarnings: [String] {
+        let several = self.apps.filter(\.hasSeveralServers)
+        var warnings: [String] = []
+        switch self.proxy {
+        case .ingressNginx, .gatewayAPI: return []
+        case .nginx, .traefik, .caddy, .envoy, .haproxy: break
+        }
+        for app in several where app.balance == .sticky {
+            warnings.append("app_\(app.label): sticky goes by the client's address, as this proxy knows no sessions.")
+        }
+        let usesHosts = self.proxy == .caddy || self.proxy == .traefik
+        for app in several where app.isHTTPS && !app.hasOneTLSName && self.proxy != .haproxy && self.proxy != .envoy {
+            if usesHosts, !app.servers.contains(where: \.isNamed) { continue }
+            warnings.append(
+                "app_\(app.label): this proxy asks all servers for one name (\(app.tlsName)), which their certificates must have."
+            )
+        }
+        if self.proxy == .caddy {
+            for app in several where app.hasWeights && app.balance != .roundRobin {
+                warnings.append("app_\(app.label): this proxy has weights for round_robin only.")
+            }
+        }
+        return warnings
+    }
+}
