@@ -42,8 +42,11 @@ package struct Realm: Sendable, Hashable {
 
     /// The provider's own id of the user with this name: without the provider's name before it.
     package func ownID(of name: String) -> String {
-        let mark = self.name + Self.separator
-        return name.begins(exactlyWith: mark) ? String(Substring(name.utf8.dropFirst(mark.utf8.count))) : name
+        // Without another text: sessions are read by this.
+        guard name.begins(exactlyWith: self.name) else { return name }
+        let rest = name.utf8.dropFirst(self.name.utf8.count)
+        guard rest.starts(with: Self.separator.utf8) else { return name }
+        return String(Substring(rest.dropFirst(Self.separator.utf8.count)))
     }
 
     /// What the store calls the user whom the provider calls `ownID`, or called the user before a reload put the provider beside

@@ -228,6 +228,7 @@ extension Gateway {
     @discardableResult
     func use(_ assembly: Assembly, _ operators: [EndpointServer.Prepared] = []) async -> KnownUsers.Changes {
         let settings = assembly.settings
+        await self.resolveNames(of: assembly.configuration.targets)
         // First, so that no sign-in begins any more that a former password was right for.
         let changes = self.foundations.users.adopt(settings.fixedUsers?.settings)
         await self.loops.onEach {
@@ -249,6 +250,16 @@ extension Gateway {
         }
         for target in assembly.configuration.targets { target.refreshNamesSoon(now: .now()) }
         return changes
+    }
+
+    /// Resolves the names of apps that have no addresses yet, for two seconds at most. The addresses of a name are servers,
+    /// and a session stays with one of them from its first request on.
+    private func resolveNames(of targets: [UpstreamTarget]) async {
+        let deadline = NIODeadline.now() + .seconds(2)
+        for target in targets { target.refreshNames(now: .now()) }
+        while targets.contains(where: \.awaitsFirstAddresses), NIODeadline.now() < deadline {
+            try? await self.group.next().scheduleTask(in: .milliseconds(5)) {}.futureResult.get()
+        }
     }
 
     func listen(_ settings: Settings) async throws {

@@ -139,6 +139,19 @@ import Glibc
         try gateway.metric("sallyport_upstream_lookups_total{upstream=\"app\",result=\"\(result)\"}")
     }
 
+    @Test("From its first request on, a gateway sends a session to one address of a name, as it does later")
+    func staysFromTheStart() throws {
+        let bench = try Bench("127.0.0.2 app.test\n127.0.0.3 app.test\n127.0.0.4 app.test\n127.0.0.5 app.test\n")
+        defer { bench.stop() }
+        for _ in 0..<6 {
+            try bench.serve("app.test", keys: ", balance: sticky") { gateway in
+                let first = try gateway.get("/", ["Connection: close"]).text
+                #expect(eventually { (try? gateway.admin("/upstreams").text.contains("127.0.0.5")) == true })
+                for _ in 0..<5 { #expect(try gateway.get("/", ["Connection: close"]).text == first) }
+            }
+        }
+    }
+
     @Test("A name that moves: its former address gets nothing new, and what runs there ends")
     func moving() throws {
         let bench = try Bench("127.0.0.1 app.test\n")

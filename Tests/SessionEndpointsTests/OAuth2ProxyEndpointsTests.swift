@@ -56,6 +56,23 @@ struct OAuth2ProxyEndpointsTests {
             ("rd=/x%3Fy=1", "https://app.example.com/.sallyport/login?return_to=/x%3Fy%3D1"),
             ("rd=https://app.example.com/x", "https://app.example.com/.sallyport/login?return_to=/x"),
             ("rd=https://other.example.com/x", "https://other.example.com/.sallyport/login?return_to=/x"),
+            (
+                "rd=https://app.example.com/a+b?c=d+e&f=%2B",
+                "https://app.example.com/.sallyport/login?return_to=/a%2Bb%3Fc%3Dd%2Be%26f%3D%252B"
+            ),
+            (
+                "rd=https://app.example.com/caf%C3%A9%20x",
+                "https://app.example.com/.sallyport/login?return_to=/caf%25C3%25A9%2520x"
+            ),
+            (
+                "rd=HTTPS%3A%2F%2FApp.Example.com%3A443%2Fx+y%23z",
+                "https://app.example.com/.sallyport/login?return_to=/x%2520y%23z"
+            ),
+            ("rd=https://OTHER.example.com:443/x", "https://other.example.com/.sallyport/login?return_to=/x"),
+            ("rd=https://other.example.com", "https://other.example.com/.sallyport/login?return_to=/"),
+            ("rd=/caf%C3%A9", "https://app.example.com/.sallyport/login?return_to=/caf%25C3%25A9"),
+            ("rd=https://app.example.com:8443/x", "https://app.example.com/.sallyport/login?return_to=/"),
+            ("rd=http://app.example.com/x+y", "https://app.example.com/.sallyport/login?return_to=/"),
             ("rd=https://app.example.com.evil.example/x", "https://app.example.com/.sallyport/login?return_to=/"),
             ("rd=https://app.example.com//evil.example/", "https://app.example.com/.sallyport/login?return_to=/"),
             ("rd=https://a.tenants.example/x", "https://a.tenants.example/.sallyport/login?return_to=/x"),

@@ -79,6 +79,22 @@ struct TLSSettingsTests {
         #expect(try warnings("listen: [\":1\", {address: \":2\", client_certificates: optional}]\n") == [])
     }
 
+    @Test(
+        "A certificate that cannot be read brings no problem about the hosts that it may cover",
+        arguments: ["bad.pem", "missing.pem"]
+    )
+    func unreadable(_ file: String) {
+        let text =
+            "tls: {certificates: [{certificate_file: own.pem, key_file: own.key}, {certificate_file: \(file), key_file: own.key}]}\n"
+            + "provider: {static: {users: [{identifier: ada, password_hash: \(passwordHash)}]}}\n"
+            + "hosts: [{public_url: \"https://app.example.com\", upstream: \"http://127.0.0.1:1\", endpoints: true}, "
+            + "{public_url: \"https://other.example\", upstream: \"http://127.0.0.1:2\"}]\n"
+        let keys = Self.bench().problems(text).map(\.key)
+        #expect(keys.count == 1 && keys[0].hasPrefix("tls.certificates[1]."), "\(keys)")
+        let covered = text.replacing(", {certificate_file: \(file), key_file: own.key}", with: "")
+        #expect(Self.bench().problems(covered).map(\.key) == ["hosts[1].public_url"])
+    }
+
     @Test("a certificate that no client is shown is warned of")
     func hidden() throws {
         var bench = Self.bench()

@@ -472,4 +472,25 @@ struct ValidationTests {
         #expect(settings?.hosts.map(\.endpoints) == [true, false])
         #expect(settings?.upstreams.map(\.host) == ["[::1]"])
     }
+
+    @Test(
+        "A path that is refused brings no further problem that is not true",
+        arguments: [
+            "[{path: a}, {path: b}]", "[{path: a}, {path: /**}]", "[{path: /**}, {path: /a//b}]", "[{path: a}, {}]",
+            "[{path: a, path_info: follow}]", "[{path: a, methods: [GET]}, {path: /x/../y, methods: [GET]}]",
+        ]
+    )
+    func refusedPaths(_ routes: String) {
+        let problems = SettingsBench().problems(adding: "routes: \(routes)\n")
+        #expect(!problems.isEmpty)
+        #expect(problems.allSatisfy { $0.key.hasSuffix(".path") && $0.found.hasPrefix("\"") }, "\(problems)")
+    }
+
+    @Test("A path that is there twice is a problem, also where it is the default")
+    func twins() {
+        for routes in ["[{path: /a}, {path: /a}]", "[{}, {}]", "[{}, {path: /**}]"] {
+            let problems = SettingsBench().problems(adding: "routes: \(routes)\n")
+            self.expect(problems, "routes[1].path", "merge the two routes")
+        }
+    }
 }

@@ -147,6 +147,11 @@ package final class UpstreamTarget: Sendable {
         }
     }
 
+    /// Whether a name of its servers is still being resolved for the first time.
+    package var awaitsFirstAddresses: Bool {
+        self.servers.contains { server in server.nameState.map { $0.addresses.isEmpty && $0.isRunning } ?? false }
+    }
+
     /// Resolves the names of servers for which it is time, in the background.
     package func refreshNames(now: NIODeadline) {
         for server in self.servers { server.refreshIfDue(now: now) }

@@ -183,8 +183,12 @@ package final class PathLoop: TurnEndTask {
 
     /// Looks after the pool of an app. If its one name has got several addresses, each of them is a server from now on.
     private func sweepPool(_ index: Int) {
+        self.pools[index].sweep()
+        self.replaceIfOutgrown(index)
+    }
+
+    private func replaceIfOutgrown(_ index: Int) {
         let pool = self.pools[index]
-        pool.sweep()
         guard pool.isOutgrown else { return }
         self.pools[index] = self.makePool(self.configuration.targets[index], index, self)
         pool.retire()
@@ -401,6 +405,8 @@ package final class PathLoop: TurnEndTask {
             return pool
         }
         for pool in replaced { pool.retire() }
+        // A name may have got its addresses since the pool was made.
+        for index in self.pools.indices { self.replaceIfOutgrown(index) }
         self.metrics.adopt(configuration.metrics)
         if self.requestHead.fields.capacity != configuration.limits.fieldCount {
             self.requestHead = RequestHead(fieldCount: configuration.limits.fieldCount)

@@ -105,6 +105,8 @@ extension SettingsBuilder {
             var places: [String: [Int]] = [:]
             for (index, tree) in trees.enumerated() {
                 let route = self.route(tree, url, fallback, clients)
+                routes.append(route)
+                guard self.knowsPath(of: tree) else { continue }
                 if let earlier = places[route.path]?.first(where: { routes[$0].isTwin(of: route) }) {
                     self.report(
                         tree.place(of: "path"),
@@ -114,7 +116,6 @@ extension SettingsBuilder {
                     )
                 }
                 places[route.path, default: []].append(index)
-                routes.append(route)
             }
             if let list = host.list("routes"), list.isEmpty, !endpoints || isShorthand {
                 self.report(
@@ -200,6 +201,9 @@ extension SettingsBuilder {
         }
     }
 
+    /// False for a route whose path may be one that was refused: it is not the default, `/**`.
+    private func knowsPath(of route: SettingsTree) -> Bool { route["path"] != nil || !self.isPartial }
+
     mutating func checkPublicURL(_ url: PublicURL, _ place: KeyPlace) {
         guard !url.isHTTPS else { return }
         if self.flags.http {
@@ -238,7 +242,7 @@ extension SettingsBuilder {
             )
         }
         route.name = tree.text("name") ?? url.authority + route.path
-        if route.pathInfo == .follow, route.path.hasSuffix("/**") {
+        if route.pathInfo == .follow, self.knowsPath(of: tree), route.path.hasSuffix("/**") {
             self.report(
                 tree.place(of: "path_info"),
                 found: "follow on a path that ends with /**, which matches everything below it anyway",

@@ -44,9 +44,13 @@ extension SettingsBuilder {
 
     /// The files of the certificates of `tls`, whatever is in them.
     func certificateFiles() -> [String] {
+        self.certificatePairs.compactMap { self.resolved($0["certificate_file"]) }
+    }
+
+    /// Where each certificate of `tls` and its key are written.
+    private var certificatePairs: [SettingsTree] {
         guard let tree = self.tree.tree("tls") else { return [] }
-        let pairs = tree["certificate_file"] != nil ? [tree] : tree.trees("certificates")
-        return pairs.compactMap { self.resolved($0["certificate_file"]) }
+        return tree["certificate_file"] != nil ? [tree] : tree.trees("certificates")
     }
 
     private mutating func certificate(_ tree: SettingsTree, isOnly: Bool) -> CertificateSettings? {
@@ -143,7 +147,10 @@ extension SettingsBuilder {
 
     /// Refuses https hosts that no certificate covers: no browser would open them.
     mutating func checkCovering(_ settings: Settings) {
-        guard let tls = settings.tls, !tls.certificates.isEmpty, !self.isPartial else { return }
+        // The names of a certificate that cannot be read are not known.
+        guard let tls = settings.tls, !tls.certificates.isEmpty, !self.isPartial,
+            tls.certificates.count == self.certificatePairs.count
+        else { return }
         var written = zip(settings.hosts, self.writtenHosts).map { (url: $0.publicURL, tree: $1) }
         for tree in (self.tree.list("listen") ?? []).trees(below: "listen") where tree.boolean("tls") != false {
             if let url = tree.url("public_url") { written.append((url, tree)) }

@@ -65,7 +65,7 @@ extension ProxyPlan {
                 "X-Forwarded-Proto: \(host.scheme)",
             ]
         }
-        lines.append("of the fields in the answer above those that have a value, and none that the client made up")
+        lines.append("of the fields in the answer above those that have a value, and never the client's own")
         if self.proxy != .envoy {
             lines.append("the credentials that the client sent: the session cookie, X-Session-Token, Authorization")
         }

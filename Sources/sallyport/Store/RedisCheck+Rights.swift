@@ -119,18 +119,24 @@ struct RedisLacks {
     }
 
     /// The missing rights that are needed, in words, with the command that grants them; `nil` if none is missing.
-    var finding: String? {
-        let findings = self.findings
+    var finding: String? { self.finding(self.unknown) }
+
+    /// The missing rights that keep a gateway from working, in the same form as `finding`; `nil` if none does. A server
+    /// that has no `WAIT` at all, as some services do not, has no replicas to wait for either.
+    var obstacle: String? { self.finding(self.unknown.filter { $0 != "WAIT" }) }
+
+    private func finding(_ unknown: [String]) -> String? {
+        let findings = self.findings(unknown)
         guard !findings.isEmpty else { return nil }
         let mend = self.rules.isEmpty ? "" : ": ACL SETUSER \(self.user) \(self.rules.joined(separator: " "))"
         return findings.joined(separator: "; ") + mend
     }
 
-    private var findings: [String] {
+    private func findings(_ unknown: [String]) -> [String] {
         func finding(_ words: String, _ names: [String]) -> [String] {
             names.isEmpty ? [] : ["\(words) \(names.joined(separator: " "))"]
         }
-        return finding("Redis does not know (renamed by rename-command?)", self.unknown)
+        return finding("Redis does not know (renamed by rename-command?)", unknown)
             + finding("the ACL user lacks", self.commands)
             + finding("the ACL user may not use the keys", self.untouchable)
             + finding("the ACL user may read, but not write, the keys", self.readOnly)

@@ -59,7 +59,7 @@ struct RedisCheck: Sendable {
         var verdicts: [Verdict] = []
         for (endpoint, tag) in primaries {
             guard let lacks = try? await self.lacks(at: endpoint, tag: tag) else { return nil }
-            if let finding = lacks.finding { verdicts.append(self.error(endpoint, "commands", finding)) }
+            if let finding = lacks.obstacle { verdicts.append(self.error(endpoint, "commands", finding)) }
         }
         return verdicts
     }

@@ -131,7 +131,11 @@ final class RedisWatch: Sendable {
             let wasDenied = denials != rights.denials
             return (wasDenied || rights.lack != nil || rights.next <= .now, wasDenied)
         }
-        guard isDue, let verdicts = await self.check.missingRights(), !Task.isCancelled else { return }
+        guard isDue else { return }
+        let found = await self.check.missingRights()
+        guard let verdicts = found, !Task.isCancelled else {
+            return self.state.withLock { $0.rights.next = .now + Self.pause }
+        }
         var lack = verdicts.isEmpty ? nil : verdicts.map { "\($0.subject): \($0.finding)" }.joined(separator: "; ")
         let (isNew, since) = self.state.withLock { state in
             let former = state.rights

@@ -346,7 +346,7 @@ import Vocabulary
             (["Connection: close"], "Content-Length: 5\r\n\r\nhello", true, false),
             (["Connection: close"], "Content-Length: 9000\r\n\r\n" + String(repeating: "a", count: 9000), false, false),
             (["Connection: close"], "Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n", false, false),
-            (["Connection: close", "Content-Length: 5"], "Content-Length: 5\r\n\r\nhello", false, false),
+            (["Connection: close", "Transfer-Encoding: chunked"], "Content-Length: 5\r\n\r\nhello", false, false),
         ] as [([String], String, Bool, Bool)]
     )
     func closesAtOnceBehindAShortAnswerToAClientThatSaysThatItCloses(

@@ -227,11 +227,23 @@ import Vocabulary
         let app = bench.app()
         bench.come(
             ClientFrames().headers(1, ClientFrames.request("POST", [("content-length", length)]), endsStream: false)
+                .data(1, Array("h".utf8))
         )
         app.send()
-        let sent = bench.come(ClientFrames().data(1, Array("hello!".utf8), endsStream: endsStream))
+        let sent = bench.come(ClientFrames().data(1, Array("ello!".utf8), endsStream: endsStream))
         #expect(sent.reset() == 1)
         #expect(!app.isComplete && app.isAbandoned)
+    }
+
+    @Test("A body that contradicts its length at once takes no connection to the app", arguments: ["3", "5"])
+    func wrongAtOnce(_ length: String) throws {
+        let bench = try HTTP2Bench()
+        let app = bench.app()
+        let fields = ClientFrames.request("POST", [("content-length", length)])
+        let sent = bench.come(
+            ClientFrames().headers(1, fields, endsStream: false).data(1, Array("hello!".utf8), endsStream: true)
+        )
+        #expect(sent.reset() == 1 && app.headText.isEmpty && !app.isComplete)
     }
 
     @Test("A client that resets its stream takes its request along") func clientResets() throws {

@@ -1,4 +1,3 @@
-import Cryptography
 import EndpointBench
 import Endpoints
 import SignOn
