@@ -106,7 +106,7 @@ extension SettingsBuilder {
             for (index, tree) in trees.enumerated() {
                 let route = self.route(tree, url, fallback, clients)
                 routes.append(route)
-                guard self.knowsPath(of: tree) else { continue }
+                guard Self.knowsPath(of: tree) else { continue }
                 if let earlier = places[route.path]?.first(where: { routes[$0].isTwin(of: route) }) {
                     self.report(
                         tree.place(of: "path"),
@@ -201,8 +201,10 @@ extension SettingsBuilder {
         }
     }
 
-    /// False for a route whose path may be one that was refused: it is not the default, `/**`.
-    private func knowsPath(of route: SettingsTree) -> Bool { route["path"] != nil || !self.isPartial }
+    /// False for a route whose path was refused: it is not the default, `/**`.
+    private static func knowsPath(of route: SettingsTree) -> Bool {
+        if case .invalid? = route["path"]?.value { false } else { true }
+    }
 
     mutating func checkPublicURL(_ url: PublicURL, _ place: KeyPlace) {
         guard !url.isHTTPS else { return }
@@ -242,7 +244,7 @@ extension SettingsBuilder {
             )
         }
         route.name = tree.text("name") ?? url.authority + route.path
-        if route.pathInfo == .follow, self.knowsPath(of: tree), route.path.hasSuffix("/**") {
+        if route.pathInfo == .follow, Self.knowsPath(of: tree), route.path.hasSuffix("/**") {
             self.report(
                 tree.place(of: "path_info"),
                 found: "follow on a path that ends with /**, which matches everything below it anyway",
