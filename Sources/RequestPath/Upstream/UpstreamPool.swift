@@ -593,18 +593,3 @@ package final class UpstreamPool: AppPool {
         return (try? connected.stream.start(connection)) == nil ? nil : connection
     }
 }
-
-extension [SocketAddress] {
-    /// The same addresses, where each turn begins with the next one of the first one's family: which family is preferred,
-    /// the resolver has decided (RFC 6724, RFC 8305 4).
-    fileprivate func begun(at turn: Int) -> [SocketAddress] {
-        guard self.count > 1 else { return self }
-        let preferred = self[0].protocol
-        func rotated(_ addresses: [SocketAddress]) -> [SocketAddress] {
-            guard addresses.count > 1 else { return addresses }
-            let start = Int(UInt(bitPattern: turn) % UInt(addresses.count))
-            return [SocketAddress](addresses[start...] + addresses[..<start])
-        }
-        return rotated(self.filter { $0.protocol == preferred }) + rotated(self.filter { $0.protocol != preferred })
-    }
-}

@@ -29,7 +29,7 @@ struct ProviderSharesTests {
     }
 
     private static func question(_ url: String, of client: AddressKey?) -> ProviderCall {
-        var call = ProviderCall("GET", url, for: .session, timeLimit: .seconds(30))
+        var call = ProviderCall("GET", url, for: .session, timeLimit: .seconds(600))
         call.caller = .request(client)
         return call
     }
@@ -61,7 +61,7 @@ struct ProviderSharesTests {
         try await Self.with { transport, server, url in
             let (flood, other) = (try Self.address(1), try Self.address(2))
             func signIn(_ path: String, of client: AddressKey) -> ProviderCall {
-                var call = ProviderCall("POST", url + path, timeLimit: .seconds(30))
+                var call = ProviderCall("POST", url + path, timeLimit: .seconds(600))
                 call.caller = .endpoint(client)
                 return call
             }
