@@ -96,6 +96,7 @@ import Vocabulary
             #expect(text.contains("# Register \(sent) as redirect URI there."), "\(text)")
             let explained = try Self.run([
                 "explain", "--config", "\(folder)/sallyport.yaml", "--url", "https://app.example.com/",
+                "--header", "Accept: text/html",
             ])
             #expect(explained.output.contains("the provider sends it back to \(sent)\n"), "\(explained.output)")
             let kratos = try Self.run(["init", "--kratos", "--directory", "\(folder)/kratos", "--public-url", url])
