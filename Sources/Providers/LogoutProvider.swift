@@ -16,7 +16,7 @@ package protocol LogoutProvider: Sendable {
 package struct LogoutToken: Sendable, Hashable {
     /// `jti`: the token is obeyed once.
     package var id: String
-    /// `sub`; nil if only a session is named.
+    /// `sub`, the provider's own id of the user; `nil` if only a session is named.
     package var subject: String?
     /// `sid`; nil if all sessions of the subject end.
     package var sessionID: String?

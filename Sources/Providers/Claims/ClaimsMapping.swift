@@ -73,7 +73,7 @@ package final class ClaimsMapping: Sendable {
     }
 
     /// What the user with this subject is called.
-    package func name(of subject: String) throws(ClaimsError) -> String {
+    private func name(of subject: String) throws(ClaimsError) -> String {
         guard let name = self.names.name(of: subject) else {
             throw ClaimsError(detail: "the subject reads like a user of another provider")
         }

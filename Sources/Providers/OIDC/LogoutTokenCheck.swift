@@ -82,14 +82,10 @@ extension OpenIDProvider: LogoutProvider {
             namesSessions: self.issuer.metadata.known?.namesSessions ?? false,
             now: self.clock.now()
         )
-        var logout: LogoutToken
         do throws(JOSEError) {
-            logout = try check.read(verified)
+            return try check.read(verified)
         } catch {
             throw NotDone(.logoutInvalidToken, detail: error.detail)
         }
-        // One who would have another provider's name has never signed in.
-        logout.subject = logout.subject.flatMap { try? self.mapping.name(of: $0) }
-        return logout
     }
 }
