@@ -78,7 +78,7 @@ import Testing
             try await Fleet.with([url, url], skews: [.zero, skew], loops: 2) { fleet in
                 try await fleet.waitUntilReady()
                 let native = try patiently { try fleet[0].native() }
-                for _ in 0..<6 {
+                for _ in 0..<2 {
                     try fleet.replace(1)
                     let token = try patiently { try fleet[0].mint(native) }
                     let late = fleet[1]

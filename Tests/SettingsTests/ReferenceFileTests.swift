@@ -78,7 +78,7 @@ struct ReferenceFileTests {
         "routes[].max_body", "routes[].timeouts.response", "event_loops", "secret_file",
         "listen[].tls", "tls.certificates[].default", "listen[].protocols", "listen[].client_certificates",
         "upstreams.*.ca_file", "upstreams.*.server_name", "upstreams.*.servers[].server_name",
-        "upstreams.*.health.status", "upstreams.*.health.host",
+        "upstreams.*.health.status", "upstreams.*.health.host", "upstreams.*.client_share",
         "clients[].client_secret_file", "clients[].jwks_file",
         "clients[].provider", "clients[].providers", "providers[].label", "providers[].icon_file",
         "providers[].essential",

@@ -395,6 +395,34 @@ package struct ServerNotice: Sendable, Equatable {
     package let fault: Fault?
 }
 
+/// Why a health check got no good answer.
+package enum CheckFault: Equatable, Sendable {
+    /// No connection to the server could be made.
+    case unreachable
+    /// The TLS handshake with the server failed.
+    case tls
+    /// The answer has this status, which is not a good one.
+    case status(Int)
+    /// The answer is not HTTP/1, or its head does not end.
+    case malformed
+    /// The server closed the connection before it answered.
+    case closed
+    /// No answer came within `health.timeout`.
+    case timeout
+
+    /// The fault for people, behind "its health checks fail: ".
+    package var sentence: String {
+        switch self {
+        case .unreachable: "it cannot be connected to"
+        case .tls: "TLS with it fails"
+        case .status(let status): "the answer is \(status)"
+        case .malformed: "the answer is not HTTP"
+        case .closed: "it closes the connection before it answers"
+        case .timeout: "no answer comes within health.timeout"
+        }
+    }
+}
+
 /// One loop's view of one server of an app.
 package struct ServerReport: Sendable, Equatable {
     package let upstream: String

@@ -540,9 +540,7 @@ extension HTTP2Connection: LoopConnection {
         self.requestCount == 0 && self.loop.now - self.acceptedAt < HTTP1State.firstRequestGrace
     }
 
-    package func eachRequest(_ body: (any LoopRequest) -> Void) {
-        for stream in self.streams { body(stream.exchange) }
-    }
+    package func eachRequest(_ body: (any LoopRequest) -> Void) { self.streams.forEach { body($0.exchange) } }
 
     package func sweep(_ now: NIODeadline) {
         switch self.phase {
@@ -552,13 +550,11 @@ extension HTTP2Connection: LoopConnection {
             if self.loop.isDraining || self.loop.closesIdle || hasExpired { self.leave(now) }
         case .leaving(let end):
             if now >= end { self.acceptNoMore() }
-        case .left:
-            break
+        case .left: break
         case .lingering(let end, let isPatient):
             if now >= end, !isPatient || self.hasTakenAll(now) { self.stream.close() }
             return
-        case .closed:
-            return
+        case .closed: return
         }
         if let since = self.fieldsSince, now - since > HTTP2Budget.blockTime { return self.end(.fieldBlock) }
         for stream in self.streams.reversed() where stream.listIndex >= 0 { stream.sweep(now) }
@@ -569,8 +565,7 @@ extension HTTP2Connection: LoopConnection {
     /// Whether nothing is left to send, or the client takes none of it.
     private func hasTakenAll(_ now: NIODeadline) -> Bool {
         let waiting = self.stream.unacknowledgedBytes
-        return waiting == 0
-            || self.outputWatch.isStuck(waiting, now: now, limit: self.configuration.timeouts.write)
+        return waiting == 0 || self.outputWatch.isStuck(waiting, now: now, limit: self.configuration.timeouts.write)
     }
 
     private func sweepConnection(_ now: NIODeadline) {
