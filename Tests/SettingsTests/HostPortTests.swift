@@ -6,7 +6,7 @@ struct HostPortTests {
     /// The warnings about two hosts with these URLs.
     private func warnings(_ urls: String...) throws -> [String] {
         let hosts = urls.map { url in
-            "  - {public_url: \"\(url)\", endpoints: true, routes: [{path: /**}]}"
+            "  - {public_url: \"\(url)\", endpoints: \(!url.contains("*")), routes: [{path: /**}]}"
         }
         let file = """
             upstream: http://127.0.0.1:3000
