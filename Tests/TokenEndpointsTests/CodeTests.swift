@@ -121,7 +121,7 @@ struct CodeTests {
             "auth0Client": "eyJuYW1lIjoieCJ9", "organization": "org_1", "invitation": "inv",
             "connection": "google-oauth2",
             "login_hint": "ada+x@example.com", "screen_hint": "signup", "ui_locales": "de", "display": "page",
-            "acr_values": "urn:x", "claims": #"{"id_token":{}}"#, "access_type": "offline",
+            "acr_values": "urn:x aal1", "claims": #"{"id_token":{}}"#, "access_type": "offline",
         ]
         let answer = await bench.authorize(extra)
         #expect(answer.field("location")?.hasPrefix("/.sallyport/login?return_to=/authorize") == true)

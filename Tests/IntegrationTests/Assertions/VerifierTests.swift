@@ -88,12 +88,12 @@ struct VerifierTests {
             origin, samples = values[0], list(zip(values[1::2], values[2::2]))
             for library in libraries:
                 for step, (token, keys) in enumerate(samples):
-                    library(keys, token, origin, origin)
+                    library(keys, token, origin + '/', origin)
                     if step > 0:
-                        library(samples[step - 1][1], token, origin, origin)
+                        library(samples[step - 1][1], token, origin + '/', origin)
                 # The published sets differ, and a retired key verifies nothing any more.
-                assert refuses(library, samples[3][1], samples[0][0], origin, origin), library
-                assert refuses(library, samples[0][1], samples[2][0], origin, origin), library
+                assert refuses(library, samples[3][1], samples[0][0], origin + '/', origin), library
+                assert refuses(library, samples[0][1], samples[2][0], origin + '/', origin), library
             """
         let run = try Verifiers.run(body, [Request.origin] + samples.flatMap { [$0.token, $0.keys] })
         #expect(run.isDone, "\(run.output)")
