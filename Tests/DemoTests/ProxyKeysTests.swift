@@ -47,6 +47,7 @@ import Testing
         "certificate_file": ["certificate_file: app.pem", "key_file: app.key"],
         "key_file": ["certificate_file: app.pem", "key_file: app.key"],
         "server_name": ["server_name: app.internal"], "max_connections": ["max_connections: 7"],
+        "client_share": ["client_share: 60"],
         "max_queue": ["max_queue: 7"], "reuse": ["reuse: strict"], "dns_refresh": ["dns_refresh: 7s"],
     ]
 

@@ -208,7 +208,7 @@ import Testing
         ask() { curl -sS -m 10 -o /dev/null -w "$1" "${@:2}" || show; }
         ask 'page %{http_code} %{redirect_url}\n' -H 'Accept: text/html' http://localhost:8080/
         ask 'signed in %{http_code} %{redirect_url}\n' -c "$TRIAL/jar" -H 'Origin: http://localhost:8080' \
-            --data-urlencode identifier=ada@example.com --data-urlencode 'password=analytical-engine' -d return_to=/ \
+            --data-urlencode identifier=ada@example.com --data-urlencode 'password=analytical engine' -d return_to=/ \
             http://localhost:8080/.sallyport/login
         ask 'app %{http_code}\n' -b "$TRIAL/jar" http://localhost:8080/
         status=0

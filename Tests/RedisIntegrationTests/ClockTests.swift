@@ -83,7 +83,7 @@ import Testing
                     let token = try patiently { try fleet[0].mint(native) }
                     let late = fleet[1]
                     // Not a moment later than its balancer may send requests.
-                    while try late.admin("/readyz").status != 200 { usleep(1000) }
+                    #expect(eventually { (try? late.admin("/readyz").status) == 200 })
                     // Clients go to the loops in turn.
                     try self.confirm(token, fleet[0], late)
                     try self.confirm(try patiently { try fleet[0].mint(native) }, late, late)

@@ -97,6 +97,7 @@ extension ProxyPlan {
         var keys = [
             ("slow_start", app.slowStart != nil), ("retry_on", !app.retryOn.isEmpty),
             ("max_connections", app.maxConnections != plain.maxConnections),
+            ("client_share", app.clientShare != nil), ("health.host", app.health?.host != nil),
             ("max_queue", app.maxQueue != plain.maxQueue),
             ("reuse", app.reuse != plain.reuse), ("dns_refresh", app.dnsRefresh != plain.dnsRefresh),
         ]
