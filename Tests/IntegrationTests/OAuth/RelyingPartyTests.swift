@@ -181,8 +181,10 @@ struct RelyingPartyTests {
             assert claims['nonce'] == 'a-nonce' and claims['email'] == 'ada@example.com', claims
             _, silent = authorize(prompt='none')
             assert silent['id_token'] and browser.typed == 1
-            _, fresh = authorize(max_age='0', acr_values='urn:x', organization='org_1', screen_hint='signup')
+            _, fresh = authorize(max_age='0', acr_values='urn:x aal1', organization='org_1', screen_hint='signup')
             assert fresh['id_token'] and browser.typed == 2
+            _, unmet = authorize(acr_values='urn:x')
+            assert unmet['error'] == 'unmet_authentication_requirements' and browser.typed == 2, unmet
 
             # idpLogout with the id_token as hint; then Auth0's, which asks as it has none.
             target, _ = browser.walk(metadata['end_session_endpoint'] + '?' + urllib.parse.urlencode(

@@ -245,7 +245,7 @@ import Vocabulary
                 says: ["warning provider PKCE: it does not announce S256"]
             ),
         ]
-        #expect(mistakes.count == 15)
+        #expect(mistakes.count == 17)
         try Self.expect(mistakes[number])
     }
 
