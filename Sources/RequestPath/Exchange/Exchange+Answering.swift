@@ -46,7 +46,7 @@ extension Exchange {
         self.exchangeNumber &+= 1
         self.facts.endReason = answer.response.reason
         self.facts.clientOutput = OutputWatch()
-        let hasContent = !self.facts.wantsHeadOnly && answer.hasContent
+        let hasContent = !self.facts.wantsHeadOnly && answer.hasContent && !answer.response.body.isEmpty
         let content = hasContent ? ByteBuffer(bytes: answer.response.body) : ByteBuffer()
         self.record.bytesOut += content.readableBytes
         stream.answer(LocalAnswerHead(answer, requestID: self.record.requestID, lines: lines), content)

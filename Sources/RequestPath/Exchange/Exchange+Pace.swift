@@ -9,7 +9,7 @@ extension Exchange: LoopRequest {
         guard self.phase == .exchange || self.phase == .tunnel, let stream = self.stream else { return }
         let waiting = self.facts.hasBegunAnswer ? stream.waitingBytes : 0
         let taken = max(0, self.record.bytesOut - waiting)
-        let moved = taken &+ self.record.bytesIn &+ (self.tunnel?.received ?? 0)
+        let moved = taken &+ self.record.bytesIn &+ self.facts.tunnelInput
         var pace = self.pace ?? ClientPace(of: self.exchangeNumber, moved: moved, since: self.facts.lastProgress)
         if pace.exchange != self.exchangeNumber {
             pace = ClientPace(of: self.exchangeNumber, moved: moved, since: self.facts.lastProgress)

@@ -45,7 +45,7 @@ extension Exchange: SessionHolder {
     package func tunnelToUpstream(_ bytes: ByteBuffer) {
         guard let upstream = self.upstream else { return }
         bytes.withUnsafeReadableBytes { self.tunnel?.fromClient.pass($0.bindMemory(to: UInt8.self)) }
-        self.tunnel?.received &+= bytes.readableBytes
+        self.facts.tunnelInput &+= bytes.readableBytes
         self.facts.lastProgress = self.loop.now
         upstream.tunnel(bytes)
         if self.upstream === upstream, !upstream.isWritable { self.stream?.pauseReading() }
@@ -143,8 +143,6 @@ extension Exchange: SessionHolder {
 struct Tunnel {
     var fromApp = WebSocketFrames()
     var fromClient = WebSocketFrames()
-    /// The bytes that the client has sent.
-    var received = 0
     /// Whether the client sends nothing more.
     var clientHasEnded = false
     /// Whether it ends when the app's current frame does.

@@ -33,6 +33,8 @@ struct ExchangeFacts: ~Copyable {
     var isRequestTaken = false
     /// Whether content was passed on, in either direction, since a use of the session was last looked for.
     var hasPayload = false
+    /// The bytes that the client has sent into a tunnel.
+    var tunnelInput = 0
     /// The lines of an event stream.
     var eventLines = EventStreamLines()
     var hasBegunAnswer = false
