@@ -411,7 +411,7 @@ extension Reason {
                 return try withExtendedLifetime(busy) { try bench.gateway.get("/one/") }
             }
         case .clientStalled:
-            .inProcess("When the app is full, those end whose clients neither read nor send, and others are served")
+            .inProcess("A client that is cut because it is stalled gets an answer that closes its connection")
         case .gatewayDraining: .alone { try $0.draining() }
         case .clientGone:
             .request { bench in

@@ -227,6 +227,15 @@ import Vocabulary
         #expect(self.client.ends == [end])
     }
 
+    @Test("A client that is cut because it is stalled gets an answer that closes its connection")
+    func stalledClient() throws {
+        try self.send(ExchangeBench.request("POST", ["Content-Length: 5"], body: "hel"))
+        self.bench.exchange.endStalled()
+        #expect(self.client.sent.hasPrefix("HTTP/1.1 \(Reason.clientStalled.status) "))
+        #expect(self.client.sent.contains(Reason.clientStalled.rawValue) && self.client.ends == [.close])
+        #expect(!self.app.isComplete)
+    }
+
     @Test func aLateHeadAndARefusedOneCloseTheConnection() {
         self.bench.exchange.refuse(.requestTimeout, ByteBuffer(), by: self.bench.configuration)
         #expect(self.client.sent.hasPrefix("HTTP/1.1 408 ") && self.client.ends == [.close])
