@@ -97,7 +97,7 @@ extension Advisory {
             about: "request smuggling by framing that two parsers read differently",
             tests: [
                 "T13: a body that breaks its framing gets 400, and never reaches the app completely",
-                "After an answer by the gateway, a small unread body is discarded, and a large one closes the connection",
+                "An answer by the gateway waits for a small unread body, and closes the connection for a large or late one",
             ]
         ),
         Advisory(
