@@ -131,14 +131,14 @@ package final class ProviderTokens: ForeignTokens {
         var token: PresentedToken
         let key: RecordKey
         let source: Source
-        /// The session that the provider vouched for; nil: it has not.
+        /// The session that the provider confirmed; `nil` if it has confirmed none.
         var former: Session?
         /// Where the calls are written.
         let trace = CallTrace.current
 
         var provider: any TokenProvider { self.source.provider }
 
-        /// The same about a token for whose session the provider has vouched.
+        /// A question about a token whose session the provider has confirmed.
         func ofGood(_ session: Session) -> Question {
             var question = self
             question.token.wasGood = true

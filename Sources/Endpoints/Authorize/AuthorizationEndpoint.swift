@@ -283,7 +283,7 @@ package struct AuthorizationEndpoint: Sendable {
         return NewSession(key: existing.key, session: existing.session)
     }
 
-    /// Why a client does not get the level that it demands, where the user need not be asked any more, or must not be; `nil`
+    /// Why a client does not get the level that it demands, if the user has been asked already or must not be asked; `nil`
     /// otherwise. A lower level is never the answer: the client would ask for the same again (RFC 9470 4).
     private func levelError(
         _ level: LevelDemand,

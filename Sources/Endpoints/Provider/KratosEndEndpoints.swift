@@ -128,7 +128,7 @@ package struct KratosEndEndpoints: Sendable {
         return KratosRelay.response(answer)
     }
 
-    /// An id as Kratos writes it, from any of the forms that it reads; `nil` if it is none.
+    /// An id as Kratos writes it, from any form that Kratos accepts; `nil` if the text is not an id.
     private static func id(_ text: String) -> String? {
         var text = text.lowercased()
         if text.hasPrefix("urn:uuid:") { text.removeFirst(9) }

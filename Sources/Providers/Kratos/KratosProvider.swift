@@ -233,7 +233,7 @@ package final class KratosProvider: TokenProvider {
 }
 
 extension TokenVerdict {
-    /// The same about a token that was never good: nothing of it can have ended.
+    /// This verdict about a token that was never valid. Nothing that began with such a token can have ended.
     fileprivate var ofStranger: TokenVerdict {
         if case .ended(let reason) = self { .unknown(reason) } else { self }
     }

@@ -7,7 +7,7 @@ internal import Vocabulary
 package final class KnownUsers: Sendable {
     /// What other settings mean for the users' sessions.
     package struct Changes: Sendable {
-        /// The provider's own ids of users who are not in the settings any more.
+        /// The provider's own ids of users who are no longer in the settings.
         package var gone: [String] = []
         /// The provider's own ids of users whose password is another one.
         package var changed: [String] = []
