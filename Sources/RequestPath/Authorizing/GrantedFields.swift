@@ -12,8 +12,7 @@ struct GrantedFields {
 
     /// - Parameters:
     ///   - identity: nil if there is no session whose identity the app sees.
-    ///   - cookies: The names of the gateway's cookies on the host.
-    ///   - parameter: The query parameter that may carry a transfer token.
+    ///   - names: The gateway's own cookies and query parameter.
     ///   - own: The gateway's own lines of the answer.
     /// - Throws: If a field of the identity cannot be written.
     init(
@@ -22,8 +21,8 @@ struct GrantedFields {
         _ head: RequestHead,
         _ base: Bytes,
         _ credentials: Credentials,
-        cookies: OwnCookies,
-        parameter: HandoffParameter,
+        on host: HostEntry,
+        names: OwnNames,
         as form: CheckForm,
         by profile: AuthorizationProfile,
         own: [[UInt8]]
@@ -48,8 +47,8 @@ struct GrantedFields {
                 base,
                 permit.route,
                 credentials,
-                cookies,
-                parameter,
+                names.cookies(of: host),
+                names.parameter,
                 replacesAuthorization: profile.fields.replaceAuthorization,
                 from: &lines
             )
@@ -62,7 +61,7 @@ struct GrantedFields {
     /// - Parameters:
     ///   - bringsToken: Whether a transfer token is left in the query.
     ///   - bringsSession: Whether the answer has the cookie of a session that replaces the browser's.
-    ///   - parameter: The query parameter that may carry a transfer token.
+    ///   - names: The gateway's own cookies and query parameter.
     static func detour(
         bringsToken: Bool,
         bringsSession: Bool,
@@ -70,8 +69,8 @@ struct GrantedFields {
         _ base: Bytes,
         _ host: HostEntry,
         _ requestID: RequestID,
+        names: OwnNames,
         as form: CheckForm,
-        parameter: HandoffParameter,
         by profile: AuthorizationProfile
     ) -> LocalAnswer? {
         // The other proxy would forward the URL with its token, which the gateway itself removes.
@@ -79,7 +78,7 @@ struct GrantedFields {
             guard let status = form.redirectStatus(for: head) else {
                 return .problem(.handoffNotNavigation, requestID: requestID)
             }
-            let target = head.target(in: base, without: parameter)
+            let target = head.target(in: base, without: names.parameter)
             return .redirect(to: host.publicURL.description + target, status: status)
         }
         guard bringsSession, !profile.settings.cookiesOnSuccess else { return nil }

@@ -1,3 +1,4 @@
+import Endpoints
 package import NIOCore
 import Settings
 import Transport
@@ -11,7 +12,7 @@ extension HTTP1Connection: ClientStream {
     package var isWritable: Bool { self.stream.isWritable }
 
     package var unacknowledgedBytes: Int {
-        self.stream.unacknowledgedBytes + (self.earlyAnswer?.content.readableBytes ?? 0)
+        self.stream.unacknowledgedBytes + (self.earlyAnswer?.byteCount ?? 0)
     }
 
     package func askForBody() {
@@ -72,11 +73,13 @@ extension HTTP1Connection: ClientStream {
         self.hasCollectedHead = true
     }
 
-    package func answer(_ head: LocalAnswerHead, _ content: ByteBuffer) {
+    package func answer(_ head: LocalAnswerHead, hasContent: Bool) {
         let isLarge = self.body.misses(moreThan: self.configuration.limits.drainBody)
         self.message.beginOwn(closes: head.answer.closes || isLarge || self.loop.isDraining)
-        guard self.message.keepsAlive, !self.body.isDone else { return self.send(head, content) }
-        self.earlyAnswer = EarlyAnswer(head, content)
+        guard self.message.keepsAlive, !self.body.isDone else {
+            return self.send(head, hasContent: hasContent)
+        }
+        self.earlyAnswer = EarlyAnswer(head, hasContent: hasContent)
         self.state.drains(self.body, now: self.loop.now)
         self.resumeReading()
         // If input is being used already, the rest of it is drained next.
@@ -93,16 +96,18 @@ extension HTTP1Connection: ClientStream {
         _ = self.state.drainsNoMore()
         if isWhole { self.body = BodyDecoder(.none) }
         self.message.beginOwn(closes: !isWhole || self.loop.isDraining)
-        self.send(answer.head, answer.content)
+        self.send(answer.head, hasContent: answer.hasContent)
     }
 
-    private func send(_ head: LocalAnswerHead, _ content: ByteBuffer) {
+    private func send(_ head: LocalAnswerHead, hasContent: Bool) {
         let connection = self.message.connection
         self.stage.append(&self.collection) { out in
             LocalAnswerWriter.write(head, date: self.loop.date, connection: connection, into: &out)
         }
-        var content = content
-        if content.readableBytes > 0 { self.write(content.readableBytes, of: &content) }
+        if hasContent {
+            var content = ByteBuffer(bytes: head.answer.response.body)
+            self.write(content.readableBytes, of: &content)
+        }
         // The client may turn out to be gone.
         if !self.state.isClosed { self.complete() }
     }

@@ -6,7 +6,7 @@ package import NIOCore
 /// ```
 ///   request    Exchange.begin(head) ─▶ takeBody ... bodyCame(.end)         as far as Exchange.bodyDemand accepts it
 ///   answer     announce(head) ... ─▶ begin(head) ─▶ write, flush ... ─▶ complete
-///              answer(head, content)                                       the gateway's own
+///              answer(head, hasContent:)                                   the gateway's own
 ///   tunnel     begin(101) ─▶ flush ─▶ beginTunnel ─▶ tunnel ... ─▶ complete        bytes instead of messages
 /// ```
 /// At any time the exchange may `abort`, and the client may leave (`Exchange.clientLeft`).
@@ -47,9 +47,9 @@ package protocol ClientStream: AnyObject {
     /// The same when nothing more is written. The stream calls `Exchange.answerSent` when the system has taken everything,
     /// and then handles the rest of the request. The next exchange may begin during this call.
     func complete()
-    /// Gives one of the gateway's own answers, with all of its content. The end of it is that of `complete`. The stream may
-    /// read the rest of the request's body first.
-    func answer(_ head: LocalAnswerHead, _ content: ByteBuffer)
+    /// Gives one of the gateway's own answers, with its body or, if it has no content or its head alone was asked for,
+    /// without. The end of it is that of `complete`. The stream may read the rest of the request's body first.
+    func answer(_ head: LocalAnswerHead, hasContent: Bool)
     /// Ends within the answer. The client must be able to see that the answer is incomplete.
     func abort()
 

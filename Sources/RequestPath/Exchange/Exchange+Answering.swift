@@ -47,9 +47,11 @@ extension Exchange {
         self.facts.endReason = answer.response.reason
         self.facts.clientOutput = OutputWatch()
         let hasContent = !self.facts.wantsHeadOnly && answer.hasContent && !answer.response.body.isEmpty
-        let content = hasContent ? ByteBuffer(bytes: answer.response.body) : ByteBuffer()
-        self.record.bytesOut += content.readableBytes
-        stream.answer(LocalAnswerHead(answer, requestID: self.record.requestID, lines: lines), content)
+        if hasContent { self.record.bytesOut += answer.response.body.count }
+        stream.answer(
+            LocalAnswerHead(answer, requestID: self.record.requestID, lines: lines),
+            hasContent: hasContent
+        )
     }
 
     /// A refusal as the client can read it: in the envelope of the endpoint's protocol, or as a page for a person.

@@ -129,8 +129,8 @@ extension Exchange {
             given.base,
             host,
             self.record.requestID,
+            names: given.configuration.ownNames,
             as: form,
-            parameter: given.configuration.ownNames.parameter,
             by: profile
         )
         if let detour { return .answer(detour) }
@@ -145,8 +145,8 @@ extension Exchange {
                     given.head,
                     given.base,
                     self.record.judge.credentials,
-                    cookies: given.configuration.ownNames.cookies(of: host),
-                    parameter: given.configuration.ownNames.parameter,
+                    on: host,
+                    names: given.configuration.ownNames,
                     as: form,
                     by: profile,
                     own: self.record.extraLines

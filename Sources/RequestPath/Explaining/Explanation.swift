@@ -344,8 +344,8 @@ package struct Explanation: Sendable {
             given.base,
             host,
             judge.findings.requestID,
+            names: given.configuration.ownNames,
             as: check.form,
-            parameter: given.configuration.ownNames.parameter,
             by: check.profile
         )
         if let detour { return self.tell(detour, given, judge.findings) }
@@ -357,8 +357,8 @@ package struct Explanation: Sendable {
                 given.head,
                 given.base,
                 judge.credentials,
-                cookies: given.configuration.ownNames.cookies(of: host),
-                parameter: given.configuration.ownNames.parameter,
+                on: host,
+                names: given.configuration.ownNames,
                 as: check.form,
                 by: check.profile,
                 own: judge.findings.answerLines

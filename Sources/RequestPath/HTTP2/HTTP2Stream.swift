@@ -1,4 +1,5 @@
 import Cryptography
+import Endpoints
 package import NIOCore
 import Settings
 import Transport
@@ -367,11 +368,13 @@ extension HTTP2Stream: ClientStream {
         return isAccepted
     }
 
-    package func answer(_ head: LocalAnswerHead, _ content: ByteBuffer) {
+    package func answer(_ head: LocalAnswerHead, hasContent: Bool) {
         let date = self.connection.loop.date
         self.writeHead { LocalAnswerWriter.write(head, date: date, connection: .none, into: &$0) }
-        var content = content
-        self.write(content.readableBytes, of: &content)
+        if hasContent {
+            var content = ByteBuffer(bytes: head.answer.response.body)
+            self.write(content.readableBytes, of: &content)
+        }
         self.complete()
     }
 

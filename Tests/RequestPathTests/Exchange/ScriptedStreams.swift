@@ -1,3 +1,4 @@
+import Endpoints
 import NIOCore
 import RequestPath
 import Sessions
@@ -78,10 +79,10 @@ final class ScriptedClient: ClientStream {
         }
     }
 
-    func answer(_ head: LocalAnswerHead, _ content: ByteBuffer) {
+    func answer(_ head: LocalAnswerHead, hasContent: Bool) {
         self.message.beginOwn(closes: head.answer.closes || self.body.misses(moreThan: Self.drainLimit))
         LocalAnswerWriter.write(head, date: Array("now".utf8), connection: self.message.connection, into: &self.queued)
-        self.queued.writeImmutableBuffer(content)
+        if hasContent { self.queued.writeBytes(head.answer.response.body) }
         self.complete()
     }
 
