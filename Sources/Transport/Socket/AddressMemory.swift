@@ -8,6 +8,8 @@ package final class AddressMemory: Sendable {
 
     /// Until when each is tried last.
     private let losers = Mutex<[SocketAddress: NIODeadline]>([:])
+    /// Whether any is remembered. Without one, which is usual, no connection takes the lock: to take it is a system call.
+    private let hasLosers = Atomic<Bool>(false)
 
     /// Nothing is remembered.
     package init() {}
@@ -16,11 +18,16 @@ package final class AddressMemory: Sendable {
         self.losers.withLock { losers in
             losers = losers.filter { now < $0.value }
             losers[address] = now + Self.lifetime
+            self.hasLosers.store(true, ordering: .relaxed)
         }
     }
 
     package func answered(_ address: SocketAddress) {
-        self.losers.withLock { _ = $0.removeValue(forKey: address) }
+        guard self.hasLosers.load(ordering: .relaxed) else { return }
+        self.losers.withLock { losers in
+            losers[address] = nil
+            self.hasLosers.store(!losers.isEmpty, ordering: .relaxed)
+        }
     }
 
     /// The addresses in the order in which they are tried: both families in turn, beginning with that of the first, and
