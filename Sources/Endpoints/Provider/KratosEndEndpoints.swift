@@ -3,7 +3,7 @@ internal import Sessions
 package import SignOn
 internal import Vocabulary
 
-/// The requests by which apps and browsers end sessions at Kratos, in front of Kratos. Each is passed on as it is. What Kratos
+/// The requests by which apps and browsers end sessions at Kratos, or learn that one has ended, in front of Kratos. Each is passed on as it is. What Kratos
 /// has ended has ended here, on every gateway, before Kratos's answer goes out, byte for byte: the tokens and cookies, what
 /// clients got of them, transferred sessions on all hosts, unused transfer tokens, and open streams.
 ///
@@ -25,6 +25,7 @@ package struct KratosEndEndpoints: Sendable {
             self.endpoint(KratosProvider.browserLogoutPath, self.signOutBrowser),
             self.endpoint(KratosProvider.sessionsPath, self.endOthers),
             self.endpoint(KratosProvider.sessionPath, self.endOne),
+            self.endpoint(KratosProvider.whoamiPath, self.tellOwner),
         ]
     }
 
@@ -150,6 +151,17 @@ package struct KratosEndEndpoints: Sendable {
         case .nobody, .hidden: return nil
         case .unavailable: throw NotDone(.providerUnavailable)
         }
+    }
+
+    /// `GET /sessions/whoami`. 401: Kratos knows no such session, so it is asked about what is live here. If that cannot be
+    /// done now, the next use of the session asks.
+    @Sendable
+    private func tellOwner(_ request: EndpointRequest) async throws(NotDone) -> EndpointResponse {
+        let answer = try await self.pass(request)
+        if answer.status == 401 {
+            for (token, kind) in Self.presented(by: request) { try? await self.ends.recheck(token, as: kind) }
+        }
+        return KratosRelay.response(answer)
     }
 
     // MARK: Passing on

@@ -10,10 +10,13 @@ extension KratosProvider {
     /// The sessions of the user who asks, and one of them.
     package static let sessionsPath = "/sessions"
     package static let sessionPath = "/sessions/{id}"
-    /// The methods by which sessions end at these paths. Some versions of Kratos take HEAD for GET.
+    /// Whose session the request presents.
+    package static let whoamiPath = "/sessions/whoami"
+    /// The methods by which sessions end at these paths, or are found to have ended. Some versions of Kratos take HEAD for GET.
     package static let ends = [
         KratosProvider.nativeLogoutPath: ["DELETE"], KratosProvider.browserLogoutPath: ["GET", "HEAD"],
         KratosProvider.sessionsPath: ["DELETE"], KratosProvider.sessionPath: ["DELETE"],
+        KratosProvider.whoamiPath: ["GET", "HEAD"],
     ]
 
     /// Whose session a request to Kratos presents.

@@ -327,6 +327,27 @@ struct KratosEndTests {
         }
     }
 
+    @Test("A 401 of whoami that passes through ends what came of the session here; not while Kratos is not ready")
+    func passedWhoami() throws {
+        try Self.with { bench throws in
+            let (app, other) = (try App(bench), try App(bench))
+            let whoami = "/sessions/whoami?tokenize_as=jwt"
+            let live = try bench.get(whoami, [app.field])
+            #expect(live.status == 200 && live.text.contains(app.session.id), "\(live.lines)")
+            bench.kratos.fail("/sessions/whoami", with: .refusesAll)
+            bench.kratos.fail("/health/ready", with: .status(503))
+            #expect(try bench.get(whoami, [app.field]).status == 401, "Kratos's answer")
+            bench.kratos.heal()
+            try other.expectLive()
+            #expect(try bench.get("/x", [app.webView]).status == 200, "it may have lost its database")
+            bench.kratos.change { state in state.change(app.session) { $0.isActive = false } }
+            #expect(try bench.get(whoami, [app.field]).status == 401)
+            #expect(try bench.get("/x", [app.webView]).status == 401, "at once, not when the cache asks again")
+            try app.expectEnded()
+            #expect(try bench.get(whoami, ["X-Session-Token: ory_st_nobody"]).status == 401)
+        }
+    }
+
     @Test("POST /oauth/revoke with Kratos's token ends it there and here; during an outage it is 503 and not 200")
     func revoke() throws {
         try Self.with { bench throws in
