@@ -85,6 +85,11 @@ package struct HTTPProviderTransport: ProviderTransport {
         }
     }
 
+    package func withhold(_ purpose: ProviderCall.Purpose) {
+        guard let registry = self.registry else { return }
+        registry.increment(registry.calls(for: purpose, .withheld))
+    }
+
     /// Counts a call that has ended, and writes it as a span of the request for which it was made. A URL's query may hold a
     /// secret, and is no part of it.
     private func note(
@@ -122,9 +127,9 @@ package struct HTTPProviderTransport: ProviderTransport {
     }
 }
 
-/// How a call has ended, in the names of metrics.
+/// How a call has ended, or that it was not made, in the names of metrics.
 private enum CallResult: String, CaseIterable {
-    case ok, refused, failed, error
+    case ok, refused, failed, error, withheld
 }
 
 extension MetricsRegistry {

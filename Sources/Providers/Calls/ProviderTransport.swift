@@ -7,9 +7,13 @@ package protocol ProviderTransport: Sendable {
     /// Sends a request once; a question twice if the connection on which it was sent first had served other calls and ended
     /// without a byte of an answer. Redirects are not followed, and a body over the call's limit is an error. TLS is verified.
     func send(_ call: ProviderCall) async throws(ProviderCallError) -> ProviderAnswer
+    /// Counts a call that is not made, because too many are under way, or too many of its client (`CallLimit`).
+    func withhold(_ purpose: ProviderCall.Purpose)
 }
 
 extension ProviderTransport {
+    package func withhold(_ purpose: ProviderCall.Purpose) {}
+
     /// A public document.
     ///
     /// - Throws: There is no answer, or one that says no.

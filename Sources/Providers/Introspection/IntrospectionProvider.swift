@@ -120,6 +120,7 @@ package final class IntrospectionProvider: TokenProvider {
 
     package func introspect(_ presented: PresentedToken) async -> TokenVerdict {
         guard self.calls.begin(presented.caller) else {
+            self.transport.withhold(.introspection)
             return self.unavailable(presented.refusal(of: "introspections"))
         }
         defer { self.calls.end(presented.caller) }

@@ -88,8 +88,12 @@ package final class KratosProvider: TokenProvider {
         var question = PresentedToken(presented.token, as: presented.kind)
         question.wasGood = presented.wasGood
         let answer = await self.verdicts.answer(to: question, for: presented.caller) { await self.judged(presented) }
-        if answer == nil { self.tellOutage(presented.refusal(of: "questions")) }
-        return answer ?? .unavailable
+        guard let answer else {
+            self.transport.withhold(.session)
+            self.tellOutage(presented.refusal(of: "questions"))
+            return .unavailable
+        }
+        return answer
     }
 
     /// Kratos's verdict, asked for now.
@@ -113,7 +117,7 @@ package final class KratosProvider: TokenProvider {
     /// - Parameter caller: Who asks; `nil`: whoever the task works for.
     func whoami(_ credentials: [(name: String, value: String)], for caller: ProviderCaller? = nil) async -> TokenVerdict
     {
-        var call = self.call("GET", "/sessions/whoami", for: .session, fields: credentials)
+        var call = self.call("GET", Self.whoamiPath, for: .session, fields: credentials)
         call.caller = caller
         do throws(ProviderCallError) {
             let answer = try await self.transport.send(call)

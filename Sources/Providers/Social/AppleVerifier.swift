@@ -50,6 +50,7 @@ package struct AppleVerifier: SocialVerifier {
         }
         let caller = ProviderCaller.current
         guard self.calls.begin(caller) else {
+            self.transport.withhold(.token)
             throw NotDone(.providerUnavailable, detail: "too many calls to Apple are under way")
         }
         defer { self.calls.end(caller) }

@@ -54,6 +54,7 @@ package struct FacebookVerifier: SocialVerifier {
         }
         let caller = ProviderCaller.current
         guard self.calls.begin(caller) else {
+            self.transport.withhold(.introspection)
             throw NotDone(.providerUnavailable, detail: "too many calls to Facebook are under way")
         }
         defer { self.calls.end(caller) }

@@ -32,6 +32,8 @@ struct KratosShareTests {
             }
             #expect(flood.count == 1200)
             #expect(bench.gateway.output.contains("one of 127.0.0.1 is not made"))
+            let withheld = #"sallyport_provider_calls_total{purpose="session",result="withheld"}"#
+            #expect(try bench.gateway.metric(withheld) > 0)
         }
     }
 
