@@ -12,7 +12,7 @@ extension Section {
             "endpoints",
             .boolean,
             default: "true when it is the only host, else false",
-            "Serve the sign-in and token endpoints on this host; the app does not get their paths."
+            "Serve the sign-in and token endpoints on this host; the app does not get their paths. Unless it is written, only those of /.sallyport/ and those that clients or native apps need."
         ),
         SettingsKey(
             "provider",
