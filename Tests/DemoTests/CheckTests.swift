@@ -42,7 +42,7 @@ import Testing
         #expect(
             few.contains("the app has /authorize, /oauth/**, /userinfo and /v2/logout, because there are no clients")
         )
-        #expect(few.contains("/sessions/** and /self-service/**, because there are no native apps (session.native)"))
+        #expect(few.contains("/sessions/** and /self-service/**, because there are no native apps"))
         let all = try told("clients: [{client_id: app}]")
         for path in ["/authorize", "/oauth/token", "/userinfo", "/sessions/{id}", "/.well-known/jwks.json"] {
             #expect(all.contains("\n  \(path)\n"), "\(path): \(all)")
@@ -50,9 +50,9 @@ import Testing
         #expect(
             all.contains("are taken because of clients; to give them back to the app, write endpoints: true on a host")
         )
-        let native = try told("session: {native: {idle: 30d}}")
+        let native = try told("exchange: {allowed_redirects: [\"com.example.app:/back\"]}")
         #expect(native.contains("\n  /sessions/{id}\n") && !native.contains("\n  /authorize\n"), "\(native)")
-        #expect(native.contains("the app has /authorize") && native.contains("taken because of session.native"))
+        #expect(native.contains("the app has /authorize") && native.contains("taken because of exchange"))
     }
 
     @Test func namesLineAndCorrectionOfEveryProblem() throws {

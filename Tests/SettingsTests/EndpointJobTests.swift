@@ -18,7 +18,7 @@ import Testing
             ("", [], []),
             ("clients: [{client_id: web}]\n", .all, ["clients"]),
             ("exchange: {allowed_redirects: [\"com.example.app:/back\"]}\n", .nativeApps, ["exchange"]),
-            ("session: {native: {absolute: 90d}}\n", .nativeApps, ["session.native"]),
+            ("session: {native: {absolute: 90d}}\n", [], []),
             ("session: {idle: 1h}\n", [], []),
             ("identity: {assertion: {enabled: true}}\n", .verifiers, ["identity.assertion"]),
             ("admin: {tokens_file: operator-tokens}\n", [], []),

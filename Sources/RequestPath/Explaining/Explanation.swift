@@ -308,6 +308,7 @@ package struct Explanation: Sendable {
         if let check = self.check, let host = judge.findings.host {
             return self.tellGrant(given, judge, permit, identity, host, check, audience)
         }
+        let changes = permit.route.settings.requestHeaders
         let permitted = PermittedHead(
             given.head,
             given.base,
@@ -325,7 +326,7 @@ package struct Explanation: Sendable {
         )
         self.say("decision", ["forwarded"])
         let lines = String(decoding: permitted.bytes.readableBytesView, as: UTF8.self).split(separator: "\r\n")
-        self.say("head towards the app", lines.map { Self.redacted($0, audience: audience) })
+        self.say("head towards the app", lines.map { Self.redacted($0, audience: audience, setBy: changes) })
     }
 
     private mutating func tellGrant(

@@ -104,12 +104,12 @@ extension Section {
         ),
         SettingsKey(
             "request_headers",
-            .section(.fieldChanges),
+            .section(.requestChanges),
             "Fields that the app gets, or does not get; never those by which the gateway speaks to it, nor credentials."
         ),
         SettingsKey(
             "response_headers",
-            .section(.fieldChanges),
+            .section(.answerChanges),
             "Fields of the app's answers that the client gets, or does not get. The gateway's own answers stay as they are."
         ),
         SettingsKey(
@@ -257,14 +257,34 @@ extension Section {
         ),
     ])
 
-    private static let fieldChanges = Section([
+    private static let requestChanges = Section([
         SettingsKey(
             "set",
-            .pairs(name: .fieldName, value: .fieldValue),
+            .pairs(name: .fieldName, value: .secret(.fieldValue)),
+            "Fields with their values, which are never shown; they replace those of the same names."
+        ),
+        SettingsKey(
+            "set_file",
+            .pairs(name: .fieldName, value: .path(isSecret: true)),
+            "Fields with the files of their values, for secrets that the app expects from its proxy."
+        ),
+        removedFields,
+    ])
+
+    private static let answerChanges = Section([
+        SettingsKey(
+            "set",
+            .pairs(name: .fieldName, value: .text(.fieldValue)),
             "Fields with their values; they replace those of the same names."
         ),
-        SettingsKey("remove", .list(.text(.fieldName)), "Names of fields that are removed."),
+        removedFields,
     ])
+
+    private static let removedFields = SettingsKey(
+        "remove",
+        .list(.text(.fieldName)),
+        "Names of fields that are removed."
+    )
 
     static let cors = Section([
         SettingsKey(
@@ -465,7 +485,7 @@ extension Section {
         SettingsKey("preset", at: \Settings.identity.preset, "The field names that a family of apps expects."),
         SettingsKey(
             "headers",
-            .pairs(name: .fieldName, value: .fieldPath),
+            .pairs(name: .fieldName, value: .text(.fieldPath)),
             default: "the preset's",
             "Field names of your own instead of the preset's."
         ),
@@ -499,7 +519,7 @@ extension Section {
         ),
         SettingsKey(
             "claims",
-            .pairs(name: .claimName, value: .sessionPath),
+            .pairs(name: .claimName, value: .text(.sessionPath)),
             default: "none",
             "Claims besides iss, aud, sub, sid, iat and exp, each with the path to its value in the session."
         ),

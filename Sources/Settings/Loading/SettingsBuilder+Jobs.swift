@@ -2,7 +2,7 @@
 /// others.
 extension SettingsBuilder {
     /// The jobs of the endpoints of each host, and the keys that give them one.
-    mutating func setJobs(_ settings: inout Settings) {
+    func setJobs(_ settings: inout Settings) {
         var keys: [String] = []
         var jobs: EndpointJobs = []
         func give(_ more: EndpointJobs, _ key: String, if isUsed: Bool) {
@@ -13,9 +13,9 @@ extension SettingsBuilder {
         give(.all, "clients", if: !settings.clients.isEmpty)
         // Clients may come at run time.
         give(.all, "admin.tokens_file", if: settings.operatorTokens.contains { $0.scopes.contains(.clients) })
-        give(.nativeApps, "exchange", if: self.tree["exchange"] != nil)
-        give(.nativeApps, "native_social", if: self.tree["native_social"] != nil)
-        give(.nativeApps, "session.native", if: self.tree.tree("session")?["native"] != nil)
+        let unused = Settings(hosts: [], upstreams: [])
+        give(.nativeApps, "exchange", if: settings.exchange != unused.exchange)
+        give(.nativeApps, "native_social", if: settings.nativeSocial != unused.nativeSocial)
         give(.verifiers, "identity.assertion", if: settings.identity.assertion != nil)
         settings.endpointKeys = keys
         for (index, host) in settings.hosts.enumerated() where !host.asksForEndpoints && !host.routes.isEmpty {

@@ -103,7 +103,7 @@ struct Draft {
         if host.jobs == .all { return taken }
         let left = "the app has /authorize, /oauth/**, /userinfo and /v2/logout, because there are no clients"
         guard host.jobs.contains(.nativeApps) else {
-            return left + "; and /sessions/** and /self-service/**, because there are no native apps (session.native)"
+            return left + "; and /sessions/** and /self-service/**, because there are no native apps"
         }
         return "\(left); \(taken)"
     }
