@@ -29,6 +29,7 @@ import Testing
     private static let judged: Set = [
         "name", "path", "path_info", "methods", "audience", "auth", "require", "unauthenticated", "client", "handoff",
         "binding", "binding_action", "bearer", "allow_encoded_slashes", "trusted_origins", "cache",
+        "identity_encoding",
     ]
 
     /// A value of each other key of a route, as it differs from the default.

@@ -21,6 +21,19 @@ struct RouteChangesTests {
         #expect(plain.stripPrefix == nil && plain.addPrefix == nil && plain.requestHeaders.isEmpty)
     }
 
+    @Test("a route has an encoding of identity fields of its own only where it differs from that of all")
+    func encodings() throws {
+        func encodings(_ more: String) throws -> [IdentitySettings.Encoding?] {
+            let routes =
+                "routes: [{path: /a}, {path: /b, identity_encoding: utf8}, {path: /c, identity_encoding: percent}]\n"
+            let settings = SettingsBench().settings(adding: routes + more)
+            return try #require(settings).hosts[0].routes.map(\.identityEncoding)
+        }
+        #expect(try encodings("") == [nil, .utf8, nil])
+        #expect(try encodings("identity: {encoding: utf8}\n") == [nil, nil, .percent])
+        #expect(SettingsBench().problems(adding: "routes: [{path: /a, identity_encoding: latin1}]\n").count == 1)
+    }
+
     @Test(
         "a route's path begins with its prefix, which has one spelling only",
         arguments: [

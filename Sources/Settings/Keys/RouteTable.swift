@@ -120,6 +120,12 @@ extension Section {
             "The audience (aud) of the assertions that the app gets; write one of its own for each app that shares a host."
         ),
         SettingsKey(
+            "identity_encoding",
+            at: \RouteSettings.identityEncoding,
+            default: "identity.encoding",
+            "How the app gets the values of identity fields, where it differs from other apps."
+        ),
+        SettingsKey(
             "auth",
             at: \RouteSettings.auth,
             "Whether a session is required, used if there is one, or ignored."

@@ -25,6 +25,17 @@ extension SettingsBuilder {
         )
     }
 
+    /// Leaves routes without an encoding of their own that write the one of all.
+    func setEncodings(_ settings: inout Settings) {
+        let common = settings.identity.encoding
+        for host in settings.hosts.indices {
+            for route in settings.hosts[host].routes.indices
+            where settings.hosts[host].routes[route].identityEncoding == common {
+                settings.hosts[host].routes[route].identityEncoding = nil
+            }
+        }
+    }
+
     private mutating func fieldChanges(_ tree: SettingsTree?) -> FieldChanges {
         guard let tree else { return FieldChanges() }
         let fields = tree.pairs("set").map { FieldChanges.Field(name: $0.name, value: $0.text) }

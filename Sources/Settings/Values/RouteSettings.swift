@@ -73,6 +73,8 @@ package struct RouteSettings: Sendable, Equatable {
     package var hostHeader: String?
     /// The audience of assertions; nil: the origin of the host's public URL.
     package var audience: String?
+    /// How the app gets the values of identity fields; `nil` for `identity.encoding`.
+    package var identityEncoding: IdentitySettings.Encoding?
     package var auth: AuthRequirement
     package var require = RequirementSettings()
     package var unauthenticated = UnauthenticatedAnswer.auto
