@@ -344,6 +344,7 @@ package final class Exchange {
             if self.phase == .ending { self.abort(reason) }
         case .idle, .judging, .waiting, .collecting, .expecting, .connecting, .queued, .exchange:
             // It gets none: the connection closes.
+            self.leaveQueue()
             self.record.status = 503
             self.conclude(reason)
             return false
