@@ -44,7 +44,7 @@ extension Explanation {
     /// Hides a password or token of the app, and an assertion, which the app would accept; and what the route sets, which
     /// may be a secret between the gateway and the app.
     static func redacted(_ line: Substring, audience: String, setBy changes: FieldChanges = FieldChanges()) -> String {
-        if let field = changes.set.first(where: { line.hasPrefix("\($0.name):") }) {
+        if let field = changes.set.first(where: { line.hasPrefix("\($0.name):") && !$0.isClientAddress }) {
             return "\(field.name): <set by the route>"
         }
         if line.lowercased().hasPrefix("authorization:") { return "Authorization: <redacted>" }
