@@ -49,7 +49,8 @@ import Testing
         "key_file": ["certificate_file: app.pem", "key_file: app.key"],
         "server_name": ["server_name: app.internal"], "max_connections": ["max_connections: 7"],
         "client_share": ["client_share: 60"],
-        "max_queue": ["max_queue: 7"], "reuse": ["reuse: strict"], "dns_refresh": ["dns_refresh: 7s"],
+        "max_queue": ["max_queue: 7"], "reuse": ["reuse: strict"], "answers": ["answers: lenient"],
+        "dns_refresh": ["dns_refresh: 7s"],
     ]
 
     /// The names of the keys in a section of the schema.

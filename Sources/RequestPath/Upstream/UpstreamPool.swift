@@ -51,6 +51,8 @@ package final class UpstreamPool: AppPool {
     private var index: Int
     /// Whether each connection serves one session only.
     let isStrict: Bool
+    /// Whether answers are taken as old servers send them.
+    let isLenient: Bool
     /// The connections there are, and the requests for which one is being made.
     private(set) var open = 0
     /// The connections that are being made, and for whom.
@@ -106,6 +108,7 @@ package final class UpstreamPool: AppPool {
         self.transport = transport
         self.index = index
         self.isStrict = target.settings.reuse == .strict
+        self.isLenient = target.settings.answers == .lenient
         let room = room ?? AppRoom(target, index: index, loop: loop)
         self.threshold = room.threshold
         self.room = room

@@ -408,6 +408,11 @@ extension Section {
             "Whether a connection to the app serves all users in turn, or one session only (requests without one share connections)."
         ),
         SettingsKey(
+            "answers",
+            at: \UpstreamSettings.answers,
+            "lenient takes answers that old servers write in another form than RFC 9112 and rewrites them; only for apps in which no user can put line breaks into a header."
+        ),
+        SettingsKey(
             "dns_refresh",
             at: \UpstreamSettings.dnsRefresh,
             .duration(.seconds(1)...(.seconds(3600))),
