@@ -76,7 +76,7 @@ import Testing
         defer { app.stop() }
         let paths = [
             "/job/repo/job/feature%252Fx/", "/back%5Cslash.txt", "/a%252fb", "/a%255Cb?x=%5C", "/a%25252Fb",
-            "/%5C%5Chost/x",
+            "/%5C%5Chost/x", "/api/queues/%2F/name",
         ]
         let both = "  - path: /**\n    auth: public\n  - path: /admin/**\n"
         let refused = [

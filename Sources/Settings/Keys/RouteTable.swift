@@ -166,7 +166,7 @@ extension Section {
         SettingsKey(
             "allow_encoded_slashes",
             at: \RouteSettings.allowEncodedSlashes,
-            "Forward paths with %2F, which apps read in different ways."
+            "Forward paths with %2F, which apps read in different ways, also where the routes of the host demand different things."
         ),
         SettingsKey(
             "cache",
