@@ -79,6 +79,23 @@ import Testing
         }
     }
 
+    @Test("A reload changes what is taken, also for an app whose connections stay")
+    func reload() throws {
+        let app = try FakeUpstream(
+            serve: FakeUpstream.answering { link, request in
+                link.send("HTTP/1.1 200 OK\r\nContent-Length: 2\(request.target == "/old" ? ", 2" : "")\r\n\r\nok")
+            }
+        )
+        defer { app.stop() }
+        try Gateway.with(Self.file(app, "strict")) { gateway throws in
+            #expect(try gateway.get("/").status == 200)
+            for (answers, status) in [("lenient", 200), ("strict", 502), ("lenient", 200)] {
+                try gateway.reload(Self.file(app, answers))
+                #expect(try gateway.get("/old").status == status, "\(answers)")
+            }
+        }
+    }
+
     @Test("A status from 600 on is 500 for clients, and a second equal Location is left out")
     func others() throws {
         let app = try Self.app([

@@ -52,7 +52,7 @@ package final class UpstreamPool: AppPool {
     /// Whether each connection serves one session only.
     let isStrict: Bool
     /// Whether answers are taken as old servers send them.
-    let isLenient: Bool
+    private(set) var isLenient: Bool
     /// The connections there are, and the requests for which one is being made.
     private(set) var open = 0
     /// The connections that are being made, and for whom.
@@ -331,6 +331,7 @@ package final class UpstreamPool: AppPool {
     package func adopt(_ target: UpstreamTarget, index: Int) -> Bool {
         guard !target.isGroup, self.group == nil, self.goesOn(target, with: target.first) else { return false }
         self.target = target
+        self.isLenient = target.settings.answers == .lenient
         self.index = index
         self.room.adopt(target, index: index)
         self.threshold = self.room.threshold
@@ -353,6 +354,7 @@ package final class UpstreamPool: AppPool {
         self.pinnedGroup = Pinned(group)
         self.place = place
         self.target = target
+        self.isLenient = target.settings.answers == .lenient
         self.index = index
     }
 
