@@ -96,13 +96,14 @@ struct Draft {
     /// `nil` if the host has no app or no endpoints.
     func wayBack(of host: HostSettings) -> String? {
         guard host.endpoints, !host.routes.isEmpty else { return nil }
-        let cause =
-            host.asksForEndpoints ? "endpoints: true" : self.assembly.settings.endpointKeys.joined(separator: ", ")
+        let own = Set(self.ownPaths(of: host))
+        var causes = host.asksForEndpoints ? ["endpoints: true"] : self.assembly.settings.endpointKeys
+        if own.contains("/schemas") { causes.append("provider.kratos") }
         let taken =
-            "those outside of /.sallyport/ are taken because of \(cause); to give them back to the app, write endpoints: true on a host of its own, without routes"
-        if host.jobs == .all { return taken }
+            "those outside of /.sallyport/ are taken because of \(causes.joined(separator: ", ")); to give them back to the app, write endpoints: true on a host of its own, without routes"
+        if own.contains("/userinfo") { return taken }
         let left = "the app has /authorize, /oauth/**, /userinfo and /v2/logout, because there are no clients"
-        guard host.jobs.contains(.nativeApps) else {
+        guard own.contains("/sessions") else {
             return left + "; and /sessions/** and /self-service/**, because there are no native apps"
         }
         return "\(left); \(taken)"
