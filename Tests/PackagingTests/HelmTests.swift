@@ -68,6 +68,35 @@ import Testing
         #expect(rendered.status != 0 && rendered.output.contains(place), "\(rendered.output)")
     }
 
+    @Test(
+        "Settings with texts of any length reach the gateway as they were written",
+        .enabled(if: hasHelm, "helm is not installed")
+    )
+    func longTexts() throws {
+        let folder = FileManager.default.temporaryDirectory.appending(path: "helm-\(UUID())")
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let text = "Not from here: please sign in from the network of the office, or ask the help desk for access."
+        let demand =
+            "event.client.client_id == 'the-app-with-a-name-that-fills-the-line' and event.request.ip != '192.0.2.1'"
+        let values = folder.appending(path: "values.yaml")
+        try """
+        settings:
+          public_url: https://app.example.com
+          upstream: http://app:3000
+          provider: {kratos: {public_url: "http://kratos:4433"}}
+          rules: [{name: office, at: [mint], when: "\(demand)", then: deny, text: "\(text)"}]
+        """.write(to: values, atomically: true, encoding: .utf8)
+        let map = try Self.template(["--show-only", "templates/configmap.yaml", "--values", values.path])
+        #expect(map.status == 0, "\(map.output)")
+        let settings = try #require(map.output.range(of: "sallyport.yaml: |\n")).upperBound
+        let file = folder.appending(path: "sallyport.yaml")
+        try String(map.output[settings...]).write(to: file, atomically: true, encoding: .utf8)
+        let command = [".build/release/sallyport", "check", "--without-files", "--config", file.path]
+        let checked = try #require(try PackageFiles.run(command))
+        #expect(checked.status == 0 && checked.output.contains(demand) && checked.output.contains(text))
+    }
+
     @Test("The chart has the version of the sources")
     func named() throws {
         let documents = try PackageFiles.yaml(PackageFiles.text("deploy/helm/Chart.yaml"))

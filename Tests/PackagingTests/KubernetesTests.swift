@@ -236,7 +236,8 @@ import Testing
         #expect(routes.count == 1)
         let (hosts, backends) = Self.ways(try #require(routes.first))
         let map = try #require(try Self.object("ConfigMap", in: objects)["data"] as? [String: String])
-        let urls = try #require(map["sallyport.yaml"]).matches(of: /public_url: https:\/\/(\S+)/).map { String($0.1) }
+        let settings = try #require(map["sallyport.yaml"])
+        let urls = settings.matches(of: /public_url"?: "?https:\/\/([^\s"]+)/).map { String($0.1) }
         #expect(hosts.sorted() == urls.sorted() && !hosts.isEmpty)
         let service = try Self.object("Service", in: objects)
         let port = try #require(((service["spec"] as? Mapping)?["ports"] as? [Mapping])?.first)
