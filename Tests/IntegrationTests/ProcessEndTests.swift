@@ -121,12 +121,7 @@ import Glibc
         defer { process.terminate() }
         let id = process.processIdentifier
         // From the moment on at which the process handles the signal.
-        let handles = eventually {
-            let status = (try? String(contentsOfFile: "/proc/\(id)/status", encoding: .utf8)) ?? ""
-            guard let mask = status.firstMatch(of: /SigCgt:\s*([0-9a-f]+)/) else { return false }
-            return (UInt64(mask.1, radix: 16) ?? 0) & 1 << UInt64(SIGUSR1 - 1) != 0
-        }
-        #expect(handles)
+        #expect(eventually { Self.handles(SIGUSR1, process: id) })
         func output() -> String { (try? String(contentsOf: log, encoding: .utf8)) ?? "" }
         var sent = 0
         let serves = eventually {
@@ -137,5 +132,43 @@ import Glibc
         }
         #expect(serves && sent > 0 && process.isRunning, "\(output())")
         #expect(eventually { output().contains("configuration reloaded") }, "\(output())")
+    }
+
+    /// Whether the process has a handler for the signal.
+    private static func handles(_ signal: Int32, process: pid_t) -> Bool {
+        let status = (try? String(contentsOfFile: "/proc/\(process)/status", encoding: .utf8)) ?? ""
+        guard let mask = status.firstMatch(of: /SigCgt:\s*([0-9a-f]+)/) else { return false }
+        return (UInt64(mask.1, radix: 16) ?? 0) & 1 << UInt64(signal - 1) != 0
+    }
+
+    @Test(
+        "SIGTERM and SIGINT end the first process of a container, too, while its start waits",
+        arguments: [SIGTERM, SIGINT]
+    )
+    func endsAsFirstProcess(_ signal: Int32) throws {
+        guard getuid() == 0, try Servers.run("/usr/bin/unshare", ["--pid", "--fork", "true"]).status == 0 else {
+            try Servers.missing("a namespace for processes", isOptional: true)
+        }
+        let folder = try Servers.folder()
+        defer { try? FileManager.default.removeItem(at: folder) }
+        // Nobody writes the settings, so the start waits for them.
+        let settings = folder.appending(path: "sallyport.yaml").path
+        #expect(mkfifo(settings, 0o600) == 0)
+        let process = Process()
+        process.executableURL = URL(filePath: "/usr/bin/unshare")
+        process.arguments = ["--pid", "--fork", "--kill-child", Gateway.binary.path, "run", "--config", settings]
+        process.environment = Gateway.environment
+        process.standardInput = FileHandle.nullDevice
+        try process.run()
+        defer { process.terminate() }
+        let id = process.processIdentifier
+        func gateway() -> pid_t? {
+            let children = try? String(contentsOfFile: "/proc/\(id)/task/\(id)/children", encoding: .utf8)
+            return children?.split(separator: " ").first.flatMap { pid_t($0) }
+        }
+        #expect(eventually { gateway().map { Self.handles(signal, process: $0) } == true })
+        kill(try #require(gateway()), signal)
+        #expect(eventually { !process.isRunning })
+        #expect(process.terminationStatus == 128 + signal)
     }
 }
