@@ -4,6 +4,7 @@ package enum JSONFault: String, Error, Sendable {
     case empty = "is empty"
     case byteOrderMark = "begins with a byte order mark (BOM), which JSON must not have"
     case encoding = "is not in UTF-8"
+    case null = "has a zero byte, which JSON must not have"
     case depth = "is nested too deeply"
     case repeated = "has a member twice"
     case surrogate = "has half of a surrogate pair, which is not a character"

@@ -82,8 +82,9 @@ private struct JSONReader {
         let isBlank = self.bytes.allSatisfy { $0 == 0x20 || $0 == 0x09 || $0 == 0x0A || $0 == 0x0D }
         if isBlank { return .empty }
         if self.bytes.starts(with: [0xEF, 0xBB, 0xBF]) { return .byteOrderMark }
-        // Of UTF-16 and UTF-32, or no text at all.
-        return String(validating: self.bytes, as: UTF8.self) == nil || self.bytes.contains(0) ? .encoding : .syntax
+        // Of UTF-16 and UTF-32, or no text at all: JSON begins with two characters of ASCII.
+        if String(validating: self.bytes, as: UTF8.self) == nil || self.bytes.prefix(2).contains(0) { return .encoding }
+        return self.bytes.contains(0) ? .null : .syntax
     }
 
     /// Notes which rule is broken.

@@ -68,7 +68,7 @@ extension TokenAnswer {
         let error = value.flatMap(Self.errorCode)
         switch answer.status {
         case 200:
-            var flaw = "is no whole JSON object"
+            var flaw = Self.flaw(answer)
             if let value {
                 do throws(Flaw) {
                     self = try TokenAnswer(value)
@@ -83,7 +83,7 @@ extension TokenAnswer {
             } else if Self.isOfEndpoint(answer) {
                 throw TokenFault(.lost, "the token endpoint's answer is refused: it \(flaw)")
             } else {
-                let detail = "the token endpoint answered with status 200 and no JSON object"
+                let detail = "the token endpoint answered with status 200 and a body that \(flaw)"
                 throw TokenFault(.busy(after: answer.retryAfter), detail)
             }
         case 429, 500...599:
@@ -104,6 +104,17 @@ extension TokenAnswer {
         guard let pairs = FormText.strictPairs(answer.body) else { return nil }
         let members = Dictionary(pairs.map { ($0.name, JSONValue.string($0.value)) }, uniquingKeysWith: { $1 })
         return members.count == pairs.count ? .object(members) : nil
+    }
+
+    /// Why a body has no members to read. The text follows what the body is.
+    private static func flaw(_ answer: ProviderAnswer) -> String {
+        guard !answer.isType("application/x-www-form-urlencoded") else { return "is no form, or has a field twice" }
+        do throws(JSONFault) {
+            _ = try JSONText.object(answer.body, loneSurrogates: .replaced)
+            return "is no answer of a token endpoint"
+        } catch {
+            return error.rawValue
+        }
     }
 
     /// Whether a body can be of the endpoint itself: a JSON object, whole or not, or a form. Else something before it

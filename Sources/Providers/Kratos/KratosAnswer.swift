@@ -19,7 +19,7 @@ struct KratosAnswer: Sendable {
             return KratosSession(document)?.verdict(named: self.names, cachedFor: self.lifetime(answer), now: now)
                 ?? .unavailable
         case 401:
-            return Self.isError(document) ? .ended(.credentialInvalidToken) : .unavailable
+            return Self.isUnauthorized(document) ? .ended(.credentialInvalidToken) : .unavailable
         case 403:
             guard Self.error(document)?["id"] == "session_aal2_required" else { return .unavailable }
             return .insufficient(ProviderDemand(page: Self.page(document), document: answer.body))
@@ -37,8 +37,9 @@ struct KratosAnswer: Sendable {
         return min(self.cacheLifetime, .seconds(seconds))
     }
 
-    /// Whether the document is Kratos's envelope of an error.
-    static func isError(_ document: JSONValue) -> Bool { self.error(document) != nil }
+    /// Whether the document is Kratos's envelope of a 401. One of another error is not Kratos's word about a session, but a
+    /// failure that something on the way has given this status.
+    private static func isUnauthorized(_ document: JSONValue) -> Bool { self.error(document)?["code"] == 401 }
 
     /// The `error` of Kratos's envelope.
     private static func error(_ document: JSONValue) -> JSONValue? {

@@ -131,7 +131,14 @@ package final class KratosProvider: TokenProvider {
     }
 
     private static func words(_ answer: ProviderAnswer) -> String {
-        "it answers with status \(answer.status)" + (answer.status == 200 ? " and what is no session of a user" : "")
+        let words = "it answers with status \(answer.status)"
+        guard answer.status == 200 else { return words }
+        do throws(JSONFault) {
+            _ = try JSONText.object(answer.body, loneSurrogates: .replaced)
+            return words + " and what is no session of a user"
+        } catch {
+            return words + " and a body that \(error.rawValue)"
+        }
     }
 
     private func note(_ failure: String?) {

@@ -176,6 +176,7 @@ struct KratosProviderTests {
             ProviderAnswer(status: 200),
             ProviderAnswer(status: 200, body: Array("<html>".utf8)), .json([]), .json([:]),
             ProviderAnswer(status: 401, body: Array("<html>Unauthorized</html>".utf8)), .json([:], status: 401),
+            .json(["error": ["code": 500]], status: 401), .json(["error": ["code": "401"]], status: 401),
             ProviderAnswer(status: 204),
         ]
     )
