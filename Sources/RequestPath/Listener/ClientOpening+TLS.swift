@@ -17,7 +17,7 @@ extension ClientOpening {
         case .plainHTTP: self.refuseForeign(buffer, as: .plainHTTP, with: Self.sentence)
         case .foreign: self.refuseForeign(buffer, as: .foreign)
         case .complete(let hello):
-            guard let choice = tls.choice(for: hello) else {
+            guard let choice = tls.choice(for: hello, now: self.loop.wallNow) else {
                 return self.refuseHandshake(.unknownName, with: Self.alert(.unrecognizedName))
             }
             guard tls.protocolChoice(for: hello) != nil else {

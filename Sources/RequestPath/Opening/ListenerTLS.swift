@@ -13,7 +13,7 @@ package final class ListenerTLS: Sendable {
     package struct Choice: Sendable {
         let context: NIOSSLContext
         /// What the certificate says; nil: nobody has read it.
-        let facts: CertificateFacts?
+        package let facts: CertificateFacts?
         let isDefault: Bool
     }
 
@@ -68,30 +68,31 @@ package final class ListenerTLS: Sendable {
         self.state.withLock { $0 = State(settings: settings, choices: choices) }
     }
 
-    /// What a client gets that begins so; nil: there is no certificate for it.
-    package func choice(for hello: ClientHello?) -> Choice? {
+    /// What a client gets that begins so; nil: there is no certificate for it. One that has expired since it was read is given
+    /// only where no other will do.
+    package func choice(for hello: ClientHello?, now: UnixTime) -> Choice? {
         let choices = self.state.withLock { $0.choices }
         if choices.count == 1 { return choices[0] }
         let named = hello?.serverName.map { name in
             let names = [name] + (CertificateFacts.wildcard(for: name).map { [$0] } ?? [])
             return names.map { name in choices.filter { $0.facts?.names.contains(name) == true } }
         }
-        if let named, let best = Self.best(of: named, for: hello) { return best }
+        if let named, let best = Self.best(of: named, for: hello, now: now) { return best }
         guard let any = choices.first(where: \.isDefault) ?? (self.takesAnyName ? choices.first : nil) else {
             return nil
         }
         // The names of the default certificate may have another one, with the other kind of key.
         let twins = any.facts.map { facts in choices.filter { $0.facts?.title == facts.title } } ?? []
-        return Self.best(of: [[any], twins], for: hello)
+        return Self.best(of: [[any], twins], for: hello, now: now)
     }
 
     /// The first certificate that the client can verify, one on a curve before one of RSA; else the first of all.
     ///
     /// - Parameter groups: The better ones first.
-    private static func best(of groups: [[Choice]], for hello: ClientHello?) -> Choice? {
+    private static func best(of groups: [[Choice]], for hello: ClientHello?, now: UnixTime) -> Choice? {
         func isTaken(_ choice: Choice) -> Bool {
-            guard let hello, let facts = choice.facts else { return true }
-            return hello.takes(facts)
+            guard let facts = choice.facts else { return true }
+            return facts.until > now && hello?.takes(facts) != false
         }
         for group in groups {
             let taken = group.filter(isTaken)
