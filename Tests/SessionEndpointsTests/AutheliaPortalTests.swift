@@ -44,11 +44,14 @@ struct AutheliaPortalTests {
     }
 
     @Test(
-        "A link to its sign-out leads to the page with a button, and from there to a page of the portal only",
+        "A link to its sign-out leads to the page with a button, and from there to the page that it names, on a host of ours",
         arguments: [
             ("rd=/bye", "/.sallyport/logout?return_to=%2Fbye"), ("", "/.sallyport/logout?return_to=%2F"),
             ("rd=https://app.example.com/bye", "/.sallyport/logout?return_to=%2Fbye"),
-            ("rd=https://other.example.com/x", "/.sallyport/logout?return_to=%2F"),
+            (
+                "rd=https://other.example.com/x",
+                "/.sallyport/logout?return_to=%2F%3Frd%3Dhttps%253A%252F%252Fother.example.com%252Fx"
+            ),
             ("rd=https://evil.example/x", "/.sallyport/logout?return_to=%2F"),
         ]
     )

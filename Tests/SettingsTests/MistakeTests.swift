@@ -47,11 +47,11 @@ import Testing
         Row(
             "routes: [{path: \"/a?b\"}]",
             "routes[0].path",
-            "write the decoded path, without a query, parameters or %"
+            "write a path without ?, #, ;, \\ and %, which no route can have"
         ),
-        Row("routes: [{path: /a%3Fb}]", "routes[0].path", "write the decoded path, without a query"),
-        Row("routes: [{path: /100%25}]", "routes[0].path", "write the decoded path, without a query"),
-        Row("routes: [{path: /a%0Ab}]", "routes[0].path", "write the decoded path, without a query"),
+        Row("routes: [{path: /a%3Fb}]", "routes[0].path", "write a path without ?, #, ;, \\ and %"),
+        Row("routes: [{path: /100%25}]", "routes[0].path", "write a path without ?, #, ;, \\ and %"),
+        Row("routes: [{path: /a%0Ab}]", "routes[0].path", "write a path without ?, #, ;, \\ and %"),
         Row("routes: [{path: /a%2e%2e/%2E%2e/b}]", "routes[0].path", "remove the segments . and .."),
         Row("routes: [{path: /a%2Fb}]", "routes[0].path", "and none for / or *"),
         Row("routes: [{path: /%2A}]", "routes[0].path", "and none for / or *"),

@@ -27,8 +27,8 @@ package struct AuthenticationLevels: Sendable {
     /// What `acr_values` may have, for the metadata: the gateway's own levels, and the providers' values for levels.
     var supported: [String] {
         let highest = self.providers.map(\.highest).max() ?? .aal0
-        let values = Set(self.providers.flatMap { $0.values.keys })
-        return AssuranceLevel.demandable.filter { $0 <= highest }.map(\.rawValue) + values.sorted()
+        let levels = AssuranceLevel.demandable.filter { $0 <= highest }.map(\.rawValue)
+        return levels + Set(self.providers.flatMap { $0.values.keys }).subtracting(levels).sorted()
     }
 
     /// The levels that these values name and that some provider reaches, in the order of the values. Unknown values are skipped.

@@ -21,10 +21,12 @@ package struct AutheliaPortal: Sendable {
                 let signIn = SignInPath.leading(to: page.path.utf8, demanding: SignInDemand())
                 return .seeOther(page.origin + request.design.path(signIn))
             },
-            // The session that all hosts share is the portal's.
+            // The session that all hosts share is the portal's. So the user signs out here, also on the way to another host.
             Endpoint(path: "/logout", methods: ["GET", "HEAD", "POST"]) { request in
                 let page = self.wanted.page(request)
-                let path = page.origin == request.origin ? page.path : "/"
+                let path =
+                    page.origin == request.origin
+                    ? page.path : "/?" + FormText.encoded([("rd", page.origin + page.path)])
                 return .seeOther("\(Page.logout)?" + FormText.encoded([(SignInPath.returnTo, path)]))
             },
         ]

@@ -12,7 +12,7 @@ extension TextRule {
         // Routes are compared with the decoded path.
         let text = try Self.decoded(pattern: written)
         guard text.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7F && !"%?#;\\".utf8.contains($0) }) else {
-            throw SyntaxFault("write the decoded path, without a query, parameters or %")
+            throw SyntaxFault("write a path without ?, #, ;, \\ and %, which no route can have")
         }
         let segments = text.dropFirst().split(separator: "/", omittingEmptySubsequences: false)
         for (index, segment) in segments.enumerated() {
