@@ -181,6 +181,9 @@ package struct ConnectPace {
         return min(limit, now - since > Self.longestStart ? Self.gonePatience : Self.startPatience)
     }
 
+    /// Whether the server has refused the last connection.
+    package var isRefused: Bool { self.refusedSince != nil }
+
     private func index(of number: Int) -> Int? { self.tries.firstIndex { $0.number == number } }
 
     private mutating func end(_ number: Int) -> Try? {

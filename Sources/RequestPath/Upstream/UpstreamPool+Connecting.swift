@@ -187,7 +187,16 @@ extension UpstreamPool {
             attempt.client.upstreamMissed(fault.reason)
             return group.connectElsewhere(for: attempt, otherwise: fault.reason)
         }
+        if fault == .unreachable { self.tell(.upstreamUnreachable, self.absence) }
         attempt.client.upstreamFailed(fault.reason)
+    }
+
+    /// Why the server cannot be connected to, for the operator.
+    private var absence: String {
+        let name = self.server.name
+        if self.server.current.all.isEmpty { return "the name in \(name) has no address" }
+        if self.connects.pace.isRefused { return "\(name) refuses connections, or nothing leads there" }
+        return "\(name) accepts none within timeouts.connect (\(self.loop.configuration.connectTimeout.inWords))"
     }
 
     // MARK: Several times a second
