@@ -203,12 +203,14 @@ import Glibc
         try Gateway.with(Config.open(upstream: queue.port, more: "timeouts: {connect: 900ms}\n")) { gateway throws in
             let wire = try gateway.connect()
             wire.send(Request.get("/again"))
-            #expect(wire.receive(seconds: 0.1) == .silence)
+            let waiting = "sallyport_upstream_requests_waiting{upstream=\"http://127.0.0.1:\(queue.port)\"}"
+            #expect(eventually { (try? gateway.metric(waiting)) == 1 })
             queue.empty()
             let link = try #require(queue.accept())
             #expect(link.receive(through: "\r\n\r\n").map { String(latin1: $0) }?.hasPrefix("GET /again ") == true)
             link.send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
             #expect(try wire.answer().text == "ok")
+            #expect(eventually { (try? gateway.metric(waiting)) == 0 })
         }
     }
 

@@ -163,6 +163,9 @@ final class AppRoom {
         client.upstreamBusy()
     }
 
+    /// Shows a change in how many requests wait because the app accepts no connection.
+    func showConnecting(_ change: Int) { self.loop.metrics.upstreamQueue(self.gauge, Int64(change)) }
+
     /// Removes the request from the queue that gets the next connection. `nil` if none may have one.
     func next() -> (any ConnectionWaiter)? {
         guard !self.queue.isEmpty, let client = self.queue.popFirst(by: self.shares) else { return nil }

@@ -26,6 +26,8 @@ struct PoolConnects {
     fileprivate var turn = 0
     /// Whether TLS has come about too late, and no connection has been made since.
     fileprivate var isTLSLate = false
+    /// How many requests the gauge of those that wait has.
+    fileprivate var shown = 0
     fileprivate var isLookDue = false
     /// How often requests and connects are looked at that do not end.
     fileprivate static let lookPeriod = TimeAmount.milliseconds(50)
@@ -222,6 +224,9 @@ extension UpstreamPool {
         }
         self.connects.pace.look(now: now)
         self.beginConnects()
+        let change = self.connects.attempts.count - self.connects.shown
+        if change != 0 { self.room.showConnecting(change) }
+        self.connects.shown += change
     }
 
     /// Whether a request has waited for as long as it may since the server last served one that waited.
