@@ -170,10 +170,12 @@ import Glibc
         }
     }
 
-    @Test("An app that is gone gets its 502 by itself, all requests that wait, and the log says why")
-    func gone() throws {
+    @Test("If an app is gone, all requests that wait get 502, and the log says why", arguments: [1024, 1])
+    func gone(maxConnections: Int) throws {
         let port = try ServerPorts.take()
-        try Gateway.with(Config.open(upstream: port)) { gateway throws in
+        let app = "{url: \"http://127.0.0.1:\(port)\", max_connections: \(maxConnections)}"
+        let settings = Config.open(upstream: 1, "upstream: app", more: "upstreams:\n  app: \(app)\n")
+        try Gateway.with(settings) { gateway throws in
             let wires = try (0..<50).map { _ in try gateway.connect() }
             for wire in wires { wire.send(Request.get("/gone")) }
             for wire in wires {

@@ -158,7 +158,7 @@ final class AppRoom {
             other.upstreamFree()
             other.upstreamFailed(.gatewayOverloaded)
         }
-        self.queue.append(client)
+        self.queue.append(client, now: self.loop.now)
         self.loop.metrics.upstreamQueue(self.gauge, 1)
         client.upstreamBusy()
     }
@@ -172,6 +172,15 @@ final class AppRoom {
         self.loop.metrics.upstreamQueue(self.gauge, -1)
         client.upstreamFree()
         return client
+    }
+
+    /// Ends the requests that have waited since before `limit`, because the app cannot be connected to.
+    func endUnreachable(since limit: NIODeadline) {
+        for client in self.queue.removeAll(since: limit) {
+            self.loop.metrics.upstreamQueue(self.gauge, -1)
+            client.upstreamFree()
+            client.upstreamFailed(.upstreamUnreachable)
+        }
     }
 
     /// Called when a queued request has ended.

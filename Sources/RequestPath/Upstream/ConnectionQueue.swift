@@ -1,4 +1,4 @@
-import NIOCore
+package import NIOCore
 
 /// The requests that wait for a connection to an app. Clients take turns: each has a line of its own, whose oldest request
 /// is first. So a client with many requests delays only its own.
@@ -10,6 +10,8 @@ package struct ConnectionQueue {
         let waiter: any ConnectionWaiter
         let exchange: UInt64
         let requester: Requester
+        /// Since when it waits.
+        let since: NIODeadline
 
         /// Whether the request still waits.
         var isTaken: Bool { self.waiter.exchangeNumber == self.exchange && self.waiter.isQueued }
@@ -33,10 +35,10 @@ package struct ConnectionQueue {
     package var isEmpty: Bool { self.count == 0 }
 
     /// Adds a request, which must be queued (`ConnectionWaiter.isQueued`) until it leaves.
-    package mutating func append(_ waiter: any ConnectionWaiter) {
+    package mutating func append(_ waiter: any ConnectionWaiter, now: NIODeadline) {
         let requester = waiter.requester
         let client = requester.client
-        let place = Place(waiter: waiter, exchange: waiter.exchangeNumber, requester: requester)
+        let place = Place(waiter: waiter, exchange: waiter.exchangeNumber, requester: requester, since: now)
         if self.lines[client] == nil { self.turns.append(client) }
         self.lines[client, default: Line()].places.append(place)
         self.lines[client]?.count += 1
@@ -85,6 +87,24 @@ package struct ConnectionQueue {
         let waiter = self.lines[longest.key]?.popLast()
         if waiter != nil { self.count -= 1 }
         return waiter
+    }
+
+    /// Removes the requests that have waited since before `limit`.
+    package mutating func removeAll(since limit: NIODeadline) -> [any ConnectionWaiter] {
+        var removed: [any ConnectionWaiter] = []
+        for client in self.turns {
+            guard var line = self.lines.removeValue(forKey: client) else { continue }
+            while let place = line.places.first, !place.isTaken || place.since < limit {
+                line.places.removeFirst()
+                guard place.isTaken else { continue }
+                line.count -= 1
+                removed.append(place.waiter)
+            }
+            if line.count > 0 { self.lines[client] = line }
+        }
+        self.count -= removed.count
+        self.turns.removeAll { self.lines[$0] == nil }
+        return removed
     }
 
     /// Called once when a request that has not been removed is not queued any more.

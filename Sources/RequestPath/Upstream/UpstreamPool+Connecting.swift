@@ -222,11 +222,20 @@ extension UpstreamPool {
             if isTLS, !ended.isEmpty { self.tell(.upstreamTLS, TLSFault.late.description) }
             for attempt in ended { self.fail(attempt, isTLS ? .tls : .unreachable) }
         }
+        if self.servesQueue, !self.room.isEmpty, !self.isBusy { self.endQueue(now) }
         self.connects.pace.look(now: now)
         self.beginConnects()
         let change = self.connects.attempts.count - self.connects.shown
         if change != 0 { self.room.showConnecting(change) }
         self.connects.shown += change
+    }
+
+    /// Ends requests in the queue if the server has not been there for as long as they may wait: they would try it one after
+    /// the other.
+    private func endQueue(_ now: NIODeadline) {
+        let patience = self.connects.pace.patience(upTo: self.loop.configuration.connectTimeout, now: now)
+        guard now - self.connects.servedAt >= patience else { return }
+        self.room.endUnreachable(since: self.loop.now - patience)
     }
 
     /// Whether a request has waited for as long as it may since the server last served one that waited.
