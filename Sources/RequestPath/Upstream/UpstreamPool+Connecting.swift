@@ -159,9 +159,14 @@ extension UpstreamPool {
         attempt.client.upstreamConnected(connection, isReused: false)
     }
 
-    /// Gives the connections that have become free to requests that wait for new ones.
+    /// Gives the connections that have become free to requests that wait for new ones, unless new ones will soon be ready for
+    /// them.
     func serveAttempts() {
-        while let place = self.connects.attempts.firstIndex(where: { !$0.isWanted || self.hasKept(for: $0.client) }) {
+        var count = self.connects.attempts.count - self.connects.pace.promising(now: .now())
+        while count > 0,
+            let place = self.connects.attempts.firstIndex(where: { !$0.isWanted || self.hasKept(for: $0.client) })
+        {
+            count -= 1
             let attempt = self.connects.attempts.remove(at: place)
             let connection = attempt.isWanted ? self.takeKept(for: attempt.client) : nil
             self.giveUp(attempt)
@@ -213,18 +218,25 @@ extension UpstreamPool {
     private func look() {
         self.connects.isLookDue = false
         let now = NIODeadline.now()
-        let attempts = self.connects.attempts
-        if attempts.contains(where: { !$0.isWanted || self.hasWaited($0, now) }) {
-            let isTLS = self.connects.isTLSLate || self.connects.tries.contains { $0.isInHandshake }
-            let ended = attempts.filter { $0.isWanted && self.hasWaited($0, now) }
-            self.connects.attempts.removeAll { !$0.isWanted || self.hasWaited($0, now) }
-            for attempt in attempts where !attempt.isWanted { self.giveUp(attempt) }
-            if isTLS, !ended.isEmpty { self.tell(.upstreamTLS, TLSFault.late.description) }
-            for attempt in ended { self.fail(attempt, isTLS ? .tls : .unreachable) }
+        var waiting = CircularBuffer<AppRoom.Attempt>()
+        var (left, late): ([AppRoom.Attempt], [AppRoom.Attempt]) = ([], [])
+        for attempt in self.connects.attempts {
+            if !attempt.isWanted {
+                left.append(attempt)
+            } else if self.hasWaited(attempt, now) {
+                late.append(attempt)
+            } else {
+                waiting.append(attempt)
+            }
         }
+        self.connects.attempts = waiting
+        for attempt in left { self.giveUp(attempt) }
+        let isTLS = self.connects.isTLSLate || self.connects.tries.contains { $0.isInHandshake }
+        if isTLS, !late.isEmpty { self.tell(.upstreamTLS, TLSFault.late.description) }
+        for attempt in late { self.fail(attempt, isTLS ? .tls : .unreachable) }
         if self.servesQueue, !self.room.isEmpty, !self.isBusy { self.endQueue(now) }
         self.connects.pace.look(now: now)
-        self.beginConnects()
+        self.serveAttempts()
         let change = self.connects.attempts.count - self.connects.shown
         if change != 0 { self.room.showConnecting(change) }
         self.connects.shown += change

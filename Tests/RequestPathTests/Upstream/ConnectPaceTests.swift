@@ -163,6 +163,15 @@ import Testing
         #expect(pace.count == 0 && pace.window == 8)
     }
 
+    @Test func connectsThatHaveJustBegunArePromising() {
+        var pace = ConnectPace()
+        let numbers = Self.begin(&pace, for: 2, at: 0)
+        pace.accepted(numbers[0], now: Self.at(1))
+        #expect(pace.promising(now: Self.at(49)) == 2)
+        #expect(pace.promising(now: Self.at(50)) == 1)
+        #expect(pace.promising(now: Self.at(1000)) == 0)
+    }
+
     @Test func aProcessWithoutDescriptorsTriesAgain() {
         var pace = ConnectPace()
         let numbers = Self.begin(&pace, for: 1, at: 0)
