@@ -150,17 +150,18 @@ final class AppRoom {
     func enqueue(_ client: any ConnectionWaiter, returned: Int) {
         let requester = client.requester
         if !self.shares.admits(requester) { self.tellShare(requester) }
+        var refused: (any ConnectionWaiter)?
         if self.queue.count >= max(self.target.settings.maxQueue, returned) {
-            guard let other = self.queue.popLast(for: requester) else {
-                return client.upstreamFailed(.gatewayOverloaded)
-            }
+            refused = self.queue.popLast(for: requester)
+            guard refused != nil else { return client.upstreamFailed(.gatewayOverloaded) }
             self.loop.metrics.upstreamQueue(self.gauge, -1)
-            other.upstreamFree()
-            other.upstreamFailed(.gatewayOverloaded)
         }
         self.queue.append(client, now: self.loop.now)
         self.loop.metrics.upstreamQueue(self.gauge, 1)
         client.upstreamBusy()
+        // Last, because its client's next request may come at once and find the queue full.
+        refused?.upstreamFree()
+        refused?.upstreamFailed(.gatewayOverloaded)
     }
 
     /// Shows a change in how many requests wait because the app accepts no connection.
@@ -243,11 +244,13 @@ final class AppRoom {
     }
 
     private func tellEnd(_ requester: Requester, _ stall: ClientStall) {
-        let (count, limit) = (self.shares.count(of: requester.client), self.shares.rule.limit)
         let seconds = max(0, (self.loop.now - stall.since).nanoseconds / 1_000_000_000)
+        let count = self.shares.count(of: requester.client)
+        // Nothing is counted of a proxy that names no client.
+        let held = count > 0 ? ", which has \(count) of \(self.shares.rule.limit) connections in use," : ""
         self.tell(
             .clientStalled,
-            "\(Self.name(requester)) has \(count) of \(limit) connections in use and has neither read nor sent for \(seconds) s in one of them, which is ended because other requests wait"
+            "\(Self.name(requester))\(held) has neither read nor sent for \(seconds) s in one of its requests, which is ended because others wait"
         )
     }
 
