@@ -192,7 +192,9 @@ package final class HTTP2Connection {
 
     /// Parses the head, and begins the exchange.
     private func beginExchange(_ stream: HTTP2Stream, _ buffer: inout ByteBuffer, endsStream: Bool) {
-        let configuration = self.configuration
+        // Not the connection's: a reload may have come since the fields began, and routes name apps by their index among the
+        // loop's pools.
+        let configuration = self.loop.configuration
         let head = self.loop.requestHead
         let result = buffer.withUnsafeReadableBytes { bytes -> ParseResult in
             guard let base = bytes.baseAddress else { return .incomplete }
