@@ -282,7 +282,9 @@ package struct Explanation: Sendable {
                 lines.append("answered by the gateway itself, as a CORS preflight")
             }
             if answer.response.reason == .pathAmbiguous {
-                lines.append("the path does not begin with strip_prefix as it is written, followed by one / and a name")
+                lines.append(
+                    "the path, or that of Destination, does not begin with strip_prefix as it is written, followed by one / and a name"
+                )
             }
             return self.say("decision", lines)
         }
@@ -308,6 +310,7 @@ package struct Explanation: Sendable {
         if let check = self.check, let host = judge.findings.host {
             return self.tellGrant(given, judge, permit, identity, host, check, audience)
         }
+        let changes = permit.route.settings.requestHeaders
         let permitted = PermittedHead(
             given.head,
             given.base,
@@ -325,7 +328,7 @@ package struct Explanation: Sendable {
         )
         self.say("decision", ["forwarded"])
         let lines = String(decoding: permitted.bytes.readableBytesView, as: UTF8.self).split(separator: "\r\n")
-        self.say("head towards the app", lines.map { Self.redacted($0, audience: audience) })
+        self.say("head towards the app", lines.map { Self.redacted($0, audience: audience, setBy: changes) })
     }
 
     private mutating func tellGrant(

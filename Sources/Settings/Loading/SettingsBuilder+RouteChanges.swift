@@ -3,8 +3,8 @@ internal import Vocabulary
 /// What routes change for their apps: the path and the fields.
 extension SettingsBuilder {
     mutating func setChanges(of route: inout RouteSettings, _ tree: SettingsTree) {
-        route.requestHeaders = self.fieldChanges(tree.tree("request_headers"))
-        route.responseHeaders = self.fieldChanges(tree.tree("response_headers"))
+        route.requestHeaders = self.fieldChanges(tree.tree("request_headers"), takesAddress: true)
+        route.responseHeaders = self.fieldChanges(tree.tree("response_headers"), takesAddress: false)
         for name in ["strip_prefix", "add_prefix", "request_headers", "response_headers"]
         where tree[name] != nil && route.upstream == nil && !self.isPartial {
             self.report(
@@ -25,10 +25,31 @@ extension SettingsBuilder {
         )
     }
 
-    private mutating func fieldChanges(_ tree: SettingsTree?) -> FieldChanges {
+    /// Leaves routes without an encoding of their own that write the one of all.
+    func setEncodings(_ settings: inout Settings) {
+        let common = settings.identity.encoding
+        for host in settings.hosts.indices {
+            for route in settings.hosts[host].routes.indices
+            where settings.hosts[host].routes[route].identityEncoding == common {
+                settings.hosts[host].routes[route].identityEncoding = nil
+            }
+        }
+    }
+
+    /// - Parameter takesAddress: Whether a field may be set to the client's address.
+    private mutating func fieldChanges(_ tree: SettingsTree?, takesAddress: Bool) -> FieldChanges {
         guard let tree else { return FieldChanges() }
         let fields = tree.pairs("set").map { FieldChanges.Field(name: $0.name, value: $0.text) }
-        let changes = FieldChanges(set: fields, remove: tree.texts("remove") ?? [])
+        let address = FieldChanges.clientAddress
+        for field in fields where field.value.contains(address) && !(takesAddress && field.isClientAddress) {
+            self.report(
+                tree.place,
+                found: "\(address) in the value of \(field.name)",
+                allowed: "\(address) as the whole value of a field of request_headers",
+                mend: takesAddress ? "write only \(address)" : "remove \(field.name)"
+            )
+        }
+        let changes = FieldChanges(set: fields + self.secretFields(tree), remove: tree.texts("remove") ?? [])
         var seen: [String: String] = [:]
         for name in changes.names {
             // A CGI has one variable for X-A, x_a and X.A, and an app behind it one value.
@@ -43,19 +64,42 @@ extension SettingsBuilder {
         return changes
     }
 
+    /// The fields whose values are in files, without their line ends.
+    private mutating func secretFields(_ tree: SettingsTree) -> [FieldChanges.Field] {
+        guard let files = tree.tree("set_file") else { return [] }
+        return files.entries.compactMap { name, _ in
+            guard let secret = self.secret(name, of: files) else { return nil }
+            let text = String(decoding: secret.bytes, as: UTF8.self)
+            do throws(SyntaxFault) {
+                _ = try TextRule.fieldValue.read(text)
+            } catch {
+                self.report(
+                    files.place(of: name),
+                    found: "a content that no field can have (not shown)",
+                    allowed: "a file with one line of \(TextRule.fieldValue.allowed)",
+                    mend: error.mend
+                )
+                return nil
+            }
+            return FieldChanges.Field(name: name, value: text)
+        }
+    }
+
     /// Refuses changes of fields that are the gateway's own.
     mutating func checkChangedFields(_ identity: IdentitySettings) {
         for route in self.writtenRoutes() {
             for section in ["request_headers", "response_headers"] {
                 guard let tree = route.tree(section) else { continue }
                 let isOfRequest = section == "request_headers"
-                for (name, _) in tree.pairs("set") {
-                    guard let set = tree.tree("set") else { continue }
-                    self.check(
-                        FieldChange(name: name, isSet: true, isOfRequest: isOfRequest),
-                        set.place(of: name),
-                        identity
-                    )
+                for key in ["set", "set_file"] {
+                    for (name, _) in tree.pairs(key) {
+                        guard let set = tree.tree(key) else { continue }
+                        self.check(
+                            FieldChange(name: name, isSet: true, isOfRequest: isOfRequest),
+                            set.place(of: name),
+                            identity
+                        )
+                    }
                 }
                 for name in tree.texts("remove") ?? [] {
                     let change = FieldChange(name: name, isSet: false, isOfRequest: isOfRequest)
