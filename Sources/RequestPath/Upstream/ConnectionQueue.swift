@@ -1,4 +1,4 @@
-import NIOCore
+package import NIOCore
 
 /// The requests that wait for a connection to an app. Clients take turns: each has a line of its own, whose oldest request
 /// is first. So a client with many requests delays only its own.
@@ -10,6 +10,8 @@ package struct ConnectionQueue {
         let waiter: any ConnectionWaiter
         let exchange: UInt64
         let requester: Requester
+        /// Since when it waits.
+        let since: NIODeadline
 
         /// Whether the request still waits.
         var isTaken: Bool { self.waiter.exchangeNumber == self.exchange && self.waiter.isQueued }
@@ -39,7 +41,7 @@ package struct ConnectionQueue {
     package var isEmpty: Bool { self.count == 0 }
 
     /// Adds a request, which must be queued (`ConnectionWaiter.isQueued`) until it leaves.
-    package mutating func append(_ waiter: any ConnectionWaiter) {
+    package mutating func append(_ waiter: any ConnectionWaiter, now: NIODeadline) {
         let requester = waiter.requester
         let client = requester.client
         switch self.lines[client]?.count {
@@ -47,7 +49,7 @@ package struct ConnectionQueue {
         case 0?: self.emptyLines -= 1
         case _?: break
         }
-        let place = Place(waiter: waiter, exchange: waiter.exchangeNumber, requester: requester)
+        let place = Place(waiter: waiter, exchange: waiter.exchangeNumber, requester: requester, since: now)
         self.lines[client, default: Line()].append(place)
         self.count += 1
     }
@@ -99,6 +101,18 @@ package struct ConnectionQueue {
         return waiter
     }
 
+    /// Removes the requests that have waited since before `limit`.
+    package mutating func removeAll(since limit: NIODeadline) -> [any ConnectionWaiter] {
+        var removed: [any ConnectionWaiter] = []
+        for client in self.turns {
+            guard let index = self.lines.index(forKey: client) else { continue }
+            removed += self.lines.values[index].removeAll(since: limit)
+        }
+        self.count -= removed.count
+        self.removeEmptyLines()
+        return removed
+    }
+
     /// Called once when a request that has not been removed is not queued any more.
     package mutating func left(_ waiter: any ConnectionWaiter) {
         self.count -= 1
@@ -146,6 +160,22 @@ extension ConnectionQueue.Line {
             if let waiter = self.popHeld(of: requester, { $0.popLast() }) { return waiter }
         }
         return nil
+    }
+
+    /// Removes the requests that have waited since before `limit`.
+    fileprivate mutating func removeAll(since limit: NIODeadline) -> [any ConnectionWaiter] {
+        var removed: [any ConnectionWaiter] = []
+        for requester in self.held.keys {
+            while let waiter = self.popHeld(
+                of: requester,
+                { ($0.first?.since ?? limit) < limit ? $0.popFirst() : nil }
+            ) { removed.append(waiter) }
+        }
+        while let place = self.places.first, !place.isTaken || place.since < limit {
+            self.places.removeFirst()
+            if place.isTaken { removed.append(self.waiter(of: place)) }
+        }
+        return removed
     }
 
     private mutating func popHeld(

@@ -56,7 +56,7 @@ private final class ScriptedWaiter: ConnectionWaiter {
     private static func waiters(_ count: Int, in queue: inout ConnectionQueue) -> [ScriptedWaiter] {
         (0..<count).map { _ in
             let waiter = ScriptedWaiter()
-            queue.append(waiter)
+            queue.append(waiter, now: .uptimeNanoseconds(0))
             waiter.upstreamBusy()
             return waiter
         }
@@ -96,7 +96,7 @@ private final class ScriptedWaiter: ConnectionWaiter {
         // The first leaves and comes again with another request.
         waiters[0].exchangeNumber += 1
         queue.left(waiters[0])
-        queue.append(waiters[0])
+        queue.append(waiters[0], now: .uptimeNanoseconds(0))
         for index in [1, 2, 0] {
             let first = queue.popFirst(by: Self.shares)
             #expect(first === waiters[index])
@@ -110,10 +110,25 @@ private final class ScriptedWaiter: ConnectionWaiter {
         do {
             let waiter = ScriptedWaiter()
             left = waiter
-            queue.append(waiter)
+            queue.append(waiter, now: .uptimeNanoseconds(0))
             queue.left(waiter)
         }
         #expect(left == nil && queue.isEmpty)
+    }
+
+    @Test func thoseThatHaveWaitedTooLongAreRemovedTogether() {
+        func at(_ seconds: Int64) -> NIODeadline { .uptimeNanoseconds(0) + .seconds(seconds) }
+        var queue = ConnectionQueue()
+        let waiters = [1, 2, 1, 2, 3].map { ScriptedWaiter($0) }
+        for (second, waiter) in waiters.enumerated() {
+            queue.append(waiter, now: at(Int64(second)))
+            waiter.upstreamBusy()
+        }
+        waiters[0].upstreamFree()
+        queue.left(waiters[0])
+        let removed = queue.removeAll(since: at(3))
+        #expect(removed.count == 2 && removed.contains { $0 === waiters[1] } && removed.contains { $0 === waiters[2] })
+        #expect(queue.count == 2 && Self.order(&queue, waiters, by: Self.shares) == [3, 4] && queue.isEmpty)
     }
 
     // MARK: Clients
@@ -123,7 +138,7 @@ private final class ScriptedWaiter: ConnectionWaiter {
         var queue = ConnectionQueue()
         let waiters = clients.map { client in
             let waiter = ScriptedWaiter(client, session: session)
-            queue.append(waiter)
+            queue.append(waiter, now: .uptimeNanoseconds(0))
             waiter.upstreamBusy()
             return waiter
         }
@@ -169,7 +184,7 @@ private final class ScriptedWaiter: ConnectionWaiter {
         var queue = ConnectionQueue()
         let waiters = [7, 7, 8].map { ScriptedWaiter(1, session: $0) }
         for waiter in waiters {
-            queue.append(waiter)
+            queue.append(waiter, now: .uptimeNanoseconds(0))
             waiter.upstreamBusy()
         }
         #expect(Self.order(&queue, waiters, by: shares) == [2] && queue.count == 2)
@@ -193,7 +208,7 @@ private final class ScriptedWaiter: ConnectionWaiter {
         var queue = ConnectionQueue()
         let waiters = [7, 8, 7, nil, 7, 7].map { ScriptedWaiter(1, session: $0) }
         for waiter in waiters {
-            queue.append(waiter)
+            queue.append(waiter, now: .uptimeNanoseconds(0))
             waiter.upstreamBusy()
         }
         #expect(Self.order(&queue, waiters, by: shares) == [1, 3] && queue.count == 4)
@@ -240,7 +255,7 @@ private final class ScriptedWaiter: ConnectionWaiter {
             switch random(5) {
             case 0, 1, 2:
                 let waiter = requester()
-                queue.append(waiter)
+                queue.append(waiter, now: .uptimeNanoseconds(0))
                 waiter.upstreamBusy()
                 waiting.append(waiter)
             case 3 where !waiting.isEmpty:
