@@ -426,6 +426,9 @@ package final class PathLoop: TurnEndTask {
     /// The servers of all apps as this loop sees them, in the order of the settings.
     package var serverReports: [ServerReport] { self.pools.flatMap(\.reports) }
 
+    /// The pool of an app.
+    ///
+    /// - Parameter index: That of the app in `configuration`. A former configuration can have other apps.
     func pool(_ index: Int) -> any AppPool { self.pools[index] }
 
     // MARK: Reused objects
