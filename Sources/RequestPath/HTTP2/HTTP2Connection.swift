@@ -190,10 +190,8 @@ package final class HTTP2Connection {
         }
     }
 
-    /// Parses the head, and begins the exchange.
+    /// Parses the head, and begins the exchange by the loop's settings: a reload may have come since the fields began.
     private func beginExchange(_ stream: HTTP2Stream, _ buffer: inout ByteBuffer, endsStream: Bool) {
-        // Not the connection's: a reload may have come since the fields began, and routes name apps by their index among the
-        // loop's pools.
         let configuration = self.loop.configuration
         let head = self.loop.requestHead
         let result = buffer.withUnsafeReadableBytes { bytes -> ParseResult in
