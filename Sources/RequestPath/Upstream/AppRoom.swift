@@ -127,7 +127,7 @@ final class AppRoom {
         return attempt
     }
 
-    /// Ends the attempt, and returns what it gives back, or its connection does.
+    /// Ends the attempt, and returns its seat, which its connection takes over or the caller gives back.
     func end(_ attempt: Attempt) -> ClientShares.Seat? {
         if attempt.index < self.attempts.count, self.attempts[attempt.index] === attempt {
             let last = self.attempts.removeLast()

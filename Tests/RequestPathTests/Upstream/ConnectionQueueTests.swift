@@ -201,6 +201,25 @@ private final class ScriptedWaiter: ConnectionWaiter {
         #expect(queue.waiting(by: shares) == (3, 0))
     }
 
+    @Test func thoseThatWereHeldForTheirSessionKeepTheirOrder() {
+        var shares = ClientShares(ShareRule(of: 4))
+        shares.begin()
+        let seats = (2...3).map { shares.take(ScriptedWaiter($0, session: 7).requester) }
+        var queue = ConnectionQueue()
+        let waiters = [7, 8, 7, nil, 7, 7].map { ScriptedWaiter(1, session: $0) }
+        for waiter in waiters {
+            queue.append(waiter, now: .uptimeNanoseconds(0))
+            waiter.upstreamBusy()
+        }
+        #expect(Self.order(&queue, waiters, by: shares) == [1, 3] && queue.count == 4)
+        #expect(queue.waiting(by: shares).count == 0)
+        #expect(queue.popLast(for: ScriptedWaiter(2).requester) === waiters[5])
+        waiters[2].isQueued = false
+        queue.left(waiters[2])
+        for seat in seats { if let seat { shares.giveBack(seat) } }
+        #expect(Self.order(&queue, waiters, by: shares) == [0, 4] && queue.isEmpty)
+    }
+
     @Test func theNewestOfTheClientWithMostMakesRoom() {
         var (queue, waiters) = Self.queue([1, 1, 1, 2, 2])
         // Another request of the first client would only take its own place.
@@ -227,6 +246,9 @@ private final class ScriptedWaiter: ConnectionWaiter {
             return Int((state >> 33) % UInt64(limit))
         }
         func requester() -> ScriptedWaiter { ScriptedWaiter(random(6), session: [nil, 7, 8][random(3)]) }
+        var crowded = ClientShares(ShareRule(of: 4))
+        crowded.begin()
+        for client in 7...8 { _ = crowded.take(ScriptedWaiter(client, session: 7).requester) }
         var queue = ConnectionQueue()
         var waiting: [ScriptedWaiter] = []
         for _ in 0..<3000 {
@@ -241,9 +263,14 @@ private final class ScriptedWaiter: ConnectionWaiter {
                 waiter.isQueued = false
                 queue.left(waiter)
             default:
+                let kind = random(3)
                 let next =
-                    random(3) == 0
-                    ? queue.popLast(for: requester().requester) : queue.popFirst(by: Self.shares)
+                    switch kind {
+                    case 0: queue.popLast(for: requester().requester)
+                    case 1: queue.popFirst(by: crowded)
+                    default: queue.popFirst(by: Self.shares)
+                    }
+                if kind == 1 { #expect(next?.requester.session != 7) }
                 (next as? ScriptedWaiter)?.isQueued = false
                 waiting.removeAll { $0 === next }
             }
