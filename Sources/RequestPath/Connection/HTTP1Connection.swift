@@ -25,7 +25,7 @@ package final class HTTP1Connection {
     var hasCollectedHead = false
     /// Whether the answer has ended, and the system has not taken all of it.
     var isSendingEnd = false
-    /// Waits for the rest of the request's body; nil: no answer does.
+    /// The answer that waits for the rest of the request's body. `nil` if none does.
     var earlyAnswer: EarlyAnswer?
     /// Bytes that were read and not yet used, except while they are being used.
     var input: ByteBuffer?
@@ -143,8 +143,8 @@ package final class HTTP1Connection {
         }
         if self.exchange.awaitsBody {
             self.exchange.bodyArrives()
-            // It may have been answered at once: then the bytes are discarded, or no longer its own.
-            guard case .exchange = self.state.state else { return true }
+            // If the request was answered at once, its bytes are discarded, or are the next request.
+            guard case .exchange = self.state.state, !self.isSendingEnd else { return true }
         }
         let demand = self.exchange.bodyDemand
         if demand == .wait {

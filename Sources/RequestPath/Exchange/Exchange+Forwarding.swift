@@ -139,6 +139,7 @@ extension Exchange: AnswerReceiver, ConnectionWaiter {
             return self.upstreamFailed(.gatewayOverloaded)
         }
         self.record.upstreamReused = isReused
+        self.awaitResponse(from: self.loop.now)
         self.send(on: connection)
         if self.phase == .exchange {
             self.stream?.resumeReading()

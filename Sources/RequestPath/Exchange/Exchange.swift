@@ -114,7 +114,8 @@ package final class Exchange {
     ///
     /// - Parameters:
     ///   - head: The loop's head, parsed from the front of `buffer`. Its bytes are taken from the buffer.
-    ///   - configuration: The configuration by which the request is judged.
+    ///   - configuration: The loop's, by which the request is judged. Its routes name apps by their index among the loop's
+    ///     pools.
     package func begin(_ head: RequestHead, _ buffer: inout ByteBuffer, by configuration: PathConfiguration) {
         if self.configuration !== configuration { self.configuration = configuration }
         self.beginFacts()
@@ -344,6 +345,7 @@ package final class Exchange {
             if self.phase == .ending { self.abort(reason) }
         case .idle, .judging, .waiting, .collecting, .expecting, .connecting, .queued, .exchange:
             // It gets none: the connection closes.
+            self.leaveQueue()
             self.record.status = 503
             self.conclude(reason)
             return false

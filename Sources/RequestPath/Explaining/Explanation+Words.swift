@@ -1,14 +1,21 @@
 import Endpoints
+import Settings
 import Vocabulary
 
 /// The text of an explanation for the path and for answers.
 extension Explanation {
-    /// The normalised path, if it differs from the path as sent.
+    /// The normalised path, if it differs from the path as sent, and the path of apps that decode it twice or read a
+    /// backslash as a slash.
     func reading(_ given: JudgingContext) -> [String] {
         guard case .read(let reading) = PathReading.read(given.head.path.bytes(in: given.base), into: given.scratch),
             !reading.isRaw
         else { return [] }
-        return ["the path reads as \(Self.text(reading.bytes))"]
+        let normal = "the path reads as \(Self.text(reading.bytes))"
+        guard !reading.habits.isDisjoint(with: [.decodesTwice, .splitsBackslash]) else { return [normal] }
+        let further = String(unsafeUninitializedCapacity: reading.raw.count) { room in
+            room.baseAddress.map { reading.habits.union(.reading).read(reading.raw, into: $0) } ?? 0
+        }
+        return [normal, "some apps read it as \(further)"]
     }
 
     static func words(_ answer: EndpointResponse, of host: HostEntry? = nil) -> String {
@@ -34,8 +41,12 @@ extension Explanation {
         String(decoding: bytes, as: UTF8.self)
     }
 
-    /// Hides a password or token of the app, and an assertion, which the app would accept.
-    static func redacted(_ line: Substring, audience: String) -> String {
+    /// Hides a password or token of the app, and an assertion, which the app would accept; and what the route sets, which
+    /// may be a secret between the gateway and the app.
+    static func redacted(_ line: Substring, audience: String, setBy changes: FieldChanges = FieldChanges()) -> String {
+        if let field = changes.set.first(where: { line.hasPrefix("\($0.name):") && !$0.isClientAddress }) {
+            return "\(field.name): <set by the route>"
+        }
         if line.lowercased().hasPrefix("authorization:") { return "Authorization: <redacted>" }
         if line.hasPrefix("\(AssertionSigner.field):") { return "\(AssertionSigner.field): <signed for \(audience)>" }
         return String(line)

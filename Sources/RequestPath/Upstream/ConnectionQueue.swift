@@ -1,23 +1,29 @@
-import NIOCore
+package import NIOCore
 
 /// The requests that wait for a connection to an app. Clients take turns: each has a line of its own, whose oldest request
 /// is first. So a client with many requests delays only its own.
 ///
-/// The place of a request that has ended is not searched for: it is passed over when its turn comes, and removed with
-/// all such places when they are more than half of its line.
+/// A request that ends is not searched for, and neither is the turn of its line: both are passed over when they come up,
+/// and removed when they are more than half.
 package struct ConnectionQueue {
     fileprivate struct Place {
         let waiter: any ConnectionWaiter
         let exchange: UInt64
         let requester: Requester
+        /// Since when it waits.
+        let since: NIODeadline
 
         /// Whether the request still waits.
         var isTaken: Bool { self.waiter.exchangeNumber == self.exchange && self.waiter.isQueued }
     }
 
-    /// The requests of one client, oldest first.
+    /// The requests of one client.
     fileprivate struct Line {
+        /// Oldest first.
         var places = CircularBuffer<Place>(initialCapacity: 1)
+        /// Those whose session had its share of the connections when they came up, so that it is not asked about each of
+        /// them again.
+        var held: [Requester: CircularBuffer<Place>] = [:]
         /// Those that wait.
         var count = 0
     }
@@ -25,6 +31,8 @@ package struct ConnectionQueue {
     private var lines: [Requester.Client: Line] = [:]
     /// The clients with a line, in the order of their turns.
     private var turns = CircularBuffer<Requester.Client>(initialCapacity: 1)
+    /// The number of lines in which no request waits.
+    private var emptyLines = 0
     /// The number of requests that wait.
     package private(set) var count = 0
 
@@ -33,13 +41,16 @@ package struct ConnectionQueue {
     package var isEmpty: Bool { self.count == 0 }
 
     /// Adds a request, which must be queued (`ConnectionWaiter.isQueued`) until it leaves.
-    package mutating func append(_ waiter: any ConnectionWaiter) {
+    package mutating func append(_ waiter: any ConnectionWaiter, now: NIODeadline) {
         let requester = waiter.requester
         let client = requester.client
-        let place = Place(waiter: waiter, exchange: waiter.exchangeNumber, requester: requester)
-        if self.lines[client] == nil { self.turns.append(client) }
-        self.lines[client, default: Line()].places.append(place)
-        self.lines[client]?.count += 1
+        switch self.lines[client]?.count {
+        case nil: self.turns.append(client)
+        case 0?: self.emptyLines -= 1
+        case _?: break
+        }
+        let place = Place(waiter: waiter, exchange: waiter.exchangeNumber, requester: requester, since: now)
+        self.lines[client, default: Line()].append(place)
         self.count += 1
     }
 
@@ -48,25 +59,28 @@ package struct ConnectionQueue {
     /// - Returns: `nil` if nobody waits, or nobody who waits may have one.
     package mutating func popFirst(by shares: ClientShares) -> (any ConnectionWaiter)? {
         for _ in 0..<self.turns.count {
-            guard let client = self.turns.popFirst() else { return nil }
-            let waiter = shares.admits(client) ? self.lines[client]?.popFirst(by: shares) : nil
-            if waiter != nil { self.count -= 1 }
-            if let line = self.lines[client], line.count > 0 {
-                self.turns.append(client)
-            } else {
+            guard let client = self.turns.popFirst(), let count = self.lines[client]?.count else { return nil }
+            let waiter = count > 0 && shares.admits(client) ? self.lines[client]?.popFirst(by: shares) : nil
+            if count == 0 { self.emptyLines -= 1 }
+            if count == 0 || count == 1 && waiter != nil {
                 self.lines[client] = nil
+            } else {
+                self.turns.append(client)
             }
-            if let waiter { return waiter }
+            guard let waiter else { continue }
+            self.count -= 1
+            return waiter
         }
         return nil
     }
 
-    /// How many requests wait whose clients may have another connection, and how many connections the client of these has
-    /// that has fewest.
+    /// How many of the waiting requests may have a connection, and the fewest connections that one of their clients has.
     package func waiting(by shares: ClientShares) -> (count: Int, least: Int) {
         var (count, least) = (0, Int.max)
         for (client, line) in self.lines where line.count > 0 && shares.admits(client) {
-            count += line.count
+            let admitted = line.count(by: shares)
+            guard admitted > 0 else { continue }
+            count += admitted
             least = min(least, shares.count(of: client))
         }
         return (count, least)
@@ -76,7 +90,7 @@ package struct ConnectionQueue {
     ///
     /// - Returns: `nil` if no client has more requests than the requester's has with another one.
     package mutating func popLast(for requester: Requester) -> (any ConnectionWaiter)? {
-        guard self.count > self.lines.count else { return nil }
+        guard self.count > self.lines.count - self.emptyLines else { return nil }
         let own = self.lines[requester.client]?.count ?? 0
         guard let longest = self.lines.max(by: { $0.value.count < $1.value.count }), longest.value.count > own + 1
         else {
@@ -87,39 +101,112 @@ package struct ConnectionQueue {
         return waiter
     }
 
+    /// Removes the requests that have waited since before `limit`.
+    package mutating func removeAll(since limit: NIODeadline) -> [any ConnectionWaiter] {
+        var removed: [any ConnectionWaiter] = []
+        for client in self.turns {
+            guard let index = self.lines.index(forKey: client) else { continue }
+            removed += self.lines.values[index].removeAll(since: limit)
+        }
+        self.count -= removed.count
+        self.removeEmptyLines()
+        return removed
+    }
+
     /// Called once when a request that has not been removed is not queued any more.
     package mutating func left(_ waiter: any ConnectionWaiter) {
-        let client = waiter.requester.client
         self.count -= 1
-        guard var line = self.lines.removeValue(forKey: client) else { return }
-        line.count -= 1
-        if line.count <= 0 {
-            if let index = self.turns.firstIndex(of: client) { self.turns.remove(at: index) }
-            return
-        }
-        if line.places.count > 2 * line.count { line.places.removeAll { !$0.isTaken } }
-        self.lines[client] = line
+        guard let index = self.lines.index(forKey: waiter.requester.client) else { return }
+        self.lines.values[index].left()
+        guard self.lines.values[index].count == 0 else { return }
+        self.emptyLines += 1
+        if 2 * self.emptyLines > self.lines.count { self.removeEmptyLines() }
+    }
+
+    private mutating func removeEmptyLines() {
+        let lines = self.lines.filter { $0.value.count > 0 }
+        self.lines = lines
+        self.turns.removeAll { lines[$0] == nil }
+        self.emptyLines = 0
     }
 }
 
 extension ConnectionQueue.Line {
+    fileprivate typealias Places = CircularBuffer<ConnectionQueue.Place>
+
+    fileprivate mutating func append(_ place: ConnectionQueue.Place) {
+        self.places.append(place)
+        self.count += 1
+    }
+
     /// Removes the oldest request whose session may have another connection.
     fileprivate mutating func popFirst(by shares: ClientShares) -> (any ConnectionWaiter)? {
-        while let place = self.places.first, !place.isTaken { self.places.removeFirst() }
-        guard let index = self.places.firstIndex(where: { $0.isTaken && shares.admits($0.requester) }) else {
-            return nil
+        // Those that are held are older than the others.
+        for requester in self.held.keys where shares.admits(requester) {
+            if let waiter = self.popHeld(of: requester, { $0.popFirst() }) { return waiter }
         }
-        self.count -= 1
-        return self.places.remove(at: index).waiter
+        while let place = self.places.popFirst() {
+            guard place.isTaken else { continue }
+            if shares.admits(place.requester) { return self.waiter(of: place) }
+            self.held[place.requester, default: Places(initialCapacity: 1)].append(place)
+        }
+        return nil
     }
 
     /// Removes the newest request.
     fileprivate mutating func popLast() -> (any ConnectionWaiter)? {
-        while let place = self.places.popLast() {
-            guard place.isTaken else { continue }
-            self.count -= 1
-            return place.waiter
+        while let place = self.places.popLast() { if place.isTaken { return self.waiter(of: place) } }
+        for requester in self.held.keys {
+            if let waiter = self.popHeld(of: requester, { $0.popLast() }) { return waiter }
         }
         return nil
+    }
+
+    /// Removes the requests that have waited since before `limit`.
+    fileprivate mutating func removeAll(since limit: NIODeadline) -> [any ConnectionWaiter] {
+        var removed: [any ConnectionWaiter] = []
+        for requester in self.held.keys {
+            while let waiter = self.popHeld(
+                of: requester,
+                { ($0.first?.since ?? limit) < limit ? $0.popFirst() : nil }
+            ) { removed.append(waiter) }
+        }
+        while let place = self.places.first, !place.isTaken || place.since < limit {
+            self.places.removeFirst()
+            if place.isTaken { removed.append(self.waiter(of: place)) }
+        }
+        return removed
+    }
+
+    private mutating func popHeld(
+        of requester: Requester,
+        _ next: (inout Places) -> ConnectionQueue.Place?
+    ) -> (any ConnectionWaiter)? {
+        guard var places = self.held.removeValue(forKey: requester) else { return nil }
+        defer { if !places.isEmpty { self.held[requester] = places } }
+        while let place = next(&places) { if place.isTaken { return self.waiter(of: place) } }
+        return nil
+    }
+
+    private mutating func waiter(of place: ConnectionQueue.Place) -> any ConnectionWaiter {
+        self.count -= 1
+        return place.waiter
+    }
+
+    /// How many of its requests may have a connection, if their client may.
+    fileprivate func count(by shares: ClientShares) -> Int {
+        let held = self.held.lazy.filter { shares.admits($0.key) }.map { $0.value.count { $0.isTaken } }
+        return self.places.count { $0.isTaken && shares.admits($0.requester) } + held.reduce(0, +)
+    }
+
+    /// Records that a request has left.
+    fileprivate mutating func left() {
+        self.count -= 1
+        guard self.held.values.reduce(self.places.count, { $0 + $1.count }) > 2 * self.count else { return }
+        self.places.removeAll { !$0.isTaken }
+        for (requester, places) in self.held {
+            let taken = places.filter(\.isTaken)
+            self.held[requester] = taken.isEmpty ? nil : Places(taken)
+        }
     }
 }

@@ -11,7 +11,7 @@ extension RealApp {
         requireInstalled: {
             if Self.djangoPython == nil { try Servers.missing("django", isOptional: true) }
         },
-        command: { folder, port in
+        servers: { folder, port in
             let files = [
                 "gateway.py": try Self.guide("python"), "settings.py": Self.settings + (try Self.guide("python", 1)),
                 "app.py": Self.page,
@@ -19,13 +19,24 @@ extension RealApp {
             for (name, text) in files {
                 try text.write(to: folder.appending(path: name), atomically: true, encoding: .utf8)
             }
-            return (Self.djangoPython ?? "", ["app.py", "\(port)"])
+            return [Server(program: Self.djangoPython ?? "", arguments: ["app.py", "\(port)"], port: port)]
         },
-        user: { text in text.firstMatch(of: /user: (.+)\n/).map { String($0.1) } }
+        page: "/notes/?year=1843&page=%C3%A4",
+        user: { text in text.firstMatch(of: /user: (.+)\n/).map { String($0.1) } },
+        use: { visit in
+            // A form, and the redirect after it.
+            let token = try #require(try visit.send("GET", "/").text.firstMatch(of: /token: (\w+)/)?.1)
+            let sent = try visit.send("POST", "/", Self.form, body: "csrfmiddlewaretoken=\(token)")
+            #expect(sent.status == 200 && sent.text.contains("user: ada\n"), "\(sent.lines) \(sent.text)")
+            #expect(try visit.send("POST", "/", Self.form, body: "").status == 403)
+        }
     )
 
+    /// Fields of a request with a form.
+    static let form = ["Content-Type: application/x-www-form-urlencoded"]
+
     private static let settings = """
-        ALLOWED_HOSTS = ["\(Request.host)"]
+        ALLOWED_HOSTS = ["\(Request.host)", "127.0.0.2", "127.0.0.3"]
         SECRET_KEY = "a key of this test"
         ROOT_URLCONF = "app"
         USE_TZ = True
@@ -48,13 +59,13 @@ extension RealApp {
         import django
         from django.http import HttpResponse
         from django.middleware.csrf import get_token
-        from django.urls import path
+        from django.urls import re_path
 
         def page(request):
             name = f"user: {request.user.username}" if request.user.is_authenticated else "nobody"
             return HttpResponse(f"{name}\\ntoken: {get_token(request)}\\n", content_type="text/plain; charset=utf-8")
 
-        urlpatterns = [path("", page)]
+        urlpatterns = [re_path("", page)]
 
         if __name__ == "__main__":
             from django.core.management import call_command

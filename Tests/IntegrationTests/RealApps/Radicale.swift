@@ -11,25 +11,41 @@ extension RealApp {
         requireInstalled: {
             if Self.radicalePython == nil { try Servers.missing("radicale", isOptional: true) }
         },
-        command: { folder, port in
+        servers: { folder, port in
             let file = folder.appending(path: "radicale.ini")
             try Self.guide("ini").write(to: file, atomically: true, encoding: .utf8)
             let own = ["--server-hosts", "127.0.0.1:\(port)", "--storage-filesystem-folder", folder.path]
-            return (Self.radicalePython ?? "", ["-m", "radicale", "--config", file.path] + own)
+            let arguments = ["-m", "radicale", "--config", file.path] + own
+            return [Server(program: Self.radicalePython ?? "", arguments: arguments, port: port)]
         },
+        page: "/.web/",
         // RFC 5397: the principal is the user.
         question: (
-            "PROPFIND", #"<propfind xmlns="DAV:"><prop><current-user-principal/></prop></propfind>"#
+            "PROPFIND", "/", #"<propfind xmlns="DAV:"><prop><current-user-principal/></prop></propfind>"#
         ),
         user: { text in
-            let path = text.firstMatch(of: /<current-user-principal><href>\/([^\/<]+)\/<\/href>/)?.1
+            let path = text.firstMatch(of: /<current-user-principal><href>[^<]*\/([^\/<]+)\/<\/href>/)?.1
             return path.flatMap { String($0).removingPercentEncoding }
-        }
+        },
+        use: { visit in
+            #expect(try visit.send("MKCALENDAR", "/ada/notes/", body: "").status == 201)
+            let event = ["Content-Type: text/calendar"]
+            #expect(try visit.send("PUT", "/ada/notes/1.ics", event, body: RadicaleTests.event).status == 201)
+            #expect(try visit.send("GET", "/ada/notes/1.ics").text.contains("SUMMARY:Notes on the engine"))
+            // The hrefs are those of the place, and a client sends them back in a Destination.
+            let listed = try visit.send("PROPFIND", "/ada/notes/", ["Depth: 1"], body: "")
+            #expect(listed.text.contains("<href>\(visit.place.prefix)/ada/notes/1.ics</href>"), "\(listed.text)")
+            let destination = "Destination: \(visit.place.url("/ada/notes/2.ics"))"
+            #expect(try visit.send("MOVE", "/ada/notes/1.ics", [destination]).status == 201)
+            #expect(try visit.send("GET", "/ada/notes/2.ics").status == 200)
+            #expect(try visit.send("DELETE", "/ada/notes/").status == 200)
+        },
+        isLoaded: "document.body.innerText.toLowerCase().includes(\"ada's collections\")"
     )
 }
 
 @Suite("Radicale behind the gateway", .blocking) struct RadicaleTests {
-    private static let event = """
+    static let event = """
         BEGIN:VCALENDAR\r\nVERSION:2.0\r\nPRODID:a\r\nBEGIN:VEVENT\r\nUID:1\r\nDTSTAMP:20260101T000000Z\r
         DTSTART:20260101T000000Z\r\nSUMMARY:Notes on the engine\r\nEND:VEVENT\r\nEND:VCALENDAR\r\n
         """

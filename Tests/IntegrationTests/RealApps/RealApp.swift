@@ -5,23 +5,84 @@ import TestSupport
 import Testing
 import Vocabulary
 
-/// A web app that takes its user from `X-Remote-User`, set up as the guide HeaderApps says.
+/// A web app that knows nothing of the gateway, set up as the guide HeaderApps says. One entry in `all` is enough to have it
+/// started, signed in to, used, handed off to, ended and put below a prefix.
 struct RealApp: Sendable, CustomTestStringConvertible {
+    /// A server that the app consists of, which listens on a port of its own.
+    struct Server: Sendable {
+        let program: String
+        let arguments: [String]
+        let port: Int
+        var environment: [String: String] = [:]
+    }
+
+    /// How a page of the app hears news.
+    enum Stream: Sendable {
+        /// By server-sent events from a path.
+        case events(String)
+        /// By a WebSocket at a path, which answers each text.
+        case socket(String)
+    }
+
     let testDescription: String
     /// Ends the test if it is not installed.
     let requireInstalled: @Sendable () throws -> Void
-    /// Writes its files to the folder and returns the program and the arguments that serve on the port.
-    let command: @Sendable (_ folder: URL, _ port: Int) throws -> (program: String, arguments: [String])
-    /// A request whose answer tells who the app's user is.
-    var question = (method: "GET", body: String?.none)
-    /// The user's name in the body of that answer; nil: the app knows no user.
-    let user: @Sendable (String) -> String?
+    /// Writes its files to the folder and returns the servers to start, in this order. The last one serves on the port.
+    let servers: @Sendable (_ folder: URL, _ port: Int) throws -> [Server]
+    /// A page to which a link leads, with its query.
+    var page = "/"
+    /// A request whose answer tells who the app's user is; without a path, one for the page.
+    var question = (method: "GET", path: String?.none, body: String?.none)
+    /// The user's name in the body of that answer; nil if the app knows no user.
+    var user: @Sendable (String) -> String? = { _ in nil }
+    /// False for an app that does not ask who its user is.
+    var knowsUsers = true
+    /// More keys of its route.
+    var routeKeys = ""
+    /// What its users do with it.
+    var use: @Sendable (AppVisit) throws -> Void = { _ in }
+    var stream: Stream?
+    /// True once its page works, in a browser; nil if it has no pages.
+    var isLoaded: String? = "document.body.innerText.includes('ada')"
+    /// False for an app whose pages lead to its own root, wherever it is.
+    var worksBelowPrefix = true
 
-    static let all: [RealApp] = [.radicale, .django, .php]
+    /// Every app that the walk visits.
+    static let all: [RealApp] = [
+        .radicale, .django, .phpFPM, .wsgiref, .events, .git, .upload,
+    ]
+    /// Those of `all` that take their user from `X-Remote-User`, one of each kind.
+    static let readingHeader: [RealApp] = [.radicale, .django, .php]
+    /// Those of `all` that start and finish within a second or two.
+    static let quick: [RealApp] = [.wsgiref, .phpFPM, .events, .git]
+
+    /// Starts its servers, which a caller stops.
+    func start(in folder: URL, port: Int) throws -> [Servers.Running] {
+        var running: [Servers.Running] = []
+        do {
+            for server in try self.servers(folder, port) {
+                running.append(
+                    try Servers.Running(
+                        server.program,
+                        server.arguments,
+                        in: folder,
+                        port: server.port,
+                        environment: server.environment,
+                        within: 60
+                    )
+                )
+            }
+        } catch {
+            for server in running { server.stop() }
+            throw error
+        }
+        return running
+    }
 
     /// The Python interpreter in which `deploy/test.sh` installs apps if PyPI can be reached; nil if this one is missing.
-    static func python(with module: String) -> String? {
-        guard let python = OryClient.python, let probe = try? Servers.run(python, ["-c", "import \(module)"]),
+    static func python(with module: String, in folder: String = "clients") -> String? {
+        let path = Gateway.root.appending(path: ".build/\(folder)/bin/python").path
+        guard let python = Servers.find([path]), let probe = try? Servers.run(python, ["-c", "import \(module)"]),
             probe.status == 0
         else { return nil }
         return python
@@ -32,6 +93,11 @@ struct RealApp: Sendable, CustomTestStringConvertible {
         let blocks = try Documents.guide("HeaderApps").blocks(language)
         guard index < blocks.count else { throw BenchFailure("HeaderApps has no block \(index) of \(language)") }
         return blocks[index]
+    }
+
+    /// A program beside this file.
+    static func script(_ name: String) -> String {
+        Gateway.root.appending(path: "Tests/IntegrationTests/RealApps/Programs/\(name)").path
     }
 }
 
@@ -59,9 +125,8 @@ struct RealAppBench {
         let folder = try Servers.folder()
         defer { try? FileManager.default.removeItem(at: folder) }
         let port = try ServerPorts.take()
-        let (program, arguments) = try app.command(folder, port)
-        let running = try Servers.Running(program, arguments, in: folder, port: port, within: 60)
-        defer { running.stop() }
+        let running = try app.start(in: folder, port: port)
+        defer { for server in running { server.stop() } }
         let script = OpenIDScript()
         let provider = try OpenIDProvider(script)
         defer { provider.stop() }
@@ -101,8 +166,8 @@ struct RealAppBench {
     /// Asks the app who its user is, as a script on one of its pages does.
     func ask(_ browser: inout WebUser, _ fields: [String] = []) throws -> Answer {
         let own = ["Origin: \(Request.origin)", "Sec-Fetch-Mode: cors", "Sec-Fetch-Dest: empty", "Accept: */*"]
-        let (method, body) = self.app.question
-        return try browser.send(method, Request.origin + "/", own + fields, body: body)
+        let (method, path, body) = self.app.question
+        return try browser.send(method, Request.origin + (path ?? self.app.page), own + fields, body: body)
     }
 
     /// The app's user; nil: the app knows none.
@@ -112,9 +177,9 @@ struct RealAppBench {
 
     /// The user of a request that reaches the app without the gateway.
     func userWithoutGateway(_ fields: [String]) throws -> String? {
-        let (method, body) = self.app.question
+        let (method, path, body) = self.app.question
         let wire = try Wire(to: self.appPort)
-        wire.send(Request.get("/", fields + ["Connection: close"], method: method, body: body))
+        wire.send(Request.get(path ?? self.app.page, fields + ["Connection: close"], method: method, body: body))
         // The answer is one of HTTP/1.0, or the last of its connection.
         let answer = String(decoding: wire.receiveAll().bytes, as: UTF8.self)
         return self.app.user(answer.components(separatedBy: "\r\n\r\n").dropFirst().joined())

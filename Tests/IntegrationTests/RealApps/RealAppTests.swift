@@ -6,7 +6,10 @@ import Testing
 @Suite("Apps that take the user from a header", .blocking) struct RealAppTests {
     private typealias Bench = RealAppBench
 
-    @Test("Each user who signs in is the app's user, and a name beyond ASCII arrives whole", arguments: RealApp.all)
+    @Test(
+        "Each user who signs in is the app's user, and a name beyond ASCII arrives whole",
+        arguments: RealApp.readingHeader
+    )
     func users(_ app: RealApp) throws {
         try Bench.with(app) { bench throws in
             var browsers: [(browser: WebUser, name: String)] = [
@@ -22,7 +25,7 @@ import Testing
         }
     }
 
-    @Test("No field of a client names the app's user, in any spelling and number", arguments: RealApp.all)
+    @Test("No field of a client names the app's user, in any spelling and number", arguments: RealApp.readingHeader)
     func spoofs(_ app: RealApp) throws {
         // Each of these means HTTP_X_REMOTE_USER to the app.
         let believed = ["X-Remote-User", "x_remote_user", "X-REMOTE_USER", "x_remote-USER"].map { "\($0): root" }
@@ -46,7 +49,7 @@ import Testing
 
     @Test(
         "After a sign-out nobody reaches the app, and the next user of the browser is not the one before",
-        arguments: RealApp.all
+        arguments: RealApp.readingHeader
     )
     func signOut(_ app: RealApp) throws {
         try Bench.with(app) { bench throws in

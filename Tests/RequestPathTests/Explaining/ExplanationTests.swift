@@ -49,6 +49,34 @@ struct ExplanationTests {
         #expect(!steps.contains { $0.lines.contains { $0.contains(live.token) } })
     }
 
+    @Test("What a route sets for its app is named, and its value is not shown")
+    func setFields() throws {
+        let secret = route("/**", .public) {
+            $0.requestHeaders.set = [.init(name: "X-Secret", value: "s3cr3t-value-42")]
+        }
+        let head = try #require(self.explain(try JudgeBench([secret]), "GET", "/x", ["X-Secret: mine"]).last).lines
+        #expect(head.contains("X-Secret: <set by the route>"), "\(head)")
+        #expect(!head.joined().contains("s3cr3t") && !head.joined().contains("mine"), "\(head)")
+    }
+
+    @Test("The explanation names the path that apps read which decode it twice, or which know backslashes")
+    func furtherReadings() throws {
+        let bench = try JudgeBench([route("/**", .public), route("/admin/**", .required)])
+        func lines(_ path: String) -> [String] {
+            self.explain(bench, "GET", path).flatMap(\.lines).filter { $0.contains("read") }
+        }
+        #expect(
+            lines("/job/feature%252Fx/") == [
+                "the path reads as /job/feature%2Fx/", "some apps read it as /job/feature/x/",
+            ]
+        )
+        #expect(lines("/back%5Cslash") == ["the path reads as /back\\slash", "some apps read it as /back/slash"])
+        #expect(lines("/a%20b") == ["the path reads as /a b"])
+        #expect(
+            self.last(self.explain(bench, "GET", "/admin%5Cx")).hasSuffix("refused: 400 Bad Request, path.backslash")
+        )
+    }
+
     @Test("A token is judged by its form, and only the live session's token is live")
     func tokens() throws {
         let bench = try JudgeBench()

@@ -15,6 +15,13 @@ package struct Answer: Sendable {
     /// The event that arrived in place of the rest of the answer.
     package var ended: Wire.Event?
 
+    /// An answer with these bytes, whose body is whole if it is given here.
+    package init(head: [UInt8], body: [UInt8]? = nil) {
+        self.head = head
+        self.body = body ?? []
+        self.isWhole = body != nil
+    }
+
     /// The body as text.
     package var text: String { String(latin1: self.body) }
     /// The status line and the fields.

@@ -71,11 +71,13 @@ package enum Servers {
             _ arguments: [String],
             in folder: URL,
             port: Int,
+            environment: [String: String] = [:],
             within seconds: Double = 10
         ) throws {
             self.process.executableURL = URL(filePath: program)
             self.process.arguments = arguments
-            self.process.environment = ["PATH": "/usr/sbin:/usr/bin:/bin", "HOME": folder.path]
+            let own = ["PATH": "/usr/sbin:/usr/bin:/bin", "HOME": folder.path]
+            self.process.environment = own.merging(environment) { $1 }
             self.process.currentDirectoryURL = folder
             self.process.standardInput = FileHandle.nullDevice
             let log = folder.appending(path: "server.log")
