@@ -49,7 +49,9 @@ struct RealApp: Sendable, CustomTestStringConvertible {
 
     /// Every app that the walk visits.
     static let all: [RealApp] = [
-        .radicale, .django, .phpFPM, .wsgiref, .events, .git, .upload,
+        .radicale, .django, .phpFPM, .wsgiref, .events, .git, .upload, .tomcat, .tornado, .webDAV, .registry,
+        .packageIndex,
+        .prometheus,
     ]
     /// Those of `all` that take their user from `X-Remote-User`, one of each kind.
     static let readingHeader: [RealApp] = [.radicale, .django, .php]

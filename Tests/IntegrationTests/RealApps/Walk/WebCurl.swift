@@ -82,7 +82,9 @@ struct WebCurl {
         let many = urls.flatMap { [$0, "-o", "/dev/null"] }
         let (_, output) = try Servers.run(
             Self.program,
-            self.arguments([]) + ["-Z", "--parallel-max", "\(urls.count)", "-w", "%{http_code} "] + many
+            self.arguments([]) + [
+                "-Z", "--no-progress-meter", "--parallel-max", "\(urls.count)", "-w", "%{http_code} ",
+            ] + many
         )
         return output.split(separator: " ").map(String.init)
     }
