@@ -37,8 +37,10 @@ struct RealApp: Sendable, CustomTestStringConvertible {
     var user: @Sendable (String) -> String? = { _ in nil }
     /// False for an app that does not ask who its user is.
     var knowsUsers = true
-    /// More keys of its route.
+    /// More keys of its routes.
     var routeKeys = ""
+    /// More keys of its route below a prefix.
+    var prefixKeys = ""
     /// What its users do with it.
     var use: @Sendable (AppVisit) throws -> Void = { _ in }
     var stream: Stream?

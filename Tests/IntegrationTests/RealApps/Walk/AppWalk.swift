@@ -104,7 +104,8 @@ struct AppWalk {
           - public_url: https://127.0.0.2:\(port)
             routes: [{path: /**, upstream: app, client: web\(app.routeKeys)}]
           - public_url: https://127.0.0.3:\(port)
-            routes: [{path: \(Self.prefix)/**, strip_prefix: \(Self.prefix), upstream: app, client: web\(app.routeKeys)}]
+            routes:
+              - {path: \(Self.prefix)/**, strip_prefix: \(Self.prefix), upstream: app, client: web\(app.routeKeys)\(app.prefixKeys)}
         clients:
         \(Config.clients(binding: "none"))
         provider:
