@@ -11,9 +11,9 @@ package struct BodyParameters: Sendable {
     package enum Failure: Error, Sendable, Equatable {
         /// Another media type, or none: 415.
         case mediaType
-        /// The body is no form, or repeats a parameter: 400.
+        /// The body is not a form, or repeats a parameter: 400.
         case malformed
-        /// The body is no JSON object: 400.
+        /// The body is not a JSON object: 400.
         case json(JSONFault)
 
         /// What is wrong with the body, as a sentence.

@@ -47,8 +47,8 @@ package enum ReturnTo {
     ///
     /// The rule is structural, so that it does not depend on predicting a parser (CVE-2022-23527, CVE-2024-52003): one
     /// leading `/`, the next byte neither `/` nor `\`; no control, so no tab or line break that the WHATWG parser would
-    /// drop; no backslash, which that parser reads as `/`. The path has no dot segment and no encoded control or backslash,
-    /// and does not begin with an encoded slash: a careless decoder would turn these into the forms above.
+    /// drop; no backslash, which that parser reads as `/`. The path has no dot segment and no encoded control, and does not
+    /// begin with an encoded slash or backslash: a careless decoder would turn these into the forms above.
     package static func sanitized(_ text: String) -> String? {
         let bytes = Array(text.utf8)
         guard bytes.count <= Self.longest, bytes.first == UInt8(ascii: "/") else { return nil }
@@ -176,8 +176,9 @@ package enum ReturnTo {
         // The escapes in the text itself must be complete; what they decode to may contain a plain `%`.
         guard var layer = PercentCoding.decoded(path, plusIsSpace: false) else { return false }
         for _ in 0..<Self.deepestEncoding {
+            layer = layer.map { $0 == UInt8(ascii: "\\") ? UInt8(ascii: "/") : $0 }
             guard !layer.starts(with: [UInt8(ascii: "/"), UInt8(ascii: "/")]), !Self.hasDotSegment(layer),
-                layer.allSatisfy({ $0 >= 0x20 && $0 != 0x7F && $0 != UInt8(ascii: "\\") })
+                layer.allSatisfy({ $0 >= 0x20 && $0 != 0x7F })
             else { return false }
             guard let next = PercentCoding.decoded(layer, plusIsSpace: false), next != layer else { return true }
             layer = next

@@ -78,7 +78,7 @@ package struct PresentedToken: Sendable, Hashable {
 
     /// Why the provider is not asked, for the log.
     func refusal(of calls: String) -> String {
-        "too many \(calls) are under way" + (self.caller.client.map { ", and one of \($0) is not made" } ?? "")
+        "too many \(calls) are under way" + (self.caller.client.map { ", so one of \($0) was not sent" } ?? "")
     }
 }
 

@@ -1,15 +1,15 @@
-/// Why bytes are not the JSON that is read here: strictly, and to a bounded depth. The raw value ends a sentence that begins
-/// with what the bytes are.
+/// Why bytes are not accepted as JSON, which is read strictly and to a bounded depth. The raw value is the rest of a sentence
+/// whose subject names the bytes, such as "The body".
 package enum JSONFault: String, Error, Sendable {
     case empty = "is empty"
     case byteOrderMark = "begins with a byte order mark (BOM), which JSON must not have"
     case encoding = "is not in UTF-8"
-    case depth = "is nested too deep"
+    case depth = "is nested too deeply"
     case repeated = "has a member twice"
-    case surrogate = "has half a surrogate pair, which is no character"
+    case surrogate = "has half of a surrogate pair, which is not a character"
     case number = "has a number that is too large"
-    case rest = "goes on after the end of its JSON"
+    case rest = "has more text after its JSON"
     case syntax = "is not JSON"
-    /// Only where an object is wanted.
+    /// Only where an object is expected.
     case noObject = "is JSON, but not an object"
 }

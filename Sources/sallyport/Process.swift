@@ -37,6 +37,13 @@ enum Process {
 }
 
 extension Process {
+    /// The folder in which the process works, where relative paths begin. Empty if it has been removed.
+    static var folder: String {
+        guard let path = getcwd(nil, 0) else { return "" }
+        defer { free(path) }
+        return String(cString: path)
+    }
+
     /// The machine's name; empty: it has none that can be read.
     static var hostName: String {
         withUnsafeTemporaryAllocation(of: CChar.self, capacity: 256) { name in

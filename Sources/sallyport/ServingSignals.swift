@@ -4,11 +4,11 @@ import UnixSignals
 /// The signals that a serving process handles, in the order in which they come. They are trapped in two steps, so that a
 /// SIGTERM ends a start that waits for something.
 struct ServingSignals: Sendable {
-    /// Those that no program on this machine sends to end a gateway, though the system ends a process by them.
+    /// Signals that nobody sends to stop a gateway, although a process that does not handle them ends.
     static let ignored: [UnixSignal] = [.sigusr1, .sigusr2, .sigalrm]
 
     let stream: AsyncStream<UnixSignal>
-    /// Whether the process was what its terminal shows when it started.
+    /// Whether the process ran in the foreground of a terminal when it started.
     let wasInForeground: Bool
     private let continuation: AsyncStream<UnixSignal>.Continuation
 

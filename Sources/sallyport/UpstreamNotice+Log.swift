@@ -13,7 +13,7 @@ extension UpstreamNotice {
         let subject =
             switch self.reason {
             case .upstreamTLS: "no TLS with the app"
-            case .gatewayOverloaded: "one client uses its share of the app"
+            case .gatewayOverloaded: "one client has reached its share of the app"
             case .clientStalled: "a request is ended"
             default: "an answer of the app is refused"
             }

@@ -10,7 +10,8 @@ struct ReturnToTests {
         arguments: [
             "/", "/foo/", "/a//b", "/a%2Fb", "/?q=1", "/report?from=2026-01-01&to=//elsewhere", "/@user", "/a:b@c",
             "/caf%C3%A9", "/100%25", "/saml?SAMLRequest=fZ%2B%0D%0A&RelayState=https%3A%2F%2Fsp.example%2F", "/a|b{c}",
-            "/..a/b..", "/.well-known/x", "/x?next=%5C%5Cevil&up=../..", "/;jsessionid=1",
+            "/..a/b..", "/.well-known/x", "/x?next=%5C%5Cevil&up=../..", "/job/feature%252Fx/", "/a%5Cb",
+            "/;jsessionid=1",
         ]
     )
     func samePath(path: String) {
@@ -77,7 +78,8 @@ struct ReturnToTests {
             "/a/../..//evil.example", "/%2e%2e//evil.example", "/%2E/%2Fevil.example", "/..;/x", "/\u{0B}/evil.example",
             "\u{0B}//evil.example", "/%0d%0aSet-Cookie:a=b", "/x\r\nSet-Cookie: a=b", "/\u{0}", "/%5Cevil.example",
             "/%5c%5cevil.example", "/%2Fevil.example", "/%2fevil.example", "/%252Fevil.example", "/%255Cevil.example",
-            "/%25252Fevil.example", "/\u{2028}", "/\u{2029}x", "/\u{85}", "/x?q=\u{9F}", "/x#\n", "/x#a\\b",
+            "/%25252Fevil.example", "/a%5C..%5C%5Cevil.example", "/a%255C%2e%2e%255Cb", "/%2F%5Cevil.example",
+            "/\u{2028}", "/\u{2029}x", "/\u{85}", "/x?q=\u{9F}", "/x#\n", "/x#a\\b",
             "/x\u{FFFD}",
             "/%%32%66evil.example", "/\u{FF}/../..//evil.example", "#x", "?x", "evil.example", ".evil.example",
             "@evil.example", "/\u{7F}x", "/a\\b",

@@ -124,4 +124,23 @@ import Testing
             _ = try patiently { try fleet[0].browser() }
         }
     }
+
+    @Test("Without the rights that only an operator would miss, users sign in and the gateway stays ready")
+    func courtesies() async throws {
+        let right = Right.command("mget")
+        try await Self.withFleet(["-append", "-getrange", "-strlen", "-client|setname"]) { fleet, server in
+            try await fleet.waitUntilReady()
+            // Each sign-in is noted in a list that the gateway may not write.
+            _ = try patiently { try fleet[0].browser() }
+            #expect(eventually { (try? server.command("ACL", "LOG").contains("lua")) == true })
+            // The gateway has tried its rights since then as soon as the attempt to append is logged again.
+            try server.command("ACL", "LOG", "RESET")
+            #expect(eventually { (try? server.command("ACL", "LOG").contains("append")) == true })
+            try server.command(["ACL", "SETUSER", "sallyport"] + right.without)
+            try await Self.expectNamed(right, at: fleet[0])
+            try server.command(["ACL", "SETUSER", "sallyport"] + right.with)
+            try await fleet.waitUntilReady()
+            #expect(!fleet[0].output.contains("seems to have the right"), "\(fleet[0].output.suffix(2000))")
+        }
+    }
 }

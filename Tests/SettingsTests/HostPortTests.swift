@@ -32,6 +32,16 @@ struct HostPortTests {
         }
     }
 
+    @Test("Each host that shares its cookies with an earlier one is warned of, whatever stands between them")
+    func several() throws {
+        let warnings = try self.warnings(
+            "https://*.example.com",
+            "https://app.example.com:8443",
+            "https://app.example.com"
+        )
+        #expect(warnings.count == 2)
+    }
+
     @Test("Hosts whose cookies are apart are not")
     func apart() throws {
         for (one, other) in [

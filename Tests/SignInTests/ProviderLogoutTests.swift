@@ -184,6 +184,22 @@ struct ProviderLogoutTests {
         #expect(refused == .signInEnded)
     }
 
+    @Test(
+        "What a user ends at the provider itself is found under every name of the user",
+        arguments: ["ada", "default|ada"]
+    )
+    func everyNameOfPassedEnds(user: String) async throws {
+        for (id, session) in [("ada", "s-1"), ("default|ada", "s-2"), ("brian", "s-3")] {
+            _ = try await self.signIn(id, at: session)
+        }
+        let ends = PassedEnds(sessions: self.sessions, provider: TextualLogout.issuer)
+        #expect(try await ends.lineages(of: user, besides: "s-9", []).count == 2)
+        #expect(try await ends.lineages(of: user, besides: "s-1", []).count == 1)
+        for (session, isKnown) in [("s-1", true), ("s-2", true), ("s-3", false)] {
+            #expect(try await ends.isKnown(session, of: user) == isKnown, "\(session)")
+        }
+    }
+
     @Test("The sessions of a user whose id has the same characters in other bytes are another user's")
     func lookalikes() async throws {
         let token = try await self.signIn("re\u{301}my", at: nil)

@@ -13,7 +13,7 @@ package struct AuthenticationLevels: Sendable {
 
     private let providers: [Provider]
 
-    /// - Parameter providers: Those at which users sign in.
+    /// - Parameter providers: The providers at which users sign in.
     package init(_ providers: [NamedProvider]) {
         self.providers = providers.map { provider in
             Provider(
@@ -24,16 +24,16 @@ package struct AuthenticationLevels: Sendable {
         }
     }
 
-    /// What `acr_values` may name, for the metadata: the gateway's own levels, and the providers' values for them.
+    /// What `acr_values` may have, for the metadata: the gateway's own levels, and the providers' values for levels.
     var supported: [String] {
         let highest = self.providers.map(\.highest).max() ?? .aal0
         let values = Set(self.providers.flatMap { $0.values.keys })
         return AssuranceLevel.demandable.filter { $0 <= highest }.map(\.rawValue) + values.sorted()
     }
 
-    /// The levels that these values name and some provider reaches, in their order. Values that are not known are skipped.
+    /// The levels that these values name and that some provider reaches, in the order of the values. Unknown values are skipped.
     ///
-    /// - Parameter names: The providers at one of which the user may sign in; empty: any.
+    /// - Parameter names: The providers at one of which the user may sign in. Empty if the user may sign in at any.
     func reachable(_ values: [String], at names: [String]) -> [AssuranceLevel] {
         let providers = self.providers.filter { names.isEmpty || names.contains($0.name) }
         let highest = providers.map(\.highest).max() ?? .aal0
@@ -45,7 +45,10 @@ package struct AuthenticationLevels: Sendable {
         }
     }
 
-    /// The providers of `names` whose sign-ins reach the level; empty: all do.
+    /// The providers whose sign-ins reach the level.
+    ///
+    /// - Parameter names: The providers at one of which the user may sign in. Empty if the user may sign in at any.
+    /// - Returns: Empty if `names` is empty and every provider reaches the level.
     func reaching(_ level: AssuranceLevel, of names: [String]) -> [String] {
         let providers = self.providers.filter { names.isEmpty || names.contains($0.name) }
         let reaching = providers.filter { $0.highest >= level }.map(\.name)

@@ -12,7 +12,7 @@ internal import Vocabulary
 package struct AuthorizationEndpoint: Sendable {
     package static let path = "/authorize"
     /// Whether a path and query lead to this endpoint.
-    static func isPath(of target: String) -> Bool { target.hasPrefix(self.path + "?") }
+    static func leadsHere(_ target: String) -> Bool { target.hasPrefix(self.path + "?") }
 
     /// The longest time from a sign-in to the return of its browser.
     private static let justNow = Duration.seconds(60)

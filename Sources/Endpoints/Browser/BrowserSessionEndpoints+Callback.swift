@@ -125,7 +125,7 @@ extension BrowserSessionEndpoints {
             return .seeOther(returnTo, fields: signedIn + [noted] + way + cleared)
         } catch {
             // The client that demands a level is told that it was not reached, and the user reads no page about it.
-            if error.reason == .signInInsufficient, demand.aal != nil, AuthorizationEndpoint.isPath(of: returnTo) {
+            if error.reason == .signInInsufficient, demand.aal != nil, AuthorizationEndpoint.leadsHere(returnTo) {
                 return .seeOther(returnTo, fields: cleared)
             }
             return self.refuse(

@@ -48,13 +48,13 @@ package struct NativeFlowEndpoints: Sendable {
         } + [self.exchangeEndpoint, Self.others]
     }
 
-    /// Kratos's other flows, such as settings and recovery, which the gateway does not have. An app that asks for one gets
+    /// Kratos's other flows, such as settings and recovery, which the gateway does not support. An app that asks for one gets
     /// Kratos's own answer to an unknown path, and nothing of the request reaches the app behind the gateway.
     private static let others = Endpoint.kratos(
         "/self-service/**",
         ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]
     ) { request in
-        Herodot.error(.routeNotFound, "This gateway does not have this flow of Kratos.", to: request)
+        Herodot.error(.routeNotFound, "This gateway does not support this flow of Kratos.", to: request)
     }
 
     var sessions: SessionService { self.native.sessions }

@@ -9,8 +9,9 @@ struct KratosAnswer: Sendable {
     /// What the users are called.
     let names: SubjectNames
 
-    /// The verdict in an answer, `ended` where Kratos knows no such session, or one that is over. Anything but a session, Kratos's own 401 and its demand for another factor says nothing
-    /// about the credential: too many requests (429), errors (5xx), and answers of something else that listens there.
+    /// The verdict in an answer: `ended` if Kratos knows no such session, or one that is over. Only a session, Kratos's own 401
+    /// and its demand for another factor say something about the credential. Too many requests (429), errors (5xx), and answers
+    /// of something else that listens there do not.
     func verdict(_ answer: ProviderAnswer, now: UnixTime) -> TokenVerdict {
         guard let document = answer.json() else { return .unavailable }
         switch answer.status {

@@ -62,8 +62,12 @@ package struct CheckForm: Sendable {
     ///
     /// - Parameters:
     ///   - origin: That of the host of the original request, if it is known.
-    ///   - signIn: The URL of the host's sign-in page; `nil` if there is none.
-    func denial(_ answer: LocalAnswer, on origin: String?, signIn: String? = nil) -> LocalAnswer {
+    ///   - signIn: The URL of the host's sign-in page; `nil` if there is none. Asked for where a 401 has to name it.
+    func denial(
+        _ answer: LocalAnswer,
+        on origin: String?,
+        signIn: @autoclosure () -> String? = nil
+    ) -> LocalAnswer {
         var answer = Self.marked(answer)
         switch self.dialect {
         case .forwardAuth:
@@ -75,8 +79,8 @@ package struct CheckForm: Sendable {
             answer = answer.restated(as: Self.authRequestStatus(answer.response))
             // Nobody reads it there, and nginx's buffer is too small for long URLs.
             if !self.passesRedirects { answer.response.fields.removeAll { $0.name.lowercased() == "location" } }
-            if self.namesSignIn, answer.response.status == 401, let signIn,
-                !answer.response.fields.contains(where: { $0.name.lowercased() == "location" })
+            if self.namesSignIn, answer.response.status == 401,
+                !answer.response.fields.contains(where: { $0.name.lowercased() == "location" }), let signIn = signIn()
             {
                 answer.response.fields.append(("Location", signIn))
             }

@@ -90,7 +90,7 @@ extension HTTP1Connection: ClientStream {
     /// - Parameter isWhole: Whether the body has come. Otherwise no other request may follow.
     func sendEarlyAnswer(isWhole: Bool) {
         guard let answer = self.earlyAnswer.take() else { return }
-        _ = self.state.drainsNoMore()
+        self.state.drainsNoMore()
         if isWhole { self.body = BodyDecoder(.none) }
         self.message.beginOwn(closes: !isWhole || self.loop.isDraining)
         self.send(answer.head, answer.content)

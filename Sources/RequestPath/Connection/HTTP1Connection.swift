@@ -143,8 +143,8 @@ package final class HTTP1Connection {
         }
         if self.exchange.awaitsBody {
             self.exchange.bodyArrives()
-            // It may have been answered at once: then the bytes are discarded, or no longer its own.
-            guard case .exchange = self.state.state else { return true }
+            // If the request was answered at once, its bytes are discarded, or are the next request.
+            guard case .exchange = self.state.state, !self.isSendingEnd else { return true }
         }
         let demand = self.exchange.bodyDemand
         if demand == .wait {

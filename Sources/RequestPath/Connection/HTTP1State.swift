@@ -211,11 +211,9 @@ package struct HTTP1State {
         return .more
     }
 
-    /// Waits no longer for the rest of the body. False: nothing waits for one.
-    package mutating func drainsNoMore() -> Bool {
-        guard case .draining = self.state else { return false }
-        self.state = .exchange
-        return true
+    /// Waits no longer for the rest of the body, if the answer still does.
+    package mutating func drainsNoMore() {
+        if case .draining = self.state { self.state = .exchange }
     }
 
     // MARK: The end of an exchange

@@ -139,6 +139,7 @@ extension Exchange: AnswerReceiver, ConnectionWaiter {
             return self.upstreamFailed(.gatewayOverloaded)
         }
         self.record.upstreamReused = isReused
+        self.awaitResponse(from: self.loop.now)
         self.send(on: connection)
         if self.phase == .exchange {
             self.stream?.resumeReading()
@@ -277,7 +278,11 @@ extension Exchange: AnswerReceiver, ConnectionWaiter {
 
     package func takeAnswer(_ count: Int, of content: inout ByteBuffer) {
         guard let stream = self.stream else { return content.moveReaderIndex(forwardBy: count) }
-        if self.facts.isEventStream { self.lookForEvents(count, in: content) } else { self.facts.hasPayload = true }
+        switch self.facts.content {
+        case .plain: self.facts.hasPayload = true
+        case .events: self.lookForEvents(count, in: content)
+        case .multistatus: return self.passReferences(count, of: &content, to: stream)
+        }
         self.record.bytesOut &+= count
         stream.write(count, of: &content)
     }
@@ -301,7 +306,7 @@ extension Exchange: AnswerReceiver, ConnectionWaiter {
         self.facts.hasBegunAnswer = true
         self.record.isAppsAnswer = true
         self.record.status = head.status
-        self.facts.isEventStream = head.isEventStream
+        if head.isEventStream { self.facts.content = .events }
         self.facts.lastProgress = self.loop.now
         let now = NIODeadline.now()
         if let sentAt = self.facts.sentAt { self.record.log.upstreamTime = now - sentAt }
@@ -319,6 +324,14 @@ extension Exchange: AnswerReceiver, ConnectionWaiter {
             else { return }
             if !self.record.crossOriginLines.isEmpty, !CrossOrigin.allowsItself(head, base) {
                 changes.extraLines += self.record.crossOriginLines
+            }
+            if head.status == 207, route.changesPath, MultistatusBody.isReadable(head, base) {
+                self.beginReferences(
+                    head,
+                    base,
+                    AnswerHead(head, base, of: configuration.targets[upstream], on: host),
+                    route
+                )
             }
             // The app is not counted, as it would be if it had a name here.
             stream.begin(AnswerHead(head, base, of: configuration.targets[upstream], on: host), changes)
@@ -338,6 +351,41 @@ extension Exchange: AnswerReceiver, ConnectionWaiter {
         return changes
     }
 
+    /// Begins an answer in whose content references become public.
+    private func beginReferences(_ head: ResponseHead, _ base: Bytes, _ answer: AnswerHead, _ route: RouteEntry) {
+        answer.use { _, _, origin, publicOrigin in
+            self.multistatus = MultistatusBody(
+                PublicReferences(Pinned(route), origin: origin, publicOrigin: publicOrigin)
+            )
+        }
+        self.facts.content = .multistatus
+        head.forgetLength()
+    }
+
+    /// Passes on the next `count` bytes of such content.
+    private func passReferences(_ count: Int, of content: inout ByteBuffer, to stream: any ClientStream) {
+        self.facts.hasPayload = true
+        guard let bytes = content.readSlice(length: count) else { return }
+        var changed = ByteBuffer()
+        bytes.withUnsafeReadableBytes { self.multistatus?.read($0.bindMemory(to: UInt8.self), into: &changed) }
+        self.send(&changed, on: stream)
+    }
+
+    /// Passes on what is left of such content.
+    private func endReferences(on stream: any ClientStream) {
+        var rest = ByteBuffer()
+        self.multistatus?.end(into: &rest)
+        self.multistatus = nil
+        self.send(&rest, on: stream)
+    }
+
+    private func send(_ content: inout ByteBuffer, on stream: any ClientStream) {
+        let count = content.readableBytes
+        guard count > 0 else { return }
+        self.record.bytesOut &+= count
+        stream.write(count, of: &content)
+    }
+
     /// Comments keep an event stream's connection open, and are no events (HTML 9.2.6).
     private func lookForEvents(_ count: Int, in content: ByteBuffer) {
         content.withUnsafeReadableBytes { bytes in
@@ -350,6 +398,7 @@ extension Exchange: AnswerReceiver, ConnectionWaiter {
         guard self.phase == .exchange, let stream = self.stream else { return }
         self.upstream = nil
         if self.record.trace != nil { self.attemptEnded() }
+        if self.facts.content == .multistatus { self.endReferences(on: stream) }
         self.finish(on: stream)
     }
 

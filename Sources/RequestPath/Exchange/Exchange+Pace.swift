@@ -10,10 +10,8 @@ extension Exchange: LoopRequest {
         let waiting = self.facts.hasBegunAnswer ? stream.waitingBytes : 0
         let taken = max(0, self.record.bytesOut - waiting)
         let moved = taken &+ self.record.bytesIn &+ self.facts.tunnelInput
-        var pace = self.pace ?? ClientPace(of: self.exchangeNumber, moved: moved, since: self.facts.lastProgress)
-        if pace.exchange != self.exchangeNumber {
-            pace = ClientPace(of: self.exchangeNumber, moved: moved, since: self.facts.lastProgress)
-        }
+        let known = self.pace.flatMap { $0.exchange == self.exchangeNumber ? $0 : nil }
+        var pace = known ?? ClientPace(of: self.exchangeNumber, moved: moved, since: self.facts.lastProgress)
         pace.look(moved, waiting > 0 ? .client : self.debt, now: now)
         self.pace = pace
     }

@@ -64,6 +64,8 @@ package final class Exchange {
     var checkResult = CheckResult.denied
     /// The app's side, set when the head is given to a connection.
     package internal(set) var upstream: (any AppStream)?
+    /// The content of an answer in which references become public.
+    var multistatus: MultistatusBody?
     /// How fast the client reads and sends, looked at while many requests are in flight at the app.
     var pace: ClientPace?
     /// The request's body, if it is for an endpoint.
@@ -342,6 +344,7 @@ package final class Exchange {
             if self.phase == .ending { self.abort(reason) }
         case .idle, .judging, .waiting, .collecting, .expecting, .connecting, .queued, .exchange:
             // It gets none: the connection closes.
+            self.leaveQueue()
             self.record.status = 503
             self.conclude(reason)
             return false

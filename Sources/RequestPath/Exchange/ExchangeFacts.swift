@@ -2,6 +2,13 @@ import NIOCore
 import Transport
 import Vocabulary
 
+/// What the exchange has to know of the content of an app's answer.
+enum AnswerContent {
+    case plain, events
+    /// References in it become public (`MultistatusBody`).
+    case multistatus
+}
+
 /// How far the current exchange has come, and its deadlines.
 struct ExchangeFacts: ~Copyable {
     var isOpen = false
@@ -38,7 +45,9 @@ struct ExchangeFacts: ~Copyable {
     /// The lines of an event stream.
     var eventLines = EventStreamLines()
     var hasBegunAnswer = false
-    var isEventStream = false
+    var content = AnswerContent.plain
+    /// True if the content of the app's answer is an event stream.
+    var isEventStream: Bool { self.content == .events }
     /// Whether the request has been sent on one connection and is to be sent on another.
     var isRepeated = false
     /// The servers of the app that have failed for it (`ConnectionWaiter.failedServers`).

@@ -3,12 +3,18 @@ import Vocabulary
 
 /// The text of an explanation for the path and for answers.
 extension Explanation {
-    /// The normalised path, if it differs from the path as sent.
+    /// The normalised path, if it differs from the path as sent, and the path of apps that decode it twice or read a
+    /// backslash as a slash.
     func reading(_ given: JudgingContext) -> [String] {
         guard case .read(let reading) = PathReading.read(given.head.path.bytes(in: given.base), into: given.scratch),
             !reading.isRaw
         else { return [] }
-        return ["the path reads as \(Self.text(reading.bytes))"]
+        let normal = "the path reads as \(Self.text(reading.bytes))"
+        guard !reading.habits.isDisjoint(with: [.decodesTwice, .splitsBackslash]) else { return [normal] }
+        let further = String(unsafeUninitializedCapacity: reading.raw.count) { room in
+            room.baseAddress.map { reading.habits.union(.reading).read(reading.raw, into: $0) } ?? 0
+        }
+        return [normal, "some apps read it as \(further)"]
     }
 
     static func words(_ answer: EndpointResponse, of host: HostEntry? = nil) -> String {

@@ -282,7 +282,9 @@ package struct Explanation: Sendable {
                 lines.append("answered by the gateway itself, as a CORS preflight")
             }
             if answer.response.reason == .pathAmbiguous {
-                lines.append("the path does not begin with strip_prefix as it is written, followed by one / and a name")
+                lines.append(
+                    "the path, or that of Destination, does not begin with strip_prefix as it is written, followed by one / and a name"
+                )
             }
             return self.say("decision", lines)
         }

@@ -126,10 +126,11 @@ package protocol ConnectionWaiter: AnyObject {
     var failedServers: UInt64 { get set }
     /// Called with the server of the app that is to serve it, if the app has several.
     func upstreamChosen(_ server: UpstreamServer)
-    /// Called when all connections are in use, or its client has its share of them: it is queued. If it ends before its turn comes, it calls
-    /// `AppPool.waiterLeft`.
+    /// Called when all connections are in use, or its client has its share of them: the request is queued. If it ends
+    /// before its turn comes, it calls `AppPool.waiterLeft`.
     func upstreamBusy()
-    /// Called when its turn in the queue has come, or it has lost its place: a connection follows, or `upstreamFailed`.
+    /// Called when the request leaves the queue: its turn has come and a connection follows, or `upstreamFailed` does,
+    /// because it has lost its place.
     func upstreamFree()
     /// Called with the connection, which now belongs to the waiter.
     ///

@@ -2,7 +2,7 @@ package import AddressIntelligence
 package import Vocabulary
 
 /// Whose request it is: what the shares of an app's connections are counted by.
-package struct Requester: Equatable, Sendable {
+package struct Requester: Hashable, Sendable {
     /// The client's address (IPv6: its /64). `nil` for a trusted proxy that names no client.
     package let address: AddressKey?
     /// A hash of the session's id (`StickyKey`). `nil` if the request has no session.
@@ -13,7 +13,7 @@ package struct Requester: Equatable, Sendable {
         self.session = session
     }
 
-    /// What decides whose turn it is in a queue.
+    /// Whose connections are counted together, and end first if they are stalled.
     package enum Client: Hashable, Sendable {
         case address(AddressKey)
         /// Of requests that come through a proxy that names no client.
@@ -21,7 +21,7 @@ package struct Requester: Equatable, Sendable {
         case unknown
     }
 
-    /// The client whose turn in a queue the request takes.
+    /// The address. If there is none, the session.
     package var client: Client {
         if let address = self.address { return .address(address) }
         return self.session.map { .session($0) } ?? .unknown

@@ -102,7 +102,9 @@ package enum RequestWriter {
         let lines =
             (facts.identity?.count ?? 0) + facts.host.use { $0.forwardedLines.count } + route.lines.count
             + (route.takesHostLine ? facts.host.use { $0.hostLine.count } : 0)
-        let room = head.byteCount + lines + (route.changesPath ? route.prefixes?.growth ?? 0 : 0) + 384
+        var room = head.byteCount + lines + 384
+        if route.changesPath { room += OwnReferences.growth(head, base, on: route) }
+        if route.tellsAddress { room += route.room(forAddress: facts.address) }
         buffer.append(atMost: room) { writer in
             writer.write(base + head.method.start, head.method.length)
             writer.write(0x20)
@@ -114,6 +116,7 @@ package enum RequestWriter {
             writer.write(" HTTP/1.1\r\n")
             if route.takesHostLine { facts.host.use { writer.write($0.hostLine) } }
             writer.write(route.lines)
+            if route.tellsAddress { route.write(address: facts.address, &writer) }
             Self.writeFields(head, base, route, credentials, facts.host, facts.trace, names, &writer)
             writer.write("X-Forwarded-For: ")
             writer.write(facts.address)
@@ -215,6 +218,7 @@ package enum RequestWriter {
             var drops = line.isDropped || (edits && route.removes(line.name.bytes(in: base)))
             var rewritesCookie = false
             var refererEnd = 0
+            var isReference = false
             switch line.role {
             case .other: break
             case .authorization: drops = drops || credentials.dropsAuthorization || route.replacesAuthorization
@@ -237,6 +241,11 @@ package enum RequestWriter {
                     drops = true
                     refererEnd = end
                 }
+            case .destination, .condition:
+                if !drops, route.changesReferences {
+                    drops = true
+                    isReference = true
+                }
             default: break
             }
             if drops {
@@ -249,10 +258,32 @@ package enum RequestWriter {
                     writer.write(base + line.name.start, refererEnd &- line.name.start)
                     writer.write("\r\n")
                 }
+                if isReference {
+                    host.use {
+                        Self.writeReferences(of: line, base, OwnReferences(route, publicOrigin: $0.origin), &writer)
+                    }
+                }
             }
             index &+= 1
         }
         writer.write(base + runStart, head.byteCount &- 2 &- runStart)
+    }
+
+    /// A line of the client with references as the app knows them.
+    private static func writeReferences(
+        of line: FieldLine,
+        _ base: Bytes,
+        _ references: OwnReferences?,
+        _ writer: inout ByteWriter
+    ) {
+        let value = line.value.bytes(in: base)
+        writer.write(base + line.name.start, line.value.start - line.name.start)
+        if line.role == .destination {
+            references?.write(value, &writer)
+        } else {
+            references?.writeCondition(value, &writer)
+        }
+        writer.write("\r\n")
     }
 
     /// The offset of the query in a `Referer` that contains the handoff parameter. The app gets this field without its

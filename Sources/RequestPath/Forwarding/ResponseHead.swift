@@ -20,6 +20,8 @@ package final class ResponseHead {
     package var hasCacheControl = false
     package var hasLocation = false
     package var hasDate = false
+    /// The most references in fields that can be written as longer ones (`PublicReferences`).
+    package var referenceCount = 0
     /// Why the head is refused, or why the length of its content is unknown, which does not matter where there is none.
     package var fault: ResponseFault?
     /// Whether the fields announce content that such an answer never has, so that it may follow all the same.
@@ -29,6 +31,14 @@ package final class ResponseHead {
 
     package init(fieldCount: Int) {
         self.fields = FieldLines(capacity: fieldCount)
+    }
+
+    /// Forgets the length of content that is changed on its way. It is sent in chunks then.
+    func forgetLength() {
+        if case .length = self.framing { self.framing = .untilClose }
+        for index in 0..<self.fields.count where self.fields[index].role == .contentLength {
+            self.fields[index].isDropped = true
+        }
     }
 
     @inline(__always)
@@ -44,6 +54,7 @@ package final class ResponseHead {
         self.hasCacheControl = false
         self.hasLocation = false
         self.hasDate = false
+        self.referenceCount = 0
         self.fault = nil
         self.announcesContent = false
         self.nominates = false
@@ -239,12 +250,17 @@ package struct ResponseParser: Sendable {
         case .cacheControl:
             head.hasCacheControl = true
         case .location:
-            // Clients could follow different ones of two locations, and the writer reserves memory for one.
+            // Clients could follow different ones of two locations.
             guard !head.hasLocation else {
                 head.fault = ResponseFault(.repeated, head.fields[line].name)
                 return false
             }
             head.hasLocation = true
+            head.referenceCount += 1
+        case .setCookie, .reference, .refresh:
+            head.referenceCount += 1
+        case .link:
+            head.referenceCount += value.count { $0 == UInt8(ascii: "<") }
         default:
             break
         }

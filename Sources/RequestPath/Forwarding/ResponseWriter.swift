@@ -100,7 +100,9 @@ package struct ResponseWriter: Sendable {
         _ changes: borrowing AnswerChanges
     ) -> Int {
         // Twice the head, because a rewritten `Cache-Control` may take one more byte for each of its directives.
-        head.byteCount * 2 + publicOrigin.count + 64 + (changes.route?.use { $0.prefixes?.growth ?? 0 } ?? 0)
+        let room = head.byteCount * 2 + 64
+        guard head.referenceCount > 0 else { return room }
+        return room + head.referenceCount * PublicReferences.growth(changes.route, publicOrigin)
     }
 
     @inline(__always)
@@ -138,11 +140,29 @@ package struct ResponseWriter: Sendable {
                 case .sharedCacheControl: drops = drops || changes.marksPrivate
                 case .requestID: drops = true
                 case .managed: drops = drops && !changes.keepsIdentityNames
-                case .setCookie: drops = drops || self.setsOwnCookie(line.value.bytes(in: base))
-                case .location:
-                    if route != nil || Self.ownLength(line.value.bytes(in: base), route, origin, publicOrigin) > 0 {
+                case .setCookie:
+                    if self.setsOwnCookie(line.value.bytes(in: base)) {
                         drops = true
-                        replacement = .location
+                    } else if !drops, route?.use({ $0.changesPath }) == true {
+                        drops = true
+                        replacement = .cookie
+                    }
+                case .location, .reference:
+                    if !drops,
+                        route != nil
+                            || PublicReferences.hasOwnOrigin(
+                                line.value.bytes(in: base),
+                                origin: origin,
+                                publicOrigin: publicOrigin
+                            )
+                    {
+                        drops = true
+                        replacement = .reference
+                    }
+                case .link, .refresh:
+                    if !drops, route?.use({ $0.changesPublicReferences }) == true {
+                        drops = true
+                        replacement = line.role == .link ? .links : .refresh
                     }
                 case .cacheControl:
                     if changes.marksPrivate, !Self.isPrivate(line.value.bytes(in: base)) {
@@ -162,7 +182,7 @@ package struct ResponseWriter: Sendable {
         writer.write(base + runStart, head.byteCount &- 2 &- runStart)
     }
 
-    private enum Replacement { case none, location, cacheControl }
+    private enum Replacement { case none, reference, links, refresh, cookie, cacheControl }
 
     private func write(
         _ replacement: Replacement,
@@ -176,9 +196,16 @@ package struct ResponseWriter: Sendable {
         switch replacement {
         case .none:
             break
-        case .location:
-            writer.write("Location: ")
-            Self.writeLocation(line.value.bytes(in: base), route, origin, publicOrigin, &writer)
+        case .reference, .links, .refresh, .cookie:
+            let references = PublicReferences(route, origin: origin, publicOrigin: publicOrigin)
+            let value = line.value.bytes(in: base)
+            writer.write(base + Int(line.lineStart), line.value.start &- Int(line.lineStart))
+            switch replacement {
+            case .links: references.writeLinks(value, &writer)
+            case .refresh: references.writeRefresh(value, &writer)
+            case .cookie: references.writeCookie(value, &writer)
+            default: references.write(value, &writer)
+            }
             writer.write("\r\n")
         case .cacheControl:
             // The app's directives stay, except those that allow a shared cache to keep the answer.
@@ -191,40 +218,6 @@ package struct ResponseWriter: Sendable {
             }
             writer.write("\r\n")
         }
-    }
-
-    /// Writes a URL of the app as the public one: the origin, and the path if the route changes it. A reference to
-    /// somewhere else, or one that is relative to the page, stays as it is.
-    private static func writeLocation(
-        _ value: UnsafeBufferPointer<UInt8>,
-        _ route: Pinned<RouteEntry>?,
-        _ origin: [UInt8],
-        _ publicOrigin: [UInt8],
-        _ writer: inout ByteWriter
-    ) {
-        let own = Self.ownLength(value, route, origin, publicOrigin)
-        if own > 0 { writer.write(publicOrigin) }
-        let rest = UnsafeBufferPointer(rebasing: value.dropFirst(own))
-        let isPath = own > 0 || rest.first == 0x2F && rest.dropFirst().first != 0x2F
-        guard isPath, let route else { return writer.write(rest) }
-        route.use { route in
-            if let prefixes = route.prefixes { prefixes.writePublic(rest, &writer) } else { writer.write(rest) }
-        }
-    }
-
-    /// The length of the origin with which a URL of the app begins; 0: it leads elsewhere, or has none. An app may write its
-    /// own origin, the public one, or one of the name that it has on this route.
-    private static func ownLength(
-        _ value: UnsafeBufferPointer<UInt8>,
-        _ route: Pinned<RouteEntry>?,
-        _ origin: [UInt8],
-        _ publicOrigin: [UInt8]
-    ) -> Int {
-        guard let written = WrittenOrigin(value) else { return 0 }
-        let isOwn =
-            written.isSame(as: origin) || written.isSame(as: publicOrigin, takesPlain: true)
-            || route?.use { $0.ownOrigins.contains { written.isSame(as: $0) } } == true
-        return isOwn ? written.count : 0
     }
 
     private func setsOwnCookie(_ value: UnsafeBufferPointer<UInt8>) -> Bool {

@@ -3,7 +3,8 @@ package import Settings
 extension FieldChange {
     /// Why a route may not make this change, for a message after the field's name; nil: it may.
     package func fault(beside identity: IdentitySettings) -> String? {
-        let managed = IdentityProfile(identity).managed
+        let profile = IdentityProfile(identity)
+        let managed = profile.managed
         let roles = self.isOfRequest ? FieldNames.requestRoles : FieldNames.responseRoles
         let names = FieldNames(roles: roles, managedNames: managed.names, managedPrefixes: managed.prefixes)
         let name = ManagedNames.normalized(self.name)
@@ -11,6 +12,11 @@ extension FieldChange {
         if role.isHopByHop || Self.ofConnections.contains(name) { return "which is for one connection only" }
         if Self.ofContent.contains(name) { return "which says how the content is sent" }
         if name.hasPrefix("sec-websocket-") { return "which two ends of a WebSocket agree on" }
+        if self.isOfRequest, role == .managed, ManagedNames.settable.contains(name),
+            !profile.fields.contains(where: { ManagedNames.normalized($0.name) == name })
+        {
+            return nil
+        }
         switch role {
         case .host: return "which the key host sets"
         case .contentLength, .transferEncoding, .expect: return "which says how the content is sent"

@@ -201,7 +201,7 @@ package struct IdentityProfile: Sendable {
         if name == "authorization" { return false }
         let written =
             ["for", "host", "proto", "port", "prefix"].map { "x-forwarded-\($0)" } + [
-                "x-request-id", ManagedNames.normalized(AssertionSigner.field),
+                "x-request-id", "x-script-name", ManagedNames.normalized(AssertionSigner.field),
             ]
         return written.contains(name) || name.hasPrefix("content-")
             || FieldNames.requestRoles.contains { $0.0 == name }

@@ -71,7 +71,7 @@ extension RequestJudge {
                 if route.use({ $0.upstreamIndex == nil }), self.findings.dialect == nil {
                     return self.portalAnswer(reading, method, given, host) ?? self.refuseRoute(.routeNotForwarded)
                 }
-                if route.use({ $0.changesPath && $0.prefixes?.fits(head.path.bytes(in: base)) == false }) {
+                if route.use({ $0.changesPath && Self.isOutside($0, head, base, on: host) }) {
                     return self.refuseRoute(.pathAmbiguous)
                 }
                 return nil
@@ -88,6 +88,14 @@ extension RequestJudge {
                 return self.refuseRoute(reason)
             }
         }
+    }
+
+    /// Whether the app of a route that changes the path has no path for the request, or for its `Destination`.
+    @inline(never)
+    private static func isOutside(_ route: RouteEntry, _ head: RequestHead, _ base: Bytes, on host: HostEntry) -> Bool {
+        if route.prefixes?.fits(head.path.bytes(in: base)) == false { return true }
+        guard let destination = head.value(.destination, in: base) else { return false }
+        return OwnReferences(route, publicOrigin: host.origin)?.misses(destination) == true
     }
 
     /// Has the endpoint answer, if the request may reach it.

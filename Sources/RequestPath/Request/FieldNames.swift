@@ -33,6 +33,8 @@ package enum FieldRole: UInt8, Sendable {
     case userAddress
     // Another proxy names the page that its browser wants, as for oauth2-proxy; never forwarded.
     case wantedPage
+    // References of WebDAV to resources of the app (RFC 4918 10.3, 10.4).
+    case destination, condition
     // An identity or forwarding field in any spelling: the client's is always removed.
     case managed
     // Of a response only.
@@ -41,6 +43,8 @@ package enum FieldRole: UInt8, Sendable {
     case sharedCacheControl
     /// When the answer was made.
     case date
+    // References to resources of the app: one, those in the angle brackets of `Link`, and the one of `Refresh`.
+    case reference, link, refresh
 
     /// Hop-by-hop fields are not forwarded, even where `Connection` does not name them.
     @inline(__always)
@@ -58,7 +62,7 @@ package enum FieldRole: UInt8, Sendable {
         switch self {
         case .host, .contentLength, .transferEncoding, .expect, .authorization, .sessionToken, .dpop, .origin,
             .fetchSite,
-            .fetchMode, .fetchDest, .upgrade, .contentType:
+            .fetchMode, .fetchDest, .upgrade, .contentType, .destination:
             true
         default: false
         }
@@ -263,18 +267,30 @@ package final class FieldNames: @unchecked Sendable {
         ("forwarded", .forwarded), ("x-request-id", .requestID), ("user-agent", .userAgent), ("referer", .referer),
         ("content-type", .contentType), ("x-http-method-override", .methodOverride),
         ("x-http-method", .methodOverride), ("x-method-override", .methodOverride),
-        ("early-data", .earlyData), ("traceparent", .traceParent), ("tracestate", .traceState),
+        ("destination", .destination), ("if", .condition), ("early-data", .earlyData), ("traceparent", .traceParent),
+        ("tracestate", .traceState),
         (NativeChallenge.field, .native), (UserAddressField.name, .userAddress),
         (WantedPageField.name, .wantedPage),
     ]
 
     /// The names in a response that the gateway interprets.
-    package static let responseRoles: [(String, FieldRole)] = [
+    package static let responseRoles: [(String, FieldRole)] =
+        FieldNames.ownResponseRoles + FieldNames.references.map { ($0, .reference) }
+
+    /// Fields of a response whose value is a reference that a browser, a script or a tool follows: those of RFC 9110 8.7,
+    /// source maps, htmx, Turbolinks, PJAX and Inertia.
+    private static let references = [
+        "content-location", "sourcemap", "x-sourcemap", "hx-location", "hx-push-url", "hx-redirect", "hx-replace-url",
+        "turbolinks-location", "x-pjax-url", "x-inertia-location",
+    ]
+
+    private static let ownResponseRoles: [(String, FieldRole)] = [
         ("content-length", .contentLength), ("transfer-encoding", .transferEncoding), ("connection", .connection),
         ("keep-alive", .keepAlive), ("proxy-connection", .proxyConnection), ("te", .te), ("trailer", .trailer),
         ("upgrade", .upgrade), ("location", .location), ("set-cookie", .setCookie), ("cache-control", .cacheControl),
         ("vary", .vary), ("www-authenticate", .authenticate), ("content-type", .contentType),
         ("x-request-id", .requestID), ("surrogate-control", .sharedCacheControl),
         ("edge-control", .sharedCacheControl), ("x-accel-expires", .sharedCacheControl), ("date", .date),
+        ("link", .link), ("refresh", .refresh),
     ]
 }

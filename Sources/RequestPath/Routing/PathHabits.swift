@@ -33,6 +33,12 @@ package struct PathHabits: OptionSet, Sendable {
     /// `:` and `%3A` end a segment: what follows names a stream of the file or directory (NTFS; CVE-1999-0278,
     /// CVE-2010-2731). Hosts whose apps tell letter cases apart have no such apps.
     package static let dropsStreams = PathHabits(rawValue: 256)
+    /// A backslash, written `%5C`, separates segments (Windows). Without this habit it is part of its segment.
+    package static let splitsBackslash = PathHabits(rawValue: 512)
+    /// `%252F` separates segments. Without this habit it stays `%2F` within its segment when it is decoded twice.
+    package static let splitsHiddenSlash = PathHabits(rawValue: 1024)
+    /// `%25252F` is decoded more than twice. Such a reading is not made: the path passes only where no reading matters.
+    package static let decodesFurther = PathHabits(rawValue: 2048)
 
     /// The reading by which routes are matched: decoded once, runs of `/` merged, parameters dropped.
     package static let reading: PathHabits = [.decodes, .dropsParameters, .dropsEncodedParameters, .merges]
@@ -40,14 +46,21 @@ package struct PathHabits: OptionSet, Sendable {
     /// The number of habits.
     package var count: Int { self.rawValue.nonzeroBitCount }
 
+    /// Why a path is refused whose readings lead to different demands.
+    var refusal: Reason {
+        if self.contains(.splitsBackslash) { return .pathBackslash }
+        return self.isDisjoint(with: [.splitsHiddenSlash, .decodesFurther]) ? .pathAmbiguous : .pathDoubleEncoding
+    }
+
     /// Whether an app could have exactly these habits, and no smaller set gives the same reading of a path in which
     /// only the habits `present` matter.
     func isCoherent(among present: PathHabits) -> Bool {
         let needDecoding: PathHabits = [
-            .splitsEncodedSlash, .decodesTwice, .dropsEncodedParameters, .reparses,
+            .splitsEncodedSlash, .decodesTwice, .dropsEncodedParameters, .reparses, .splitsBackslash,
         ]
         if !self.contains(.decodes), !self.isDisjoint(with: needDecoding) { return false }
         if self.contains([.dropsParameters, .dropsEncodedParameters]) { return false }
+        if self.contains(.splitsHiddenSlash), !self.contains(.decodesTwice) { return false }
         // Decoding twice includes decoding the slash the first time.
         if self.contains(.decodesTwice), present.contains(.splitsEncodedSlash) {
             return self.contains(.splitsEncodedSlash)
@@ -64,7 +77,7 @@ package struct PathHabits: OptionSet, Sendable {
     func read(_ raw: UnsafeBufferPointer<UInt8>, into output: UnsafeMutablePointer<UInt8>) -> Int {
         var count = self.copy(raw, output)
         count = self.decode(output, count)
-        if self.contains(.decodesTwice) { count = HiddenEscapes.decode(output, count).count }
+        if self.contains(.decodesTwice) { count = HiddenEscapes.decode(output, count, as: self).count }
         if self.contains(.reparses) {
             count = (0..<count).first { PathHabits.endsPath(output[$0]) } ?? count
         }
@@ -122,12 +135,16 @@ package struct PathHabits: OptionSet, Sendable {
                 bytes[write + 2] = UInt8(ascii: "F")
                 write &+= 3
             } else {
-                bytes[write] = byte
+                bytes[write] = self.splits(byte) ? UInt8(ascii: "/") : byte
                 write &+= 1
             }
         }
         return write
     }
+
+    /// Whether the byte is a backslash that separates segments.
+    @inline(__always)
+    func splits(_ byte: UInt8) -> Bool { byte == UInt8(ascii: "\\") && self.contains(.splitsBackslash) }
 
     /// Tidies each segment once the separators are known.
     private func tidy(_ bytes: UnsafeMutablePointer<UInt8>, _ count: Int) -> Int {
@@ -159,24 +176,35 @@ enum HiddenEscapes {
         var count: Int
         /// Whether there was at least one.
         var isChanged = false
-        /// Whether one of them is a separator, a control character or not UTF-8.
+        /// Whether one of them is a control character or not UTF-8.
         var isForbidden = false
         /// The habits that matter because of them.
         var habits: PathHabits = []
     }
 
     /// Decodes in place. A `%` without two hexadecimal digits is a percent sign.
-    static func decode(_ bytes: UnsafeMutablePointer<UInt8>, _ count: Int) -> Result {
+    ///
+    /// - Parameter reader: The app. Without `.splitsHiddenSlash`, `%2F` stays as it is.
+    static func decode(_ bytes: UnsafeMutablePointer<UInt8>, _ count: Int, as reader: PathHabits) -> Result {
         var result = Result(count: 0)
         var read = 0
         while read < count {
             var byte = bytes[read]
             if byte == UInt8(ascii: "%"), let decoded = Hexadecimal.escape(bytes, at: read, count) {
-                byte = decoded
+                byte = reader.splits(decoded) ? UInt8(ascii: "/") : decoded
                 read &+= 3
                 result.isChanged = true
                 switch decoded {
-                case 0..<0x20, 0x2F, 0x5C, 0x7F, 0xC0, 0xC1: result.isForbidden = true
+                case 0..<0x20, 0x7F, 0xC0, 0xC1: result.isForbidden = true
+                case UInt8(ascii: "\\"): result.habits.insert(.splitsBackslash)
+                case UInt8(ascii: "/"):
+                    result.habits.insert(.splitsHiddenSlash)
+                    if !reader.contains(.splitsHiddenSlash) {
+                        bytes[result.count] = UInt8(ascii: "%")
+                        bytes[result.count + 1] = UInt8(ascii: "2")
+                        result.count &+= 2
+                        byte = UInt8(ascii: "F")
+                    }
                 case UInt8(ascii: ";"): result.habits.insert(.dropsEncodedParameters)
                 case UInt8(ascii: ":"): result.habits.insert(.dropsStreams)
                 case _ where PathHabits.endsPath(decoded): result.habits.insert(.reparses)

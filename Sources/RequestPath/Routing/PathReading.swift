@@ -135,7 +135,7 @@ private struct PathInspection {
     /// Why the path is refused; nil when it is accepted, and then `habits` says how it can be read.
     mutating func refusal(_ raw: UnsafeBufferPointer<UInt8>, _ scratch: UnsafeMutablePointer<UInt8>) -> Reason? {
         if let reason = self.refusal(ofBytes: raw) { return reason }
-        let eager: PathHabits = [.decodes, .splitsEncodedSlash]
+        let eager: PathHabits = [.decodes, .splitsEncodedSlash, .splitsBackslash]
         // Dropping parameters before or after decoding gives different results where an escape follows the `;`.
         if self.habits.contains([.decodes, .dropsParameters]) { self.habits.insert(.dropsEncodedParameters) }
         let count = eager.read(raw, into: scratch)
@@ -168,7 +168,7 @@ private struct PathInspection {
         switch byte {
         // Control characters, and the two bytes that begin only overlong forms of ASCII (RFC 3629 3).
         case 0..<0x20, 0x7F, 0xC0, 0xC1: return .pathBadEscape
-        case UInt8(ascii: "\\"): return .pathBackslash
+        case UInt8(ascii: "\\"): self.habits.insert(.splitsBackslash)
         case UInt8(ascii: "/"): self.habits.insert(.splitsEncodedSlash)
         case UInt8(ascii: ";"): self.habits.insert(.dropsEncodedParameters)
         case UInt8(ascii: ":"): self.habits.insert(.dropsStreams)
@@ -223,13 +223,20 @@ private struct PathInspection {
         return PathSegments.isDots(bytes, start, cut)
     }
 
-    /// Checks what a second decoding would produce.
+    /// The most decodings of a path that is accepted. None that is meant is encoded more often.
+    private static let mostDecodings = 5
+
+    /// Checks what a second decoding would produce, and what further ones would.
     private mutating func refusal(ofHidden bytes: UnsafeMutablePointer<UInt8>, _ count: Int) -> Reason? {
-        let hidden = HiddenEscapes.decode(bytes, count)
-        guard hidden.isChanged else { return nil }
-        self.habits.insert(.decodesTwice)
-        self.habits.formUnion(hidden.habits)
-        if hidden.isForbidden || HiddenEscapes.exist(in: bytes, hidden.count) { return .pathDoubleEncoding }
-        return self.refusal(ofSegments: bytes, hidden.count) == nil ? nil : .pathDoubleEncoding
+        var count = count
+        for decoding in 2...Self.mostDecodings {
+            let hidden = HiddenEscapes.decode(bytes, count, as: [.splitsHiddenSlash, .splitsBackslash])
+            guard hidden.isChanged else { return nil }
+            self.habits.insert(decoding == 2 ? .decodesTwice : .decodesFurther)
+            self.habits.formUnion(hidden.habits)
+            count = hidden.count
+            guard !hidden.isForbidden, self.refusal(ofSegments: bytes, count) == nil else { return .pathDoubleEncoding }
+        }
+        return HiddenEscapes.exist(in: bytes, count) ? .pathDoubleEncoding : nil
     }
 }

@@ -5,11 +5,15 @@ internal import Vocabulary
 package struct FieldEdits: Sendable {
     /// The lines that are set, each with its CRLF.
     package let lines: [UInt8]
+    /// The beginnings of lines that are set to the client's address, each a name with a colon and a space.
+    let addressNames: [[UInt8]]
     /// The normalised names of the fields that are removed, those that are set among them.
     private let names: [[UInt8]]
 
     package init(_ changes: FieldChanges) {
-        self.lines = changes.set.flatMap { Array("\($0.name): \($0.value)\r\n".utf8) }
+        let constants = changes.set.filter { !$0.isClientAddress }
+        self.lines = constants.flatMap { Array("\($0.name): \($0.value)\r\n".utf8) }
+        self.addressNames = changes.set.filter(\.isClientAddress).map { Array("\($0.name): ".utf8) }
         self.names = changes.names.map { $0.utf8.map { ByteClass.normalizedToken[Int($0)] } }
     }
 
@@ -37,7 +41,7 @@ package struct PathPrefixes: Sendable {
         self.added = Array((settings.addPrefix ?? "").utf8)
     }
 
-    /// How much longer a path or a `Location` can become, in bytes.
+    /// How much longer a path or a reference can become, in bytes.
     var growth: Int { self.stripped.count + self.added.count + 1 }
 
     /// Whether `path` begins with the stripped prefix as it is written, followed by nothing, by one slash, or by a slash and
@@ -106,6 +110,16 @@ package struct PathPrefixes: Sendable {
         writer.write(self.stripped)
         if self.stripped.isEmpty, rest.first != 0x2F { writer.write(0x2F) }
         writer.write(rest)
+    }
+
+    /// Writes the public form of the path for which the app keeps a cookie. All paths of the app are the prefix itself, which
+    /// browsers match with and without a slash behind it (RFC 6265 5.1.4).
+    func writePublicScope(_ path: UnsafeBufferPointer<UInt8>, _ writer: inout ByteWriter) {
+        if path.count == 1, path.first == 0x2F, self.added.isEmpty {
+            writer.write(self.stripped)
+        } else {
+            self.writePublic(path, &writer)
+        }
     }
 
     /// Whether a browser may read the reference as `//host` (RFC 3986 4.2): to browsers a backslash is a slash, and they skip

@@ -22,6 +22,11 @@ package final class RouteEntry: Sendable {
     let prefixes: PathPrefixes?
     /// Whether the app gets another path.
     let changesPath: Bool
+    /// True if `Destination` and `If` get the app's paths as well. An app whose route sets `X-Script-Name` by itself knows the
+    /// public ones.
+    let changesReferences: Bool
+    /// True if fields are set to the client's address.
+    let tellsAddress: Bool
     private let requestEdits: FieldEdits
     /// Whether fields of the client are removed on this route.
     let editsRequests: Bool
@@ -29,6 +34,8 @@ package final class RouteEntry: Sendable {
     let answerEdits: FieldEdits
     /// The origins that the app takes for its own on this route, by the name that it has here; empty: the public one.
     let ownOrigins: [[UInt8]]
+    /// True if references in the app's answers differ on this route: their path, or an origin.
+    let changesPublicReferences: Bool
     /// Whether the answers of the app differ on this route: their fields, or an origin or path in `Location`.
     let changesAnswers: Bool
     /// Whom the app's assertions are for, where `takesHostAudience` is not set.
@@ -92,18 +99,25 @@ package final class RouteEntry: Sendable {
         self.upstreamIndex = upstreamIndex
         let requestEdits = FieldEdits(settings.requestHeaders)
         let answerEdits = FieldEdits(settings.responseHeaders)
-        let prefixLine = settings.stripPrefix.map { "X-Forwarded-Prefix: \($0)\r\n" } ?? ""
+        let changed = Set(settings.requestHeaders.names.map(FieldChanges.normalized))
+        let prefixLines = ["X-Forwarded-Prefix", "X-Script-Name"].filter { !changed.contains($0.lowercased()) }
+            .map { name in settings.stripPrefix.map { "\(name): \($0)\r\n" } ?? "" }.joined()
         self.takesHostLine = url.isWildcard && settings.hostHeader == nil
         let hostLine = self.takesHostLine ? "" : "Host: \(settings.hostHeader ?? url.authority)\r\n"
-        self.lines = Array("\(hostLine)\(prefixLine)".utf8) + requestEdits.lines
+        self.lines = Array("\(hostLine)\(prefixLines)".utf8) + requestEdits.lines
         self.prefixes = PathPrefixes(settings)
         self.changesPath = self.prefixes != nil
+        self.changesReferences =
+            self.prefixes != nil
+            && !settings.requestHeaders.set.contains { FieldChanges.normalized($0.name) == "x-script-name" }
+        self.tellsAddress = !requestEdits.addressNames.isEmpty
         self.requestEdits = requestEdits
         self.editsRequests = !requestEdits.isEmpty
         self.answerEdits = answerEdits
         self.ownOrigins =
             settings.hostHeader.map { name in ["http", "https"].map { Array("\($0)://\(name)".utf8) } } ?? []
-        self.changesAnswers = !answerEdits.isEmpty || self.prefixes != nil || !self.ownOrigins.isEmpty
+        self.changesPublicReferences = self.prefixes != nil || !self.ownOrigins.isEmpty
+        self.changesAnswers = !answerEdits.isEmpty || self.changesPublicReferences
         self.audience = audience
         self.takesHostAudience = url.isWildcard && settings.audience == nil
         self.isPublic = settings.auth == .public
@@ -141,6 +155,21 @@ package final class RouteEntry: Sendable {
     @inline(__always)
     func audienceIndex(on host: HostEntry) -> Int {
         self.takesHostAudience ? self.audience(on: host).index : self.audience.index
+    }
+
+    /// Writes the fields that are set to the client's address.
+    @inline(never)
+    func write(address: [UInt8], _ writer: inout ByteWriter) {
+        for name in self.requestEdits.addressNames {
+            writer.write(name)
+            writer.write(address)
+            writer.write("\r\n")
+        }
+    }
+
+    /// The most bytes of the fields that are set to the client's address.
+    func room(forAddress address: [UInt8]) -> Int {
+        self.requestEdits.addressNames.reduce(0) { $0 + $1.count + address.count + 2 }
     }
 
     /// Whether the app does not get a field of the client.

@@ -68,9 +68,10 @@ extension HostEntry {
         _ rawPath: UnsafeBufferPointer<UInt8>,
         _ present: PathHabits
     ) -> RouteMatch {
-        guard present.count <= Self.mostHabits else { return .refused(.pathAmbiguous) }
+        let refusal = RouteMatch.refused(present.refusal)
+        guard present.count <= Self.mostHabits, !present.contains(.decodesFurther) else { return refusal }
         return withUnsafeTemporaryAllocation(of: UInt8.self, capacity: max(rawPath.count, 1)) { scratch in
-            guard let output = scratch.baseAddress else { return .refused(.pathAmbiguous) }
+            guard let output = scratch.baseAddress else { return refusal }
             // Every subset of the habits; the empty one (the raw path) last.
             var subset = present.rawValue
             while true {
@@ -80,9 +81,9 @@ extension HostEntry {
                     switch self.match(path, method) {
                     case .route(let other) where other.use({ $0.demands }) == chosen.demands: break
                     case .notFound where !self.tree.demandsMore(than: chosen, path, method): break
-                    default: return .refused(.pathAmbiguous)
+                    default: return refusal
                     }
-                    if self.demandsMoreByCase(than: chosen, path, method) { return .refused(.pathAmbiguous) }
+                    if self.demandsMoreByCase(than: chosen, path, method) { return refusal }
                 }
                 if subset == 0 { return .route(Pinned(chosen)) }
                 subset = (subset &- 1) & present.rawValue

@@ -13,19 +13,42 @@ final class AppRoom {
         let exchange: UInt64
         /// Who has other servers for the request. `nil` if nobody has.
         let group: ServerGroup?
+        /// When the first connection for the request was begun, at this server or at another one.
+        let begun: NIODeadline
+        /// When this one was.
+        let since = NIODeadline.now()
+        /// Whether there is a server that has not failed for the request, besides this one.
+        let hasOthers: Bool
+        /// The servers that had failed for the request before the first one was connected to.
+        let failedBefore: UInt64
         fileprivate let requester: Requester
         fileprivate var seat: ClientShares.Seat?
         fileprivate var index = 0
 
-        fileprivate init(_ client: any ConnectionWaiter, in group: ServerGroup?) {
+        fileprivate init(_ client: any ConnectionWaiter, _ goal: ConnectGoal) {
             self.client = client
             self.exchange = client.exchangeNumber
             self.requester = client.requester
-            self.group = group
+            self.group = goal.group
+            self.hasOthers = goal.hasOthers
+            self.failedBefore = goal.failedBefore
+            self.begun = goal.begun ?? self.since
         }
 
         /// Whether the request still waits for the connection.
         var isWanted: Bool { self.client.exchangeNumber == self.exchange && self.client.isConnecting }
+    }
+
+    /// Where else a request may be connected to.
+    struct ConnectGoal {
+        /// The group that has other servers. `nil` if the app has one.
+        var group: ServerGroup?
+        /// Whether one of them has not failed for the request.
+        var hasOthers = false
+        /// The servers that had failed for the request before the first one was connected to.
+        var failedBefore: UInt64 = 0
+        /// When the first connection for the request was begun. `nil` if it begins now.
+        var begun: NIODeadline?
     }
 
     /// The most requests that one sweep ends: the loop has others to serve.
@@ -96,8 +119,8 @@ final class AppRoom {
     func giveBack(_ seat: ClientShares.Seat) { self.shares.giveBack(seat) }
 
     /// Begins a connection for a request.
-    func begin(for client: any ConnectionWaiter, in group: ServerGroup?) -> Attempt {
-        let attempt = Attempt(client, in: group)
+    func begin(for client: any ConnectionWaiter, _ goal: ConnectGoal) -> Attempt {
+        let attempt = Attempt(client, goal)
         attempt.seat = self.shares.take(attempt.requester)
         attempt.index = self.attempts.count
         self.attempts.append(attempt)
@@ -127,17 +150,18 @@ final class AppRoom {
     func enqueue(_ client: any ConnectionWaiter, returned: Int) {
         let requester = client.requester
         if !self.shares.admits(requester) { self.tellShare(requester) }
+        var refused: (any ConnectionWaiter)?
         if self.queue.count >= max(self.target.settings.maxQueue, returned) {
-            guard let other = self.queue.popLast(for: requester) else {
-                return client.upstreamFailed(.gatewayOverloaded)
-            }
+            refused = self.queue.popLast(for: requester)
+            guard refused != nil else { return client.upstreamFailed(.gatewayOverloaded) }
             self.loop.metrics.upstreamQueue(self.gauge, -1)
-            other.upstreamFree()
-            other.upstreamFailed(.gatewayOverloaded)
         }
         self.queue.append(client)
         self.loop.metrics.upstreamQueue(self.gauge, 1)
         client.upstreamBusy()
+        // Last, because its client's next request may come at once and find the queue full.
+        refused?.upstreamFree()
+        refused?.upstreamFailed(.gatewayOverloaded)
     }
 
     /// Removes the request from the queue that gets the next connection. `nil` if none may have one.
@@ -208,11 +232,13 @@ final class AppRoom {
     }
 
     private func tellEnd(_ requester: Requester, _ stall: ClientStall) {
-        let (count, limit) = (self.shares.count(of: requester.client), self.shares.rule.limit)
         let seconds = max(0, (self.loop.now - stall.since).nanoseconds / 1_000_000_000)
+        let count = self.shares.count(of: requester.client)
+        // Nothing is counted of a proxy that names no client.
+        let held = count > 0 ? ", which has \(count) of \(self.shares.rule.limit) connections in use," : ""
         self.tell(
             .clientStalled,
-            "\(Self.name(requester)) has \(count) of \(limit) connections in use and has neither read nor sent for \(seconds) s in one of them, which is ended because other requests wait"
+            "\(Self.name(requester))\(held) has neither read nor sent for \(seconds) s in one of its requests, which is ended because others wait"
         )
     }
 

@@ -192,7 +192,8 @@ package final class ServerGroup: AppPool {
         if let chosen, chosen.waiter == ObjectIdentifier(client), chosen.exchange == client.exchangeNumber {
             return self.connect(to: chosen.place, for: client)
         }
-        self.connectElsewhere(for: client, otherwise: .upstreamUnreachable)
+        guard let place = self.choose(for: client) else { return client.upstreamFailed(.upstreamUnreachable) }
+        self.connect(to: place, for: client)
     }
 
     package func connectAgain(for client: any ConnectionWaiter, after failed: any AppStream) {
@@ -207,25 +208,54 @@ package final class ServerGroup: AppPool {
         self.connect(for: client)
     }
 
-    /// Connects to a server that has not failed for this request.
+    /// Connects to a server that has not failed for the request. If all have, they may be starting, and are tried again after
+    /// a pause.
     ///
-    /// - Parameter reason: Why the request fails if there is none.
-    func connectElsewhere(for client: any ConnectionWaiter, otherwise reason: Reason) {
-        guard let place = self.choose(for: client) else { return client.upstreamFailed(reason) }
-        self.connect(to: place, for: client)
+    /// - Parameters:
+    ///   - attempt: The last one for the request, which has failed.
+    ///   - reason: Why the request fails if there is no server for it.
+    func connectElsewhere(for attempt: AppRoom.Attempt, otherwise reason: Reason) {
+        let client = attempt.client
+        if let place = self.choose(for: client) { return self.connect(to: place, for: client, after: attempt) }
+        guard reason == .upstreamUnreachable, self.mayStart(since: attempt.begun) else {
+            return client.upstreamFailed(reason)
+        }
+        self.transport.assumeIsolated().scheduleTask(in: ConnectPace.longestPause) {
+            guard attempt.isWanted else { return }
+            client.failedServers = attempt.failedBefore
+            self.connectElsewhere(for: attempt, otherwise: reason)
+        }
+    }
+
+    /// Whether a request that has been connecting since `begun` waits for servers that refuse connections.
+    private func mayStart(since begun: NIODeadline) -> Bool {
+        let now = NIODeadline.now()
+        let limit = min(ConnectPace.startPatience, self.loop.configuration.connectTimeout)
+        let patience = self.members.map { $0.pool.connects.pace.patience(upTo: limit, now: now) }
+        return now - begun < patience.max() ?? limit
     }
 
     /// Connects to this server. If it cannot be connected to, it has failed for the request.
-    private func connect(to place: Int, for client: any ConnectionWaiter) {
+    ///
+    /// - Parameter attempt: The last one for the request, at another server. `nil` if this is the first.
+    private func connect(to place: Int, for client: any ConnectionWaiter, after attempt: AppRoom.Attempt? = nil) {
         let pool = self.members[place].pool
         client.upstreamChosen(pool.server)
+        let failedBefore = attempt?.failedBefore ?? client.failedServers
         client.failedServers |= self.roster.entries[place].bit
+        let failed = client.failedServers
         if self.open >= self.target.settings.maxConnections,
             let giver = self.roster.giver(for: place, limit: self.target.settings.maxConnections)
         {
             self.members[giver].pool.closeOldestIdle()
         }
-        pool.makeConnection(for: client, in: self)
+        let goal = AppRoom.ConnectGoal(
+            group: self,
+            hasOthers: self.roster.entries.contains { $0.bit & failed == 0 },
+            failedBefore: failedBefore,
+            begun: attempt?.begun
+        )
+        pool.makeConnection(for: client, goal)
     }
 
     package var hasSeveralServers: Bool { self.members.count > 1 }

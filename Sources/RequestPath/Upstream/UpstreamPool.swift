@@ -1,14 +1,9 @@
 import NIOCore
-import NIOSSL
 import Observability
 import Sessions
 import Settings
 package import Transport
 import Vocabulary
-
-#if canImport(Glibc)
-import Glibc
-#endif
 
 /// One loop's connections to one server of an app. The idle ones are a stack, so that the most recently used one is taken
 /// first. Where the app has several servers, this is a member of a `ServerGroup`, which has the queue and the limits.
@@ -51,12 +46,15 @@ package final class UpstreamPool: AppPool {
     /// Both live as long as the process, or until a reload replaces the pool. A reference that does not own is checked,
     /// and counted, at each use.
     let loop: PathLoop
-    private let transport: TransportLoop
+    let transport: TransportLoop
     /// The app's index in the configuration.
     private var index: Int
     /// Whether each connection serves one session only.
     let isStrict: Bool
+    /// The connections there are, and the requests for which one is being made.
     private(set) var open = 0
+    /// The connections that are being made, and for whom.
+    var connects = PoolConnects()
     private var idle: [UpstreamConnection] = []
     /// Connections that were returned in this turn.
     private var ending: [UpstreamConnection] = []
@@ -67,8 +65,6 @@ package final class UpstreamPool: AppPool {
     /// Whether it serves the queue. False for what is or was a member of a group.
     private var servesQueue = true
     private var isTurnEndDue = false
-    /// How many connections were begun: each begins with the next address of the name.
-    private var turn = 0
     /// The version of the server's addresses that the pool has seen.
     private var addressVersion: UInt32 = 0
     private var isRetired = false
@@ -149,7 +145,7 @@ package final class UpstreamPool: AppPool {
     }
 
     @inline(__always)
-    private func awaitTurnEnd() {
+    func awaitTurnEnd() {
         guard !self.isTurnEndDue else { return }
         self.isTurnEndDue = true
         self.loop.tellTurnEnd(self)
@@ -172,6 +168,7 @@ package final class UpstreamPool: AppPool {
             }
             self.loop.metrics.upstreamConnections(active: -1, idle: 1)
         }
+        if !self.connects.isEmpty { self.serveAttempts() }
         if let group = self.pinnedGroup, group.use({ $0.isQuiet }) { return }
         if let group = self.group { return group.serveQueue() }
         while self.servesQueue, self.hasRoom, let client = self.room.next() { self.serve(client) }
@@ -187,6 +184,10 @@ package final class UpstreamPool: AppPool {
         } else {
             self.ending.removeAll { $0 === connection }
             self.loop.metrics.upstreamConnections(active: -1, idle: 0)
+        }
+        if !self.connects.isEmpty {
+            self.connects.pace.freed()
+            self.awaitTurnEnd()
         }
     }
 
@@ -254,6 +255,19 @@ package final class UpstreamPool: AppPool {
     /// Whether some connection is idle.
     var hasIdle: Bool { !self.idle.isEmpty }
 
+    /// Whether a kept connection may serve this request.
+    func hasKept(for client: any ConnectionWaiter) -> Bool {
+        guard self.isStrict else { return !self.idle.isEmpty }
+        let owner = Owner(client.session)
+        return self.idle.contains { $0.owner == owner || $0.owner == .anybody }
+    }
+
+    /// Takes the room of one more connection.
+    func takeRoom() {
+        self.open += 1
+        self.group?.opens()
+    }
+
     /// The connections that were returned in this turn.
     var returned: Int { self.ending.count }
 
@@ -261,7 +275,7 @@ package final class UpstreamPool: AppPool {
     var inFlight: Int { self.open - self.idle.count - self.ending.count }
 
     /// Gives back the room of a connection that has closed or could not be made.
-    private func release() {
+    func release() {
         self.open -= 1
         if let group = self.group { return group.released() }
         // Not now: the caller may be in the middle of a change.
@@ -370,226 +384,9 @@ package final class UpstreamPool: AppPool {
         self.makeConnection(for: client)
     }
 
-    /// Connects for `client` to the first of the server's addresses that answers. If no more connections may be made, an
-    /// idle one is closed, which is kept for another session.
+    /// Connects for `client`. If no more connections may be made, an idle one is closed, which is kept for another session.
     private func makeConnection(for client: any ConnectionWaiter) {
         if self.open >= self.target.settings.maxConnections, !self.idle.isEmpty { self.closeIdle(at: 0) }
-        self.makeConnection(for: client, in: nil)
-    }
-
-    /// The same where the group has made room.
-    ///
-    /// - Parameter group: The one that has other servers for the request, also if a reload removes this one meanwhile.
-    func makeConnection(for client: any ConnectionWaiter, in group: ServerGroup?) {
-        self.open += 1
-        self.group?.opens()
-        client.upstreamTried(self.server)
-        let attempt = self.room.begin(for: client, in: group)
-        let addresses = self.server.current
-        guard !addresses.all.isEmpty else { return self.awaitAddresses(for: attempt) }
-        self.race(addresses, attempt)
-    }
-
-    /// Connects when the name has been resolved for the first time. Another thread does this, and requests wait for it as
-    /// long as for a connection.
-    private func awaitAddresses(for attempt: AppRoom.Attempt) {
-        let eventLoop = self.loop.eventLoop
-        let patience = self.loop.configuration.connectTimeout
-        let bound = NIOLoopBound((pool: self, attempt: attempt), eventLoop: eventLoop)
-        let resolved = eventLoop.makePromise(of: UpstreamServer.Addresses.self)
-        guard self.server.resolveFirst(now: .now(), patience: patience, { resolved.succeed($0) }) else {
-            resolved.succeed(.none)
-            return self.unreachable(.unreachable, attempt)
-        }
-        let timer = eventLoop.scheduleTask(in: patience) { resolved.succeed(.none) }
-        resolved.futureResult.whenSuccess { addresses in
-            timer.cancel()
-            let (pool, attempt) = bound.value
-            pool.race(addresses, attempt)
-        }
-    }
-
-    private func connected(_ connection: UpstreamConnection, _ attempt: AppRoom.Attempt) {
-        let seat = self.room.end(attempt)
-        // It may have closed while it began.
-        if connection.isUsable { connection.seat = seat } else if let seat { self.room.giveBack(seat) }
-        // If the client has left or was answered, the connection is kept for another request.
-        guard attempt.isWanted else { return self.giveBack(connection) }
-        attempt.client.upstreamConnected(connection, isReused: false)
-    }
-
-    /// Gives back the room of a connection that was not made.
-    private func giveUp(_ attempt: AppRoom.Attempt) {
-        if let seat = self.room.end(attempt) { self.room.giveBack(seat) }
-        self.release()
-    }
-
-    /// How soon a connection is tried again for which the process had no descriptor.
-    private static let pauseWithoutFile = TimeAmount.milliseconds(50)
-
-    /// - Parameter end: When the time for the connection ends, which is tried again; nil: it begins now.
-    private func race(
-        _ addresses: UpstreamServer.Addresses,
-        _ attempt: AppRoom.Attempt,
-        until end: NIODeadline? = nil
-    ) {
-        guard attempt.isWanted else { return self.giveUp(attempt) }
-        guard !addresses.all.isEmpty else { return self.unreachable(.unreachable, attempt) }
-        if end != nil, let connection = self.takeKept(for: attempt.client) {
-            self.giveUp(attempt)
-            return attempt.client.upstreamConnected(connection, isReused: true)
-        }
-        self.turn &+= 1
-        let ordered = addresses.all.begun(at: self.turn)
-        let now = NIODeadline.now()
-        let end = end ?? now + self.loop.configuration.connectTimeout
-        self.connectStream(ordered, within: end - now) { result in
-            switch result.map(self.start) {
-            case .failure(.file) where NIODeadline.now() + Self.pauseWithoutFile < end:
-                self.transport.assumeIsolated().scheduleTask(in: Self.pauseWithoutFile) {
-                    self.race(addresses, attempt, until: end)
-                }
-            case .failure(let missing): self.unreachable(missing.fault, attempt)
-            case .success(nil): self.unreachable(.unreachable, attempt)
-            case .success(let connection?):
-                connection.addressVersion = addresses.version
-                self.loop.metrics.upstreamConnections(active: 1, idle: 0)
-                self.connected(connection, attempt)
-            }
-        }
-    }
-
-    private func unreachable(_ fault: ServerNotice.Fault, _ attempt: AppRoom.Attempt) {
-        self.giveUp(attempt)
-        self.server.refreshSoon(now: .now())
-        // The server may be well when the process has no descriptor left.
-        if self.loop.isShortOfFiles { self.group?.disappointed(self, fault) } else { self.group?.failed(self, fault) }
-        guard attempt.isWanted else { return }
-        if let group = attempt.group {
-            attempt.client.upstreamMissed(fault.reason)
-            return group.connectElsewhere(for: attempt.client, otherwise: fault.reason)
-        }
-        attempt.client.upstreamFailed(fault.reason)
-    }
-
-    // MARK: Opening
-
-    /// A stream to the server, which has to be started at once.
-    typealias Connected = (stream: any ByteStream, address: SocketAddress?)
-
-    /// Why there is no stream.
-    private enum Missing: Error {
-        case server(ServerNotice.Fault)
-        /// The process had no descriptor left for it.
-        case file
-
-        var fault: ServerNotice.Fault { if case .server(let fault) = self { fault } else { .unreachable } }
-    }
-
-    /// Connects to the first address that answers, with TLS if the app has it.
-    private func connectStream(
-        _ addresses: [SocketAddress],
-        within timeout: TimeAmount,
-        _ then: @escaping (Result<Connected, Missing>) -> Void
-    ) {
-        let memory = self.server.memory
-        guard let tls = self.target.tls else {
-            return ConnectionRace(addresses, on: self.transport, timeout: timeout, memory: memory) { result in
-                then(result.map { ($0.0, $0.1) }.mapError { self.missing(after: $0) })
-            }.start()
-        }
-        let name = self.server.tlsName
-        let host = self.server.settings.host
-        let settings = self.target.settings
-        let judge = { (error: any Error, certificate: NIOSSLCertificate?) in
-            TLSFault(
-                error,
-                name: name ?? host,
-                hasCertificate: settings.certificateFile != nil,
-                certificate: certificate,
-                now: Clock.system.now()
-            )
-        }
-        let end = NIODeadline.now() + timeout
-        let stream = NIOLoopBound(TLSStream(judge), eventLoop: self.transport)
-        PipelineChannel.connect(toFirstOf: addresses, on: self.transport, timeout: timeout, memory: memory) { channel in
-            let handler = try NIOSSLClientHandler(context: tls, serverHostname: name)
-            try channel.pipeline.syncOperations.addHandlers(handler, stream.value)
-        }.assumeIsolated().whenComplete { result in
-            let channel: any Channel
-            switch result {
-            case .success(let connected): channel = connected
-            case .failure(let error): return then(.failure(self.missing(after: error)))
-            }
-            // Where the first addresses took all of the time, the handshake still gets some.
-            let patience = max(end - .now(), .nanoseconds(timeout.nanoseconds / 4))
-            self.awaitTLS(on: stream.value, for: patience) { fault in
-                then(fault.map { .failure(.server($0)) } ?? .success((stream.value, channel.remoteAddress)))
-            }
-        }
-    }
-
-    /// Why there is no connection. If the process has no descriptor left, connections that are idle give theirs back.
-    private func missing(after error: any Error) -> Missing {
-        guard let code = (error as? IOError)?.errnoCode, code == EMFILE || code == ENFILE else {
-            return .server(.unreachable)
-        }
-        self.loop.ranOutOfFiles()
-        return .file
-    }
-
-    /// Waits until TLS has come about. A server with which it does not, or not in time, is as good as none.
-    ///
-    /// - Parameter then: Called with why there is none.
-    private func awaitTLS(
-        on stream: TLSStream,
-        for patience: TimeAmount,
-        _ then: @escaping (ServerNotice.Fault?) -> Void
-    ) {
-        // It may have ended while it began.
-        guard stream.isOpen else { return then(stream.fault == nil ? .reset : .tls) }
-        let timer = self.transport.assumeIsolated().scheduleTask(in: patience) { stream.giveUp() }
-        stream.onHandshake = { isComplete in
-            timer.cancel()
-            if let fault = stream.fault { self.tell(.upstreamTLS, fault.description) }
-            then(isComplete ? nil : stream.fault == nil ? .reset : .tls)
-        }
-    }
-
-    /// Connects to see whether the server is there, and closes the connection. Calls `then` once.
-    func seek(_ then: @escaping (Bool) -> Void) {
-        self.connectStream(self.knownAddresses, within: self.loop.configuration.connectTimeout) { result in
-            switch result {
-            case .success(let connected): connected.stream.close()
-            case .failure: self.server.refreshSoon(now: .now())
-            }
-            then((try? result.get()) != nil)
-        }
-    }
-
-    /// Asks the server whether it is there.
-    ///
-    /// - Parameter then: Called once with why the server is not there; `nil` if it is.
-    func check(_ health: HealthSettings, _ then: @escaping (CheckFault?) -> Void) {
-        let timeout = TimeAmount(health.timeout)
-        let check = HealthCheck(health, of: self.server.settings, then)
-        check.timer = self.transport.assumeIsolated().scheduleTask(in: timeout) { check.end(.timeout) }
-        self.connectStream(self.knownAddresses, within: timeout) { result in
-            switch result {
-            case .success(let connected): check.start(on: connected.stream)
-            case .failure(let missing):
-                self.server.refreshSoon(now: .now())
-                check.end(missing.fault == .tls ? .tls : .unreachable)
-            }
-        }
-    }
-
-    /// The last good addresses; none: the name has never been resolved, and nothing can be connected to.
-    private var knownAddresses: [SocketAddress] { self.server.current.all }
-
-    /// A connection over a stream that has connected; nil: it has closed already.
-    private func start(_ connected: Connected) -> UpstreamConnection? {
-        let connection = UpstreamConnection(connected.stream, to: connected.address, pool: self)
-        return (try? connected.stream.start(connection)) == nil ? nil : connection
+        self.makeConnection(for: client, AppRoom.ConnectGoal())
     }
 }

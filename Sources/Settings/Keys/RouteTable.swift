@@ -94,13 +94,13 @@ extension Section {
             "strip_prefix",
             at: \RouteSettings.stripPrefix,
             .text(.pathPrefix),
-            "The beginning of the path that the app does not get: it serves /app/x as /x. Location gets it back."
+            "The beginning of the path that the app does not get: it serves /app/x as /x. Redirects, cookies and WebDAV get it back."
         ),
         SettingsKey(
             "add_prefix",
             at: \RouteSettings.addPrefix,
             .text(.pathPrefix),
-            "What the app gets before the path: it serves /x as /v2/x. Location loses it."
+            "What the app gets before the path: it serves /x as /v2/x. Redirects, cookies and WebDAV lose it."
         ),
         SettingsKey(
             "request_headers",
@@ -261,7 +261,7 @@ extension Section {
         SettingsKey(
             "set",
             .pairs(name: .fieldName, value: .fieldValue),
-            "Fields with their values; they replace those of the same names."
+            "Fields with their values; they replace those of the same names. {client_address} in request_headers is the client's."
         ),
         SettingsKey("remove", .list(.text(.fieldName)), "Names of fields that are removed."),
     ])

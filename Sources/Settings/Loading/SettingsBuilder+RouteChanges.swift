@@ -3,8 +3,8 @@ internal import Vocabulary
 /// What routes change for their apps: the path and the fields.
 extension SettingsBuilder {
     mutating func setChanges(of route: inout RouteSettings, _ tree: SettingsTree) {
-        route.requestHeaders = self.fieldChanges(tree.tree("request_headers"))
-        route.responseHeaders = self.fieldChanges(tree.tree("response_headers"))
+        route.requestHeaders = self.fieldChanges(tree.tree("request_headers"), takesAddress: true)
+        route.responseHeaders = self.fieldChanges(tree.tree("response_headers"), takesAddress: false)
         for name in ["strip_prefix", "add_prefix", "request_headers", "response_headers"]
         where tree[name] != nil && route.upstream == nil && !self.isPartial {
             self.report(
@@ -25,9 +25,19 @@ extension SettingsBuilder {
         )
     }
 
-    private mutating func fieldChanges(_ tree: SettingsTree?) -> FieldChanges {
+    /// - Parameter takesAddress: Whether a field may be set to the client's address.
+    private mutating func fieldChanges(_ tree: SettingsTree?, takesAddress: Bool) -> FieldChanges {
         guard let tree else { return FieldChanges() }
         let fields = tree.pairs("set").map { FieldChanges.Field(name: $0.name, value: $0.text) }
+        let address = FieldChanges.clientAddress
+        for field in fields where field.value.contains(address) && !(takesAddress && field.isClientAddress) {
+            self.report(
+                tree.place,
+                found: "\(address) in the value of \(field.name)",
+                allowed: "\(address) as the whole value of a field of request_headers",
+                mend: takesAddress ? "write only \(address)" : "remove \(field.name)"
+            )
+        }
         let changes = FieldChanges(set: fields, remove: tree.texts("remove") ?? [])
         var seen: [String: String] = [:]
         for name in changes.names {

@@ -147,12 +147,12 @@ extension SettingsBuilder {
         for (index, url) in urls.enumerated() {
             let earlier = urls[..<index].first { other in
                 // On plain http the cookie has another name (`CookieReach.name`).
-                other.isHTTPS == url.isHTTPS
+                other.isHTTPS == url.isHTTPS && other.port != url.port
                     && (other.host == url.host || other.hasName(url.host) || url.hasName(other.host))
             }
-            guard let earlier, earlier.port != url.port else { continue }
+            guard let earlier else { continue }
             self.warnings.append(
-                "\(url) and \(earlier): browsers send the cookies of one port of a name to all, so signing in at one of these hosts signs the user out at the other; give each a name of its own"
+                "\(url) and \(earlier): browsers do not keep the cookies of two ports apart, so signing in at one of these hosts signs the user out at the other; give each a name of its own"
             )
         }
     }

@@ -11,7 +11,13 @@ package struct FieldChanges: Sendable, Equatable {
             self.name = name
             self.value = value
         }
+
+        /// True if the field is set to the address of each request's client.
+        package var isClientAddress: Bool { self.value == FieldChanges.clientAddress }
     }
+
+    /// The value that is replaced by the address of each request's client.
+    package static let clientAddress = "{client_address}"
 
     /// Fields that replace those of the same names.
     package var set: [Field]

@@ -29,9 +29,9 @@ package struct TimeoutSettings: Sendable, Equatable {
     package var bodyRate = 240
     package var bodyGrace: Duration = .seconds(10)
     package var write: Duration = .seconds(60)
-    package var connect: Duration = .seconds(1)
-    package var queue: Duration = .seconds(5)
-    package var response: Duration = .seconds(15)
+    package var connect: Duration = .seconds(5)
+    package var queue: Duration = .seconds(15)
+    package var response: Duration = .seconds(60)
     package var upstreamIdle: Duration = .seconds(60)
     package var streamIdle: Duration = .seconds(3600)
     package var upstreamKeepAlive: Duration = .seconds(30)

@@ -17,24 +17,17 @@ extension PipelineChannel {
         }
     }
 
-    /// Connects a channel to the first of several addresses that answers.
+    /// Makes a channel of a socket that has connected.
     ///
-    /// - Parameters:
-    ///   - timeout: How long one address may take.
-    ///   - memory: The addresses that have lost, which are tried last.
-    ///   - prepare: Adds the handlers of the pipeline, before the channel becomes active.
-    package static func connect(
-        toFirstOf addresses: [SocketAddress],
-        on loop: TransportLoop,
-        timeout: TimeAmount,
-        memory: AddressMemory,
-        _ prepare: @escaping @Sendable (any Channel) throws -> Void
-    ) -> EventLoopFuture<PipelineChannel> {
-        self.connect(
-            by: { ConnectionRace(addresses, on: $0, timeout: timeout, memory: memory, $1) },
-            on: loop,
-            prepare
-        )
+    /// - Parameter prepare: Adds the handlers of the pipeline, before the channel becomes active.
+    package static func begin(
+        _ socket: StreamSocket,
+        to address: SocketAddress,
+        _ prepare: (any Channel) throws -> Void
+    ) throws -> PipelineChannel {
+        let channel = PipelineChannel(socket, to: address)
+        try channel.start(prepare)
+        return channel
     }
 
     /// Connects a channel to a host, whose name is resolved on another thread. Its addresses are tried in turn, each
@@ -89,9 +82,7 @@ extension PipelineChannel {
         let race = makeRace(loop) { result in
             do {
                 let (socket, address) = try result.get()
-                let channel = PipelineChannel(socket, to: address)
-                try channel.start(prepare)
-                promise.succeed(channel)
+                promise.succeed(try self.begin(socket, to: address, prepare))
             } catch {
                 promise.fail(error)
             }

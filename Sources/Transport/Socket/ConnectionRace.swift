@@ -44,6 +44,15 @@ package final class ConnectionRace {
         self.follow(self.race.start(now: .now()))
     }
 
+    /// Gives up. Nobody is told.
+    package func cancel() {
+        self.then = nil
+        self.timer?.cancel()
+        self.timer = nil
+        for socket in self.sockets.values { socket.cancel() }
+        self.sockets = [:]
+    }
+
     private func follow(_ step: AddressRace.Step) {
         switch step {
         case .connect(let index): self.connect(index)
@@ -71,6 +80,7 @@ package final class ConnectionRace {
     }
 
     private func ended(_ index: Int, _ result: Result<StreamSocket, any Error>) {
+        guard self.then != nil else { return }
         self.sockets[index] = nil
         switch result {
         case .success(let socket):

@@ -22,7 +22,7 @@ struct SessionsCommand: ParsableCommand {
         var email: String?
 
         @Option(
-            help: ArgumentHelp("The user whom the provider, or the apps, call so.", valueName: "subject")
+            help: ArgumentHelp("The user's id at the provider, or the name that apps know.", valueName: "subject")
         )
         var subject: String?
 

@@ -57,13 +57,13 @@ extension ProxyPlan {
         /// The files by which the proxy and the app's servers know each other in TLS.
         var files: Files {
             Files(
-                authority: self.settings?.caFile,
-                certificate: self.settings?.certificateFile,
-                key: self.settings?.keyFile
+                authority: self.settings?.caFile.map(ProxyPlan.path),
+                certificate: self.settings?.certificateFile.map(ProxyPlan.path),
+                key: self.settings?.keyFile.map(ProxyPlan.path)
             )
         }
 
-        /// Files in PEM; `nil` where the settings name none.
+        /// Files in PEM, as `path` writes them; `nil` where the settings name none.
         struct Files: Hashable {
             /// The authorities for the certificates of the app's servers.
             let authority: String?
@@ -84,6 +84,14 @@ extension ProxyPlan {
         var hasOneTLSName: Bool { self.servers.allSatisfy { $0.tlsName == self.tlsName } }
 
         func url(of server: Server) -> String { "\(self.isHTTPS ? "https" : "http")://\(server.address)" }
+    }
+
+    /// The whole path of a file, as proxies read a relative one from a folder of their own. It is in double quotes if it has
+    /// a character, such as a space, that could mean something else to a proxy.
+    private static func path(_ path: String) -> String {
+        let whole = path.hasPrefix("/") ? path : "\(Process.folder)/\(path)"
+        guard !whole.utf8.allSatisfy({ $0.isAlphanumeric || "/._-".utf8.contains($0) }) else { return whole }
+        return "\"\(whole.replacing("\\", with: "\\\\").replacing("\"", with: "\\\""))\""
     }
 
     /// A duration in a notation that all proxies but Envoy read.

@@ -1,3 +1,4 @@
+import RequestPath
 import Settings
 
 extension ProxyPlan {
@@ -90,7 +91,7 @@ extension ProxyPlan {
 
     /// The names to remove, each also with `_`, which many apps read as `-`. `x-auth*` is every name that begins so.
     private var caddyRemoved: [String] {
-        let prefixes = ["x-auth", "x-sallyport", "x-forwarded", "remote", "x-kratos", "x-original", "x-rewrite"]
+        let prefixes = self.managed.prefixes.map { String($0.dropLast()) }
         let names = (self.removedNames + self.fields.map { $0.lowercased() }).filter { name in
             name != "authorization" && !prefixes.contains { name == $0 || name.hasPrefix($0 + "-") }
         }

@@ -7,20 +7,6 @@ extension ProxyPlan {
     /// Names that the proxy sets itself for the app.
     private static let forwarded = ["for", "proto", "host"].map { "x-forwarded-\($0)" }
 
-    /// What apps and frameworks believe, of the names that begin with one of `ManagedNames.prefixes`: for proxies that remove
-    /// fields by name only.
-    private static let believed =
-        [
-            "access-token", "authorization", "by", "client-cert", "client-ip", "email", "groups", "method", "path",
-            "port",
-            "prefix", "preferred-username", "protocol", "scheme", "server", "ssl", "tls-client-cert",
-            "tls-client-cert-info", "uri", "url", "user",
-        ].map { "x-forwarded-\($0)" }
-        + ["forwarded-for", "host", "method", "path", "proto", "remote-addr", "uri", "url"].map { "x-original-\($0)" }
-        + ["path", "uri", "url"].map { "x-rewrite-\($0)" }
-        + ["addr", "host", "ident", "ip", "port"].map { "remote-\($0)" }
-        + ["id", "name", "role", "roles", "token", "user", "username", "userid"].map { "x-auth-\($0)" }
-
     /// Names by which a client asks the app to read another method than the one that was judged.
     private static let methodOverrides = FieldNames.requestRoles.filter { $0.1 == .methodOverride }.map(\.0)
 
@@ -37,7 +23,7 @@ extension ProxyPlan {
             identity.preset = preset
             return IdentityProfile(identity).fields.map(\.name)
         }
-        let names = self.managed.names + Self.believed + self.overrides
+        let names = self.managed.names + ManagedNames.believed + self.overrides
         let all = Set((names + presets + [AssertionSigner.field]).map { $0.lowercased() })
         return all.subtracting(self.fields.map { $0.lowercased() }).subtracting(Self.forwarded).sorted()
     }

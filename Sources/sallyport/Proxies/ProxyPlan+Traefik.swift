@@ -72,9 +72,9 @@ extension ProxyPlan {
     /// How Traefik speaks TLS with an app; empty if by its defaults.
     private static func traefikTransport(_ app: App) -> [String] {
         var lines = app.givenTLSName.map { ["serverName: \($0)"] } ?? []
-        if let authority = app.files.authority { lines.append("rootCAs: ['\(authority)']") }
+        if let authority = app.files.authority { lines.append("rootCAs: [\(authority)]") }
         if let certificate = app.files.certificate, let key = app.files.key {
-            lines.append("certificates: [{certFile: '\(certificate)', keyFile: '\(key)'}]")
+            lines.append("certificates: [{certFile: \(certificate), keyFile: \(key)}]")
         }
         return lines
     }

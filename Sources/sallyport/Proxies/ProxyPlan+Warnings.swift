@@ -65,15 +65,13 @@ extension ProxyPlan {
                 "X-Forwarded-Proto: \(host.scheme)",
             ]
         }
-        lines.append("of the fields in the answer above those that have a value, and never the client's own")
+        lines.append("those fields of the answer above that have a value, and never the client's own")
         if self.proxy != .envoy {
             lines.append("the credentials that the client sent: the session cookie, X-Session-Token, Authorization")
         }
         let keys = Self.unapplied(route)
         if !keys.isEmpty {
-            lines.append(
-                "without what the route says there, as the proxy does not read it: \(keys.joined(separator: ", "))"
-            )
+            lines.append("the proxy does not apply these keys of the route: \(keys.joined(separator: ", "))")
         }
         return lines
     }
@@ -86,7 +84,7 @@ extension ProxyPlan {
             let keys = self.unapplied(settings)
             guard !keys.isEmpty else { return nil }
             return
-                "the app \(settings.name): \(keys.joined(separator: ", ")) \(keys.count == 1 ? "is" : "are") not in this "
+                "upstreams.\(settings.name): \(keys.joined(separator: ", ")) \(keys.count == 1 ? "is" : "are") not in this "
                 + "configuration. Write by hand what \(keys.count == 1 ? "it says" : "they say")."
         }
     }

@@ -50,18 +50,28 @@ struct RedisCheck: Sendable {
         return verdicts.filter { $0.level == .error }
     }
 
-    /// The needed rights that the gateway's user lacks at the primaries; empty if it lacks none.
+    /// The rights that the gateway's user lacks at the primaries.
+    struct MissingRights: Sendable {
+        /// Those that the gateway needs.
+        var needed: [Verdict] = []
+        /// True if one is missing that only an operator would miss (`RedisNeeds.Courtesy`): Redis then denies commands, and
+        /// the gateway works all the same.
+        var lacksCourtesy = false
+    }
+
+    /// Tries every right at the primaries.
     ///
     /// - Returns: `nil` if that cannot be found out, because a primary does not answer.
-    func missingRights() async -> [Verdict]? {
+    func missingRights() async -> MissingRights? {
         let (_, primaries) = await self.primaries()
         guard !primaries.isEmpty else { return nil }
-        var verdicts: [Verdict] = []
+        var missing = MissingRights()
         for (endpoint, tag) in primaries {
             guard let lacks = try? await self.lacks(at: endpoint, tag: tag) else { return nil }
-            if let finding = lacks.obstacle { verdicts.append(self.error(endpoint, "commands", finding)) }
+            if let finding = lacks.obstacle { missing.needed.append(self.error(endpoint, "commands", finding)) }
+            if !lacks.courtesies.isEmpty { missing.lacksCourtesy = true }
         }
-        return verdicts
+        return missing
     }
 
     /// Looks for the primaries. A key with its `tag` is kept by the primary.

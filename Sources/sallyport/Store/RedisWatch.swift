@@ -133,16 +133,18 @@ final class RedisWatch: Sendable {
         }
         guard isDue else { return }
         let found = await self.check.missingRights()
-        guard let verdicts = found, !Task.isCancelled else {
+        guard let missing = found, !Task.isCancelled else {
             return self.state.withLock { $0.rights.next = .now + Self.pause }
         }
-        var lack = verdicts.isEmpty ? nil : verdicts.map { "\($0.subject): \($0.finding)" }.joined(separator: "; ")
+        let findings = missing.needed.map { "\($0.subject): \($0.finding)" }
+        var lack = findings.isEmpty ? nil : findings.joined(separator: "; ")
         let (isNew, since) = self.state.withLock { state in
             let former = state.rights
             state.rights.next = .now + Self.rightsPause
             state.rights.denials = denials
             if wasDenied { state.rights.doubtedUntil = .now + Self.rightsPause }
-            if lack != nil {
+            // A command that was denied for lack of a courtesy is no reason to doubt.
+            if lack != nil || missing.lacksCourtesy {
                 state.rights.doubtedUntil = nil
             } else if former.lack == nil || former.lack == Self.unexplained,
                 let end = state.rights.doubtedUntil, end > .now

@@ -31,7 +31,7 @@ struct KratosShareTests {
                 #expect(answer.status == 200, "\(answer.lines)")
             }
             #expect(flood.count == 1200)
-            #expect(bench.gateway.output.contains("one of 127.0.0.1 is not made"))
+            #expect(bench.gateway.output.contains("one of 127.0.0.1 was not sent"))
         }
     }
 

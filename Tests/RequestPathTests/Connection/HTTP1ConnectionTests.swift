@@ -144,6 +144,19 @@ import Vocabulary
         #expect(self.stream.hasOutputEnded)
     }
 
+    /// Its client may send all of the body before it reads an answer.
+    @Test("A body whose first byte is answered is read on, also while an earlier answer waits for the client")
+    func aBodyThatIsAnsweredAtOnceIsReadOn() {
+        self.bench.pool.refusal = .gatewayOverloaded
+        self.stream.heldBytes = 1
+        self.come(ExchangeBench.request("POST", ["Content-Length: 65537"], body: "a"))
+        #expect(self.statuses(self.sent()) == ["503"] && !self.stream.isPaused)
+        self.come(String(repeating: "a", count: 65_536))
+        #expect(!self.stream.isPaused && !self.stream.hasOutputEnded)
+        self.stream.takesAll()
+        #expect(self.stream.hasOutputEnded)
+    }
+
     @Test("A chunked body that turns out to be too large or broken closes the connection", arguments: [true, false])
     func aBodyWithoutEnd(_ isLarge: Bool) {
         self.come(ExchangeBench.request("POST", path: "/none", ["Transfer-Encoding: chunked"]))

@@ -59,6 +59,13 @@ import Vocabulary
         #expect(self.client.sent.isEmpty && self.client.ends.isEmpty)
     }
 
+    @Test func leavesTheQueueOfAGatewayThatStops() throws {
+        try self.bench.begin(ExchangeBench.request())
+        #expect(!self.bench.exchange.breakOff() && self.bench.pool.queuedCount == 0)
+        self.bench.exchange.clientLeft()
+        #expect(self.bench.pool.queuedCount == 0 && self.client.sent.isEmpty)
+    }
+
     @Test func isNotSentForASessionThatHasEnded() throws {
         try self.bench.begin(ExchangeBench.request())
         self.bench.exchange.sessionEnded()

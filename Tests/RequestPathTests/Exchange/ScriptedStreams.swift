@@ -282,12 +282,15 @@ final class ScriptedPool: AppPool {
     var kept: [any AppConnection] = []
     /// Whether all connections are in use, so that exchanges are queued.
     var isBusy = false
+    /// Why exchanges get no connection and no place in the queue. `nil` if they do.
+    var refusal: Reason?
     private(set) var queuedCount = 0
     private(set) var waiters: [(waiter: any ConnectionWaiter, exchange: UInt64)] = []
 
     func takeIdle(for waiter: any ConnectionWaiter) -> (any AppConnection)? { self.kept.popLast() }
 
     func connect(for waiter: any ConnectionWaiter) {
+        if let refusal = self.refusal { return waiter.upstreamFailed(refusal) }
         self.waiters.append((waiter, waiter.exchangeNumber))
         if self.isBusy {
             self.queuedCount += 1

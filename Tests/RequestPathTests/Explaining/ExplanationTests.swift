@@ -49,6 +49,24 @@ struct ExplanationTests {
         #expect(!steps.contains { $0.lines.contains { $0.contains(live.token) } })
     }
 
+    @Test("The explanation names the path that apps read which decode it twice, or which know backslashes")
+    func furtherReadings() throws {
+        let bench = try JudgeBench([route("/**", .public), route("/admin/**", .required)])
+        func lines(_ path: String) -> [String] {
+            self.explain(bench, "GET", path).flatMap(\.lines).filter { $0.contains("read") }
+        }
+        #expect(
+            lines("/job/feature%252Fx/") == [
+                "the path reads as /job/feature%2Fx/", "some apps read it as /job/feature/x/",
+            ]
+        )
+        #expect(lines("/back%5Cslash") == ["the path reads as /back\\slash", "some apps read it as /back/slash"])
+        #expect(lines("/a%20b") == ["the path reads as /a b"])
+        #expect(
+            self.last(self.explain(bench, "GET", "/admin%5Cx")).hasSuffix("refused: 400 Bad Request, path.backslash")
+        )
+    }
+
     @Test("A token is judged by its form, and only the live session's token is live")
     func tokens() throws {
         let bench = try JudgeBench()

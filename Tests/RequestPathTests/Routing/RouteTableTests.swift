@@ -205,7 +205,46 @@ struct RouteTableTests {
         #expect(gate.ask("/projects/a%2fb") == .route("/projects/*"))
         #expect(gate.ask("/strict/a%2Fb") == .refused(.pathEncodedSlash))
         #expect(gate.ask("/projects/a%2F..%2Fb") == .refused(.pathDotSegment))
-        #expect(gate.ask("/projects/a%5Cb") == .refused(.pathBackslash))
+    }
+
+    @Test(
+        "Encoded backslashes and what is encoded twice pass where every reading meets the same demands",
+        arguments: [
+            "/job/repo/job/feature%252Fx/", "/a%252fb", "/a%255Cb", "/back%5cslash.txt", "/a%5Cb%252Fc",
+            "/%5C%5Chost/x",
+            "/a%25252Fb", "/%252561", "/a%5C", "/a%252F", "/%5Cb",
+        ]
+    )
+    func sameDemandsInEveryReading(path: String) {
+        #expect(Gate([route("/**", .required)]).ask(path) == .route("/**"))
+        // Two apps, and the same of the user.
+        let apps = Gate([route("/**", .required), route("/a/**", .required), route("/a", .required)])
+        #expect(apps.ask(path) == .route("/**"))
+        for hidden in ["/x/%252e%252e/admin", "/x/%255C..%255Cadmin", "/x%5C..%5Cadmin", "/x%25252f..%25252fadmin"] {
+            guard case .refused = apps.ask(hidden) else {
+                Issue.record("\(hidden): \(apps.ask(hidden))")
+                continue
+            }
+        }
+    }
+
+    @Test(
+        "Where routes differ, encoded backslashes and what is encoded twice pass if no reading leads to other demands",
+        arguments: [
+            ("/job/repo/job/feature%252Fx/", nil), ("/back%5Cslash.txt", nil), ("/x%255Cy", nil), ("/x%252Fadmin", nil),
+            ("/x%5Cadmin", nil), ("/admin%5Cx", .pathBackslash), ("/admin%5C", .pathBackslash),
+            ("/%5Cadmin", .pathBackslash), ("/%5C%5Cadmin%5Cx", .pathBackslash), ("/ADMIN%5cx", .pathBackslash),
+            ("/admin%255Cx", .pathBackslash), ("/%61dmin%5Cx", .pathBackslash), ("/admin%252Fx", .pathDoubleEncoding),
+            ("/admin%252f", .pathDoubleEncoding), ("/%252Fadmin", .pathDoubleEncoding),
+            ("/%2561dmin%252Fx", .pathDoubleEncoding), ("/Admin%252Fx", .pathDoubleEncoding),
+            ("/admin.%252Fx", .pathDoubleEncoding), ("/admin%20%5Cx", .pathBackslash),
+            ("/admin%253Bx%252Fy", .pathDoubleEncoding), ("/x%25252Fy", .pathDoubleEncoding),
+            ("/%252561dmin", .pathDoubleEncoding), ("/x/%252e%252e/admin", .pathDoubleEncoding),
+            ("/x%252f%252e%252e%252fadmin", .pathDoubleEncoding), ("/x%5C..%5Cadmin", .pathDotSegment),
+        ] as [(String, Reason?)]
+    )
+    func otherDemandsInSomeReading(path: String, reason: Reason?) {
+        #expect(Gate.protectedAdmin.ask(path) == reason.map { .refused($0) } ?? .route("/**"))
     }
 
     @Test("An encoded slash that an app may take for a separator must not lead past a protected route")

@@ -5,7 +5,8 @@ import Testing
 
 /// How common servers behind gateways get from a request's path to the resource that they serve.
 enum Server: CaseIterable {
-    case literal, nginx, python, tomcat, spring, decodesTwice, windows, cString, rewriter, express
+    case literal, nginx, python, tomcat, spring, decodesTwice, windows, windowsTwice, cString, rewriter,
+        express
 
     func resource(_ path: [UInt8]) -> [[UInt8]] {
         var path = path
@@ -16,7 +17,8 @@ enum Server: CaseIterable {
         case .tomcat: path = Self.decoded(Self.withoutParameters(path))
         case .spring: path = Self.withoutParameters(Self.decoded(path))
         case .decodesTwice: path = Self.decoded(Self.decoded(path))
-        case .windows:
+        case .windows, .windowsTwice:
+            if self == .windowsTwice { path = Self.decoded(path) }
             path = Self.decoded(path).map { $0 == 0x5C ? 0x2F : $0 &- 0x41 < 26 ? $0 | 0x20 : $0 }
         case .cString: path = Array(Self.decoded(path).prefix { $0 != 0 })
         case .rewriter: path = Array(Self.decoded(path).prefix { $0 != 0x3F && $0 != 0x23 })
@@ -24,7 +26,7 @@ enum Server: CaseIterable {
         var segments: [[UInt8]] = []
         for segment in path.split(separator: 0x2F).map(Array.init) {
             var name = segment
-            if self == .windows, name != [0x2E], name != [0x2E, 0x2E] {
+            if self == .windows || self == .windowsTwice, name != [0x2E], name != [0x2E, 0x2E] {
                 while let last = name.last, last == 0x2E || last == 0x20 { name.removeLast() }
             }
             if name == [0x2E, 0x2E] {
@@ -66,7 +68,8 @@ struct UpstreamReadingTests {
     private static let pieces = [
         "/", "/", "/", "admin", "admin", "public", "x", "%61dmin", "adm%69n", "p%75blic", "%2561dmin", "%25%36%31dmin",
         ".",
-        "..", "%2e", "%2E", "%252e", "%2f", "%2F", "%252f", "%5c", "\\", ";", ";v=1", "%3b", "%253B", "%", "%25", "%00",
+        "..", "%2e", "%2E", "%252e", "%2f", "%2F", "%252f", "%252F", "%5c", "%5C", "%255c", "\\", ";", ";v=1", "%3b",
+        "%253B", "%", "%25", "%00",
         "%20",
         "%23", "%3F", "a", "%c0%af", "~", "Admin", "ADMIN", "%41dmin", "Public", "run.php", "Run.PHP", "r%75n.php",
     ]

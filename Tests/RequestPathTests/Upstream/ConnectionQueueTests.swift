@@ -175,6 +175,17 @@ private final class ScriptedWaiter: ConnectionWaiter {
         #expect(Self.order(&queue, waiters, by: shares) == [2] && queue.count == 2)
     }
 
+    /// Nobody's connection would be theirs, so nobody's request ends for them.
+    @Test func thoseOfASessionWithItsShareDoNotCountAsWaiting() {
+        var shares = ClientShares(ShareRule(of: 4))
+        shares.begin()
+        let seats = (2...3).map { shares.take(ScriptedWaiter($0, session: 7).requester) }
+        let (queue, _) = Self.queue([1, 4, 5], session: 7)
+        #expect(queue.waiting(by: shares).count == 0)
+        for seat in seats { if let seat { shares.giveBack(seat) } }
+        #expect(queue.waiting(by: shares) == (3, 0))
+    }
+
     @Test func theNewestOfTheClientWithMostMakesRoom() {
         var (queue, waiters) = Self.queue([1, 1, 1, 2, 2])
         // Another request of the first client would only take its own place.
@@ -200,12 +211,13 @@ private final class ScriptedWaiter: ConnectionWaiter {
             state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
             return Int((state >> 33) % UInt64(limit))
         }
+        func requester() -> ScriptedWaiter { ScriptedWaiter(random(6), session: [nil, 7, 8][random(3)]) }
         var queue = ConnectionQueue()
         var waiting: [ScriptedWaiter] = []
         for _ in 0..<3000 {
             switch random(5) {
             case 0, 1, 2:
-                let waiter = ScriptedWaiter(random(6))
+                let waiter = requester()
                 queue.append(waiter)
                 waiter.upstreamBusy()
                 waiting.append(waiter)
@@ -216,7 +228,7 @@ private final class ScriptedWaiter: ConnectionWaiter {
             default:
                 let next =
                     random(3) == 0
-                    ? queue.popLast(for: ScriptedWaiter(random(6)).requester) : queue.popFirst(by: Self.shares)
+                    ? queue.popLast(for: requester().requester) : queue.popFirst(by: Self.shares)
                 (next as? ScriptedWaiter)?.isQueued = false
                 waiting.removeAll { $0 === next }
             }

@@ -53,7 +53,7 @@ package struct PassedEnds: RecordCaller {
 
     /// Whether something that began here with the provider's session belongs to this user, whose session it then is.
     ///
-    /// - Parameter user: What the provider calls the user.
+    /// - Parameter user: The user's name without an account: the provider's own id, or with the provider's name before it.
     package func isKnown(_ session: String, of user: String) async throws(NotDone) -> Bool {
         let subjects = try await self.names(of: user).all
         return try await self.ends.records(of: session, at: self.provider).contains { record in
@@ -64,7 +64,7 @@ package struct PassedEnds: RecordCaller {
     /// The lineages of this user's other sessions here.
     ///
     /// - Parameters:
-    ///   - user: What the provider calls the user.
+    ///   - user: The user's name without an account: the provider's own id, or with the provider's name before it.
     ///   - session: The provider's id of the session that goes on.
     ///   - tokens: Those that present it.
     package func lineages(
@@ -89,7 +89,7 @@ package struct PassedEnds: RecordCaller {
     /// - Parameters:
     ///   - sessions: The provider's ids of them.
     ///   - lineages: Those of sessions here that began with them.
-    ///   - user: What the provider calls the user.
+    ///   - user: The user's name without an account: the provider's own id, or with the provider's name before it.
     ///   - kind: Who asked: an app, or a browser.
     package func end(
         _ sessions: Set<String>,
@@ -112,7 +112,8 @@ package struct PassedEnds: RecordCaller {
     }
 
     private func names(of user: String) async throws(NotDone) -> UserNames {
-        try await self.ends.names(of: user, in: self.sessions.realm, at: self.provider)
+        let realm = self.sessions.realm
+        return try await self.ends.names(of: realm.ownID(of: user), in: realm, at: self.provider)
     }
 
     private func record(

@@ -1,0 +1,180 @@
+package import NIOCore
+
+/// The content of a 207 answer of WebDAV, in which hrefs become public (RFC 4918 8.3, 14.7). All other bytes stay.
+///
+/// The document is read as a stream: of its markup, only what has to be known to find the text of `href` elements. They are
+/// elements with the prefix of the root, `multistatus`, because an app declares one prefix for `DAV:`.
+package final class MultistatusBody {
+    private enum State {
+        /// Character data, or a document that is none of WebDAV.
+        case text
+        /// Behind `<`, within the name of a tag.
+        case name
+        /// Within a tag, behind its name; within a quoted value of an attribute if `quote` is not 0.
+        case attributes(quote: UInt8)
+        /// Within something that ends with these three bytes: a comment, a section or an instruction.
+        case opaque(end: UInt32, mask: UInt32)
+        /// The text of an href.
+        case reference
+    }
+
+    private let references: PublicReferences
+    private var state = State.text
+    /// The name of the current tag, or the text of the current href.
+    private var collected: [UInt8] = []
+    /// The last bytes that were read.
+    private var last: UInt32 = 0
+    /// The name of the elements whose text is a reference. `nil` before the root.
+    private var href: [UInt8]?
+    /// True if the root is another element, so that nothing changes.
+    private var isForeign = false
+
+    /// The most bytes that are kept of a name or a reference. Of a longer reference, so many are enough to know its beginning.
+    package static let longest = 4096
+
+    package init(_ references: PublicReferences) {
+        self.references = references
+    }
+
+    /// Whether an answer has content in which hrefs can be found: XML that is not compressed, and of which no field gives a
+    /// digest (RFC 9530).
+    ///
+    /// - Parameter base: The bytes to which the slices of the head refer.
+    static func isReadable(_ head: ResponseHead, _ base: Bytes) -> Bool {
+        guard head.status == 207, head.framing != .none else { return false }
+        var isXML = false
+        for index in 0..<head.fields.count {
+            let name = head.fields[index].name.bytes(in: base)
+            let value = head.fields[index].value.bytes(in: base)
+            if ByteClass.equal(name, "content-type") {
+                let type = UnsafeBufferPointer(
+                    rebasing: value.prefix { $0 != UInt8(ascii: ";") && $0 != 0x20 && $0 != 0x09 }
+                )
+                isXML = ByteClass.equal(type, "application/xml") || ByteClass.equal(type, "text/xml")
+            }
+            if ByteClass.equal(name, "content-encoding"), !ByteClass.equal(value, "identity") { return false }
+            if ByteClass.equal(name, "content-digest") || ByteClass.equal(name, "repr-digest")
+                || ByteClass.equal(name, "digest") || ByteClass.equal(name, "content-md5")
+            {
+                return false
+            }
+        }
+        return isXML
+    }
+
+    /// Reads the next bytes of the content and appends what the client gets of them.
+    package func read(_ bytes: UnsafeBufferPointer<UInt8>, into out: inout ByteBuffer) {
+        guard !self.isForeign else { return _ = out.writeBytes(bytes) }
+        // Everything but references is copied in runs.
+        var start = 0
+        for index in 0..<bytes.count {
+            let byte = bytes[index]
+            self.last = self.last << 8 | UInt32(byte)
+            switch self.state {
+            case .text:
+                if byte == UInt8(ascii: "<") { self.begin(.name) }
+            case .name:
+                self.readName(byte)
+            case .attributes(let quote):
+                self.readAttributes(byte, quote)
+            case .opaque(let end, let mask):
+                if self.last & mask == end { self.state = .text }
+            case .reference:
+                if byte == UInt8(ascii: "<") {
+                    self.writeReference(to: &out)
+                    self.begin(.name)
+                    start = index
+                } else {
+                    self.collected.append(byte)
+                    if self.collected.count >= Self.longest {
+                        self.writeReference(to: &out)
+                        self.state = .text
+                    }
+                    start = index + 1
+                }
+                continue
+            }
+            if case .reference = self.state {
+                _ = out.writeBytes(UnsafeBufferPointer(rebasing: bytes[start...index]))
+                start = index + 1
+            }
+        }
+        if start < bytes.count { _ = out.writeBytes(UnsafeBufferPointer(rebasing: bytes[start...])) }
+    }
+
+    /// Appends what is left where the content ends within a reference.
+    package func end(into out: inout ByteBuffer) {
+        if case .reference = self.state { self.writeReference(to: &out) }
+        self.state = .text
+    }
+
+    private func begin(_ state: State) {
+        self.state = state
+        self.collected.removeAll(keepingCapacity: true)
+    }
+
+    private func readName(_ byte: UInt8) {
+        switch byte {
+        case UInt8(ascii: ">"), 0x20, 0x09, 0x0A, 0x0D:
+            self.endName(byte)
+        case UInt8(ascii: "/") where !self.collected.isEmpty:
+            self.endName(byte)
+        default:
+            if self.collected.count < Self.longest { self.collected.append(byte) }
+            if self.collected.first == UInt8(ascii: "?") {
+                self.state = .opaque(end: 0x3F3E, mask: 0xFFFF)
+            } else if self.collected.elementsEqual("!--".utf8) {
+                self.last = 0
+                self.state = .opaque(end: 0x2D2D3E, mask: 0xFF_FFFF)
+            } else if self.collected.elementsEqual("![CDATA[".utf8) {
+                self.last = 0
+                self.state = .opaque(end: 0x5D5D3E, mask: 0xFF_FFFF)
+            }
+        }
+    }
+
+    private func endName(_ byte: UInt8) {
+        self.state = .attributes(quote: 0)
+        self.findRoot()
+        self.readAttributes(byte, 0)
+    }
+
+    /// Learns from the first element what the others are called.
+    private func findRoot() {
+        guard self.href == nil, self.collected.first != UInt8(ascii: "!") else { return }
+        let root = Array("multistatus".utf8)
+        let prefix = self.collected.dropLast(root.count)
+        self.isForeign =
+            !self.collected.suffix(root.count).elementsEqual(root) || (!prefix.isEmpty && prefix.last != 0x3A)
+        self.href = prefix + Array("href".utf8)
+    }
+
+    private func readAttributes(_ byte: UInt8, _ quote: UInt8) {
+        switch byte {
+        case quote where quote != 0:
+            self.state = .attributes(quote: 0)
+        case UInt8(ascii: "\""), UInt8(ascii: "'"):
+            if quote == 0 { self.state = .attributes(quote: byte) }
+        case UInt8(ascii: ">") where quote == 0:
+            // An empty element has no text.
+            let isEmpty = self.last >> 8 & 0xFF == UInt32(UInt8(ascii: "/"))
+            let isHref = !self.isForeign && !isEmpty && self.collected == self.href
+            self.begin(isHref ? .reference : .text)
+        default:
+            break
+        }
+    }
+
+    private func writeReference(to out: inout ByteBuffer) {
+        self.collected.withUnsafeBufferPointer { text in
+            let isBlank: (UInt8) -> Bool = { $0 <= 0x20 }
+            let first = text.firstIndex { !isBlank($0) } ?? text.count
+            let last = text[first...].lastIndex { !isBlank($0) }.map { $0 + 1 } ?? first
+            out.append(atMost: text.count + self.references.growth) { writer in
+                writer.write(UnsafeBufferPointer(rebasing: text[..<first]))
+                self.references.write(UnsafeBufferPointer(rebasing: text[first..<last]), &writer)
+                writer.write(UnsafeBufferPointer(rebasing: text[last...]))
+            }
+        }
+    }
+}

@@ -1,0 +1,94 @@
+/// Writes references of a client as the app knows them, on a route that changes the path: `Destination` and `If` of WebDAV
+/// (RFC 4918 10.3, 10.4). Their origin stays as the client wrote it.
+package struct OwnReferences {
+    private let prefixes: PathPrefixes
+    private let publicOrigin: [UInt8]
+
+    /// - Parameter publicOrigin: The origin of the host on which the request came.
+    package init(_ prefixes: PathPrefixes, publicOrigin: [UInt8]) {
+        self.prefixes = prefixes
+        self.publicOrigin = publicOrigin
+    }
+
+    /// `nil` if the app gets the references of clients as they came.
+    package init?(_ route: RouteEntry, publicOrigin: [UInt8]) {
+        guard route.changesReferences, let prefixes = route.prefixes else { return nil }
+        self.init(prefixes, publicOrigin: publicOrigin)
+    }
+
+    /// Where a reference leads.
+    private enum Place {
+        /// To a path of the app, which is at these bytes.
+        case own(Range<Int>)
+        /// To a public path that is not the app's.
+        case outside
+        /// To another origin, or to somewhere that depends on the app.
+        case elsewhere
+    }
+
+    private func place(of value: UnsafeBufferPointer<UInt8>) -> Place {
+        var start = 0
+        if let written = WrittenOrigin(value) {
+            guard written.isSame(as: self.publicOrigin, takesPlain: true) else { return .elsewhere }
+            start = written.count
+        } else if value.first != 0x2F {
+            return .elsewhere
+        }
+        let end = value[start...].firstIndex { $0 == 0x3F || $0 == 0x23 } ?? value.count
+        return self.prefixes.fits(UnsafeBufferPointer(rebasing: value[start..<end])) ? .own(start..<end) : .outside
+    }
+
+    /// Whether a reference leads to a public path that is not the app's: the app would take it for one of its own.
+    package func misses(_ value: UnsafeBufferPointer<UInt8>) -> Bool {
+        if case .outside = self.place(of: value) { true } else { false }
+    }
+
+    /// Writes one reference.
+    package func write(_ value: UnsafeBufferPointer<UInt8>, _ writer: inout ByteWriter) {
+        guard case .own(let path) = self.place(of: value) else { return writer.write(value) }
+        writer.write(UnsafeBufferPointer(rebasing: value[..<path.lowerBound]))
+        self.prefixes.writeOwn(UnsafeBufferPointer(rebasing: value[path]), &writer)
+        writer.write(UnsafeBufferPointer(rebasing: value[path.upperBound...]))
+    }
+
+    /// Writes the value of `If`: what is in angle brackets outside of parentheses is a resource (RFC 4918 10.4.2).
+    package func writeCondition(_ value: UnsafeBufferPointer<UInt8>, _ writer: inout ByteWriter) {
+        var written = 0
+        var index = 0
+        var isInList = false
+        func end(_ byte: UInt8) -> Int { value[(index + 1)...].firstIndex(of: byte) ?? value.count }
+        while index < value.count {
+            switch value[index] {
+            case UInt8(ascii: "("): isInList = true
+            case UInt8(ascii: ")"): isInList = false
+            // An entity tag, in which any of the other bytes may be.
+            case UInt8(ascii: "\""): index = end(UInt8(ascii: "\""))
+            case UInt8(ascii: "<"):
+                let (start, end) = (index + 1, end(UInt8(ascii: ">")))
+                if !isInList, end < value.count {
+                    writer.write(UnsafeBufferPointer(rebasing: value[written..<start]))
+                    self.write(UnsafeBufferPointer(rebasing: value[start..<end]), &writer)
+                    written = end
+                }
+                index = end
+            default: break
+            }
+            index += 1
+        }
+        writer.write(UnsafeBufferPointer(rebasing: value[written...]))
+    }
+
+    /// The most bytes by which the references in a request can become longer.
+    static func growth(_ head: RequestHead, _ base: Bytes, on route: RouteEntry) -> Int {
+        guard let prefixes = route.prefixes else { return 0 }
+        var count = 1
+        for index in 0..<head.fields.count {
+            switch head.fields[index].role {
+            case .destination: count += 1
+            case .condition: count += head.fields[index].value.bytes(in: base).count { $0 == UInt8(ascii: "<") }
+            default: break
+            }
+        }
+        return prefixes.growth * count
+    }
+}

@@ -1,0 +1,168 @@
+/// Writes references of an app as its clients know them: its own origin becomes the public one, and a path of the app gets the
+/// prefixes of its route. A reference to somewhere else, or one that is relative to the page, stays as it is.
+package struct PublicReferences {
+    private let prefixes: PathPrefixes?
+    /// The origins that the app may write, besides the public one.
+    private let ownOrigins: [[UInt8]]
+    private let publicOrigin: [UInt8]
+
+    /// - Parameters:
+    ///   - prefixes: How the path that the app gets differs from the public one; nil: not at all.
+    ///   - ownOrigins: The origins that the app may write, besides the public one, e.g. `http://127.0.0.1:9000`.
+    ///   - publicOrigin: The origin that replaces them.
+    package init(_ prefixes: PathPrefixes?, ownOrigins: [[UInt8]], publicOrigin: [UInt8]) {
+        self.prefixes = prefixes
+        self.ownOrigins = ownOrigins
+        self.publicOrigin = publicOrigin
+    }
+
+    /// The references of a route's app.
+    ///
+    /// - Parameters:
+    ///   - route: The route, if it changes the answers of its app.
+    ///   - origin: The origin of the app's server.
+    init(_ route: Pinned<RouteEntry>?, origin: [UInt8], publicOrigin: [UInt8]) {
+        let route = route?.counted
+        self.init(route?.prefixes, ownOrigins: [origin] + (route?.ownOrigins ?? []), publicOrigin: publicOrigin)
+    }
+
+    /// How much longer one reference can become, in bytes.
+    var growth: Int { self.publicOrigin.count + (self.prefixes?.growth ?? 0) }
+
+    /// How much longer one reference can become, in bytes.
+    static func growth(_ route: Pinned<RouteEntry>?, _ publicOrigin: [UInt8]) -> Int {
+        publicOrigin.count + (route?.use { $0.prefixes?.growth ?? 0 } ?? 0)
+    }
+
+    /// Whether a reference begins with an origin that is replaced, on a route that changes no answers.
+    static func hasOwnOrigin(_ value: UnsafeBufferPointer<UInt8>, origin: [UInt8], publicOrigin: [UInt8]) -> Bool {
+        guard let written = WrittenOrigin(value) else { return false }
+        return written.isSame(as: origin) || written.isSame(as: publicOrigin, takesPlain: true)
+    }
+
+    /// Writes one reference (RFC 3986 4.1).
+    package func write(_ value: UnsafeBufferPointer<UInt8>, _ writer: inout ByteWriter) {
+        let own = self.ownLength(value)
+        if own > 0 { writer.write(self.publicOrigin) }
+        let rest = UnsafeBufferPointer(rebasing: value.dropFirst(own))
+        let isPath = own > 0 || rest.first == 0x2F && rest.dropFirst().first != 0x2F
+        guard isPath, let prefixes = self.prefixes else { return writer.write(rest) }
+        prefixes.writePublic(rest, &writer)
+    }
+
+    /// Writes the value of `Link`: its targets are in angle brackets, outside of quoted strings (RFC 8288 3).
+    package func writeLinks(_ value: UnsafeBufferPointer<UInt8>, _ writer: inout ByteWriter) {
+        var written = 0
+        var index = 0
+        while index < value.count {
+            switch value[index] {
+            case UInt8(ascii: "\""):
+                index += 1
+                while index < value.count, value[index] != UInt8(ascii: "\"") {
+                    index += value[index] == UInt8(ascii: "\\") ? 2 : 1
+                }
+            case UInt8(ascii: "<"):
+                let start = index + 1
+                guard let end = value[start...].firstIndex(of: UInt8(ascii: ">")) else {
+                    return writer.write(value, from: written)
+                }
+                writer.write(UnsafeBufferPointer(rebasing: value[written..<start]))
+                self.write(UnsafeBufferPointer(rebasing: value[start..<end]), &writer)
+                (written, index) = (end, end)
+            default: break
+            }
+            index += 1
+        }
+        writer.write(value, from: written)
+    }
+
+    /// Writes the value of `Refresh`: seconds, and after `;` or `,` a URL, with `url=` before it and in quotes or without
+    /// (HTML 4.2.5.3).
+    package func writeRefresh(_ value: UnsafeBufferPointer<UInt8>, _ writer: inout ByteWriter) {
+        func skip(_ index: inout Int, while isSkipped: (UInt8) -> Bool) {
+            while index < value.count, isSkipped(value[index]) { index += 1 }
+        }
+        let isBlank: (UInt8) -> Bool = { $0 == 0x20 || $0 == 0x09 }
+        var index = 0
+        skip(&index) { $0 != UInt8(ascii: ";") && $0 != UInt8(ascii: ",") }
+        guard index < value.count else { return writer.write(value) }
+        index += 1
+        skip(&index, while: isBlank)
+        if index + 3 <= value.count, ByteClass.equal(UnsafeBufferPointer(rebasing: value[index..<(index + 3)]), "url") {
+            var end = index + 3
+            skip(&end, while: isBlank)
+            if end < value.count, value[end] == UInt8(ascii: "=") {
+                index = end + 1
+                skip(&index, while: isBlank)
+            }
+        }
+        var end = value.count
+        if index < end, value[index] == UInt8(ascii: "'") || value[index] == UInt8(ascii: "\"") {
+            let quote = value[index]
+            index += 1
+            end = value[index...].firstIndex(of: quote) ?? end
+        }
+        writer.write(UnsafeBufferPointer(rebasing: value[..<index]))
+        self.write(UnsafeBufferPointer(rebasing: value[index..<end]), &writer)
+        writer.write(value, from: end)
+    }
+
+    /// Writes the value of `Set-Cookie` with the public path. All other bytes stay, and so do cookies for which browsers demand
+    /// the path `/` (`__Host-`). Without `Path`, browsers take the path from the public URL (RFC 6265 5.1.4).
+    package func writeCookie(_ cookie: UnsafeBufferPointer<UInt8>, _ writer: inout ByteWriter) {
+        guard let prefixes = self.prefixes, !Self.isBoundToHost(cookie),
+            let path = Self.path(of: cookie)
+        else { return writer.write(cookie) }
+        writer.write(UnsafeBufferPointer(rebasing: cookie[..<path.lowerBound]))
+        prefixes.writePublicScope(UnsafeBufferPointer(rebasing: cookie[path]), &writer)
+        writer.write(cookie, from: path.upperBound)
+    }
+
+    /// Whether browsers keep the cookie for the path `/` only, or not at all. They compare this beginning without regard to
+    /// letter case.
+    private static func isBoundToHost(_ cookie: UnsafeBufferPointer<UInt8>) -> Bool {
+        let name = ByteClass.trimmed(cookie)
+        return name.count >= 7 && ByteClass.equal(UnsafeBufferPointer(rebasing: name[..<7]), "__host-")
+    }
+
+    /// Where the path of a cookie is written that the app keeps for itself: the last `Path` applies (RFC 6265 5.3). `nil` if there
+    /// is none, or if the cookie is for all paths and for other hosts too.
+    private static func path(of cookie: UnsafeBufferPointer<UInt8>) -> Range<Int>? {
+        var path: Range<Int>?
+        var hasDomain = false
+        var index = cookie.firstIndex(of: UInt8(ascii: ";")) ?? cookie.count
+        while index < cookie.count {
+            let start = index + 1
+            index = cookie[start...].firstIndex(of: UInt8(ascii: ";")) ?? cookie.count
+            guard let sign = cookie[start..<index].firstIndex(of: UInt8(ascii: "=")) else { continue }
+            let name = ByteClass.trimmed(UnsafeBufferPointer(rebasing: cookie[start..<sign]))
+            if ByteClass.equal(name, "path") {
+                let isBlank: (UInt8) -> Bool = { $0 == 0x20 || $0 == 0x09 }
+                let first = cookie[(sign + 1)..<index].firstIndex { !isBlank($0) } ?? index
+                let last = cookie[first..<index].lastIndex { !isBlank($0) }
+                path = first..<(last.map { $0 + 1 } ?? first)
+            } else if ByteClass.equal(name, "domain") {
+                hasDomain = true
+            }
+        }
+        guard let path, cookie[path].first == 0x2F, !(hasDomain && path.count == 1) else { return nil }
+        return path
+    }
+
+    /// The length of the origin with which a URL of the app begins; 0: it leads elsewhere, or has none. An app may write its
+    /// own origin, the public one, or one of the name that it has on this route.
+    private func ownLength(_ value: UnsafeBufferPointer<UInt8>) -> Int {
+        guard let written = WrittenOrigin(value) else { return 0 }
+        let isOwn =
+            written.isSame(as: self.publicOrigin, takesPlain: true)
+            || self.ownOrigins.contains { written.isSame(as: $0) }
+        return isOwn ? written.count : 0
+    }
+}
+
+extension ByteWriter {
+    /// Writes what follows the first `start` bytes.
+    fileprivate mutating func write(_ bytes: UnsafeBufferPointer<UInt8>, from start: Int) {
+        self.write(UnsafeBufferPointer(rebasing: bytes.dropFirst(start)))
+    }
+}

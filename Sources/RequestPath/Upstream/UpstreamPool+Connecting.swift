@@ -1,0 +1,235 @@
+import NIOCore
+import Transport
+import Vocabulary
+
+/// The connections to a server that are being made, and the requests that wait for them. No connection is made for one
+/// request alone: whichever is ready or free first serves the request that has waited longest.
+struct PoolConnects {
+    /// A connection that is being made.
+    final class Try {
+        let number: Int
+        fileprivate(set) var race: ConnectionRace?
+        /// Whether the server has accepted it and TLS goes on.
+        fileprivate(set) var isInHandshake = false
+
+        fileprivate init(_ number: Int) { self.number = number }
+    }
+
+    /// The requests that wait, in the order in which they came. Those that have ended are removed later.
+    fileprivate(set) var attempts = CircularBuffer<AppRoom.Attempt>(initialCapacity: 4)
+    /// When the next connect begins.
+    var pace = ConnectPace()
+    fileprivate var tries: [Try] = []
+    /// When a request last got a connection.
+    fileprivate var servedAt = NIODeadline.uptimeNanoseconds(0)
+    /// How many connects were begun: each begins with the next address of the name.
+    fileprivate var turn = 0
+    /// Whether TLS has come about too late, and no connection has been made since.
+    fileprivate var isTLSLate = false
+    fileprivate var isLookDue = false
+    /// How often requests and connects are looked at that do not end.
+    fileprivate static let lookPeriod = TimeAmount.milliseconds(50)
+    /// How long a server may accept no connection of a request that can be sent to another server.
+    fileprivate static let patienceWithOthers = TimeAmount.seconds(1)
+
+    /// Whether no request waits.
+    @inline(__always) var isEmpty: Bool { self.attempts.isEmpty }
+
+    fileprivate mutating func takeTry(_ number: Int) -> Try? {
+        self.tries.firstIndex { $0.number == number }.map { self.tries.remove(at: $0) }
+    }
+}
+
+/// Making connections.
+extension UpstreamPool {
+    /// Makes a connection for a request, for which there is room.
+    func makeConnection(for client: any ConnectionWaiter, _ goal: AppRoom.ConnectGoal) {
+        self.takeRoom()
+        client.upstreamTried(self.server)
+        let attempt = self.room.begin(for: client, goal)
+        guard !self.server.current.all.isEmpty else { return self.awaitAddresses(for: attempt) }
+        self.connect(for: attempt)
+    }
+
+    private func connect(for attempt: AppRoom.Attempt) {
+        self.connects.attempts.append(attempt)
+        self.beginConnects()
+    }
+
+    /// Connects when the name has been resolved for the first time. Another thread does this, and requests wait for it as
+    /// long as for a connection.
+    private func awaitAddresses(for attempt: AppRoom.Attempt) {
+        let eventLoop = self.loop.eventLoop
+        let patience = self.loop.configuration.connectTimeout
+        let bound = NIOLoopBound((pool: self, attempt: attempt), eventLoop: eventLoop)
+        let resolved = eventLoop.makePromise(of: UpstreamServer.Addresses.self)
+        guard self.server.resolveFirst(now: .now(), patience: patience, { resolved.succeed($0) }) else {
+            resolved.succeed(.none)
+            return self.fail(attempt, .unreachable)
+        }
+        let timer = eventLoop.scheduleTask(in: patience) { resolved.succeed(.none) }
+        resolved.futureResult.whenSuccess { addresses in
+            timer.cancel()
+            let (pool, attempt) = bound.value
+            if addresses.all.isEmpty { pool.fail(attempt, .unreachable) } else { pool.connect(for: attempt) }
+        }
+    }
+
+    // MARK: Tries
+
+    /// Begins the connects for which it is time, and ends those that nobody needs.
+    private func beginConnects() {
+        let wanted = self.connects.attempts.count
+        let now = NIODeadline.now()
+        while let number = self.connects.pace.begin(for: wanted, now: now) { self.begin(number) }
+        for number in self.connects.pace.endSurplus(for: wanted) { self.connects.takeTry(number)?.race?.cancel() }
+        self.lookSoon()
+    }
+
+    private func begin(_ number: Int) {
+        let addresses = self.server.current
+        let attempt = PoolConnects.Try(number)
+        self.connects.tries.append(attempt)
+        self.connects.turn &+= 1
+        attempt.race = self.connectStream(
+            addresses.all.begun(at: self.connects.turn),
+            within: self.loop.configuration.connectTimeout,
+            accepted: {
+                attempt.isInHandshake = true
+                self.connects.pace.accepted(number, now: .now())
+            },
+            { self.ended(number, $0, addresses.version) }
+        )
+    }
+
+    private func ended(_ number: Int, _ result: Result<Connected, Missing>, _ version: UInt32) {
+        _ = self.connects.takeTry(number)
+        let now = NIODeadline.now()
+        switch result {
+        case .success(let connected):
+            self.connects.pace.connected(number, now: now)
+            self.serve(connected, version)
+        case .failure(.late(let fault)):
+            self.connects.pace.failed(number)
+            if fault == .tls { self.connects.isTLSLate = true }
+        case .failure(.file): self.connects.pace.lackedFile(number, now: now)
+        case .failure(.server(.unreachable)): self.refused(number, now)
+        case .failure(.server(let fault)):
+            self.connects.pace.failed(number)
+            if let attempt = self.takeFirst() { self.fail(attempt, fault) }
+        }
+        self.beginConnects()
+    }
+
+    /// Called when the server cannot be connected to now. A request that can be sent to another server is; others wait,
+    /// because the server may be starting.
+    private func refused(_ number: Int, _ now: NIODeadline) {
+        self.server.refreshSoon(now: now)
+        let attempt = self.connects.attempts.first?.group == nil ? nil : self.takeFirst()
+        self.connects.pace.refused(number, now: now, pauses: attempt == nil)
+        if let attempt { self.fail(attempt, .unreachable) }
+    }
+
+    // MARK: Requests
+
+    /// Removes the request that has waited longest.
+    private func takeFirst() -> AppRoom.Attempt? {
+        while let attempt = self.connects.attempts.popFirst() {
+            if attempt.isWanted { return attempt }
+            self.giveUp(attempt)
+        }
+        return nil
+    }
+
+    /// Gives a new connection to the request that has waited longest. Without one it is closed: an app that serves one
+    /// connection after the other would wait for a request on it.
+    private func serve(_ connected: Connected, _ version: UInt32) {
+        guard let attempt = self.takeFirst() else { return connected.stream.close() }
+        let connection = UpstreamConnection(connected.stream, to: connected.address, pool: self)
+        guard (try? connected.stream.start(connection)) != nil else { return self.fail(attempt, .unreachable) }
+        connection.addressVersion = version
+        self.loop.metrics.upstreamConnections(active: 1, idle: 0)
+        self.connects.servedAt = .now()
+        self.connects.isTLSLate = false
+        let seat = self.room.end(attempt)
+        // It may have closed while it began.
+        if connection.isUsable { connection.seat = seat } else if let seat { self.room.giveBack(seat) }
+        attempt.client.upstreamConnected(connection, isReused: false)
+    }
+
+    /// Gives the connections that have become free to requests that wait for new ones.
+    func serveAttempts() {
+        while let place = self.connects.attempts.firstIndex(where: { !$0.isWanted || self.hasKept(for: $0.client) }) {
+            let attempt = self.connects.attempts.remove(at: place)
+            let connection = attempt.isWanted ? self.takeKept(for: attempt.client) : nil
+            self.giveUp(attempt)
+            guard let connection else { continue }
+            self.connects.servedAt = .now()
+            attempt.client.upstreamConnected(connection, isReused: true)
+        }
+        self.beginConnects()
+    }
+
+    /// Gives back the room of a connection that is not made.
+    private func giveUp(_ attempt: AppRoom.Attempt) {
+        if let seat = self.room.end(attempt) { self.room.giveBack(seat) }
+        self.release()
+    }
+
+    /// Ends the wait of a request, which is not among those that wait any more.
+    private func fail(_ attempt: AppRoom.Attempt, _ fault: ServerNotice.Fault) {
+        self.giveUp(attempt)
+        self.server.refreshSoon(now: .now())
+        // The server may be well when the process has no descriptor left.
+        if self.loop.isShortOfFiles { self.group?.disappointed(self, fault) } else { self.group?.failed(self, fault) }
+        guard attempt.isWanted else { return }
+        if let group = attempt.group {
+            attempt.client.upstreamMissed(fault.reason)
+            return group.connectElsewhere(for: attempt, otherwise: fault.reason)
+        }
+        attempt.client.upstreamFailed(fault.reason)
+    }
+
+    // MARK: Several times a second
+
+    private func lookSoon() {
+        guard !self.connects.isEmpty, !self.connects.isLookDue else { return }
+        self.connects.isLookDue = true
+        self.transport.assumeIsolated().scheduleTask(in: PoolConnects.lookPeriod) { self.look() }
+    }
+
+    /// Ends requests that have waited too long, and begins further connects where some hang.
+    private func look() {
+        self.connects.isLookDue = false
+        let now = NIODeadline.now()
+        let attempts = self.connects.attempts
+        if attempts.contains(where: { !$0.isWanted || self.hasWaited($0, now) }) {
+            let isTLS = self.connects.isTLSLate || self.connects.tries.contains { $0.isInHandshake }
+            let ended = attempts.filter { $0.isWanted && self.hasWaited($0, now) }
+            self.connects.attempts.removeAll { !$0.isWanted || self.hasWaited($0, now) }
+            for attempt in attempts where !attempt.isWanted { self.giveUp(attempt) }
+            if isTLS, !ended.isEmpty { self.tell(.upstreamTLS, TLSFault.late.description) }
+            for attempt in ended { self.fail(attempt, isTLS ? .tls : .unreachable) }
+        }
+        self.connects.pace.look(now: now)
+        self.beginConnects()
+    }
+
+    /// Whether a request has waited for as long as it may since the server last served one that waited.
+    private func hasWaited(_ attempt: AppRoom.Attempt, _ now: NIODeadline) -> Bool {
+        let limit = self.loop.configuration.connectTimeout
+        let patience: TimeAmount
+        if attempt.hasOthers {
+            patience = min(limit, PoolConnects.patienceWithOthers)
+        } else if self.isBusy {
+            // It is there, and may accept connections one after the other.
+            patience = max(limit, self.loop.configuration.timeouts.queue)
+        } else {
+            patience = limit
+        }
+        return now - max(attempt.since, self.connects.servedAt) >= self.connects.pace.patience(upTo: patience, now: now)
+    }
+
+    /// Whether the server serves requests.
+    private var isBusy: Bool { self.inFlight > self.connects.attempts.count }
+}

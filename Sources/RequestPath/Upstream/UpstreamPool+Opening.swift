@@ -1,0 +1,149 @@
+import NIOCore
+import NIOSSL
+import Settings
+import Transport
+import Vocabulary
+
+#if canImport(Glibc)
+import Glibc
+#endif
+
+/// Streams to the server.
+extension UpstreamPool {
+    /// A stream to the server, which has to be started at once.
+    typealias Connected = (stream: any ByteStream, address: SocketAddress)
+
+    /// Why there is no stream.
+    enum Missing: Error {
+        case server(ServerNotice.Fault)
+        /// The server has not answered in time.
+        case late(ServerNotice.Fault)
+        /// The process had no descriptor left for it.
+        case file
+
+        var fault: ServerNotice.Fault {
+            switch self {
+            case .server(let fault), .late(let fault): fault
+            case .file: .unreachable
+            }
+        }
+    }
+
+    /// Connects to the first address that answers, with TLS if the app has it.
+    ///
+    /// - Parameters:
+    ///   - timeout: How long one address may take, and TLS with it.
+    ///   - accepted: Called when the server has accepted the connection and TLS begins.
+    ///   - then: Called once, unless the returned race is cancelled before the server has accepted the connection. It is
+    ///     not called before this function has returned.
+    @discardableResult
+    func connectStream(
+        _ addresses: [SocketAddress],
+        within timeout: TimeAmount,
+        accepted: @escaping () -> Void = {},
+        _ then: @escaping (Result<Connected, Missing>) -> Void
+    ) -> ConnectionRace {
+        let tls = self.target.tls
+        let end = NIODeadline.now() + timeout
+        let memory = self.server.memory
+        let race = ConnectionRace(addresses, on: self.transport, timeout: timeout, memory: memory) { result in
+            do {
+                let (socket, address) = try result.get()
+                guard let tls else { return then(.success((socket, address))) }
+                let stream = try self.beginTLS(tls, socket, address)
+                accepted()
+                // Where the first addresses took all of the time, the handshake still gets some.
+                let patience = max(end - .now(), .nanoseconds(timeout.nanoseconds / 4))
+                self.awaitTLS(on: stream, for: patience) { missing in
+                    then(missing.map { .failure($0) } ?? .success((stream, address)))
+                }
+            } catch {
+                then(.failure(self.missing(after: error)))
+            }
+        }
+        race.start()
+        return race
+    }
+
+    /// Begins TLS on a socket that has connected.
+    private func beginTLS(
+        _ tls: NIOSSLContext,
+        _ socket: StreamSocket,
+        _ address: SocketAddress
+    ) throws -> TLSStream {
+        let name = self.server.tlsName
+        let host = self.server.settings.host
+        let hasCertificate = self.target.settings.certificateFile != nil
+        let stream = TLSStream { error, certificate in
+            TLSFault(
+                error,
+                name: name ?? host,
+                hasCertificate: hasCertificate,
+                certificate: certificate,
+                now: Clock.system.now()
+            )
+        }
+        _ = try PipelineChannel.begin(socket, to: address) { channel in
+            let handler = try NIOSSLClientHandler(context: tls, serverHostname: name)
+            try channel.pipeline.syncOperations.addHandlers(handler, stream)
+        }
+        return stream
+    }
+
+    /// Why there is no connection. If the process has no descriptor left, connections that are idle give theirs back.
+    private func missing(after error: any Error) -> Missing {
+        if case ChannelError.connectTimeout = error { return .late(.unreachable) }
+        guard let code = (error as? IOError)?.errnoCode, code == EMFILE || code == ENFILE else {
+            return .server(.unreachable)
+        }
+        self.loop.ranOutOfFiles()
+        return .file
+    }
+
+    /// Waits until TLS has come about. A server with which it does not, or not in time, is as good as none.
+    ///
+    /// - Parameter then: Called with why there is none.
+    private func awaitTLS(
+        on stream: TLSStream,
+        for patience: TimeAmount,
+        _ then: @escaping (Missing?) -> Void
+    ) {
+        // It may have ended while it began.
+        guard stream.isOpen else { return then(.server(stream.fault == nil ? .reset : .tls)) }
+        let timer = self.transport.assumeIsolated().scheduleTask(in: patience) { stream.giveUp() }
+        stream.onHandshake = { isComplete in
+            timer.cancel()
+            if let fault = stream.fault { self.tell(.upstreamTLS, fault.description) }
+            if isComplete { return then(nil) }
+            then(stream.fault == .late ? .late(.tls) : .server(stream.fault == nil ? .reset : .tls))
+        }
+    }
+
+    /// Connects to see whether the server is there, and closes the connection. Calls `then` once.
+    func seek(_ then: @escaping (Bool) -> Void) {
+        self.connectStream(self.server.current.all, within: self.loop.configuration.connectTimeout) { result in
+            switch result {
+            case .success(let connected): connected.stream.close()
+            case .failure: self.server.refreshSoon(now: .now())
+            }
+            then((try? result.get()) != nil)
+        }
+    }
+
+    /// Asks the server whether it is there.
+    ///
+    /// - Parameter then: Called once with why the server is not there; `nil` if it is.
+    func check(_ health: HealthSettings, _ then: @escaping (CheckFault?) -> Void) {
+        let timeout = TimeAmount(health.timeout)
+        let check = HealthCheck(health, of: self.server.settings, then)
+        check.timer = self.transport.assumeIsolated().scheduleTask(in: timeout) { check.end(.timeout) }
+        self.connectStream(self.server.current.all, within: timeout) { result in
+            switch result {
+            case .success(let connected): check.start(on: connected.stream)
+            case .failure(let missing):
+                self.server.refreshSoon(now: .now())
+                check.end(missing.fault == .tls ? .tls : .unreachable)
+            }
+        }
+    }
+}
