@@ -24,7 +24,7 @@ struct WebCurl {
     private static let pageLoad = ["Sec-Fetch-Mode: navigate", "Sec-Fetch-Dest: document", "Accept: text/html"]
 
     private func arguments(_ fields: [String]) -> [String] {
-        ["-sk", "--http2", "--max-time", "120", "--cookie", self.jar, "--cookie-jar", self.jar]
+        ["-sk", "--http2", "--max-time", "600", "--cookie", self.jar, "--cookie-jar", self.jar]
             + fields.flatMap { ["-H", $0] }
     }
 
