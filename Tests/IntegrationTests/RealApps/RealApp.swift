@@ -53,7 +53,7 @@ struct RealApp: Sendable, CustomTestStringConvertible {
     static let all: [RealApp] = [
         .radicale, .django, .phpFPM, .wsgiref, .events, .git, .upload, .tomcat, .tornado, .webDAV, .registry,
         .packageIndex,
-        .prometheus,
+        .prometheus, .trac,
     ]
     /// Those of `all` that take their user from `X-Remote-User`, one of each kind.
     static let readingHeader: [RealApp] = [.radicale, .django, .php]
