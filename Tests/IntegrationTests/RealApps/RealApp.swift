@@ -46,8 +46,8 @@ struct RealApp: Sendable, CustomTestStringConvertible {
     var stream: Stream?
     /// True once its page works, in a browser; nil if it has no pages.
     var isLoaded: String? = "document.body.innerText.includes('ada')"
-    /// False for an app whose pages lead to its own root, wherever it is.
-    var worksBelowPrefix = true
+    /// True for an app that is set up for the prefix of the walk and gets paths with it, as its pages lead to a root of its own.
+    var knowsPrefix = false
 
     /// Every app that the walk visits.
     static let all: [RealApp] = [

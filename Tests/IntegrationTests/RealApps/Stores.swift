@@ -104,7 +104,7 @@ extension RealApp {
             try "global: {}\n".write(to: file, atomically: true, encoding: .utf8)
             let arguments = [
                 "--config.file=\(file.path)", "--storage.tsdb.path=\(folder.path)/data",
-                "--web.listen-address=127.0.0.1:\(port)",
+                "--web.listen-address=127.0.0.1:\(port)", "--web.external-url=http://127.0.0.1\(AppWalk.prefix)/",
             ]
             return [Server(program: Self.prometheusProgram ?? "", arguments: arguments, port: port)]
         },
@@ -116,6 +116,6 @@ extension RealApp {
             #expect(answer.status == 200 && answer.text.contains(#""status":"success""#), "\(answer.text)")
         },
         isLoaded: "document.querySelector('#graph_container textarea') !== null",
-        worksBelowPrefix: false
+        knowsPrefix: true
     )
 }
