@@ -145,6 +145,7 @@ provider:
   static:
     users: [{{identifier: ada, id: u-000001, password_hash: "{password.stdout.strip()}", traits: {traits}}}]
 routes: [{{path: /**}}, {{path: /public/**, auth: public}}]
+clients: [{{client_id: app}}]
 {settings}"""
         )
         self.counts, self.trace = folder / "callgrind.out", folder / "valgrind.log"

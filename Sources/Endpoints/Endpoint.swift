@@ -1,6 +1,7 @@
 package import AddressIntelligence
 package import Cryptography
 package import Pages
+package import Settings
 package import Vocabulary
 
 /// A request to one of the gateway's own endpoints, after the strict parser: a copy, independent of the connection.
@@ -140,8 +141,10 @@ package struct EndpointResponse: Sendable {
 package enum EndpointScope: Sendable {
     /// On every configured host: only paths under `/.sallyport/`, those of oauth2-proxy, and what an operator asks for.
     case everyHost
-    /// On hosts with `endpoints: true`.
+    /// On hosts with endpoints.
     case endpointHosts
+    /// On hosts with endpoints where one of these jobs is to be done.
+    case hostsWith(EndpointJobs)
     /// On hosts with `well_known: true`.
     case appNamingHosts
 }
@@ -212,6 +215,13 @@ package struct Endpoint: Sendable {
         answer: @escaping @Sendable (EndpointRequest) async -> EndpointResponse
     ) -> Endpoint {
         Endpoint(path: path, methods: methods, scope: .everyHost, outlivesClient: true, answer: answer)
+    }
+
+    /// The same endpoint, only on hosts with one of these jobs.
+    package func forJobs(_ jobs: EndpointJobs) -> Endpoint {
+        var endpoint = self
+        endpoint.scope = .hostsWith(jobs)
+        return endpoint
     }
 
     /// The path as it was written.

@@ -70,7 +70,7 @@ extension EndpointResponse {
             ("x-content-type-options", "nosniff"),
         ]
         if refusal.challenge == .bearer, !fields.contains(where: { $0.name.lowercased() == "www-authenticate" }) {
-            all.append(("www-authenticate", "Bearer"))
+            all.append(("www-authenticate", Refusal.Challenge.anyBearer))
         }
         all += refusal.retryFields(wait)
         all += fields

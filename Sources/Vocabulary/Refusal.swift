@@ -6,12 +6,18 @@
 package struct Refusal: Equatable, Sendable {
     /// The value of `WWW-Authenticate` (RFC 9110 11.6.1).
     package enum Challenge: Sendable {
-        /// `Bearer`, with `error="invalid_token"` where a credential was judged (RFC 6750 3).
+        /// `Bearer` with a realm, or with `error="invalid_token"` where a credential was judged: the scheme must have a
+        /// parameter (RFC 6750 3).
         case bearer
         /// `Bearer error="insufficient_user_authentication"` with the route's requirements (RFC 9470 3).
         case stepUp
         /// `Bearer error="insufficient_scope"` with the route's scopes (RFC 6750 3.1).
         case scope
+
+        /// The parameter of a challenge that names no error (RFC 9110 11.5).
+        package static let realm = #"realm="sallyport""#
+        /// The challenge to whoever sent no credential.
+        package static let anyBearer = "Bearer \(realm)"
     }
 
     /// The value of `Retry-After` (RFC 9110 10.2.3).

@@ -218,7 +218,7 @@ struct EndpointAssembly {
             resolvers: self.foundations.resolvers
         )
         let lists = SessionListEndpoints(users: UserSessions(sessions: native.sessions))
-        let endpoints = flows.endpoints + sessions.endpoints + lists.endpoints
+        let endpoints = (flows.endpoints + sessions.endpoints + lists.endpoints).map { $0.forJobs(.nativeApps) }
         let origins = self.settings.exchange.allowedOrigins
         guard !origins.isEmpty else { return endpoints }
         return endpoints.map { $0.readable(by: .some { origins.contains($0) }) }
@@ -268,13 +268,14 @@ struct EndpointAssembly {
             cookieName: self.settings.session.cookieName,
             handoffParameter: self.settings.handoff.queryParameter,
             share: self.share
-        ).added(to: browser.endpoints, leadingToSignIn: !ways.areProvidersPages) + logouts.endpoints + [
-            SessionsPage(
-                users: UserSessions(sessions: sessions),
-                cookieName: self.settings.session.cookieName,
-                arePasswordsHere: ways.passwords != nil
-            ).endpoint
-        ] + [PasswordChange.endpoint(by: self.settings.pages)].compactMap(\.self)
+        ).added(to: browser.endpoints, leadingToSignIn: !ways.areProvidersPages)
+            + logouts.endpoints.map { $0.forJobs(.clients) } + [
+                SessionsPage(
+                    users: UserSessions(sessions: sessions),
+                    cookieName: self.settings.session.cookieName,
+                    arePasswordsHere: ways.passwords != nil
+                ).endpoint
+            ] + [PasswordChange.endpoint(by: self.settings.pages)].compactMap(\.self)
     }
 
     private func handoffEndpoint(_ sessions: SessionService) -> HandoffEndpoint {
@@ -324,7 +325,7 @@ struct EndpointAssembly {
             keys: self.foundations.keys.sealing,
             idTokens: self.idTokens,
             levels: self.levels
-        ).endpoint
+        ).endpoint.forJobs(.clients)
     }
 
     private var proofCheck: ProofCheck {
@@ -398,13 +399,14 @@ struct EndpointAssembly {
         let ofScripts =
             [token.endpoint, revocation.endpoint, userInfo.endpoint] + (self.signsIn ? [pushed.endpoint] : [])
         // Introspection is for servers.
-        return ofScripts.map { $0.readable(by: self.scriptsOfClients) } + [introspection.endpoint]
-            + ServerMetadata(
-                origin: self.settings.issuer,
-                signsIn: self.signsIn,
-                clients: self.clients,
-                levels: self.levels
-            ).endpoints
+        let ofClients = ofScripts.map { $0.readable(by: self.scriptsOfClients) } + [introspection.endpoint]
+        let metadata = ServerMetadata(
+            origin: self.settings.issuer,
+            signsIn: self.signsIn,
+            clients: self.clients,
+            levels: self.levels
+        )
+        return ofClients.map { $0.forJobs(.clients) } + metadata.endpoints.map { $0.forJobs(.verifiers) }
             + AppNamingEndpoints(self.clients).endpoints
     }
 }

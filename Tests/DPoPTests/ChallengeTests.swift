@@ -39,6 +39,6 @@ import Testing
     }
 
     @Test func withoutCredentialsBothSchemesAreNamedAndNoError() {
-        #expect(DPoPChallenge.anyScheme == #"Bearer, DPoP algs="ES256 EdDSA""#)
+        #expect(DPoPChallenge.anyScheme == #"Bearer realm="sallyport", DPoP algs="ES256 EdDSA""#)
     }
 }

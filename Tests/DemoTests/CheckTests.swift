@@ -26,12 +26,33 @@ import Testing
         let result = try Self.check(Self.valid)
         #expect(result.status == 0 && result.output.hasPrefix("valid\n"), "\(result.output)")
         let parts = [
-            "routes of https://app.example.com", "/**", "/oauth/token", "/.sallyport/login", "session.idle: 30m",
+            "routes of https://app.example.com", "/**", "/.sallyport/login", "session.idle: 30m",
         ]
         for text in parts {
             #expect(result.output.contains(text), "\(text): \(result.output)")
         }
         #expect(!result.output.contains("scrypt:1024"), "a hash is a secret")
+    }
+
+    @Test("The paths that the gateway takes from the app are listed, with what takes them and how to give them back")
+    func takenPaths() throws {
+        func told(_ more: String) throws -> String { try Self.check("\(Self.valid)\n\(more)\n").output }
+        let few = try told("")
+        #expect(!few.contains("\n  /authorize\n") && !few.contains("\n  /sessions\n"), "\(few)")
+        #expect(
+            few.contains("the app has /authorize, /oauth/**, /userinfo and /v2/logout, because there are no clients")
+        )
+        #expect(few.contains("/sessions/** and /self-service/**, because there are no native apps"))
+        let all = try told("clients: [{client_id: app}]")
+        for path in ["/authorize", "/oauth/token", "/userinfo", "/sessions/{id}", "/.well-known/jwks.json"] {
+            #expect(all.contains("\n  \(path)\n"), "\(path): \(all)")
+        }
+        #expect(
+            all.contains("are taken because of clients; to give them back to the app, write endpoints: true on a host")
+        )
+        let native = try told("exchange: {allowed_redirects: [\"com.example.app:/back\"]}")
+        #expect(native.contains("\n  /sessions/{id}\n") && !native.contains("\n  /authorize\n"), "\(native)")
+        #expect(native.contains("the app has /authorize") && native.contains("taken because of exchange"))
     }
 
     @Test func namesLineAndCorrectionOfEveryProblem() throws {

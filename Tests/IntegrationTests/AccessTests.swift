@@ -28,7 +28,7 @@ import Testing
                     answer.status == 401 && answer.reason == "credential.missing",
                     "\(method) \(fields): \(answer.lines)"
                 )
-                #expect(answer.value("www-authenticate") == "Bearer")
+                #expect(answer.value("www-authenticate") == #"Bearer realm="sallyport""#)
             }
             #expect(app.requests.isEmpty)
         }

@@ -240,6 +240,36 @@ import Testing
         }
     }
 
+    @Test("Each app gets the identity in the encoding of its route, request after request")
+    func encodingOfTheRoute() throws {
+        let app = try FakeUpstream()
+        defer { app.stop() }
+        let routes = """
+              - path: /**
+              - {path: /utf8/**, identity_encoding: utf8}
+              - {path: /percent/**, identity_encoding: percent}
+            """
+        let encoded = (percent: "M%C3%A1ry %E2%9C%93 100%25", utf8: "Máry ✓ 100%")
+        for (common, ofAll) in [("percent", encoded.percent), ("utf8", encoded.utf8)] {
+            let more = "identity: {encoding: \(common)}"
+            try Gateway.with(Config.file(upstream: app.port, routes: routes, more: more)) { gateway throws in
+                let token = "Authorization: Bearer \(try gateway.native(.mary))"
+                let before = app.requests.count
+                let paths = ["/x", "/utf8/x", "/percent/x", "/utf8/y", "/x"]
+                let names = [ofAll, encoded.utf8, encoded.percent, encoded.utf8, ofAll]
+                for path in paths { #expect(try gateway.get(path, [token]).status == 200, "\(path)") }
+                let requests = app.requests.dropFirst(before)
+                #expect(requests.count == paths.count)
+                for (request, name) in zip(requests, names) {
+                    #expect(
+                        request.head.firstRange(of: Array("X-Auth-Name: \(name)\r\n".utf8)) != nil,
+                        "\(request.text)"
+                    )
+                }
+            }
+        }
+    }
+
     @Test("CVE-2026-26308, CVE-2026-31838: repeated credentials are refused")
     func repeated() throws {
         let app = try FakeUpstream()

@@ -43,7 +43,7 @@ import Testing
             let answer = try gateway.get("/api", fields)
             #expect(answer.status == 401 && answer.reason == "credential.missing", "\(answer.lines)")
             #expect(answer.values("www-authenticate").count == 2)
-            #expect(answer.value("www-authenticate") == "Bearer")
+            #expect(answer.value("www-authenticate") == #"Bearer realm="sallyport""#)
             #expect(answer.values("vary").sorted() == ["Cookie, Sallyport-Native", "Origin"])
             #expect(answer.value("access-control-expose-headers")?.contains("WWW-Authenticate") == true)
         }

@@ -121,5 +121,14 @@ import Vocabulary
         entry.setRendering([4], generation: 2)
         #expect(entry.rendering(generation: 1) == nil)
         #expect(entry.rendering(generation: 2) == [4])
+        // Those for apps with the other encoding stand beside them.
+        #expect(entry.otherRendering(generation: 2) == nil)
+        entry.setOtherRendering([5], generation: 2)
+        #expect(entry.rendering(generation: 2) == [4] && entry.otherRendering(generation: 2) == [5])
+        entry.setRendering([6], generation: 3)
+        #expect(entry.otherRendering(generation: 2) == nil && entry.otherRendering(generation: 3) == nil)
+        entry.setOtherRendering([7], generation: 4)
+        #expect(entry.rendering(generation: 3) == nil && entry.rendering(generation: 4) == nil)
+        #expect(entry.otherRendering(generation: 4) == [7])
     }
 }

@@ -83,7 +83,7 @@ enum JSONSchema {
             [
                 ("type", .text("object")),
                 ("propertyNames", .object(self.members(of: .text(name)))),
-                ("additionalProperties", .object(self.members(of: .text(value)))),
+                ("additionalProperties", .object(self.members(of: value))),
             ]
         case .document: [("type", .text("object"))]
         }

@@ -74,7 +74,8 @@ struct ReferenceFileTests {
 
     /// Defaults that are written in words, because they depend on other keys or on the machine.
     private static let inWords = Set<String>([
-        "routes", "routes[].name", "routes[].methods", "routes[].upstream", "routes[].handoff",
+        "routes", "routes[].name", "routes[].identity_encoding", "routes[].methods", "routes[].upstream",
+        "routes[].handoff",
         "routes[].max_body", "routes[].timeouts.response", "event_loops", "secret_file",
         "listen[].tls", "tls.certificates[].default", "listen[].protocols", "listen[].client_certificates",
         "upstreams.*.ca_file", "upstreams.*.server_name", "upstreams.*.servers[].server_name",

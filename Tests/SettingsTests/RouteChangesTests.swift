@@ -21,6 +21,19 @@ struct RouteChangesTests {
         #expect(plain.stripPrefix == nil && plain.addPrefix == nil && plain.requestHeaders.isEmpty)
     }
 
+    @Test("a route has an encoding of identity fields of its own only where it differs from that of all")
+    func encodings() throws {
+        func encodings(_ more: String) throws -> [IdentitySettings.Encoding?] {
+            let routes =
+                "routes: [{path: /a}, {path: /b, identity_encoding: utf8}, {path: /c, identity_encoding: percent}]\n"
+            let settings = SettingsBench().settings(adding: routes + more)
+            return try #require(settings).hosts[0].routes.map(\.identityEncoding)
+        }
+        #expect(try encodings("") == [nil, .utf8, nil])
+        #expect(try encodings("identity: {encoding: utf8}\n") == [nil, nil, .percent])
+        #expect(SettingsBench().problems(adding: "routes: [{path: /a, identity_encoding: latin1}]\n").count == 1)
+    }
+
     @Test(
         "a route's path begins with its prefix, which has one spelling only",
         arguments: [
@@ -50,7 +63,8 @@ struct RouteChangesTests {
             ("set: {X-A: '\u{E4}'}", "set.X-A"), ("set: {'X A': b}", "set"), ("set: [X-A]", "set"),
             ("remove: ['X-A: b']", "remove[0]"), ("set: {X-A: b}, remove: [x-a]", nil),
             ("remove: [X-A, x-A]", nil), ("set: {X-A: b, x_a: c}", nil), ("set: {X-A: b}, remove: [X.a]", nil),
-            ("remove: [x_a, x-a]", nil), ("set: {':path': b}", "set"), ("remove: [':authority']", "remove[0]"),
+            ("remove: [x_a, x-a]", nil),
+            ("set: {':path': b}", "set"), ("remove: [':authority']", "remove[0]"),
         ] as [(String, String?)]
     )
     func fields(text: String, key: String?) {
@@ -58,6 +72,66 @@ struct RouteChangesTests {
             let problems = SettingsBench().problems(adding: "routes: [{path: /**, \(section): {\(text)}}]\n")
             let place = "routes[0].\(section)" + (key.map { ".\($0)" } ?? "")
             #expect(problems.count == 1 && problems[0].key.hasPrefix(place), "\(problems)")
+        }
+    }
+
+    @Test("a field's value may be in a file, without its line end, and a reload reads it again")
+    func secretFields() throws {
+        var bench = SettingsBench()
+        func values(_ content: String) throws -> [FieldChanges.Field] {
+            bench.files["/etc/sallyport/app.secret"] = Array(content.utf8)
+            let text = "routes: [{path: /**, request_headers: {set: {X-A: b}, set_file: {X-Secret: app.secret}}}]\n"
+            return try bench.load(SettingsBench.base + text).get().settings.hosts[0].routes[0].requestHeaders.set
+        }
+        #expect(try values("\(canary)\n") == [.init(name: "X-A", value: "b"), .init(name: "X-Secret", value: canary)])
+        #expect(try values("two words\r\n").last == .init(name: "X-Secret", value: "two words"))
+        bench.openToAll = ["/etc/sallyport/app.secret"]
+        bench.files["/etc/sallyport/app.secret"] = Array(canary.utf8)
+        let loaded = try bench.load(
+            SettingsBench.base + "routes: [{path: /**, request_headers: {set_file: {X-Secret: app.secret}}}]\n"
+        ).get()
+        #expect(loaded.warnings.contains { $0.hasPrefix("routes[0].request_headers.set_file.X-Secret: every user") })
+    }
+
+    @Test(
+        "a file that is missing, or whose content no field can have, is reported where it is written, and never shown",
+        arguments: [
+            "\(canary)\nX-B: c", "\(canary)\u{0}", "\(canary)\n\n", " \(canary)", "\(canary)\u{E4}", "", "\n", nil,
+        ]
+            as [String?]
+    )
+    func faultySecretFiles(content: String?) {
+        var bench = SettingsBench()
+        bench.files["/etc/sallyport/app.secret"] = content.map { Array($0.utf8) }
+        let problems = bench.problems(
+            adding: "routes: [{path: /**, request_headers: {set_file: {X-Secret: app.secret}}}]\n"
+        )
+        #expect(problems.map(\.key) == ["routes[0].request_headers.set_file.X-Secret"], "\(problems)")
+        #expect(!SettingsFailure(problems).description.contains(canary), "\(problems)")
+    }
+
+    @Test(
+        "what a route sets for its app is never shown, whether it is written in the settings or in a file, and right or wrong",
+        arguments: [
+            "set: {X-Secret: \(canary)}", "set_file: {X-Secret: app.secret}", "set_file: {X-Secret: \(canary)}",
+            "set: {X-Secret: \"\(canary)\\n\"}", "set: {X-Secret: [\(canary)]}", "set: {X-Secret: {a: \(canary)}}",
+            "set: {X-Secret: \(canary), x_secret: \(canary)}", "set: {X-Secret: '\(canary)\u{E4}'}", "set: \(canary)",
+            "set: {Host: \(canary)}", "set: {X-Secret: \(canary), X-Secret: \(canary)}", "set: {'X Y': \(canary)}",
+        ]
+    )
+    func neverShown(text: String) {
+        var bench = SettingsBench()
+        bench.files["/etc/sallyport/app.secret"] = Array(canary.utf8)
+        bench.judges.routeField = { change, _ in change.name == "Host" ? "which the key host sets" : nil }
+        let changes = "routes: [{path: /**, request_headers: {\(text)}}]\n"
+        switch bench.load(SettingsBench.base + changes) {
+        case .success(let loaded):
+            for changedOnly in [true, false] {
+                let told = loaded.describe(changedOnly: changedOnly)
+                #expect(told.contains("request_headers") && !told.contains(canary), "\(told)")
+            }
+            #expect(!loaded.warnings.joined().contains(canary))
+        case .failure(let failure): #expect(!failure.description.contains(canary), "\(failure)")
         }
     }
 

@@ -12,6 +12,7 @@ struct SettingsBench {
         "/etc/sallyport/web-app.secret": Array(canary.utf8),
         "/etc/sallyport/web-app.jwks.json": Array(#"{"keys": []}"#.utf8),
         "/etc/sallyport/app-password": Array(canary.utf8),
+        "/etc/sallyport/proxy.secret": Array(canary.utf8),
         "/etc/sallyport/ca.pem": [],
         "/etc/sallyport/client.pem": [],
         "/etc/sallyport/client.key": [],

@@ -331,6 +331,6 @@ struct ProofTests {
         #expect(await self.userInfo(bench, token, proof: proof).reason == .credentialNotBound)
         #expect(await self.userInfo(bench, token, scheme: "Bearer", proof: proof).status == 200)
         let nothing = await bench.post([], fields: [], to: bench.userInfo.endpoint)
-        #expect(nothing.field("www-authenticate") == #"Bearer, DPoP algs="ES256 EdDSA""#)
+        #expect(nothing.field("www-authenticate") == #"Bearer realm="sallyport", DPoP algs="ES256 EdDSA""#)
     }
 }

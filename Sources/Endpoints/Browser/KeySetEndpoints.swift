@@ -1,4 +1,5 @@
 package import JOSE
+internal import Settings
 internal import Vocabulary
 
 /// The gateway's public keys as JWK sets (RFC 7517 5): on every host those of its assertions, for apps and services behind
@@ -22,7 +23,7 @@ package struct KeySetEndpoints: Sendable {
     package var endpoints: [Endpoint] {
         [
             self.endpoint("/.sallyport/jwks.json", on: .everyHost) { Self.answer(self.assertions) },
-            self.endpoint("/.well-known/jwks.json", on: .endpointHosts) {
+            self.endpoint("/.well-known/jwks.json", on: .hostsWith(.verifiers)) {
                 let idTokens = await self.idTokens()
                 // A cache must not keep what lacks keys: clients would refuse the tokens of other gateways.
                 return Self.answer(

@@ -37,7 +37,9 @@ enum Herodot {
         retryAfter wait: Duration? = nil
     ) -> EndpointResponse {
         var fields = reason.refusal?.retryFields(wait) ?? []
-        if status == nil, reason.refusal?.challenge == .bearer { fields.append(("www-authenticate", "Bearer")) }
+        if status == nil, reason.refusal?.challenge == .bearer {
+            fields.append(("www-authenticate", Refusal.Challenge.anyBearer))
+        }
         return self.envelope(
             status ?? self.status(reason),
             reason,

@@ -164,7 +164,7 @@ package struct OAuthError: Error, Sendable {
         var fields = TokenAnswer.fields + self.fields
         fields += self.reason.refusal?.retryFields(self.wait) ?? []
         if status == 401 {
-            fields.append(("www-authenticate", "Basic realm=\"sallyport\", charset=\"UTF-8\""))
+            fields.append(("www-authenticate", "Basic \(Refusal.Challenge.realm), charset=\"UTF-8\""))
         }
         return .json(
             status,

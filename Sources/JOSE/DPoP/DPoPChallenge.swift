@@ -1,3 +1,5 @@
+internal import Vocabulary
+
 /// The values of `WWW-Authenticate` that speak of proofs (RFC 9449 7.1 and 9).
 ///
 /// `error` is the first parameter of a single challenge, because SDKs look for it there: an answer must have one such
@@ -7,7 +9,7 @@ package enum DPoPChallenge {
     private static let algorithms = DPoPJudge.algorithms.map(\.rawValue).joined(separator: " ")
 
     /// For a request without credentials, which gets no error code (RFC 6750 3.1).
-    package static var anyScheme: String { #"Bearer, DPoP algs="\#(self.algorithms)""# }
+    package static var anyScheme: String { #"\#(Refusal.Challenge.anyBearer), DPoP algs="\#(self.algorithms)""# }
 
     /// For a request that is refused.
     package static func text(_ refusal: DPoPRefusal) -> String {

@@ -36,7 +36,7 @@ struct GrantedFields {
         profile.fields.append(identity, to: &lines, emptyOnes: form.hasEmptyFields)
         if form.isOAuth2Proxy, let own = profile.oauth2Proxy {
             let rendered = try permit.session.map { session throws(IdentityRefusal) in
-                try own.profile.render(session.session)
+                try own.profile.render(session.session, otherwise: permit.route.encodesOtherwise)
             }
             let shown = rendered.map { IdentityLines(session: $0, assertion: nil) }
             own.fields.append(shown, to: &lines, emptyOnes: form.hasEmptyFields)

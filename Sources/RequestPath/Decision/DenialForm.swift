@@ -54,7 +54,7 @@ extension Denial {
         case nil:
             return nil
         case .bearer:
-            return isJudged ? #"\#(scheme) error="invalid_token""# : scheme
+            return "\(scheme) " + (isJudged ? #"error="invalid_token""# : Refusal.Challenge.realm)
         case .stepUp:
             // RFC 9470 3: everything that the next sign-in must reach, so that one sign-in suffices.
             var challenge = #"\#(scheme) error="insufficient_user_authentication""#

@@ -1,4 +1,5 @@
 import Endpoints
+import Settings
 import Vocabulary
 
 /// The text of an explanation for the path and for answers.
@@ -40,8 +41,12 @@ extension Explanation {
         String(decoding: bytes, as: UTF8.self)
     }
 
-    /// Hides a password or token of the app, and an assertion, which the app would accept.
-    static func redacted(_ line: Substring, audience: String) -> String {
+    /// Hides a password or token of the app, and an assertion, which the app would accept; and what the route sets, which
+    /// may be a secret between the gateway and the app.
+    static func redacted(_ line: Substring, audience: String, setBy changes: FieldChanges = FieldChanges()) -> String {
+        if let field = changes.set.first(where: { line.hasPrefix("\($0.name):") && !$0.isClientAddress }) {
+            return "\(field.name): <set by the route>"
+        }
         if line.lowercased().hasPrefix("authorization:") { return "Authorization: <redacted>" }
         if line.hasPrefix("\(AssertionSigner.field):") { return "\(AssertionSigner.field): <signed for \(audience)>" }
         return String(line)

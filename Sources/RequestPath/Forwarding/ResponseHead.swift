@@ -74,7 +74,8 @@ package enum ResponseParseResult: Equatable {
 /// client could take part of it for the next answer.
 package struct ResponseParser: Sendable {
     private let names: FieldNames
-    private let limit: Int
+    /// The most bytes of a head.
+    let limit: Int
 
     /// - Parameter limit: The most bytes of a head.
     package init(names: FieldNames, limit: Int) {

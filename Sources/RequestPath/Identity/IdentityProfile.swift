@@ -44,6 +44,8 @@ package struct IdentityProfile: Sendable {
     let sources: [Source]
     private let basic: (username: IdentityPath, password: Secret)?
     private let text: IdentityText
+    /// For the apps of routes with the other encoding.
+    private let otherText: IdentityText
     private let maxSize: Int
 
     /// - Parameter assertion: nil: apps get no assertion.
@@ -54,6 +56,10 @@ package struct IdentityProfile: Sendable {
         self.sources = self.fields.compactMap(Source.init)
         self.basic = settings.basic.flatMap { basic in IdentityPath(basic.usernamePath).map { ($0, basic.password) } }
         self.text = IdentityText(delimiter: settings.delimiter, encoding: settings.encoding)
+        self.otherText = IdentityText(
+            delimiter: settings.delimiter,
+            encoding: settings.encoding == .percent ? .utf8 : .percent
+        )
         self.maxSize = settings.maxSize
     }
 
@@ -79,11 +85,15 @@ package struct IdentityProfile: Sendable {
     /// The lines for `session`, ready to be copied into a request. A missing value gives no line, never an empty one
     /// (CVE-2026-30851).
     ///
-    /// - Parameter tokens: Those of the session's provider, if `namesTokens`.
+    /// - Parameters:
+    ///   - tokens: Those of the session's provider, if `namesTokens`.
+    ///   - otherwise: Whether for an app with the other encoding (`RouteEntry.encodesOtherwise`).
     package func render(
         _ session: Session,
-        tokens: SessionTokens? = nil
+        tokens: SessionTokens? = nil,
+        otherwise: Bool = false
     ) throws(IdentityRefusal) -> ContiguousArray<UInt8> {
+        let writer = otherwise ? self.otherText : self.text
         var lines = ContiguousArray<UInt8>()
         lines.reserveCapacity(256)
         for source in self.sources where !source.path.isCertificate {
@@ -91,11 +101,11 @@ package struct IdentityProfile: Sendable {
             lines.append(contentsOf: source.beginning)
             do {
                 if source.path.isToken {
-                    try self.text.append(token: source.path.token(of: tokens), to: &lines)
+                    try writer.append(token: source.path.token(of: tokens), to: &lines)
                 } else if let text = source.path.text(of: session) {
-                    try self.text.append(text, to: &lines)
+                    try writer.append(text, to: &lines)
                 } else {
-                    try self.text.append(source.path.value(of: session), isList: source.path.isList, to: &lines)
+                    try writer.append(source.path.value(of: session), isList: source.path.isList, to: &lines)
                 }
             } catch {
                 throw IdentityRefusal(reason: .identityUnsafeValue, field: source.name)
@@ -128,13 +138,17 @@ package struct IdentityProfile: Sendable {
     }
 
     /// The lines about the certificate of a client, in the same way.
-    func render(_ certificate: ClientCertificate) throws(IdentityRefusal) -> ContiguousArray<UInt8> {
+    func render(
+        _ certificate: ClientCertificate,
+        otherwise: Bool = false
+    ) throws(IdentityRefusal) -> ContiguousArray<UInt8> {
+        let writer = otherwise ? self.otherText : self.text
         var lines = ContiguousArray<UInt8>()
         for source in self.sources where source.path.isCertificate {
             let start = lines.count
             lines.append(contentsOf: source.beginning)
             do {
-                try self.text.append(source.path.value(of: certificate), isList: source.path.isList, to: &lines)
+                try writer.append(source.path.value(of: certificate), isList: source.path.isList, to: &lines)
             } catch {
                 throw IdentityRefusal(reason: .identityUnsafeValue, field: source.name)
             }

@@ -38,9 +38,24 @@ extension RequestJudge {
         _ given: borrowing RoutedRequest
     ) throws(IdentityRefusal) -> ContiguousArray<UInt8> {
         let generation = given.configuration.generation
+        if given.route.encodesOtherwise { return try Self.otherLines(session, given) }
         if let ready = session.rendering(generation: generation) { return ready }
         let rendered = try given.judging.identity.render(session.session, tokens: session.tokens)
         session.setRendering(rendered, generation: generation)
+        return rendered
+    }
+
+    /// The lines for an app with the other encoding, made once in the same way.
+    @inline(never)
+    private static func otherLines(
+        _ session: CachedSession,
+        _ given: borrowing RoutedRequest
+    ) throws(IdentityRefusal) -> ContiguousArray<UInt8> {
+        let generation = given.configuration.generation
+        if let ready = session.otherRendering(generation: generation) { return ready }
+        let identity = given.judging.identity
+        let rendered = try identity.render(session.session, tokens: session.tokens, otherwise: true)
+        session.setOtherRendering(rendered, generation: generation)
         return rendered
     }
 
@@ -52,7 +67,7 @@ extension RequestJudge {
         _ given: borrowing RoutedRequest
     ) throws(IdentityRefusal) -> IdentityLines? {
         let profile = given.judging.identity
-        let lines = try profile.render(certificate)
+        let lines = try profile.render(certificate, otherwise: given.route.encodesOtherwise)
         guard !lines.isEmpty else { return identity }
         let all = IdentityLines(
             session: (identity?.session ?? []) + lines,

@@ -23,11 +23,11 @@ package struct BodyDecoder {
     /// The number of content bytes so far.
     package private(set) var byteCount = 0
 
-    package init(_ framing: BodyFraming, ofAnswer isAnswers: Bool = false) {
+    package init(_ framing: BodyFraming, ofAnswer isAnswers: Bool = false, lenient isLenient: Bool = false) {
         switch framing {
         case .none: self.state = .done
         case .length(let length): self.state = length == 0 ? .done : .length(length)
-        case .chunked: self.state = .chunked(ChunkedDecoder(ofAnswer: isAnswers))
+        case .chunked: self.state = .chunked(ChunkedDecoder(ofAnswer: isAnswers, lenient: isLenient))
         case .untilClose, .byStream: self.state = .untilClose
         }
     }

@@ -53,9 +53,12 @@ package struct ChunkedDecoder: Sendable, Equatable {
     /// Whether the body is an answer's. Trailers of both are dropped. Those that a request must not have are refused, as
     /// nobody sends them without intent; some apps do.
     private let isAnswers: Bool
+    /// Whether it is the answer of an old server (`answers: lenient`): blanks may follow a size, and LF alone ends a line.
+    private let isLenient: Bool
 
-    package init(ofAnswer isAnswers: Bool = false) {
+    package init(ofAnswer isAnswers: Bool = false, lenient isLenient: Bool = false) {
         self.isAnswers = isAnswers
+        self.isLenient = isLenient
     }
 
     package var isDone: Bool { self.state == .done }
@@ -97,12 +100,17 @@ package struct ChunkedDecoder: Sendable, Equatable {
                 case 0x0D: self.state = .sizeLineFeed
                 case 0x3B: self.state = .extensionStart
                 case 0x20, 0x09: self.state = .afterSize
+                case 0x0A where self.isLenient:
+                    if self.endsSize() { return .skip(index) }
                 default: return .malformed
                 }
             case .afterSize:
                 switch byte {
                 case 0x20, 0x09: self.overhead += 1
                 case 0x3B: self.state = .extensionStart
+                case 0x0D where self.isLenient: self.state = .sizeLineFeed
+                case 0x0A where self.isLenient:
+                    if self.endsSize() { return .skip(index) }
                 default: return .malformed
                 }
                 if self.overhead > Self.overheadLimit { return .malformed }
@@ -117,16 +125,14 @@ package struct ChunkedDecoder: Sendable, Equatable {
                 self.state = next
             case .sizeLineFeed:
                 guard byte == 0x0A else { return .malformed }
-                if self.remaining == 0 {
-                    self.overhead = 0
-                    self.state = .trailerStart
-                } else {
-                    self.state = .data
-                    return .skip(index)
-                }
+                if self.endsSize() { return .skip(index) }
             case .data, .done:
                 return .malformed
             case .dataReturn:
+                if byte == 0x0A, self.isLenient {
+                    self.state = .sizeStart
+                    continue
+                }
                 guard byte == 0x0D else { return .malformed }
                 self.state = .dataLineFeed
             case .dataLineFeed:
@@ -135,6 +141,9 @@ package struct ChunkedDecoder: Sendable, Equatable {
             case .trailerStart:
                 if byte == 0x0D {
                     self.state = .endLineFeed
+                } else if byte == 0x0A, self.isLenient {
+                    self.state = .done
+                    return .end(index)
                 } else {
                     guard ByteClass.normalizedToken[Int(byte)] != 0 else { return .malformed }
                     self.state = .trailerName
@@ -156,7 +165,13 @@ package struct ChunkedDecoder: Sendable, Equatable {
                 if self.overhead > Self.overheadLimit { return .malformed }
             case .trailerValue:
                 self.overhead += 1
-                if byte == 0x0D { self.state = .trailerLineFeed } else if Self.isControl(byte) { return .malformed }
+                if byte == 0x0D {
+                    self.state = .trailerLineFeed
+                } else if byte == 0x0A, self.isLenient {
+                    self.state = .trailerStart
+                } else if Self.isControl(byte) {
+                    return .malformed
+                }
                 if self.overhead > Self.overheadLimit { return .malformed }
             case .trailerLineFeed:
                 guard byte == 0x0A else { return .malformed }
@@ -168,6 +183,13 @@ package struct ChunkedDecoder: Sendable, Equatable {
             }
         }
         return .skip(index)
+    }
+
+    /// Ends the line with a chunk's size. True if its data follows, false if trailers do.
+    private mutating func endsSize() -> Bool {
+        self.overhead = 0
+        self.state = self.remaining == 0 ? .trailerStart : .data
+        return self.state == .data
     }
 
     /// The state after one byte of `chunk-ext` (RFC 9112 7.1.1); nil when the byte is not allowed there.

@@ -1,5 +1,5 @@
 package import Endpoints
-import Settings
+package import Settings
 package import Vocabulary
 
 /// The gateway's own endpoints by host and path. They take precedence over routes: on hosts that have them, the listed
@@ -87,7 +87,7 @@ package struct EndpointTable: Sendable {
         var routes: [RouteEntry] = []
         self.paths = table.hosts.map { host in
             func isServed(_ scope: EndpointScope) -> Bool {
-                scope.isServed(servesSignIn: host.servesSignIn, namesApps: host.settings.namesApps)
+                scope.isServed(on: host.settings)
             }
             let group = groups[host.realms]
             var entries = (group?.endpoints ?? []).filter { isServed($0.scope) }.map { EndpointPaths.Entry($0) }
@@ -145,26 +145,21 @@ package struct EndpointTable: Sendable {
         return self.paths.lazy.compactMap { $0.envelope(of: path) }.first
     }
 
-    /// The paths that a host of these realms takes from its app, parameters as `{name}`.
-    package func takenPaths(
-        of realms: Realms = .default,
-        servesSignIn: Bool,
-        namesApps: Bool = false
-    ) -> [String] {
-        let taken = (self.listed[realms] ?? []).filter {
-            $0.scope.isServed(servesSignIn: servesSignIn, namesApps: namesApps)
-        }
+    /// The paths that a host takes from its app, parameters as `{name}`.
+    package func takenPaths(of host: HostSettings) -> [String] {
+        let taken = (self.listed[host.realms] ?? []).filter { $0.scope.isServed(on: host) }
         return Set(taken.map(\.path)).sorted()
     }
 }
 
 extension EndpointScope {
     /// Whether a host has its endpoints.
-    fileprivate func isServed(servesSignIn: Bool, namesApps: Bool) -> Bool {
+    fileprivate func isServed(on host: HostSettings) -> Bool {
         switch self {
         case .everyHost: true
-        case .endpointHosts: servesSignIn
-        case .appNamingHosts: namesApps
+        case .endpointHosts: host.endpoints
+        case .hostsWith(let jobs): host.endpoints && !jobs.isDisjoint(with: host.jobs)
+        case .appNamingHosts: host.namesApps
         }
     }
 }

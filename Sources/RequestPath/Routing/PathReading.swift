@@ -26,7 +26,7 @@ package struct PathReading {
     /// Whether the reading equals the path, byte for byte.
     package var isRaw: Bool { self.raw.baseAddress == self.bytes.baseAddress }
 
-    /// Whether the path holds `%2F`, which only routes take that allow it.
+    /// Whether the path holds `%2F`. Where the routes of a host differ, only those take it that allow it.
     package var hasEncodedSlash: Bool { self.habits.contains(.splitsEncodedSlash) }
 
     /// Reads `raw`, the origin-form target up to `?`.

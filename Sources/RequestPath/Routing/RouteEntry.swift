@@ -51,6 +51,8 @@ package final class RouteEntry: Sendable {
     package let bindsDevice: Bool
     /// Whether the route requires more of a session than that it exists.
     package let hasRequirements: Bool
+    /// Whether the app gets the values of identity fields in the encoding that `identity.encoding` does not name.
+    let encodesOtherwise: Bool
     /// The largest body in bytes; nil: no limit.
     package let maxBody: Int?
     /// Whether the gateway sends basic authentication to the app. Then a client's `Authorization` is removed.
@@ -124,6 +126,7 @@ package final class RouteEntry: Sendable {
         self.ownsBearer = settings.bearer == .gateway
         self.bindsDevice = settings.liveBinding != .none
         self.hasRequirements = !settings.require.isEmpty
+        self.encodesOtherwise = settings.identityEncoding != nil
         self.maxBody = settings.maxBody
         self.replacesAuthorization = replacesAuthorization
         self.leavesSessionToken = leavesSessionToken
@@ -207,6 +210,8 @@ struct Demands: Hashable {
     var cors: CORSSettings?
     var trustedOrigins: [String]
     var maxBody: Int?
+    /// A name that one app decodes is another user's to an app that does not.
+    var identityEncoding: IdentitySettings.Encoding?
 
     init(_ settings: RouteSettings) {
         self.auth = settings.auth
@@ -216,6 +221,7 @@ struct Demands: Hashable {
         self.cors = settings.cors
         self.trustedOrigins = settings.trustedOrigins
         self.maxBody = settings.maxBody
+        self.identityEncoding = settings.identityEncoding
     }
 }
 

@@ -17,8 +17,8 @@ extension HostEntry {
         let match = self.match(reading.bytes, method)
         guard case .route(let pinned) = match else { return match }
         return pinned.use { route in
-            if reading.hasEncodedSlash, !route.settings.allowEncodedSlashes { return .refused(.pathEncodedSlash) }
             if self.isUniform { return .route(pinned) }
+            if reading.hasEncodedSlash, !route.settings.allowEncodedSlashes { return .refused(.pathEncodedSlash) }
             if self.demandsMoreByCase(than: route, reading.bytes, method) { return .refused(.pathAmbiguous) }
             if reading.habits.isEmpty { return .route(pinned) }
             return self.agreed(route, method, rawPath, self.habits(of: reading, for: route))

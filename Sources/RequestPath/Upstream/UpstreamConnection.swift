@@ -238,6 +238,7 @@ package final class UpstreamConnection: StreamHandler, AppConnection, AppStream,
 
     private func readHead(_ buffer: inout ByteBuffer) {
         guard let receiver = self.receiver else { return self.close() }
+        var isRewritten = false
         while true {
             let head = self.answerHead
             let result = buffer.withUnsafeReadableBytes { bytes in
@@ -256,9 +257,17 @@ package final class UpstreamConnection: StreamHandler, AppConnection, AppStream,
                 if buffer.readableBytes > 0 { self.partial = ByteBuffer(bytes: buffer.readableBytesView) }
                 return
             case .malformed:
-                return self.refuse(head.fault ?? ResponseFault(.startLine), buffer)
+                let outcome = isRewritten ? .same : self.rewriteHead(&buffer)
+                switch outcome {
+                case .same: return self.refuse(head.fault ?? ResponseFault(.startLine), buffer)
+                case .incomplete:
+                    self.partial = ByteBuffer(bytes: buffer.readableBytesView)
+                    return
+                case .rewritten: isRewritten = true
+                }
+                continue
             case .complete:
-                break
+                isRewritten = false
             }
             if head.announcesContent { self.mayGoOn = true }
             if head.status == 101 {
@@ -286,6 +295,21 @@ package final class UpstreamConnection: StreamHandler, AppConnection, AppStream,
         }
     }
 
+    /// Writes a head that was refused in strict form, if the app is an old server.
+    @inline(never)
+    private func rewriteHead(_ buffer: inout ByteBuffer) -> LenientHead.Outcome {
+        guard self.pool.isLenient else { return .same }
+        let limit = self.loop.configuration.responseParser.limit
+        let outcome = LenientHead.rewrite(Array(buffer.readableBytesView), limit: limit)
+        if case .rewritten(let head, let count) = outcome {
+            buffer.moveReaderIndex(forwardBy: count)
+            var rewritten = ByteBuffer(bytes: head)
+            rewritten.writeBuffer(&buffer)
+            buffer = rewritten
+        }
+        return outcome
+    }
+
     private func beginAnswer(_ head: ResponseHead, _ buffer: inout ByteBuffer, _ receiver: any AnswerReceiver) {
         if !self.pool.countsOnly(head.status), let group = self.pool.group {
             group.answered(self.pool, head.status)
@@ -301,7 +325,7 @@ package final class UpstreamConnection: StreamHandler, AppConnection, AppStream,
         self.isDoubtful = head.framing == .none || !receiver.isRequestWhole
         self.phase = .body
         self.releaseHead()
-        self.body = BodyDecoder(head.framing, ofAnswer: true)
+        self.body = BodyDecoder(head.framing, ofAnswer: true, lenient: self.pool.isLenient)
         receiver.answerBegins(head, buffer)
         buffer.moveReaderIndex(forwardBy: head.byteCount)
         self.passOn(&buffer, receiver)

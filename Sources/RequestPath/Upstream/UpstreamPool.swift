@@ -51,6 +51,8 @@ package final class UpstreamPool: AppPool {
     private var index: Int
     /// Whether each connection serves one session only.
     let isStrict: Bool
+    /// Whether answers are taken as old servers send them.
+    private(set) var isLenient: Bool
     /// The connections there are, and the requests for which one is being made.
     private(set) var open = 0
     /// The connections that are being made, and for whom.
@@ -63,7 +65,7 @@ package final class UpstreamPool: AppPool {
     /// From so many connections on, shares are looked at; never where a group does this.
     private var threshold: Int
     /// Whether it serves the queue. False for what is or was a member of a group.
-    private var servesQueue = true
+    private(set) var servesQueue = true
     private var isTurnEndDue = false
     /// The version of the server's addresses that the pool has seen.
     private var addressVersion: UInt32 = 0
@@ -106,6 +108,7 @@ package final class UpstreamPool: AppPool {
         self.transport = transport
         self.index = index
         self.isStrict = target.settings.reuse == .strict
+        self.isLenient = target.settings.answers == .lenient
         let room = room ?? AppRoom(target, index: index, loop: loop)
         self.threshold = room.threshold
         self.room = room
@@ -328,6 +331,7 @@ package final class UpstreamPool: AppPool {
     package func adopt(_ target: UpstreamTarget, index: Int) -> Bool {
         guard !target.isGroup, self.group == nil, self.goesOn(target, with: target.first) else { return false }
         self.target = target
+        self.isLenient = target.settings.answers == .lenient
         self.index = index
         self.room.adopt(target, index: index)
         self.threshold = self.room.threshold
@@ -350,6 +354,7 @@ package final class UpstreamPool: AppPool {
         self.pinnedGroup = Pinned(group)
         self.place = place
         self.target = target
+        self.isLenient = target.settings.answers == .lenient
         self.index = index
     }
 

@@ -63,6 +63,8 @@ package final class CachedSession {
     @Rare var unreadSince: UnixTime?
 
     private var rendering: ContiguousArray<UInt8>?
+    /// For apps with the other encoding.
+    private var otherRendering: ContiguousArray<UInt8>?
     private var assertions = CachedAssertions()
     /// The generation of the rendering and the assertions.
     private var generation: UInt64 = 0
@@ -122,6 +124,7 @@ package final class CachedSession {
         guard let tokens = self.tokens, let end = tokens.idExpiresAt, now >= end else { return }
         self.tokens = tokens.withoutID
         self.rendering = nil
+        self.otherRendering = nil
         self.setDue()
     }
 
@@ -235,8 +238,26 @@ package final class CachedSession {
 
     /// Keeps identity bytes and drops those of any other generation.
     package func setRendering(_ bytes: ContiguousArray<UInt8>, generation: UInt64) {
-        if generation != self.generation { self.assertions = CachedAssertions() }
+        self.begin(generation)
         self.rendering = bytes
+    }
+
+    /// The same for apps with the other encoding (`identity_encoding` of a route).
+    package func otherRendering(generation: UInt64) -> ContiguousArray<UInt8>? {
+        generation == self.generation ? self.otherRendering : nil
+    }
+
+    /// Keeps identity bytes for apps with the other encoding and drops what is of any other generation.
+    package func setOtherRendering(_ bytes: ContiguousArray<UInt8>, generation: UInt64) {
+        self.begin(generation)
+        self.otherRendering = bytes
+    }
+
+    private func begin(_ generation: UInt64) {
+        guard generation != self.generation else { return }
+        self.rendering = nil
+        self.otherRendering = nil
+        self.assertions = CachedAssertions()
         self.generation = generation
     }
 

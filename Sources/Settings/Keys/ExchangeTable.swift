@@ -15,7 +15,7 @@ extension Section {
         ),
         SettingsKey(
             "providers",
-            .pairs(name: .token, value: .text),
+            .pairs(name: .token, value: .text(.text)),
             default: "one, named after the provider",
             "The names by which apps ask for the sign-in in the browser, each with the label of its button."
         ),

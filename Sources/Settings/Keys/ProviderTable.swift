@@ -89,7 +89,7 @@ extension Section {
             ),
             SettingsKey(
                 "acr_values",
-                .pairs(name: .assuranceLevel, value: .contextClasses),
+                .pairs(name: .assuranceLevel, value: .text(.contextClasses)),
                 default: "the values in claims.acr that reach the level",
                 "What the provider is asked for where a route requires this level."
             ),
@@ -312,7 +312,7 @@ extension Section {
 
     private static let parameters = SettingsKey(
         "parameters",
-        .pairs(name: .parameterName, value: .text),
+        .pairs(name: .parameterName, value: .text(.text)),
         "Further parameters of every sign-in, as the provider documents them."
     )
 
@@ -332,14 +332,14 @@ extension Section {
     private static let traits = [
         SettingsKey(
             "traits",
-            .pairs(name: .traitName, value: .traitPath),
+            .pairs(name: .traitName, value: .text(.traitPath)),
             default: ClaimSettings().traits.map { $0.name == $0.path[0] ? $0.name : "\($0.name) from \($0.path[0])" }
                 .joined(separator: ", "),
             "Traits of the user and the claims that hold them; added to the default, or instead of one with the same name."
         ),
         SettingsKey(
             "text_lists",
-            .pairs(name: .traitName, value: .textListForm),
+            .pairs(name: .traitName, value: .text(.textListForm)),
             "Traits whose claim is one text with a list, and what separates its elements; [a, b] is read as well."
         ),
         SettingsKey(
@@ -352,10 +352,14 @@ extension Section {
     private static let levels = [
         SettingsKey(
             "acr",
-            .pairs(name: .contextClass, value: .assuranceLevel),
+            .pairs(name: .contextClass, value: .text(.assuranceLevel)),
             "The assurance level of a sign-in with this acr; the highest counts, and aal1 where none is named."
         ),
-        SettingsKey("amr", .pairs(name: .contextClass, value: .assuranceLevel), "The same by an element of amr."),
+        SettingsKey(
+            "amr",
+            .pairs(name: .contextClass, value: .text(.assuranceLevel)),
+            "The same by an element of amr."
+        ),
     ]
 
     private static let admission = Section([

@@ -12,7 +12,7 @@ extension Section {
             "endpoints",
             .boolean,
             default: "true when it is the only host, else false",
-            "Serve the sign-in and token endpoints on this host; the app does not get their paths."
+            "Serve the sign-in and token endpoints on this host; the app does not get their paths. Unless it is written, only those of /.sallyport/ and those that clients or native apps need."
         ),
         SettingsKey(
             "provider",
@@ -104,12 +104,12 @@ extension Section {
         ),
         SettingsKey(
             "request_headers",
-            .section(.fieldChanges),
+            .section(.requestChanges),
             "Fields that the app gets, or does not get; never those by which the gateway speaks to it, nor credentials."
         ),
         SettingsKey(
             "response_headers",
-            .section(.fieldChanges),
+            .section(.answerChanges),
             "Fields of the app's answers that the client gets, or does not get. The gateway's own answers stay as they are."
         ),
         SettingsKey(
@@ -118,6 +118,12 @@ extension Section {
             .text(.text),
             default: "the origin of public_url",
             "The audience (aud) of the assertions that the app gets; write one of its own for each app that shares a host."
+        ),
+        SettingsKey(
+            "identity_encoding",
+            at: \RouteSettings.identityEncoding,
+            default: "identity.encoding",
+            "How the app gets the values of identity fields, where it differs from other apps."
         ),
         SettingsKey(
             "auth",
@@ -160,7 +166,7 @@ extension Section {
         SettingsKey(
             "allow_encoded_slashes",
             at: \RouteSettings.allowEncodedSlashes,
-            "Forward paths with %2F, which apps read in different ways."
+            "Forward paths with %2F, which apps read in different ways, also where the routes of the host demand different things."
         ),
         SettingsKey(
             "cache",
@@ -257,14 +263,34 @@ extension Section {
         ),
     ])
 
-    private static let fieldChanges = Section([
+    private static let requestChanges = Section([
         SettingsKey(
             "set",
-            .pairs(name: .fieldName, value: .fieldValue),
-            "Fields with their values; they replace those of the same names. {client_address} in request_headers is the client's."
+            .pairs(name: .fieldName, value: .secret(.fieldValue)),
+            "Fields with their values, which are never shown; they replace those of the same names. {client_address} is the client's."
         ),
-        SettingsKey("remove", .list(.text(.fieldName)), "Names of fields that are removed."),
+        SettingsKey(
+            "set_file",
+            .pairs(name: .fieldName, value: .path(isSecret: true)),
+            "Fields with the files of their values, for secrets that the app expects from its proxy."
+        ),
+        removedFields,
     ])
+
+    private static let answerChanges = Section([
+        SettingsKey(
+            "set",
+            .pairs(name: .fieldName, value: .text(.fieldValue)),
+            "Fields with their values; they replace those of the same names."
+        ),
+        removedFields,
+    ])
+
+    private static let removedFields = SettingsKey(
+        "remove",
+        .list(.text(.fieldName)),
+        "Names of fields that are removed."
+    )
 
     static let cors = Section([
         SettingsKey(
@@ -382,6 +408,11 @@ extension Section {
             "Whether a connection to the app serves all users in turn, or one session only (requests without one share connections)."
         ),
         SettingsKey(
+            "answers",
+            at: \UpstreamSettings.answers,
+            "lenient takes answers that old servers write in another form than RFC 9112 and rewrites them; only for apps in which no user can put line breaks into a header."
+        ),
+        SettingsKey(
             "dns_refresh",
             at: \UpstreamSettings.dnsRefresh,
             .duration(.seconds(1)...(.seconds(3600))),
@@ -465,7 +496,7 @@ extension Section {
         SettingsKey("preset", at: \Settings.identity.preset, "The field names that a family of apps expects."),
         SettingsKey(
             "headers",
-            .pairs(name: .fieldName, value: .fieldPath),
+            .pairs(name: .fieldName, value: .text(.fieldPath)),
             default: "the preset's",
             "Field names of your own instead of the preset's."
         ),
@@ -499,7 +530,7 @@ extension Section {
         ),
         SettingsKey(
             "claims",
-            .pairs(name: .claimName, value: .sessionPath),
+            .pairs(name: .claimName, value: .text(.sessionPath)),
             default: "none",
             "Claims besides iss, aud, sub, sid, iat and exp, each with the path to its value in the session."
         ),

@@ -79,8 +79,8 @@ package indirect enum SettingKind: Sendable {
     case shorthand(String, for: Section)
     /// A mapping whose keys are the operator's names and whose values are such mappings.
     case named(Section)
-    /// A mapping of the operator's own names to texts.
-    case pairs(name: TextRule, value: TextRule)
+    /// A mapping of the operator's own names to values of one kind.
+    case pairs(name: TextRule, value: SettingKind)
     /// Any value. Only the app interprets it.
     case document
 

@@ -52,7 +52,7 @@ extension Section {
             ),
             SettingsKey(
                 "attributes",
-                .pairs(name: .attributeName, value: .text),
+                .pairs(name: .attributeName, value: .text(.text)),
                 default: "none",
                 "More attributes of the resource, such as deployment.environment.name."
             ),

@@ -27,6 +27,8 @@ enum EffectiveSettings {
                 values["\(prefix)name"] = route.name
                 values["\(prefix)upstream"] = route.upstream ?? "none"
                 let origin = host.publicURL.isWildcard ? "the origin of the name" : host.publicURL.description
+                let encoding = route.identityEncoding ?? settings.identity.encoding
+                values["\(prefix)identity_encoding"] = encoding.rawValue
                 values["\(prefix)audience"] = route.audience ?? origin
                 if route.handoff { values["\(prefix)handoff"] = "true" }
             }

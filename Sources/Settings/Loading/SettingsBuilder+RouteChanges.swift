@@ -25,6 +25,17 @@ extension SettingsBuilder {
         )
     }
 
+    /// Leaves routes without an encoding of their own that write the one of all.
+    func setEncodings(_ settings: inout Settings) {
+        let common = settings.identity.encoding
+        for host in settings.hosts.indices {
+            for route in settings.hosts[host].routes.indices
+            where settings.hosts[host].routes[route].identityEncoding == common {
+                settings.hosts[host].routes[route].identityEncoding = nil
+            }
+        }
+    }
+
     /// - Parameter takesAddress: Whether a field may be set to the client's address.
     private mutating func fieldChanges(_ tree: SettingsTree?, takesAddress: Bool) -> FieldChanges {
         guard let tree else { return FieldChanges() }
@@ -38,7 +49,7 @@ extension SettingsBuilder {
                 mend: takesAddress ? "write only \(address)" : "remove \(field.name)"
             )
         }
-        let changes = FieldChanges(set: fields, remove: tree.texts("remove") ?? [])
+        let changes = FieldChanges(set: fields + self.secretFields(tree), remove: tree.texts("remove") ?? [])
         var seen: [String: String] = [:]
         for name in changes.names {
             // A CGI has one variable for X-A, x_a and X.A, and an app behind it one value.
@@ -53,19 +64,42 @@ extension SettingsBuilder {
         return changes
     }
 
+    /// The fields whose values are in files, without their line ends.
+    private mutating func secretFields(_ tree: SettingsTree) -> [FieldChanges.Field] {
+        guard let files = tree.tree("set_file") else { return [] }
+        return files.entries.compactMap { name, _ in
+            guard let secret = self.secret(name, of: files) else { return nil }
+            let text = String(decoding: secret.bytes, as: UTF8.self)
+            do throws(SyntaxFault) {
+                _ = try TextRule.fieldValue.read(text)
+            } catch {
+                self.report(
+                    files.place(of: name),
+                    found: "a content that no field can have (not shown)",
+                    allowed: "a file with one line of \(TextRule.fieldValue.allowed)",
+                    mend: error.mend
+                )
+                return nil
+            }
+            return FieldChanges.Field(name: name, value: text)
+        }
+    }
+
     /// Refuses changes of fields that are the gateway's own.
     mutating func checkChangedFields(_ identity: IdentitySettings) {
         for route in self.writtenRoutes() {
             for section in ["request_headers", "response_headers"] {
                 guard let tree = route.tree(section) else { continue }
                 let isOfRequest = section == "request_headers"
-                for (name, _) in tree.pairs("set") {
-                    guard let set = tree.tree("set") else { continue }
-                    self.check(
-                        FieldChange(name: name, isSet: true, isOfRequest: isOfRequest),
-                        set.place(of: name),
-                        identity
-                    )
+                for key in ["set", "set_file"] {
+                    for (name, _) in tree.pairs(key) {
+                        guard let set = tree.tree(key) else { continue }
+                        self.check(
+                            FieldChange(name: name, isSet: true, isOfRequest: isOfRequest),
+                            set.place(of: name),
+                            identity
+                        )
+                    }
                 }
                 for name in tree.texts("remove") ?? [] {
                     let change = FieldChange(name: name, isSet: false, isOfRequest: isOfRequest)

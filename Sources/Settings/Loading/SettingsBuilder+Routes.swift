@@ -127,6 +127,7 @@ extension SettingsBuilder {
             }
             var settings = HostSettings(publicURL: url, endpoints: endpoints, providers: providers, routes: routes)
             host.set(isShorthand ? .file : .host, in: &settings)
+            settings.asksForEndpoints = !isShorthand && host.boolean("endpoints") == true
             for tree in trees { self.checkDemandedProviders(tree, of: providers) }
             self.checkSignInOrder(of: settings, host)
             self.checkCookies(of: settings, host)

@@ -23,6 +23,9 @@ extension SettingsBuilder {
             if case .path(isSecret: true) = key.kind {
                 return tree[key.name].map { [(tree.key(of: key.name), $0)] } ?? []
             }
+            if case .pairs(_, value: .path(isSecret: true)) = key.kind {
+                return (tree.tree(key.name)?.entries ?? []).map { ("\(tree.key(of: key.name)).\($0.name)", $0.setting) }
+            }
             guard let below = key.kind.section?.section else { return [] }
             return tree.mappings(at: key).flatMap { self.secretFiles(of: $0, below) }
         }

@@ -55,6 +55,8 @@ struct SettingsBuilder {
         self.setIdentity(&settings.identity, providers: settings.providers.map(\.settings))
         self.checkAudiences(settings.identity)
         self.checkChangedFields(settings.identity)
+        self.setEncodings(&settings)
+        self.setJobs(&settings)
         settings.asn = self.asn()
         settings.geo = self.geo()
         settings.rules = self.rules()

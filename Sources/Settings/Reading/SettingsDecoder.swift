@@ -176,7 +176,7 @@ struct SettingsDecoder {
             }
         case .pairs(let names, let values):
             return self.mapping(node, kind, names: names, key: key) { decoder, path, value in
-                decoder.value(value, .text(values), key: path, depth: depth + 1)
+                decoder.value(value, values, key: path, depth: depth + 1)
             }
         case .document:
             guard case .mapping = node.content else {

@@ -4,6 +4,11 @@ package import Vocabulary
 package struct HostSettings: Sendable, Equatable {
     package var publicURL: PublicURL
     package var endpoints: Bool
+    /// Whether the operator wrote `endpoints: true`, so that the host has all of them.
+    package var asksForEndpoints = true
+    /// What the endpoints outside of `/.sallyport/` are there for, if `endpoints` is true. The app has the paths of the
+    /// others.
+    package var jobs = EndpointJobs.all
     /// The names of the providers whose users the host is for, in the order of its sign-in page; the sessions of others
     /// do not count on it. Never empty.
     package var providers: [String]
@@ -68,6 +73,8 @@ package struct RouteSettings: Sendable, Equatable {
     package var hostHeader: String?
     /// The audience of assertions; nil: the origin of the host's public URL.
     package var audience: String?
+    /// How the app gets the values of identity fields; `nil` for `identity.encoding`.
+    package var identityEncoding: IdentitySettings.Encoding?
     package var auth: AuthRequirement
     package var require = RequirementSettings()
     package var unauthenticated = UnauthenticatedAnswer.auto

@@ -21,6 +21,8 @@ package struct Settings: Sendable, Equatable {
     )
     /// Empty: the admin listener serves nothing that needs a token.
     package var operatorTokens: [OperatorToken] = []
+    /// The keys that give endpoints a job on hosts that did not ask for them (`HostSettings.jobs`).
+    package internal(set) var endpointKeys: [String] = []
     /// nil: no other proxy may ask.
     package var authorization: AuthorizationSettings?
     /// Whether the paths of oauth2-proxy are served (`compat.oauth2_proxy`).

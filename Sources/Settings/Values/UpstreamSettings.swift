@@ -23,6 +23,7 @@ package struct UpstreamSettings: Sendable, Equatable {
     /// The percentage of `maxConnections` that one client may use. `nil`: between a quarter and a half, by what is free.
     package var clientShare: Int?
     package var reuse = ConnectionReuse.shared
+    package var answers = AnswerForm.strict
     /// How often the names of its servers are resolved again.
     package var dnsRefresh = Duration.seconds(30)
 
@@ -133,6 +134,14 @@ package enum ServerBalance: String, Sendable, CaseIterable, SettingWord {
     case roundRobin = "round_robin"
     /// Always the same server for a session, and without a session for a client's address.
     case sticky
+}
+
+/// In which form an app may write its answers.
+package enum AnswerForm: String, Sendable, CaseIterable, SettingWord {
+    /// As RFC 9112 has it; anything else is 502.
+    case strict
+    /// Also as old servers write it.
+    case lenient
 }
 
 /// Which requests share a kept connection to an app.

@@ -131,7 +131,8 @@ struct CheckCommand: AsyncParsableCommand {
                 loaded.settings.providers.count > 1
                 ? ", for the users of \(host.providers.joined(separator: ", "))" : ""
             self.say("routes of \(host.publicURL)\(users)", host.routes.map { Self.line($0, on: host) })
-            self.say("paths of \(host.publicURL) that the gateway answers itself", draft.ownPaths(of: host))
+            let hint = draft.wayBack(of: host).map { ["(\($0))"] } ?? []
+            self.say("paths of \(host.publicURL) that the gateway answers itself", draft.ownPaths(of: host) + hint)
         }
         self.say("listeners", Self.listeners(loaded.settings))
         if loaded.settings.strictTransport == nil, loaded.settings.listen.contains(where: \.isSecure) {

@@ -92,12 +92,25 @@ struct Draft {
         }
     }
 
+    /// How the app of a host gets the paths that the gateway takes outside of `/.sallyport/`, or which of them it has;
+    /// `nil` if the host has no app or no endpoints.
+    func wayBack(of host: HostSettings) -> String? {
+        guard host.endpoints, !host.routes.isEmpty else { return nil }
+        let own = Set(self.ownPaths(of: host))
+        var causes = host.asksForEndpoints ? ["endpoints: true"] : self.assembly.settings.endpointKeys
+        if own.contains("/schemas") { causes.append("provider.kratos") }
+        let taken =
+            "those outside of /.sallyport/ are taken because of \(causes.joined(separator: ", ")); to give them back to the app, write endpoints: true on a host of its own, without routes"
+        if own.contains("/userinfo") { return taken }
+        let left = "the app has /authorize, /oauth/**, /userinfo and /v2/logout, because there are no clients"
+        guard own.contains("/sessions") else {
+            return left + "; and /sessions/** and /self-service/**, because there are no native apps"
+        }
+        return "\(left); \(taken)"
+    }
+
     /// The paths that the app of this host does not get.
     func ownPaths(of host: HostSettings) -> [String] {
-        self.assembly.configuration.endpoints.takenPaths(
-            of: host.realms,
-            servesSignIn: host.endpoints,
-            namesApps: host.namesApps
-        )
+        self.assembly.configuration.endpoints.takenPaths(of: host)
     }
 }

@@ -16,7 +16,7 @@ extension ProxyPlan {
             "defaults",
             "    mode http",
             "    log global",
-            "    timeout connect 1s",
+            "    timeout connect 5s",
             "    timeout http-request 10s",
             "    timeout client 75s",
             "    timeout server 65m",

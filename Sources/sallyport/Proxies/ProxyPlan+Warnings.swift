@@ -97,7 +97,8 @@ extension ProxyPlan {
             ("max_connections", app.maxConnections != plain.maxConnections),
             ("client_share", app.clientShare != nil), ("health.host", app.health?.host != nil),
             ("max_queue", app.maxQueue != plain.maxQueue),
-            ("reuse", app.reuse != plain.reuse), ("dns_refresh", app.dnsRefresh != plain.dnsRefresh),
+            ("reuse", app.reuse != plain.reuse), ("answers", app.answers != plain.answers),
+            ("dns_refresh", app.dnsRefresh != plain.dnsRefresh),
         ]
         let certificate = app.certificateFile != nil
         switch self.proxy {

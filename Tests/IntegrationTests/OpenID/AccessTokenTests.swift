@@ -393,7 +393,7 @@ import Vocabulary
             #expect(provider.count(.introspection) == 2)
             let page = try gateway.get("/", OpenIDBrowser.navigation)
             #expect(page.status == 401 && page.value("location") == nil, "\(page.lines)")
-            #expect(page.value("www-authenticate") == "Bearer")
+            #expect(page.value("www-authenticate") == #"Bearer realm="sallyport""#)
         }
     }
 }

@@ -153,7 +153,10 @@ struct CheckTests {
         #expect(try bench.forwardAuth("GET", "/app/x").status == 401)
         #expect(try bench.extAuthz("GET", "/app/x").status == 401)
         let api = try bench.authRequest("GET", url + "/app/x")
-        #expect(api.status == 401 && api["www-authenticate"] == ["Bearer"] && api.reason == "credential.missing")
+        #expect(
+            api.status == 401 && api["www-authenticate"] == [#"Bearer realm="sallyport""#]
+                && api.reason == "credential.missing"
+        )
         // The session does not suffice.
         let credential = ["X-Session-Token: \(try bench.token())"]
         for verdict in [

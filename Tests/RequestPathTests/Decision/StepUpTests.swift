@@ -289,7 +289,8 @@ struct StepUpTests {
                 == #"DPoP error="invalid_token""#
         )
         #expect(
-            Denial.unauthenticated(.credentialMissing).challenge(age, isJudged: false, isProofScheme: false) == "Bearer"
+            Denial.unauthenticated(.credentialMissing).challenge(age, isJudged: false, isProofScheme: false)
+                == #"Bearer realm="sallyport""#
         )
     }
 }

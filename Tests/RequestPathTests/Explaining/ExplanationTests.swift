@@ -49,6 +49,16 @@ struct ExplanationTests {
         #expect(!steps.contains { $0.lines.contains { $0.contains(live.token) } })
     }
 
+    @Test("What a route sets for its app is named, and its value is not shown")
+    func setFields() throws {
+        let secret = route("/**", .public) {
+            $0.requestHeaders.set = [.init(name: "X-Secret", value: "s3cr3t-value-42")]
+        }
+        let head = try #require(self.explain(try JudgeBench([secret]), "GET", "/x", ["X-Secret: mine"]).last).lines
+        #expect(head.contains("X-Secret: <set by the route>"), "\(head)")
+        #expect(!head.joined().contains("s3cr3t") && !head.joined().contains("mine"), "\(head)")
+    }
+
     @Test("The explanation names the path that apps read which decode it twice, or which know backslashes")
     func furtherReadings() throws {
         let bench = try JudgeBench([route("/**", .public), route("/admin/**", .required)])

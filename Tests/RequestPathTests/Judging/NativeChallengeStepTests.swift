@@ -76,7 +76,7 @@ struct NativeChallengeStepTests {
         for method in ["GET", "POST"] {
             let request = JudgedRequest(try self.bench(), method, "/api/orders", fields)
             #expect(try request.begin() == .answer(401, .credentialMissing))
-            #expect(request.values("WWW-Authenticate") == ["Bearer", self.challenge("/page?a=1")])
+            #expect(request.values("WWW-Authenticate") == [#"Bearer realm="sallyport""#, self.challenge("/page?a=1")])
             #expect(request.values("Content-Type") == ["application/problem+json"])
         }
     }

@@ -177,8 +177,41 @@ struct EndpointTableTests {
         }
         #expect(Self.ask(table, "/sessions/a") == .endpoint("/sessions/{id}", ["id=a"]))
         #expect(Self.ask(table, "/sessions/a", host: 1) == .none)
-        #expect(table.takenPaths(servesSignIn: true) == ["/.sallyport/login", "/.sallyport/x/{id}", "/sessions/{id}"])
-        #expect(table.takenPaths(servesSignIn: false) == ["/.sallyport/login", "/.sallyport/x/{id}"])
+        let settings = Self.hosts.hosts.map(\.settings)
+        #expect(table.takenPaths(of: settings[0]) == ["/.sallyport/login", "/.sallyport/x/{id}", "/sessions/{id}"])
+        #expect(table.takenPaths(of: settings[1]) == ["/.sallyport/login", "/.sallyport/x/{id}"])
+    }
+
+    @Test("The app of a host has the paths of endpoints that have no job there")
+    func jobs() throws {
+        let endpoints = [
+            Self.endpoint("/sessions", "GET", scope: .hostsWith(.nativeApps)),
+            Self.endpoint("/authorize", "GET", scope: .hostsWith(.clients)),
+            Self.endpoint("/.sallyport/login", "GET", scope: .everyHost),
+        ]
+        func served(_ jobs: EndpointJobs, endpoints isServed: Bool = true) throws -> [String] {
+            var host = HostSettings(publicURL: Gate.app, endpoints: isServed, routes: [route("/**", .required)])
+            host.jobs = jobs
+            let table = RouteTable([host], upstreams: ["app"])
+            let own = try EndpointTable(endpoints, forwarding: [], on: table, upstreams: ["app"])
+            let answered = endpoints.map(\.path).filter { path in
+                withReading(Array(path.utf8)) { outcome in
+                    guard case .read(let reading) = outcome else { return false }
+                    let match = Array("GET".utf8).withUnsafeBufferPointer {
+                        own.match(reading, method: $0, host: table.hosts[0])
+                    }
+                    if case .endpoint = match { return true }
+                    return false
+                }
+            }
+            #expect(answered.sorted() == own.takenPaths(of: host))
+            return answered
+        }
+        #expect(try served(.all) == ["/sessions", "/authorize", "/.sallyport/login"])
+        #expect(try served([]) == ["/.sallyport/login"])
+        #expect(try served(.nativeApps) == ["/sessions", "/.sallyport/login"])
+        #expect(try served(.clients) == ["/authorize", "/.sallyport/login"])
+        #expect(try served(.all, endpoints: false) == ["/.sallyport/login"])
     }
 
     @Test("A host that names apps has the documents for it, with or without the other endpoints")
@@ -191,7 +224,7 @@ struct EndpointTableTests {
                 on: table,
                 upstreams: ["app"]
             )
-            let taken = endpoints.takenPaths(servesSignIn: host.endpoints, namesApps: host.namesApps)
+            let taken = endpoints.takenPaths(of: host)
             #expect(taken == (host.namesApps ? ["/.well-known/x"] : []))
             return withReading(Array("/.well-known/x".utf8)) { outcome in
                 guard case .read(let reading) = outcome else { return false }
@@ -232,7 +265,7 @@ struct EndpointTableTests {
         #expect(Self.ask(table, "/sessions/a", "POST") == .methodNotAllowed("GET, DELETE"))
         #expect(Self.ask(table, "/sessions/%61") == .refused(.pathAmbiguous))
         #expect(Self.ask(table, "/sessions/a", host: 1) == .none)
-        #expect(table.takenPaths(servesSignIn: true).contains("/sessions/{id}"))
+        #expect(table.takenPaths(of: Self.hosts.hosts[0].settings).contains("/sessions/{id}"))
         #expect(table.routes.map(\.index) == [Self.hosts.entries.count])
         #expect(table.routes.allSatisfy { $0.settings.auth == .public && !$0.settings.handoff && $0.maxBody == nil })
     }

@@ -75,7 +75,28 @@ enum HeadFuzzing {
         oauth2Proxy: true
     )
 
+    /// The head of an old server: what is written of it is one head in strict form, or refused by the strict parser.
+    private static func lenient(_ bytes: [UInt8]) -> String? {
+        guard case .rewritten(let written, let count) = LenientHead.rewrite(bytes, limit: 4096) else { return nil }
+        guard count > 0, count <= bytes.count, bytes[count - 1] == 0x0A else { return "rewritten: it ends elsewhere" }
+        guard LenientHead.rewrite(Array(bytes[..<(count - 1)]), limit: 4096) == .incomplete else {
+            return "rewritten: a part of the head is not incomplete"
+        }
+        switch LenientHead.rewrite(written, limit: .max) {
+        case .same: break
+        case .incomplete: return "rewritten: a part of a head was written"
+        case .rewritten: return "rewritten: it could be written in yet another form"
+        }
+        let head = ResponseHead(fieldCount: 20)
+        return switch written.withExactCopy({ self.responseParser.parse($0, $1, into: head) }) {
+        case .complete: head.byteCount == written.count ? self.lines(written[...]) : "rewritten: more than one head"
+        case .incomplete: "rewritten: a part of a head was written"
+        case .malformed: nil
+        }
+    }
+
     static func response(_ bytes: [UInt8]) -> String? {
+        if let fault = self.lenient(bytes) { return fault }
         let head = ResponseHead(fieldCount: 20)
         return bytes.withExactCopy { base, count in
             guard self.responseParser.parse(base, count, into: head) == .complete else { return nil }

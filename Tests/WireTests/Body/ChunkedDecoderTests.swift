@@ -10,9 +10,14 @@ import Testing
     }
 
     /// Feeds `text` in pieces of `step` bytes.
-    static func decode(_ text: String, step: Int = .max, ofAnswer isAnswers: Bool = false) -> Outcome {
+    static func decode(
+        _ text: String,
+        step: Int = .max,
+        ofAnswer isAnswers: Bool = false,
+        lenient isLenient: Bool = false
+    ) -> Outcome {
         let bytes = Array(text.utf8)
-        var decoder = ChunkedDecoder(ofAnswer: isAnswers)
+        var decoder = ChunkedDecoder(ofAnswer: isAnswers, lenient: isLenient)
         var content: [UInt8] = []
         var start = 0
         while start < bytes.count {
@@ -40,6 +45,26 @@ import Testing
             start = piece.endIndex
         }
         return .unfinished(String(decoding: content, as: UTF8.self))
+    }
+
+    @Test(
+        "Chunks of old servers may have blanks behind their size and LF alone at ends of lines, and only theirs",
+        arguments: [
+            ("5  \r\nhello\r\n0 \r\n\r\n", .content("hello", rest: "")),
+            ("5\t\r\nhello\r\n0\r\n\r\nx", .content("hello", rest: "x")),
+            ("5\nhello\n0\n\nx", .content("hello", rest: "x")),
+            ("5 \nhello\r\n0\r\nA: b\n\n", .content("hello", rest: "")),
+            ("5\nhello\n0\nA: b\r\nC: d\n\r\n", .content("hello", rest: "")), ("0\n\n", .content("", rest: "")),
+            ("5\nhel", .unfinished("hel")), ("5\nhello\n0\n", .unfinished("hello")),
+            ("5 5\r\nhello\r\n0\r\n\r\n", .malformed), ("5\rhello", .malformed), (" 5\r\nhello", .malformed),
+            ("5\nhellox\n0\n\n", .malformed), ("\n5\nhello", .malformed), ("-1\n", .malformed), ("0x5\n", .malformed),
+        ] as [(String, Outcome)]
+    )
+    func lenient(text: String, expected: Outcome) {
+        for step in [1, 2, 3, .max] {
+            #expect(Self.decode(text, step: step, ofAnswer: true, lenient: true) == expected, "\(step)")
+        }
+        if case .content = expected { #expect(Self.decode(text, ofAnswer: true) == .malformed) }
     }
 
     static let bodies: [(String, Outcome)] = [

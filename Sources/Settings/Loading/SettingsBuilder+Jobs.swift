@@ -1,0 +1,25 @@
+/// Which of the gateway's own paths have a job. Where nobody asked for endpoints, on the only host, the app keeps the
+/// others.
+extension SettingsBuilder {
+    /// The jobs of the endpoints of each host, and the keys that give them one.
+    func setJobs(_ settings: inout Settings) {
+        var keys: [String] = []
+        var jobs: EndpointJobs = []
+        func give(_ more: EndpointJobs, _ key: String, if isUsed: Bool) {
+            guard isUsed else { return }
+            jobs.formUnion(more)
+            keys.append(key)
+        }
+        give(.all, "clients", if: !settings.clients.isEmpty)
+        // Clients may come at run time.
+        give(.all, "admin.tokens_file", if: settings.operatorTokens.contains { $0.scopes.contains(.clients) })
+        let unused = Settings(hosts: [], upstreams: [])
+        give(.nativeApps, "exchange", if: settings.exchange != unused.exchange)
+        give(.nativeApps, "native_social", if: settings.nativeSocial != unused.nativeSocial)
+        give(.verifiers, "identity.assertion", if: settings.identity.assertion != nil)
+        settings.endpointKeys = keys
+        for (index, host) in settings.hosts.enumerated() where !host.asksForEndpoints && !host.routes.isEmpty {
+            settings.hosts[index].jobs = jobs
+        }
+    }
+}

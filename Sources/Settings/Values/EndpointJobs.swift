@@ -1,0 +1,18 @@
+/// What the gateway's own paths outside of `/.sallyport/` are needed for. A host leaves the paths of a job that nobody
+/// has for it to its app.
+package struct EndpointJobs: OptionSet, Sendable, Hashable {
+    package let rawValue: UInt8
+
+    package init(rawValue: UInt8) {
+        self.rawValue = rawValue
+    }
+
+    /// OAuth clients: `/authorize`, `/oauth/**`, `/oidc/logout`, `/v2/logout` and `/userinfo`.
+    package static let clients = EndpointJobs(rawValue: 1)
+    /// Native apps, in the shapes of Kratos: `/sessions/**` and `/self-service/**`.
+    package static let nativeApps = EndpointJobs(rawValue: 2)
+    /// Whoever verifies the gateway's tokens: the metadata and keys in `/.well-known/`.
+    package static let verifiers = EndpointJobs(rawValue: 4)
+
+    package static let all: EndpointJobs = [.clients, .nativeApps, .verifiers]
+}
