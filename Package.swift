@@ -221,7 +221,7 @@ let otherFiles = [
     "EdgeTests": ["TLS/tls_attacks.py"],
     "IntegrationTests": [
         "RealProviders/authlib-provider.py", "RealProviders/glewlwyd-provider.py", "RealProviders/idpyoidc-provider.py",
-        "Traces/trace-collector.py", "Traces/traced-peers.py",
+        "RealApps/Programs", "Traces/trace-collector.py", "Traces/traced-peers.py",
     ],
 ]
 

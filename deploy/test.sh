@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # Builds the gateway and runs its tests: deploy/test.sh [--soak] [arguments of swift test]
 # --soak adds the long ones (three hours of fuzzing: FUZZ_SECONDS for each of 18; gigabyte streams, thousands of connections, a
-# real browser, an hour of a WebSocket, ten minutes without a name server, the costs of a request; two hours of mixed load with
-# faults: MIXED_MINUTES), searches the models of the store's protocols, and repeats the suite with the address sanitizer.
+# real browser, a dozen real apps, an hour of a WebSocket, ten minutes without a name server, the costs of a request; two hours
+# of mixed load with faults: MIXED_MINUTES), searches the models of the store's protocols, and repeats the suite with the
+# address sanitizer.
 set -euo pipefail
 
 # shellcheck source=deploy/build.sh
@@ -12,7 +13,7 @@ source "$(dirname "${BASH_SOURCE[0]}")/build.sh"
 packages=(
     curl nginx haproxy caddy redis-server apache2-bin libapache2-mod-auth-openidc lighttpd python3 python3-venv python3-yaml
     dnsmasq-base
-    libnginx-mod-stream openssl nghttp2-client prometheus faketime glewlwyd php-cli systemd
+    libnginx-mod-stream openssl nghttp2-client prometheus faketime glewlwyd php-cli php-fpm fcgiwrap litmus systemd
 )
 soak=0
 if [[ ${1-} == --soak ]]; then
@@ -21,6 +22,7 @@ if [[ ${1-} == --soak ]]; then
     # The binary refuses unknown variables that begin with SALLYPORT_.
     export SOAK=1
     packages+=(chromium valgrind binutils nodejs default-jre-headless ca-certificates iproute2 testssl.sh)
+    packages+=(tomcat10 tomcat10-examples docker-registry)
 fi
 
 sallyport_build "${packages[@]}"
@@ -28,14 +30,23 @@ sallyport_build "${packages[@]}"
 # Ory's own client, OAuth clients, libraries that verify tokens, an OpenID provider, apps, and the schemas of Kubernetes,
 # CycloneDX, Compose and GitHub's files, as their users install them. Without access to PyPI the tests that run them are skipped.
 clients="$SALLYPORT_ROOT/.build/clients"
-if ! "$clients/bin/python" -c 'import ory_client, ory_kratos_client, jwt, jwcrypto, joserfc, idpyoidc, radicale, django, authlib, auth0, requests_oauthlib, kubernetes_validate, cyclonedx.validation.json, jsonschema, check_jsonschema, httpx, h2' 2>/dev/null; then
+if ! "$clients/bin/python" -c 'import ory_client, ory_kratos_client, jwt, jwcrypto, joserfc, idpyoidc, radicale, django, authlib, auth0, requests_oauthlib, wsgidav, cheroot, kubernetes_validate, cyclonedx.validation.json, jsonschema, check_jsonschema, httpx, h2' 2>/dev/null; then
     { python3 -m venv --clear "$clients" &&
         timeout 180 "$clients/bin/pip" install -q --disable-pip-version-check --only-binary :all: \
             ory-client==1.22.87 ory-kratos-client==25.4.0 'pyjwt[crypto]==2.15.1' jwcrypto==1.6.1 joserfc==1.8.0 idpyoidc==5.0.0 \
-            radicale==3.9.0 django==5.2.19 authlib==1.9.9 auth0-python==6.8.0 requests-oauthlib==2.0.0 \
+            radicale==3.9.0 django==5.2.19 wsgidav==4.3.5 cheroot==11.1.2 \
+            authlib==1.9.9 auth0-python==6.8.0 requests-oauthlib==2.0.0 \
             kubernetes-validate==1.37.0 'cyclonedx-python-lib[json-validation]==11.12.0' check-jsonschema==0.39.0 \
             'httpx[http2]==0.28.1'; } >&2 ||
         rm -rf "$clients"
+fi
+# Apps that only long tests visit. Without access to PyPI they are not visited.
+apps="$SALLYPORT_ROOT/.build/apps"
+if ((soak)) && ! "$apps/bin/python" -c 'import tornado, pypiserver, trac, gunicorn' 2>/dev/null; then
+    { python3 -m venv --clear "$apps" &&
+        timeout 180 "$apps/bin/pip" install -q --disable-pip-version-check --only-binary :all: \
+            tornado==6.6.1 pypiserver==2.4.2 trac==1.6 gunicorn==27.0.1; } >&2 ||
+        rm -rf "$apps"
 fi
 # Proxies that Debian does not have, or has in another version. Where they are missing, their tests are skipped, and fail
 # in CI.

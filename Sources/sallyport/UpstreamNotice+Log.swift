@@ -13,6 +13,8 @@ extension UpstreamNotice {
         let subject =
             switch self.reason {
             case .upstreamTLS: "no TLS with the app"
+            case .upstreamUnreachable: "no connection to the app"
+            case .upstreamTimeout: "the app takes too long"
             case .gatewayOverloaded: "one client has reached its share of the app"
             case .clientStalled: "a request is ended"
             default: "an answer of the app is refused"

@@ -81,7 +81,8 @@ import Testing
             """
         let app = try FakeUpstream()
         defer { app.stop() }
-        try Gateway.with(Config.file(upstream: app.port, routes: routes)) { gateway in
+        let settings = Config.file(upstream: app.port, routes: routes, more: "timeouts: {connect: 300ms}\n")
+        try Gateway.with(settings) { gateway in
             for (target, status, reason) in [
                 ("/%70ublic/x", 400, "path.ambiguous"), ("/public/../x", 400, "path.dot_segment"),
                 ("/told/x", 401, "credential.missing"), ("/posted/x", 405, "route.method_not_allowed"),

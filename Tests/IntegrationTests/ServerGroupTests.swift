@@ -96,7 +96,7 @@ import Glibc
     @Test("If no server answers, the answer is 502, and the first one that is back is found")
     func none() throws {
         let ports = try (0..<2).map { _ in try ServerPorts.take() }
-        try Gateway.with(Self.settings(ports)) { gateway throws in
+        try Gateway.with(Self.settings(ports, more: "timeouts: {connect: 100ms}\n")) { gateway throws in
             for _ in 0..<20 {
                 let answer = try gateway.get()
                 #expect(answer.status == 502 && answer.reason == "upstream.unreachable")

@@ -279,7 +279,7 @@ package enum MetricNames {
     )
     package static let upstreamQueue = MetricFamily.gauge(
         "sallyport_upstream_requests_waiting{upstream}",
-        "Requests that wait for a connection to an app because all are in use, by upstream.",
+        "Requests that wait for a connection to an app because all are in use or the app accepts none, by upstream.",
         hidesZero: true
     )
     package static let upstreamShareReached = MetricFamily.counter(

@@ -25,7 +25,7 @@ package final class HTTP1Connection {
     var hasCollectedHead = false
     /// Whether the answer has ended, and the system has not taken all of it.
     var isSendingEnd = false
-    /// Waits for the rest of the request's body; nil: no answer does.
+    /// The answer that waits for the rest of the request's body. `nil` if none does.
     var earlyAnswer: EarlyAnswer?
     /// Bytes that were read and not yet used, except while they are being used.
     var input: ByteBuffer?

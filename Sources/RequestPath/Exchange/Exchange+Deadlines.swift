@@ -23,8 +23,10 @@ extension Exchange {
         case .tunnel:
             self.sweepTunnel(now)
         case .connecting:
-            // Each address has its own limit; a name that is being resolved has none.
-            if now >= self.facts.responseDeadline { self.upstreamFailed(.upstreamTimeout) }
+            // The pool ends what waits for an app that is gone. This is for one that accepts few connections.
+            if now >= self.facts.responseDeadline + self.configuration.timeouts.queue {
+                self.upstreamFailed(.gatewayOverloaded)
+            }
         case .queued:
             if now >= self.facts.waitDeadline { self.refuseQueued() }
         case .expecting:
@@ -56,6 +58,7 @@ extension Exchange {
         if !self.facts.isRequestWhole, let upstream = self.upstream, !upstream.isWritable {
             // An app may be slow as well.
             if self.facts.appOutput.isStuck(upstream.unacknowledgedBytes, now: now, limit: timeouts.write) {
+                self.tellSlow("it has read no byte of a request's body within timeouts.write", timeouts.write)
                 return self.upstreamTimedOut()
             }
             if self.facts.appOutput.hasTaken { self.facts.hasPayload = true }
@@ -64,7 +67,12 @@ extension Exchange {
         }
         if !self.facts.hasBegunAnswer { return self.sweepRequest(now) }
         let limit = self.facts.isEventStream ? timeouts.streamIdle : timeouts.upstreamIdle
-        if now - self.facts.lastProgress > limit { return self.abort(.upstreamTimeout) }
+        if now - self.facts.lastProgress > limit {
+            if !self.facts.isEventStream {
+                self.tellSlow("no byte of an answer's body within timeouts.upstream_idle", limit)
+            }
+            return self.abort(.upstreamTimeout)
+        }
         self.checkSession()
     }
 
@@ -82,7 +90,30 @@ extension Exchange {
             if self.facts.appOutput.moves(waiting, now: now) { self.awaitResponse(from: now) }
             if self.facts.appOutput.hasTaken { self.facts.hasPayload = true }
         }
-        if now >= self.facts.responseDeadline { self.upstreamTimedOut() }
+        if now >= self.facts.responseDeadline {
+            let ofRoute = self.record.route?.responseTimeout
+            let key = ofRoute == nil ? "timeouts.response" : "routes[].timeouts.response"
+            self.tellSlow("no answer within \(key)", ofRoute ?? self.configuration.timeouts.response)
+            self.upstreamTimedOut()
+        }
+    }
+
+    /// Tells the operator which limit the app has exceeded and on which route, once a minute at most for each app.
+    ///
+    /// - Parameter sentence: Ends with the key of the limit.
+    private func tellSlow(_ sentence: String, _ limit: TimeAmount) {
+        guard let route = self.record.route, let index = route.upstreamIndex, let tell = self.loop.onUpstreamNotice
+        else { return }
+        let app = self.configuration.targets[index]
+        guard app.mayTell(.upstreamTimeout, now: self.loop.now) else { return }
+        tell(
+            UpstreamNotice(
+                upstream: app.settings.name,
+                reason: .upstreamTimeout,
+                sentence: "\(sentence) (\(limit.inWords)) on the route \(route.name)",
+                field: nil
+            )
+        )
     }
 
     private func upstreamTimedOut() {

@@ -114,7 +114,8 @@ package final class Exchange {
     ///
     /// - Parameters:
     ///   - head: The loop's head, parsed from the front of `buffer`. Its bytes are taken from the buffer.
-    ///   - configuration: The configuration by which the request is judged.
+    ///   - configuration: The loop's, by which the request is judged. Its routes name apps by their index among the loop's
+    ///     pools.
     package func begin(_ head: RequestHead, _ buffer: inout ByteBuffer, by configuration: PathConfiguration) {
         if self.configuration !== configuration { self.configuration = configuration }
         self.beginFacts()

@@ -31,7 +31,7 @@ package struct Explanation: Sendable {
     ///     its own loop.
     ///   - authority: Distinguishes tokens of the gateway from others.
     ///   - certificate: The one that the client has proven; nil: none.
-    ///   - checkPath: Where a proxy asks about the request; nil: the request itself comes.
+    ///   - checkPath: Where a proxy asks about the request. `nil` if the client itself sends the request here.
     package init(
         of bytes: [UInt8],
         from peer: IPAddress,
@@ -43,7 +43,7 @@ package struct Explanation: Sendable {
         via checkPath: String? = nil
     ) {
         if let checkPath, let profile = configuration.authorization {
-            // Below the path of Envoy's check stands the request's own.
+            // Envoy appends the path of the request to that of its check.
             let forms = ["", "/"].compactMap { end in
                 Array((checkPath + end).utf8).withUnsafeBufferPointer { profile.form(of: $0) }
             }

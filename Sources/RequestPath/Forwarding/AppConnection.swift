@@ -150,7 +150,7 @@ package protocol LoopRequest: AnyObject {
     var requester: Requester { get }
     /// What it uses of an app. `nil` if it uses nothing.
     var upstream: (any AppStream)? { get }
-    /// Since when its client has neither read nor sent what it could have (`ClientPace`). `nil` if it does.
+    /// Since when its client has neither read nor sent what it could have (`ClientPace`). `nil` if it reads or sends.
     func stall(now: NIODeadline) -> ClientStall?
     /// Ends the request because its client is stalled and others wait for the app.
     func endStalled()

@@ -47,7 +47,8 @@ package struct ClientPace: Equatable, Sendable {
         self.owesSince = debt == .client ? self.owesSince ?? self.movedAt : nil
     }
 
-    /// For how long the client has neither read nor sent what it could have. `nil` if it does, or the app is to answer.
+    /// Since when the client has neither read nor sent what it could have. `nil` if it reads or sends, or if the app is to
+    /// answer.
     package func stall(now: NIODeadline) -> ClientStall? {
         let since: NIODeadline
         switch self.debt {
@@ -93,7 +94,7 @@ package enum StallChoice {
     ///
     /// - Parameters:
     ///   - limit: The app's connections.
-    ///   - least: How many connections the waiting client has that has fewest.
+    ///   - least: The fewest connections that one of the waiting clients has.
     ///   - held: How many connections a client has.
     package static func choose(
         _ count: Int,

@@ -13,7 +13,7 @@ package struct Requester: Hashable, Sendable {
         self.session = session
     }
 
-    /// Whose connections are counted together, and end first if they are stalled.
+    /// Who takes turns in a queue, and whose connections are counted together.
     package enum Client: Hashable, Sendable {
         case address(AddressKey)
         /// Of requests that come through a proxy that names no client.
@@ -21,7 +21,7 @@ package struct Requester: Hashable, Sendable {
         case unknown
     }
 
-    /// The address. If there is none, the session.
+    /// The client whose turn in a queue the request takes.
     package var client: Client {
         if let address = self.address { return .address(address) }
         return self.session.map { .session($0) } ?? .unknown
@@ -31,9 +31,9 @@ package struct Requester: Hashable, Sendable {
 /// Whose requests are in flight at an app on one loop. No address and no session has more of them than its share
 /// (`ShareRule`) of the app's connections.
 ///
-/// Nothing is counted as long as fewer requests are in flight than any share: then nobody can have more. When there are as
-/// many, the loop looks at all its requests once (`begin`), and each that comes and goes is counted from then on, until
-/// there are clearly fewer again (`stop`).
+/// Nothing is counted while fewer requests are in flight than any share allows, because then nobody can have more. When
+/// there are as many, the room counts all of them once (`begin`), and from then on each that comes and goes, until there are
+/// clearly fewer again (`stop`).
 package struct ClientShares: Sendable {
     /// What a counted request gives back.
     package struct Seat: Sendable {
@@ -58,10 +58,10 @@ package struct ClientShares: Sendable {
     /// The requests that are counted.
     package var total: Int { self.addresses.total }
 
-    /// Begins to count. Whoever calls it counts what is in flight.
+    /// Begins to count. The caller then counts the requests that are in flight already.
     package mutating func begin() { self.restart(true, self.rule) }
 
-    /// Stops counting. A rule that has changed begins with nothing counted.
+    /// Stops counting, and goes on with `rule` if there is one.
     package mutating func stop(_ rule: ShareRule? = nil) { self.restart(false, rule ?? self.rule) }
 
     private mutating func restart(_ isCounting: Bool, _ rule: ShareRule) {
@@ -110,6 +110,6 @@ package struct ClientShares: Sendable {
         }
     }
 
-    /// How many requests of the session of this one are in flight; 0 if it has none.
+    /// How many requests of the requester's session are in flight; 0 if it has no session.
     package func count(ofSession requester: Requester) -> Int { self.sessions.count(of: requester.session) }
 }

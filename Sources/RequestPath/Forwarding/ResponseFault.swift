@@ -1,3 +1,4 @@
+import NIOCore
 package import Vocabulary
 
 /// Why an app's answer cannot be passed on, for the operator.
@@ -44,4 +45,12 @@ package struct UpstreamNotice: Sendable, Equatable {
     package let sentence: String
     /// The name of the field concerned, cut to 64 characters; nil: none.
     package let field: String?
+}
+
+extension TimeAmount {
+    /// For sentences, such as `60 s` or `300 ms`.
+    var inWords: String {
+        let milliseconds = self.nanoseconds / 1_000_000
+        return milliseconds.isMultiple(of: 1000) ? "\(milliseconds / 1000) s" : "\(milliseconds) ms"
+    }
 }

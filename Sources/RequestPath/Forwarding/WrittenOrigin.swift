@@ -10,12 +10,12 @@ struct WrittenOrigin {
 
     private let scheme: Scheme
     private let host: UnsafeBufferPointer<UInt8>
-    /// nil: none is written.
+    /// `nil` if none is written.
     private let port: Int?
     /// The number of its bytes.
     let count: Int
 
-    /// nil: the reference is a path, has another scheme, names a user, or is no URL.
+    /// `nil` if the reference is a path, has another scheme, names a user, or is no URL.
     init?(_ url: UnsafeBufferPointer<UInt8>) {
         let start: Int
         if Self.begins(url, with: "//") {

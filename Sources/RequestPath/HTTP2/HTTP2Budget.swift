@@ -40,8 +40,8 @@ package struct HTTP2Budget {
     static let mostPriorities = 1000
     /// Beside two for each stream, whose window Firefox opens at once, and ten for each frame of content.
     static let mostWindowUpdates = 100
-    /// Beside those of the bucket, one for each frame that was sent and for each part of content that came: many clients
-    /// measure the way with a PING while content is on it. So many may be saved up, which is more than any window has.
+    /// The most PINGs that are free beside those of the bucket. Each frame that is sent and each part of content that comes
+    /// earns one, because many clients measure the round trip with a PING while content is under way.
     static let mostFreePings = 1000
     static let mostQueued = 1000
     static let mostStalls = 3

@@ -190,9 +190,9 @@ package final class HTTP2Connection {
         }
     }
 
-    /// Parses the head, and begins the exchange.
+    /// Parses the head, and begins the exchange by the loop's settings: a reload may have come since the fields began.
     private func beginExchange(_ stream: HTTP2Stream, _ buffer: inout ByteBuffer, endsStream: Bool) {
-        let configuration = self.configuration
+        let configuration = self.loop.configuration
         let head = self.loop.requestHead
         let result = buffer.withUnsafeReadableBytes { bytes -> ParseResult in
             guard let base = bytes.baseAddress else { return .incomplete }

@@ -15,7 +15,7 @@ package final class HTTP2Stream {
     private(set) var id: Int32 = 0
     /// The index in the connection's list.
     var listIndex = -1
-    /// A head that waits for the end of its stream, and since when; nil: none does.
+    /// The head of a request that waits for the end of its stream, and since when. `nil` if none does.
     private var keptHead: (bytes: ByteBuffer, since: NIODeadline)?
     /// Bytes of the body that the exchange has not taken. They keep the stream's window closed.
     private var input = ByteBuffer()
@@ -81,7 +81,7 @@ package final class HTTP2Stream {
         self.keptHead = (ByteBuffer(bytes: head.readableBytesView), now)
     }
 
-    /// Takes the head that was kept; nil: none was.
+    /// Takes the head that was kept. `nil` if none was.
     func takeHead() -> ByteBuffer? { self.keptHead.take()?.bytes }
 
     /// Begins the exchange.

@@ -12,7 +12,7 @@ package protocol LoopConnection: AnyObject {
     /// The number of queued bytes that the client has not taken.
     var unsentBytes: Int { get }
 
-    /// Calls a closure with each request that has begun. Nothing ends meanwhile.
+    /// Calls a closure with each request that has begun, and with exchanges that have none now. The closure ends none.
     func eachRequest(_ body: (any LoopRequest) -> Void)
     /// Checks the deadlines; called four times a second.
     func sweep(_ now: NIODeadline)

@@ -149,7 +149,7 @@ package final class PathLoop: TurnEndTask {
         ) { _ in loop.value.sweep() }
     }
 
-    /// Reads the clocks for the requests until the next look. Called when a clock was set, too.
+    /// Reads the clocks. Requests use these times until the next call. Also called when a clock was set.
     package func readClocks() {
         self.now = .now()
         self.sessionNow = self.sessionClock.now()
@@ -330,7 +330,7 @@ package final class PathLoop: TurnEndTask {
         return closed
     }
 
-    /// Calls a closure with each request that has begun, of all connections.
+    /// Calls a closure with the requests of all connections, as `LoopConnection.eachRequest` does.
     func eachRequest(_ body: (any LoopRequest) -> Void) {
         for connection in self.connections { connection.eachRequest(body) }
     }
@@ -426,6 +426,9 @@ package final class PathLoop: TurnEndTask {
     /// The servers of all apps as this loop sees them, in the order of the settings.
     package var serverReports: [ServerReport] { self.pools.flatMap(\.reports) }
 
+    /// The pool of an app.
+    ///
+    /// - Parameter index: That of the app in `configuration`. A former configuration can have other apps.
     func pool(_ index: Int) -> any AppPool { self.pools[index] }
 
     // MARK: Reused objects

@@ -186,7 +186,7 @@ package struct ClientHello: Equatable, Sendable {
             && self.hasAny(of: group, named: .groups)
     }
 
-    /// Whether it has one of these abilities. Who names none of the kind may have any.
+    /// Whether the client has one of these abilities. A client that names none of the kind may have any of them.
     private func hasAny(of wanted: Abilities, named kind: Abilities) -> Bool {
         !self.abilities.contains(kind) || !self.abilities.isDisjoint(with: wanted)
     }

@@ -85,7 +85,7 @@ package final class ListenerTLS: Sendable {
         return Self.best(of: [[any], twins], for: hello)
     }
 
-    /// The first certificate that the client can verify, one on a curve before one of RSA; else the first of all.
+    /// The first certificate that the client can verify, ECDSA before RSA. If it can verify none, the first of all.
     ///
     /// - Parameter groups: The better ones first.
     private static func best(of groups: [[Choice]], for hello: ClientHello?) -> Choice? {

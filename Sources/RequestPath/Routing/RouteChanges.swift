@@ -100,11 +100,13 @@ package struct PathPrefixes: Sendable {
     }
 
     /// Writes the public form of a reference that begins with a path of the app (RFC 3986 4.2). One that has the public
-    /// prefix already comes from an app that knows it (`X-Forwarded-Prefix`) and stays as it is, and so does a path
-    /// outside of the app's.
+    /// prefix already comes from an app that knows it (`X-Forwarded-Prefix`) and stays as it is, and so do a path outside of
+    /// the app's and one of the gateway's own, to which an app sends its users to sign out.
     func writePublic(_ reference: UnsafeBufferPointer<UInt8>, _ writer: inout ByteWriter) {
         let isKnown = !self.stripped.isEmpty && Self.begins(reference, with: self.stripped)
-        guard !isKnown, Self.begins(reference, with: self.added) else { return writer.write(reference) }
+        guard !isKnown, !Self.begins(reference, with: Self.gateway), Self.begins(reference, with: self.added) else {
+            return writer.write(reference)
+        }
         let rest = UnsafeBufferPointer(rebasing: reference.dropFirst(self.added.count))
         if self.stripped.isEmpty, Self.namesAnotherHost(rest) { return writer.write(reference) }
         writer.write(self.stripped)
@@ -128,6 +130,9 @@ package struct PathPrefixes: Sendable {
         guard let next = reference.dropFirst().first else { return false }
         return next == 0x2F || next == 0x5C || next == 0x09 || next == 0x0A || next == 0x0D
     }
+
+    /// Where every host has the gateway's own pages.
+    private static let gateway = Array("/.sallyport".utf8)
 
     /// Whether a reference is `path` or below it.
     private static func begins(_ reference: UnsafeBufferPointer<UInt8>, with path: [UInt8]) -> Bool {

@@ -1,8 +1,8 @@
 import NIOCore
 
 extension [SocketAddress] {
-    /// The same addresses, where each turn begins with the next one of the first one's family: which family is preferred,
-    /// the resolver has decided (RFC 6724, RFC 8305 4).
+    /// The addresses, rotated within each family so that each turn begins with the next one. The family that the resolver
+    /// puts first stays first (RFC 6724, RFC 8305 4).
     func begun(at turn: Int) -> [SocketAddress] {
         guard self.count > 1 else { return self }
         let preferred = self[0].protocol

@@ -127,7 +127,7 @@ final class AppRoom {
         return attempt
     }
 
-    /// Ends the attempt, and returns what it gives back, or its connection does.
+    /// Ends the attempt, and returns its seat, which its connection takes over or the caller gives back.
     func end(_ attempt: Attempt) -> ClientShares.Seat? {
         if attempt.index < self.attempts.count, self.attempts[attempt.index] === attempt {
             let last = self.attempts.removeLast()
@@ -156,7 +156,7 @@ final class AppRoom {
             guard refused != nil else { return client.upstreamFailed(.gatewayOverloaded) }
             self.loop.metrics.upstreamQueue(self.gauge, -1)
         }
-        self.queue.append(client)
+        self.queue.append(client, now: self.loop.now)
         self.loop.metrics.upstreamQueue(self.gauge, 1)
         client.upstreamBusy()
         // Last, because its client's next request may come at once and find the queue full.
@@ -164,12 +164,24 @@ final class AppRoom {
         refused?.upstreamFailed(.gatewayOverloaded)
     }
 
+    /// Shows a change in how many requests wait because the app accepts no connection.
+    func showConnecting(_ change: Int) { self.loop.metrics.upstreamQueue(self.gauge, Int64(change)) }
+
     /// Removes the request from the queue that gets the next connection. `nil` if none may have one.
     func next() -> (any ConnectionWaiter)? {
         guard !self.queue.isEmpty, let client = self.queue.popFirst(by: self.shares) else { return nil }
         self.loop.metrics.upstreamQueue(self.gauge, -1)
         client.upstreamFree()
         return client
+    }
+
+    /// Ends the requests that have waited since before `limit`, because the app cannot be connected to.
+    func endUnreachable(since limit: NIODeadline) {
+        for client in self.queue.removeAll(since: limit) {
+            self.loop.metrics.upstreamQueue(self.gauge, -1)
+            client.upstreamFree()
+            client.upstreamFailed(.upstreamUnreachable)
+        }
     }
 
     /// Called when a queued request has ended.

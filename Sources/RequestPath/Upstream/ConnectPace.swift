@@ -29,6 +29,8 @@ package struct ConnectPace {
     /// After this time a server that refuses connections is gone, and a request waits for `gonePatience` only.
     package static let longestStart = TimeAmount.seconds(30)
     package static let gonePatience = TimeAmount.milliseconds(500)
+    /// How long a connect is young. Most of them are ready by then.
+    private static let youth = TimeAmount.milliseconds(50)
     /// How soon a process without descriptors tries again.
     private static let pauseWithoutFile = TimeAmount.milliseconds(50)
 
@@ -140,6 +142,11 @@ package struct ConnectPace {
         if self.credits < self.tries.count { self.credits += 1 }
     }
 
+    /// How many connects have begun so lately that they will probably be ready soon.
+    package func promising(now: NIODeadline) -> Int {
+        self.tries.count { !$0.isLate && now - $0.begun < ($0.isAccepted ? Self.repeatedSYN : Self.youth) }
+    }
+
     /// Looks for connects that hang.
     package mutating func look(now: NIODeadline) {
         var hangs = false
@@ -180,6 +187,9 @@ package struct ConnectPace {
         guard let since = self.refusedSince else { return limit }
         return min(limit, now - since > Self.longestStart ? Self.gonePatience : Self.startPatience)
     }
+
+    /// Whether the server has refused the last connection.
+    package var isRefused: Bool { self.refusedSince != nil }
 
     private func index(of number: Int) -> Int? { self.tries.firstIndex { $0.number == number } }
 

@@ -1,7 +1,7 @@
-import NIOCore
+package import NIOCore
 
-/// The requests that wait for a connection to an app. Those of one client and session are a line, oldest first, and lines
-/// take turns, so that whoever has many requests delays only their own.
+/// The requests that wait for a connection to an app. Clients take turns: each has a line of its own, whose oldest request
+/// is first. So a client with many requests delays only its own.
 ///
 /// A request that ends is not searched for, and neither is the turn of its line: both are passed over when they come up,
 /// and removed when they are more than half.
@@ -9,21 +9,28 @@ package struct ConnectionQueue {
     fileprivate struct Place {
         let waiter: any ConnectionWaiter
         let exchange: UInt64
+        let requester: Requester
+        /// Since when it waits.
+        let since: NIODeadline
 
         /// Whether the request still waits.
         var isTaken: Bool { self.waiter.exchangeNumber == self.exchange && self.waiter.isQueued }
     }
 
-    /// The requests of one client and session, oldest first.
+    /// The requests of one client.
     fileprivate struct Line {
+        /// Oldest first.
         var places = CircularBuffer<Place>(initialCapacity: 1)
+        /// Those whose session had its share of the connections when they came up, so that it is not asked about each of
+        /// them again.
+        var held: [Requester: CircularBuffer<Place>] = [:]
         /// Those that wait.
         var count = 0
     }
 
-    private var lines: [Requester: Line] = [:]
-    /// Those with a line, in the order of their turns.
-    private var turns = CircularBuffer<Requester>(initialCapacity: 1)
+    private var lines: [Requester.Client: Line] = [:]
+    /// The clients with a line, in the order of their turns.
+    private var turns = CircularBuffer<Requester.Client>(initialCapacity: 1)
     /// The number of lines in which no request waits.
     private var emptyLines = 0
     /// The number of requests that wait.
@@ -34,28 +41,32 @@ package struct ConnectionQueue {
     package var isEmpty: Bool { self.count == 0 }
 
     /// Adds a request, which must be queued (`ConnectionWaiter.isQueued`) until it leaves.
-    package mutating func append(_ waiter: any ConnectionWaiter) {
+    package mutating func append(_ waiter: any ConnectionWaiter, now: NIODeadline) {
         let requester = waiter.requester
-        switch self.lines[requester]?.count {
-        case nil: self.turns.append(requester)
+        let client = requester.client
+        switch self.lines[client]?.count {
+        case nil: self.turns.append(client)
         case 0?: self.emptyLines -= 1
         case _?: break
         }
-        self.lines[requester, default: Line()].append(Place(waiter: waiter, exchange: waiter.exchangeNumber))
+        let place = Place(waiter: waiter, exchange: waiter.exchangeNumber, requester: requester, since: now)
+        self.lines[client, default: Line()].append(place)
         self.count += 1
     }
 
-    /// Removes the request whose turn it is: the oldest of the next line whose client and session may have another
-    /// connection.
+    /// Removes the request whose turn it is: the oldest of the next client that may have another connection.
     ///
     /// - Returns: `nil` if nobody waits, or nobody who waits may have one.
     package mutating func popFirst(by shares: ClientShares) -> (any ConnectionWaiter)? {
         for _ in 0..<self.turns.count {
-            guard let requester = self.turns.popFirst(), let count = self.lines[requester]?.count else { return nil }
-            let waiter = shares.admits(requester) ? self.lines[requester]?.popFirst() : nil
-            let isLast = waiter != nil && count == 1
-            if isLast || count == 0 { self.lines[requester] = nil } else { self.turns.append(requester) }
+            guard let client = self.turns.popFirst(), let count = self.lines[client]?.count else { return nil }
+            let waiter = count > 0 && shares.admits(client) ? self.lines[client]?.popFirst(by: shares) : nil
             if count == 0 { self.emptyLines -= 1 }
+            if count == 0 || count == 1 && waiter != nil {
+                self.lines[client] = nil
+            } else {
+                self.turns.append(client)
+            }
             guard let waiter else { continue }
             self.count -= 1
             return waiter
@@ -63,23 +74,24 @@ package struct ConnectionQueue {
         return nil
     }
 
-    /// How many requests wait that may have another connection, and how many connections the client of these has that has
-    /// fewest.
+    /// How many of the waiting requests may have a connection, and the fewest connections that one of their clients has.
     package func waiting(by shares: ClientShares) -> (count: Int, least: Int) {
         var (count, least) = (0, Int.max)
-        for (requester, line) in self.lines where line.count > 0 && shares.admits(requester) {
-            count += line.count
-            least = min(least, shares.count(of: requester.client))
+        for (client, line) in self.lines where line.count > 0 && shares.admits(client) {
+            let admitted = line.count(by: shares)
+            guard admitted > 0 else { continue }
+            count += admitted
+            least = min(least, shares.count(of: client))
         }
         return (count, least)
     }
 
-    /// Removes the newest request of the longest line, so that a full queue has room for one of a shorter line.
+    /// Removes the newest request of the client with most, so that a full queue has room for one of a client with fewer.
     ///
-    /// - Returns: `nil` if no line has more requests than the requester's has with another one.
+    /// - Returns: `nil` if no client has more requests than the requester's has with another one.
     package mutating func popLast(for requester: Requester) -> (any ConnectionWaiter)? {
         guard self.count > self.lines.count - self.emptyLines else { return nil }
-        let own = self.lines[requester]?.count ?? 0
+        let own = self.lines[requester.client]?.count ?? 0
         guard let longest = self.lines.max(by: { $0.value.count < $1.value.count }), longest.value.count > own + 1
         else {
             return nil
@@ -89,10 +101,22 @@ package struct ConnectionQueue {
         return waiter
     }
 
+    /// Removes the requests that have waited since before `limit`.
+    package mutating func removeAll(since limit: NIODeadline) -> [any ConnectionWaiter] {
+        var removed: [any ConnectionWaiter] = []
+        for client in self.turns {
+            guard let index = self.lines.index(forKey: client) else { continue }
+            removed += self.lines.values[index].removeAll(since: limit)
+        }
+        self.count -= removed.count
+        self.removeEmptyLines()
+        return removed
+    }
+
     /// Called once when a request that has not been removed is not queued any more.
     package mutating func left(_ waiter: any ConnectionWaiter) {
         self.count -= 1
-        guard let index = self.lines.index(forKey: waiter.requester) else { return }
+        guard let index = self.lines.index(forKey: waiter.requester.client) else { return }
         self.lines.values[index].left()
         guard self.lines.values[index].count == 0 else { return }
         self.emptyLines += 1
@@ -108,35 +132,81 @@ package struct ConnectionQueue {
 }
 
 extension ConnectionQueue.Line {
+    fileprivate typealias Places = CircularBuffer<ConnectionQueue.Place>
+
     fileprivate mutating func append(_ place: ConnectionQueue.Place) {
         self.places.append(place)
         self.count += 1
     }
 
-    /// Removes the oldest request.
-    fileprivate mutating func popFirst() -> (any ConnectionWaiter)? { self.pop { $0.popFirst() } }
-
-    /// Removes the newest request.
-    fileprivate mutating func popLast() -> (any ConnectionWaiter)? { self.pop { $0.popLast() } }
-
-    private mutating func pop(
-        _ next: (inout CircularBuffer<ConnectionQueue.Place>) -> ConnectionQueue.Place?
-    ) -> (any ConnectionWaiter)? {
-        while let place = next(&self.places) {
+    /// Removes the oldest request whose session may have another connection.
+    fileprivate mutating func popFirst(by shares: ClientShares) -> (any ConnectionWaiter)? {
+        // Those that are held are older than the others.
+        for requester in self.held.keys where shares.admits(requester) {
+            if let waiter = self.popHeld(of: requester, { $0.popFirst() }) { return waiter }
+        }
+        while let place = self.places.popFirst() {
             guard place.isTaken else { continue }
-            self.count -= 1
-            return place.waiter
+            if shares.admits(place.requester) { return self.waiter(of: place) }
+            self.held[place.requester, default: Places(initialCapacity: 1)].append(place)
         }
         return nil
+    }
+
+    /// Removes the newest request.
+    fileprivate mutating func popLast() -> (any ConnectionWaiter)? {
+        while let place = self.places.popLast() { if place.isTaken { return self.waiter(of: place) } }
+        for requester in self.held.keys {
+            if let waiter = self.popHeld(of: requester, { $0.popLast() }) { return waiter }
+        }
+        return nil
+    }
+
+    /// Removes the requests that have waited since before `limit`.
+    fileprivate mutating func removeAll(since limit: NIODeadline) -> [any ConnectionWaiter] {
+        var removed: [any ConnectionWaiter] = []
+        for requester in self.held.keys {
+            while let waiter = self.popHeld(
+                of: requester,
+                { ($0.first?.since ?? limit) < limit ? $0.popFirst() : nil }
+            ) { removed.append(waiter) }
+        }
+        while let place = self.places.first, !place.isTaken || place.since < limit {
+            self.places.removeFirst()
+            if place.isTaken { removed.append(self.waiter(of: place)) }
+        }
+        return removed
+    }
+
+    private mutating func popHeld(
+        of requester: Requester,
+        _ next: (inout Places) -> ConnectionQueue.Place?
+    ) -> (any ConnectionWaiter)? {
+        guard var places = self.held.removeValue(forKey: requester) else { return nil }
+        defer { if !places.isEmpty { self.held[requester] = places } }
+        while let place = next(&places) { if place.isTaken { return self.waiter(of: place) } }
+        return nil
+    }
+
+    private mutating func waiter(of place: ConnectionQueue.Place) -> any ConnectionWaiter {
+        self.count -= 1
+        return place.waiter
+    }
+
+    /// How many of its requests may have a connection, if their client may.
+    fileprivate func count(by shares: ClientShares) -> Int {
+        let held = self.held.lazy.filter { shares.admits($0.key) }.map { $0.value.count { $0.isTaken } }
+        return self.places.count { $0.isTaken && shares.admits($0.requester) } + held.reduce(0, +)
     }
 
     /// Records that a request has left.
     fileprivate mutating func left() {
         self.count -= 1
-        if self.count == 0 {
-            self.places.removeAll()
-        } else if self.places.count > 2 * self.count {
-            self.places.removeAll { !$0.isTaken }
+        guard self.held.values.reduce(self.places.count, { $0 + $1.count }) > 2 * self.count else { return }
+        self.places.removeAll { !$0.isTaken }
+        for (requester, places) in self.held {
+            let taken = places.filter(\.isTaken)
+            self.held[requester] = taken.isEmpty ? nil : Places(taken)
         }
     }
 }

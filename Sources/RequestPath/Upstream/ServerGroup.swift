@@ -218,6 +218,9 @@ package final class ServerGroup: AppPool {
         let client = attempt.client
         if let place = self.choose(for: client) { return self.connect(to: place, for: client, after: attempt) }
         guard reason == .upstreamUnreachable, self.mayStart(since: attempt.begun) else {
+            if reason == .upstreamUnreachable {
+                self.members.first?.pool.tell(reason, "none of its servers accepts one")
+            }
             return client.upstreamFailed(reason)
         }
         self.transport.assumeIsolated().scheduleTask(in: ConnectPace.longestPause) {

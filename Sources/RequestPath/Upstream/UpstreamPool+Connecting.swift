@@ -26,6 +26,8 @@ struct PoolConnects {
     fileprivate var turn = 0
     /// Whether TLS has come about too late, and no connection has been made since.
     fileprivate var isTLSLate = false
+    /// How many requests the gauge of those that wait has.
+    fileprivate var shown = 0
     fileprivate var isLookDue = false
     /// How often requests and connects are looked at that do not end.
     fileprivate static let lookPeriod = TimeAmount.milliseconds(50)
@@ -157,9 +159,14 @@ extension UpstreamPool {
         attempt.client.upstreamConnected(connection, isReused: false)
     }
 
-    /// Gives the connections that have become free to requests that wait for new ones.
+    /// Gives the connections that have become free to requests that wait for new ones, unless new ones will soon be ready for
+    /// them.
     func serveAttempts() {
-        while let place = self.connects.attempts.firstIndex(where: { !$0.isWanted || self.hasKept(for: $0.client) }) {
+        var count = self.connects.attempts.count - self.connects.pace.promising(now: .now())
+        while count > 0,
+            let place = self.connects.attempts.firstIndex(where: { !$0.isWanted || self.hasKept(for: $0.client) })
+        {
+            count -= 1
             let attempt = self.connects.attempts.remove(at: place)
             let connection = attempt.isWanted ? self.takeKept(for: attempt.client) : nil
             self.giveUp(attempt)
@@ -187,7 +194,16 @@ extension UpstreamPool {
             attempt.client.upstreamMissed(fault.reason)
             return group.connectElsewhere(for: attempt, otherwise: fault.reason)
         }
+        if fault == .unreachable { self.tell(.upstreamUnreachable, self.absence) }
         attempt.client.upstreamFailed(fault.reason)
+    }
+
+    /// Why the server cannot be connected to, for the operator.
+    private var absence: String {
+        let name = self.server.name
+        if self.server.current.all.isEmpty { return "the name in \(name) has no address" }
+        if self.connects.pace.isRefused { return "\(name) refuses connections, or nothing leads there" }
+        return "\(name) accepts none within timeouts.connect (\(self.loop.configuration.connectTimeout.inWords))"
     }
 
     // MARK: Several times a second
@@ -202,17 +218,36 @@ extension UpstreamPool {
     private func look() {
         self.connects.isLookDue = false
         let now = NIODeadline.now()
-        let attempts = self.connects.attempts
-        if attempts.contains(where: { !$0.isWanted || self.hasWaited($0, now) }) {
-            let isTLS = self.connects.isTLSLate || self.connects.tries.contains { $0.isInHandshake }
-            let ended = attempts.filter { $0.isWanted && self.hasWaited($0, now) }
-            self.connects.attempts.removeAll { !$0.isWanted || self.hasWaited($0, now) }
-            for attempt in attempts where !attempt.isWanted { self.giveUp(attempt) }
-            if isTLS, !ended.isEmpty { self.tell(.upstreamTLS, TLSFault.late.description) }
-            for attempt in ended { self.fail(attempt, isTLS ? .tls : .unreachable) }
+        var waiting = CircularBuffer<AppRoom.Attempt>()
+        var (left, late): ([AppRoom.Attempt], [AppRoom.Attempt]) = ([], [])
+        for attempt in self.connects.attempts {
+            if !attempt.isWanted {
+                left.append(attempt)
+            } else if self.hasWaited(attempt, now) {
+                late.append(attempt)
+            } else {
+                waiting.append(attempt)
+            }
         }
+        self.connects.attempts = waiting
+        for attempt in left { self.giveUp(attempt) }
+        let isTLS = self.connects.isTLSLate || self.connects.tries.contains { $0.isInHandshake }
+        if isTLS, !late.isEmpty { self.tell(.upstreamTLS, TLSFault.late.description) }
+        for attempt in late { self.fail(attempt, isTLS ? .tls : .unreachable) }
+        if self.servesQueue, !self.room.isEmpty, !self.isBusy { self.endQueue(now) }
         self.connects.pace.look(now: now)
-        self.beginConnects()
+        self.serveAttempts()
+        let change = self.connects.attempts.count - self.connects.shown
+        if change != 0 { self.room.showConnecting(change) }
+        self.connects.shown += change
+    }
+
+    /// Ends requests in the queue if the server has not been there for as long as they may wait: they would try it one after
+    /// the other.
+    private func endQueue(_ now: NIODeadline) {
+        let patience = self.connects.pace.patience(upTo: self.loop.configuration.connectTimeout, now: now)
+        guard now - self.connects.servedAt >= patience else { return }
+        self.room.endUnreachable(since: self.loop.now - patience)
     }
 
     /// Whether a request has waited for as long as it may since the server last served one that waited.

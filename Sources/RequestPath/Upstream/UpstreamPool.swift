@@ -65,7 +65,7 @@ package final class UpstreamPool: AppPool {
     /// From so many connections on, shares are looked at; never where a group does this.
     private var threshold: Int
     /// Whether it serves the queue. False for what is or was a member of a group.
-    private var servesQueue = true
+    private(set) var servesQueue = true
     private var isTurnEndDue = false
     /// The version of the server's addresses that the pool has seen.
     private var addressVersion: UInt32 = 0

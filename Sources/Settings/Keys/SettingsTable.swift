@@ -460,7 +460,7 @@ extension Section {
             "connect",
             at: \Settings.timeouts.connect,
             .duration(.milliseconds(10)...minute),
-            "How long a connect to an app may take."
+            "How long an app may accept no connection while requests wait for one. A refused connect is tried again for 3s of that."
         ),
         SettingsKey(
             "queue",
@@ -472,6 +472,7 @@ extension Section {
             "response",
             at: \Settings.timeouts.response,
             .duration(.milliseconds(10)...hour),
+            default: "60s",
             "Until the head of the app's response is complete."
         ),
         SettingsKey(

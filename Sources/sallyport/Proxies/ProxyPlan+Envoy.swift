@@ -187,7 +187,7 @@ extension ProxyPlan {
         [
             "- name: \(name)",
             "  type: STRICT_DNS",
-            "  connect_timeout: 1s",
+            "  connect_timeout: 5s",
         ] + balance + [
             "  load_assignment:",
             "    cluster_name: \(name)",

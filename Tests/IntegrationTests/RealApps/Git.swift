@@ -27,7 +27,7 @@ extension RealApp {
                 in: folder,
                 port: port,
                 """
-                include /etc/nginx/fastcgi_params;
+                \(Nginx.parameters)
                 fastcgi_param SCRIPT_FILENAME \(Self.gitPrograms[1]);
                 fastcgi_param GIT_PROJECT_ROOT \(folder.path);
                 fastcgi_param GIT_HTTP_EXPORT_ALL "";

@@ -5,6 +5,18 @@ import GatewayBench
 enum Nginx {
     static let program = Servers.find(["/usr/sbin/nginx"])
 
+    /// What FastCGI programs read, without Debian's lines for fields that the guide sets.
+    static let parameters = """
+        fastcgi_param QUERY_STRING $query_string;
+        fastcgi_param REQUEST_METHOD $request_method;
+        fastcgi_param REQUEST_URI $request_uri;
+        fastcgi_param CONTENT_TYPE $content_type;
+        fastcgi_param CONTENT_LENGTH $content_length;
+        fastcgi_param SERVER_PROTOCOL $server_protocol;
+        fastcgi_param REMOTE_ADDR $remote_addr;
+        fastcgi_param GATEWAY_INTERFACE CGI/1.1;
+        """
+
     /// nginx with one server on a port, which has these lines for every path.
     static func server(in folder: URL, port: Int, name: String = "nginx", _ location: String) throws -> RealApp.Server {
         let temporary = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"].map { "\($0)_temp_path \(name)-\($0);" }

@@ -71,7 +71,7 @@ extension RealApp {
                 in: folder,
                 port: port,
                 """
-                include /etc/nginx/fastcgi_params;
+                \(Nginx.parameters)
                 fastcgi_param SCRIPT_FILENAME \(script.path);
                 \(try Self.guide("nginx"))
                 fastcgi_pass 127.0.0.1:\(fpmPort);

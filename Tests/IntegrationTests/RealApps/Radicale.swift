@@ -27,6 +27,7 @@ extension RealApp {
             let path = text.firstMatch(of: /<current-user-principal><href>[^<]*\/([^\/<]+)\/<\/href>/)?.1
             return path.flatMap { String($0).removingPercentEncoding }
         },
+        prefixKeys: ", request_headers: {set: {X-Script-Name: \(AppWalk.prefix)}}",
         use: { visit in
             #expect(try visit.send("MKCALENDAR", "/ada/notes/", body: "").status == 201)
             let event = ["Content-Type: text/calendar"]

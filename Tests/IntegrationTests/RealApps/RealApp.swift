@@ -37,19 +37,23 @@ struct RealApp: Sendable, CustomTestStringConvertible {
     var user: @Sendable (String) -> String? = { _ in nil }
     /// False for an app that does not ask who its user is.
     var knowsUsers = true
-    /// More keys of its route.
+    /// More keys of its routes.
     var routeKeys = ""
+    /// More keys of its route below a prefix.
+    var prefixKeys = ""
     /// What its users do with it.
     var use: @Sendable (AppVisit) throws -> Void = { _ in }
     var stream: Stream?
     /// True once its page works, in a browser; nil if it has no pages.
     var isLoaded: String? = "document.body.innerText.includes('ada')"
-    /// False for an app whose pages lead to its own root, wherever it is.
-    var worksBelowPrefix = true
+    /// True for an app that is set up for the prefix of the walk and gets paths with it, as its pages lead to a root of its own.
+    var knowsPrefix = false
 
     /// Every app that the walk visits.
     static let all: [RealApp] = [
-        .radicale, .django, .phpFPM, .wsgiref, .events, .git, .upload,
+        .radicale, .django, .phpFPM, .wsgiref, .events, .git, .upload, .tomcat, .tornado, .webDAV, .registry,
+        .packageIndex,
+        .prometheus, .trac,
     ]
     /// Those of `all` that take their user from `X-Remote-User`, one of each kind.
     static let readingHeader: [RealApp] = [.radicale, .django, .php]

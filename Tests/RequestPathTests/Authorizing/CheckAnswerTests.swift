@@ -84,7 +84,6 @@ struct CheckAnswerTests {
     func documents() throws {
         let bench = try CheckBench {
             $0.oauth2ProxyPaths = true
-            $0.limits.body = 1
             $0.provider = .fixedUsers([])
         }
         let token = ["X-Session-Token: \(try bench.token())"]

@@ -326,6 +326,32 @@ import Vocabulary
         #expect(bench.sent().status() == "200")
     }
 
+    /// By the former settings its route could name an app that is gone, or another one.
+    @Test(
+        "A request that begins before a reload and ends after it is judged by the new settings",
+        arguments: [true, false]
+    )
+    func reloadsMeanwhile(_ isWithinFields: Bool) throws {
+        let bench = try HTTP2Bench()
+        let app = bench.app()
+        if isWithinFields {
+            let block = ClientFrames.block(Self.get)
+            bench.come(ClientFrames().frame(.headers, flags: ClientFrames.Flag.endStream, stream: 1, block))
+        } else {
+            let fields = ClientFrames.request("POST", [("content-length", "0")])
+            bench.come(ClientFrames().headers(1, fields, endsStream: false))
+        }
+        try bench.bench.reload { settings in
+            settings.hosts[0].routes = []
+            settings.upstreams = []
+        }
+        let end =
+            isWithinFields
+            ? ClientFrames().frame(.continuation, flags: ClientFrames.Flag.endHeaders, stream: 1)
+            : ClientFrames().data(1, [], endsStream: true)
+        #expect(bench.come(end).status() == "404" && app.headText.isEmpty)
+    }
+
     @Test("A client that waits for it is asked for the body") func asksForBody() throws {
         let bench = try HTTP2Bench()
         let app = bench.app()

@@ -56,7 +56,7 @@ private final class ScriptedWaiter: ConnectionWaiter {
     private static func waiters(_ count: Int, in queue: inout ConnectionQueue) -> [ScriptedWaiter] {
         (0..<count).map { _ in
             let waiter = ScriptedWaiter()
-            queue.append(waiter)
+            queue.append(waiter, now: .uptimeNanoseconds(0))
             waiter.upstreamBusy()
             return waiter
         }
@@ -96,7 +96,7 @@ private final class ScriptedWaiter: ConnectionWaiter {
         // The first leaves and comes again with another request.
         waiters[0].exchangeNumber += 1
         queue.left(waiters[0])
-        queue.append(waiters[0])
+        queue.append(waiters[0], now: .uptimeNanoseconds(0))
         for index in [1, 2, 0] {
             let first = queue.popFirst(by: Self.shares)
             #expect(first === waiters[index])
@@ -110,10 +110,25 @@ private final class ScriptedWaiter: ConnectionWaiter {
         do {
             let waiter = ScriptedWaiter()
             left = waiter
-            queue.append(waiter)
+            queue.append(waiter, now: .uptimeNanoseconds(0))
             queue.left(waiter)
         }
         #expect(left == nil && queue.isEmpty)
+    }
+
+    @Test func thoseThatHaveWaitedTooLongAreRemovedTogether() {
+        func at(_ seconds: Int64) -> NIODeadline { .uptimeNanoseconds(0) + .seconds(seconds) }
+        var queue = ConnectionQueue()
+        let waiters = [1, 2, 1, 2, 3].map { ScriptedWaiter($0) }
+        for (second, waiter) in waiters.enumerated() {
+            queue.append(waiter, now: at(Int64(second)))
+            waiter.upstreamBusy()
+        }
+        waiters[0].upstreamFree()
+        queue.left(waiters[0])
+        let removed = queue.removeAll(since: at(3))
+        #expect(removed.count == 2 && removed.contains { $0 === waiters[1] } && removed.contains { $0 === waiters[2] })
+        #expect(queue.count == 2 && Self.order(&queue, waiters, by: Self.shares) == [3, 4] && queue.isEmpty)
     }
 
     // MARK: Clients
@@ -123,7 +138,7 @@ private final class ScriptedWaiter: ConnectionWaiter {
         var queue = ConnectionQueue()
         let waiters = clients.map { client in
             let waiter = ScriptedWaiter(client, session: session)
-            queue.append(waiter)
+            queue.append(waiter, now: .uptimeNanoseconds(0))
             waiter.upstreamBusy()
             return waiter
         }
@@ -169,7 +184,7 @@ private final class ScriptedWaiter: ConnectionWaiter {
         var queue = ConnectionQueue()
         let waiters = [7, 7, 8].map { ScriptedWaiter(1, session: $0) }
         for waiter in waiters {
-            queue.append(waiter)
+            queue.append(waiter, now: .uptimeNanoseconds(0))
             waiter.upstreamBusy()
         }
         #expect(Self.order(&queue, waiters, by: shares) == [2] && queue.count == 2)
@@ -184,6 +199,25 @@ private final class ScriptedWaiter: ConnectionWaiter {
         #expect(queue.waiting(by: shares).count == 0)
         for seat in seats { if let seat { shares.giveBack(seat) } }
         #expect(queue.waiting(by: shares) == (3, 0))
+    }
+
+    @Test func thoseThatWereHeldForTheirSessionKeepTheirOrder() {
+        var shares = ClientShares(ShareRule(of: 4))
+        shares.begin()
+        let seats = (2...3).map { shares.take(ScriptedWaiter($0, session: 7).requester) }
+        var queue = ConnectionQueue()
+        let waiters = [7, 8, 7, nil, 7, 7].map { ScriptedWaiter(1, session: $0) }
+        for waiter in waiters {
+            queue.append(waiter, now: .uptimeNanoseconds(0))
+            waiter.upstreamBusy()
+        }
+        #expect(Self.order(&queue, waiters, by: shares) == [1, 3] && queue.count == 4)
+        #expect(queue.waiting(by: shares).count == 0)
+        #expect(queue.popLast(for: ScriptedWaiter(2).requester) === waiters[5])
+        waiters[2].isQueued = false
+        queue.left(waiters[2])
+        for seat in seats { if let seat { shares.giveBack(seat) } }
+        #expect(Self.order(&queue, waiters, by: shares) == [0, 4] && queue.isEmpty)
     }
 
     @Test func theNewestOfTheClientWithMostMakesRoom() {
@@ -212,13 +246,16 @@ private final class ScriptedWaiter: ConnectionWaiter {
             return Int((state >> 33) % UInt64(limit))
         }
         func requester() -> ScriptedWaiter { ScriptedWaiter(random(6), session: [nil, 7, 8][random(3)]) }
+        var crowded = ClientShares(ShareRule(of: 4))
+        crowded.begin()
+        for client in 7...8 { _ = crowded.take(ScriptedWaiter(client, session: 7).requester) }
         var queue = ConnectionQueue()
         var waiting: [ScriptedWaiter] = []
         for _ in 0..<3000 {
             switch random(5) {
             case 0, 1, 2:
                 let waiter = requester()
-                queue.append(waiter)
+                queue.append(waiter, now: .uptimeNanoseconds(0))
                 waiter.upstreamBusy()
                 waiting.append(waiter)
             case 3 where !waiting.isEmpty:
@@ -226,9 +263,14 @@ private final class ScriptedWaiter: ConnectionWaiter {
                 waiter.isQueued = false
                 queue.left(waiter)
             default:
+                let kind = random(3)
                 let next =
-                    random(3) == 0
-                    ? queue.popLast(for: requester().requester) : queue.popFirst(by: Self.shares)
+                    switch kind {
+                    case 0: queue.popLast(for: requester().requester)
+                    case 1: queue.popFirst(by: crowded)
+                    default: queue.popFirst(by: Self.shares)
+                    }
+                if kind == 1 { #expect(next?.requester.session != 7) }
                 (next as? ScriptedWaiter)?.isQueued = false
                 waiting.removeAll { $0 === next }
             }

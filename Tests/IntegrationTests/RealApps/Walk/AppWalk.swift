@@ -50,11 +50,13 @@ struct AppWalk {
     /// Where users sign in.
     var entrance: String { "https://127.0.0.1:\(self.port)" }
     /// A host of the app's own.
-    var own: AppPlace { AppPlace(origin: "https://127.0.0.2:\(self.port)", prefix: "") }
+    var own: AppPlace {
+        AppPlace(origin: "https://127.0.0.2:\(self.port)", prefix: self.app.knowsPrefix ? Self.prefix : "")
+    }
     /// A host with the app below a prefix.
     var mixed: AppPlace { AppPlace(origin: "https://127.0.0.3:\(self.port)", prefix: Self.prefix) }
     /// Where the app works.
-    var places: [AppPlace] { self.app.worksBelowPrefix ? [self.own, self.mixed] : [self.own] }
+    var places: [AppPlace] { [self.own, self.mixed] }
 
     /// Runs `body` with the app and a gateway; they are stopped afterwards.
     static func with(_ app: RealApp, _ body: (AppWalk) throws -> Void) throws {
@@ -80,38 +82,42 @@ struct AppWalk {
             try body(AppWalk(app: app, gateway: gateway, folder: folder, port: port))
             // Nothing of all this failed at the gateway, and browsers' way there is HTTP/2.
             let lines = gateway.output.split(separator: "\n").filter { $0.contains(#""stream":"access""#) }
-            #expect(lines.filter { $0.contains(/"reason":"(upstream|gateway|path|request)\./) } == [])
+            let failed = lines.filter { $0.contains(/"status":5\d\d|"reason":"(gateway|path|route)\./) }
+            // For which a browser asks at the root of a host.
+            #expect(failed.filter { !$0.contains(#""path":"/favicon.ico""#) } == [])
             #expect(lines.contains { $0.contains(#""protocol":"HTTP/2""#) })
         }
     }
 
     private static func settings(_ app: RealApp, appPort: Int, port: Int, certificates: URL) throws -> String {
-        """
-        listen: ["127.0.0.1:\(port)", "127.0.0.2:\(port)", "127.0.0.3:\(port)"]
-        event_loops: 1
-        admin: {listen: "127.0.0.1:0", tokens_file: operator-tokens}
-        log: {access: true}
-        tls:
-          certificate_file: \(certificates.appending(path: "own.pem").path)
-          key_file: \(certificates.appending(path: "own.key").path)
-        upstreams: {app: {url: "http://127.0.0.1:\(appPort)"}}
-        hosts:
-          - public_url: https://127.0.0.1:\(port)
-            endpoints: true
-            upstream: app
-          - public_url: https://127.0.0.2:\(port)
-            routes: [{path: /**, upstream: app, client: web\(app.routeKeys)}]
-          - public_url: https://127.0.0.3:\(port)
-            routes: [{path: \(Self.prefix)/**, strip_prefix: \(Self.prefix), upstream: app, client: web\(app.routeKeys)}]
-        clients:
-        \(Config.clients(binding: "none"))
-        provider:
-          static:
-            users:
-        \(Config.users)
-        drain: {delay: 0s, timeout: 100ms}
-        \(try RealApp.guide("yaml"))
-        """
+        let keys = "upstream: app, client: web\(app.routeKeys)"
+        let below = app.knowsPrefix ? keys : "strip_prefix: \(Self.prefix), \(keys)\(app.prefixKeys)"
+        return """
+            listen: ["127.0.0.1:\(port)", "127.0.0.2:\(port)", "127.0.0.3:\(port)"]
+            event_loops: 1
+            admin: {listen: "127.0.0.1:0", tokens_file: operator-tokens}
+            log: {access: true}
+            tls:
+              certificate_file: \(certificates.appending(path: "own.pem").path)
+              key_file: \(certificates.appending(path: "own.key").path)
+            upstreams: {app: {url: "http://127.0.0.1:\(appPort)"}}
+            hosts:
+              - public_url: https://127.0.0.1:\(port)
+                endpoints: true
+                upstream: app
+              - public_url: https://127.0.0.2:\(port)
+                routes: [{path: /**, \(keys)}]
+              - public_url: https://127.0.0.3:\(port)
+                routes: [{path: \(Self.prefix)/**, \(below)}]
+            clients:
+            \(Config.clients(binding: "none"))
+            provider:
+              static:
+                users:
+            \(Config.users)
+            drain: {delay: 0s, timeout: 100ms}
+            \(try RealApp.guide("yaml"))
+            """
     }
 
     /// A client without cookies.

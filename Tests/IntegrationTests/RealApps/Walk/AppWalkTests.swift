@@ -65,3 +65,18 @@ private func expectEnd(_ walk: AppWalk, _ client: WebCurl, at place: AppPlace) t
         try expectAppWorks(app)
     }
 }
+
+@Suite(
+    "Every real app behind a gateway with TLS and HTTP/2",
+    .blocking,
+    .enabled(if: ProcessInfo.processInfo.environment["SOAK"] != nil, "only with SOAK")
+)
+struct LongAppWalkTests {
+    @Test(
+        "Every app on its own host and below a prefix: header, use, handoff and an operator's sign-out work",
+        arguments: RealApp.all
+    )
+    func all(_ app: RealApp) throws {
+        try expectAppWorks(app)
+    }
+}

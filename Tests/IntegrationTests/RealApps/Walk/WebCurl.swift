@@ -24,7 +24,7 @@ struct WebCurl {
     private static let pageLoad = ["Sec-Fetch-Mode: navigate", "Sec-Fetch-Dest: document", "Accept: text/html"]
 
     private func arguments(_ fields: [String]) -> [String] {
-        ["-sk", "--http2", "--max-time", "120", "--cookie", self.jar, "--cookie-jar", self.jar]
+        ["-sk", "--http2", "--max-time", "600", "--cookie", self.jar, "--cookie-jar", self.jar]
             + fields.flatMap { ["-H", $0] }
     }
 
@@ -82,7 +82,9 @@ struct WebCurl {
         let many = urls.flatMap { [$0, "-o", "/dev/null"] }
         let (_, output) = try Servers.run(
             Self.program,
-            self.arguments([]) + ["-Z", "--parallel-max", "\(urls.count)", "-w", "%{http_code} "] + many
+            self.arguments([]) + [
+                "-Z", "--no-progress-meter", "--parallel-max", "\(urls.count)", "-w", "%{http_code} ",
+            ] + many
         )
         return output.split(separator: " ").map(String.init)
     }
