@@ -30,7 +30,8 @@ extension RealApp {
             let form = ["Content-Type: application/x-www-form-urlencoded"]
             func token(_ path: String) throws -> String {
                 let page = try visit.send("GET", path).text
-                return String(try #require(page.firstMatch(of: /name="__FORM_TOKEN"[^>]* value="(\w+)"/), "\(page)").1)
+                let field = try #require(page.firstMatch(of: /name="__FORM_TOKEN"[^>]* value="(\w+)"/), "\(page)")
+                return String(field.1)
             }
             let ticket = "__FORM_TOKEN=\(try token("/newticket"))&field_summary=Engine&field_type=task&submit=Create"
             let sent = try visit.send("POST", "/newticket", form, body: ticket)
