@@ -28,25 +28,26 @@ extension RealApp {
         user: { text in text.firstMatch(of: /logged in as\s+(?:<[^>]+>)*(\w+)/).map { String($0.1) } },
         use: { visit in
             let form = ["Content-Type: application/x-www-form-urlencoded"]
-            let new = try Self.formToken(at: "/newticket", visit)
-            let ticket = "__FORM_TOKEN=\(new)&field_summary=Engine&field_type=task&submit=Create"
+            let ticket =
+                "__FORM_TOKEN=\(try visit.formToken("/newticket"))&field_summary=Engine&field_type=task&submit=Create"
             let sent = try visit.send("POST", "/newticket", form, body: ticket)
             let location = try #require(sent.value("location"), "\(sent.lines)")
             #expect(sent.status == 303 && location.firstRange(of: visit.place.url("/ticket/")) != nil, "\(sent.lines)")
             let shown = try visit.client.send("GET", location)
             #expect(shown.status == 200 && shown.text.contains("Engine"))
             // Its own sign-out leads to the gateway's.
-            let own = try Self.formToken(at: "/wiki", visit)
-            let left = try visit.send("POST", "/logout", form, body: "__FORM_TOKEN=\(own)")
+            let left = try visit.send("POST", "/logout", form, body: "__FORM_TOKEN=\(try visit.formToken("/wiki"))")
             let arrival = left.value("location")?.replacing(visit.place.origin, with: "")
             #expect(left.status == 303 && arrival == "/.sallyport/logout", "\(left.lines)")
         },
         isLoaded: "document.body.innerText.includes('logged in as ada') && typeof jQuery === 'function'"
     )
+}
 
-    /// What a page's forms have to be sent with.
-    private static func formToken(at path: String, _ visit: AppVisit) throws -> String {
-        let page = try visit.send("GET", path).text
+extension AppVisit {
+    /// The token without which Trac takes no form, from a page with a form.
+    fileprivate func formToken(_ path: String) throws -> String {
+        let page = try self.send("GET", path).text
         return String(try #require(page.firstMatch(of: /name="__FORM_TOKEN"[^>]* value="(\w+)"/), "\(page)").1)
     }
 }

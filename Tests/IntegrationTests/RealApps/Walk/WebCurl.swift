@@ -95,7 +95,8 @@ struct WebCurl {
         let (status, output) = try Servers.run(
             Self.program,
             ["-D", files[0].path, "-o", files[1].path, "-w", "%{http_version} %{url_effective}"] + arguments + [url],
-            input: input
+            input: input,
+            within: 660
         )
         let words = output.split(separator: " ", maxSplits: 1).map(String.init)
         guard status == 0, words.count == 2 else { throw BenchFailure("curl \(url): \(status) \(output)") }
