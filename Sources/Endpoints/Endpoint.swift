@@ -138,7 +138,7 @@ package struct EndpointResponse: Sendable {
 }
 
 /// The hosts on which an endpoint is served.
-package enum EndpointScope: Sendable, Equatable {
+package enum EndpointScope: Equatable, Sendable {
     /// On every configured host: only paths under `/.sallyport/`, those of oauth2-proxy, and what an operator asks for.
     case everyHost
     /// On hosts with endpoints.
