@@ -57,7 +57,7 @@ package struct IPAddress: Hashable, Sendable {
         return v4 >> 24 == 10 || v4 >> 20 == 0xAC1 || v4 >> 16 == 0xC0A8 || v4 >> 16 == 0xA9FE || v4 >> 22 == 0x191
     }
 
-    /// The key of the device: the address itself for IPv4, its /64 for IPv6.
+    /// The key of the device: the address itself for IPv4, for IPv6 usually its /64.
     package var key: AddressKey { AddressKey(of: self) }
 
     /// Whether the address is IPv6 that embeds an IPv4 address: 6to4 (RFC 3056), Teredo (RFC 4380), NAT64 (RFC 6052,
@@ -67,11 +67,17 @@ package struct IPAddress: Hashable, Sendable {
     /// to IPv4 records, so that a client could choose the network that it appears in.
     package var isTransitional: Bool {
         self.bits >> 112 == 0x2002  // 2002::/16
-            || self.bits >> 96 == 0x2001_0000  // 2001::/32
-            || self.bits >> 32 == 0x0064_FF9B_0000_0000_0000_0000  // 64:ff9b::/96
-            || self.bits >> 80 == 0x0064_FF9B_0001  // 64:ff9b:1::/48
-            || self.bits >> 32 == 0  // ::/96
+            || self.isTeredo || self.isNAT64 || self.isLocalNAT64 || self.isCompatible
     }
+
+    /// `2001::/32` (RFC 4380 2.6).
+    var isTeredo: Bool { self.bits >> 96 == 0x2001_0000 }
+    /// `64:ff9b::/96` (RFC 6052 2.1).
+    var isNAT64: Bool { self.bits >> 32 == 0x0064_FF9B_0000_0000_0000_0000 }
+    /// `64:ff9b:1::/48` (RFC 8215).
+    var isLocalNAT64: Bool { self.bits >> 80 == 0x0064_FF9B_0001 }
+    /// `::/96` (RFC 4291 2.5.5.1), in which `::1` is, too.
+    var isCompatible: Bool { self.bits >> 32 == 0 }
 
     static let mappedPrefix: UInt128 = 0xFFFF_0000_0000
 }

@@ -8,9 +8,9 @@ package struct SignInSource: Sendable, Hashable {
     package let isFamiliar: Bool
 
     /// A stranger shares with the whole network: an IPv6 /48, the largest usual assignment to one site (RFC 6177 2), or
-    /// an IPv4 /24. A familiar source has the share of its address alone: an IPv6 /64, or an IPv4 address.
+    /// an IPv4 /24. A familiar source has the share of its address alone: its `AddressKey`.
     package init(_ address: IPAddress, isFamiliar: Bool) {
-        self.share = isFamiliar ? CIDRBlock(of: address, v4: 32, v6: 64) : CIDRBlock(of: address, v4: 24, v6: 48)
+        self.share = isFamiliar ? address.key.block : CIDRBlock(networkOf: address, v4: 24, v6: 48)
         self.isFamiliar = isFamiliar
     }
 }

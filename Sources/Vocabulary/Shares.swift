@@ -19,6 +19,13 @@ package struct ShareRule: Equatable, Sendable {
     /// How many places a client may use while so many are free.
     package func share(free: Int) -> Int { min(max(free, self.least), self.most) }
 
+    /// While a part of a client, such as one user at an address, uses fewer places than this, the rest of the client does
+    /// not take its place.
+    package var foothold: Int { max(1, self.limit / 16) }
+
+    /// What a client may use together with such parts of it.
+    package var widest: Int { min(self.limit, self.most + max(1, self.limit / 4)) }
+
     /// While fewer places than this are in use, no client can have more than its share.
     package var threshold: Int { min(self.least, max(1, self.limit / 4)) }
 }

@@ -97,7 +97,7 @@ import Testing
         }
     }
 
-    @Test("T15: two spellings of one address are one device")
+    @Test("T15: two spellings of one address are one device, and two clients of one translator are two")
     func spellings() throws {
         try Gateway.withApp({ Config.file(upstream: $0, more: "trusted_proxies: [127.0.0.1/32]\n") }) {
             gateway,
@@ -105,6 +105,10 @@ import Testing
             for (minted, presented, expected) in [
                 ("203.0.113.7", "::ffff:203.0.113.7", true), ("2001:db8::1", "2001:DB8:0:0:ffff::9", true),
                 ("2001:db8::1", "2001:db8:0:1::1", false),
+                // Behind NAT64 the device is the IPv4 address, not the prefix that all its clients have.
+                ("64:ff9b::c000:201", "64:ff9b::cb00:7109", false), ("64:ff9b::c000:201", "192.0.2.1", true),
+                ("64:ff9b:1::c000:201", "64:ff9b:1::cb00:7109", false),
+                ("2001:0:102:304:0:1234:3fff:fdfe", "2001:0:102:304:0:1234:34ff:8ef6", false),
             ] {
                 let token = try gateway.mint(gateway.native(), fields: ["X-Forwarded-For: \(minted)"])
                 let answer = try gateway.get("/?session_transfer_token=\(token)", ["X-Forwarded-For: \(presented)"])

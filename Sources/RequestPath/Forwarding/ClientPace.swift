@@ -127,6 +127,27 @@ package enum StallChoice {
         return chosen
     }
 
+    /// The indices of up to `count` candidates that end for others of the same client, which has its share: those stalled
+    /// for the longest first, and no more of a client than wait. Where both sides are only silent, none ends.
+    ///
+    /// - Parameter waiting: How many requests wait of each client that has its share.
+    package static func chooseForOwn(
+        _ count: Int,
+        of candidates: [Candidate],
+        waiting: [Requester.Client: Int]
+    ) -> [Int] {
+        var waiting = waiting
+        var chosen: [Int] = []
+        for index in candidates.indices.sorted(by: { candidates[$0].stall.since < candidates[$1].stall.since }) {
+            guard chosen.count < count else { break }
+            let candidate = candidates[index]
+            guard candidate.stall.isOwing, let left = waiting[candidate.client], left > 0 else { continue }
+            waiting[candidate.client] = left - 1
+            chosen.append(index)
+        }
+        return chosen
+    }
+
     /// Whether the second client is rather chosen: it holds more, or it is stalled for longer.
     private static func precedes(
         _ one: Requester.Client,

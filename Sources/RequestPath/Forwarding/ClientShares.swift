@@ -89,7 +89,19 @@ package struct ClientShares: Sendable {
 
     /// Whether another request of this client and session may get a connection.
     package func admits(_ requester: Requester) -> Bool {
-        self.admits(requester.client) && self.sessions.admits(requester.session)
+        guard self.admitsSession(of: requester) else { return false }
+        return self.admits(requester.client) || self.isCrowdedOut(requester)
+    }
+
+    /// Whether another request of the requester's session may get a connection, whoever its client is.
+    package func admitsSession(of requester: Requester) -> Bool { self.sessions.admits(requester.session) }
+
+    /// Whether others at its address keep a session with few requests from a connection. Such sessions get one, so that
+    /// nobody can take an app from the signed-in users behind the same NAT; together they leave others a part of the app.
+    private func isCrowdedOut(_ requester: Requester) -> Bool {
+        guard let address = requester.address, let session = requester.session else { return false }
+        return self.sessions.count(of: session) < self.rule.foothold
+            && self.addresses.count(of: address) < self.rule.widest && self.total < self.rule.limit
     }
 
     /// Whether another request of this client may get a connection, whatever its session is.

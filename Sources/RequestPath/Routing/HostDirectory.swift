@@ -29,9 +29,12 @@ package final class HostEntry: Sendable {
     let tree: RouteTree
     /// Whether all routes make the same demands for every method, so that the reading of a path does not matter.
     let isUniform: Bool
-    /// The routes as an app that ignores letter case sees them. nil: all apps of the host tell cases apart, or case
-    /// makes no difference.
+    /// The routes as an app that ignores letter case sees them, or how letters are composed. nil: all apps of the host
+    /// tell cases apart, and the routes are ASCII; or the spelling makes no difference.
     let foldedTree: RouteTree?
+    /// For each route with letters beyond ASCII its outline, for paths that an app reads in a code page. Each has a tree
+    /// of its own, because several routes may have one outline. Empty: the spelling makes no difference.
+    let outlines: [RouteTree]
     /// Whether folding changes no pattern. Then a path without capitals gets the same result from both trees.
     let hasFoldedPatterns: Bool
     /// For each of `routes`: whether a request that passes it would pass every other route.
@@ -59,9 +62,17 @@ package final class HostEntry: Sendable {
         self.firstIndex = entries.first?.index ?? 0
         let demanded = Set(entries.map(\.strictness))
         self.isStrictest = entries.map { route in demanded.allSatisfy { route.strictness.covers($0) } }
-        let folded = routes.map { (pattern: $0.pattern.folded, entry: $0.entry) }
+        let keepsCase = settings.caseSensitive
+        let isBeyondASCII = !self.isUniform && routes.contains { $0.pattern.isBeyondASCII }
+        let folded = routes.map { (pattern: $0.pattern.folded(keepsCase: keepsCase), entry: $0.entry) }
         self.hasFoldedPatterns = zip(routes, folded).allSatisfy { $0.pattern == $1.pattern }
-        self.foldedTree = settings.caseSensitive || self.isUniform ? nil : RouteTree(folded)
+        self.foldedTree = isBeyondASCII || !keepsCase && !self.isUniform ? RouteTree(folded) : nil
+        self.outlines =
+            !isBeyondASCII
+            ? []
+            : routes.filter(\.pattern.isBeyondASCII).map { route in
+                RouteTree([(pattern: route.pattern.outline, entry: route.entry)])
+            }
     }
 
     /// The host of one name that a host with a wildcard stands for. It shares its routes; nil: the name is too long.
@@ -87,6 +98,7 @@ package final class HostEntry: Sendable {
         self.name = (wildcard, Array(label))
         self.isUniform = wildcard.isUniform
         self.foldedTree = wildcard.foldedTree
+        self.outlines = wildcard.outlines
         self.hasFoldedPatterns = wildcard.hasFoldedPatterns
         self.isStrictest = wildcard.isStrictest
         self.firstIndex = wildcard.firstIndex

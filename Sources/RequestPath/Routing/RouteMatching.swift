@@ -19,7 +19,7 @@ extension HostEntry {
         return pinned.use { route in
             if self.isUniform { return .route(pinned) }
             if reading.hasEncodedSlash, !route.settings.allowEncodedSlashes { return .refused(.pathEncodedSlash) }
-            if self.demandsMoreByCase(than: route, reading.bytes, method) { return .refused(.pathAmbiguous) }
+            if self.demandsMoreByLetters(than: route, reading.bytes, method) { return .refused(.pathAmbiguous) }
             if reading.habits.isEmpty { return .route(pinned) }
             return self.agreed(route, method, rawPath, self.habits(of: reading, for: route))
         }
@@ -46,16 +46,24 @@ extension HostEntry {
         return self.tree.judgingPathInfo(route.counted, leaf, path, method)
     }
 
-    /// Whether the same path without regard to letter case leads to demands that `route` does not make.
+    /// Whether the same path without regard to how its letters are written leads to demands that `route` does not make:
+    /// to their case, their composition, or the code page of a path that is not UTF-8.
     @inline(__always)
-    private func demandsMoreByCase(
+    private func demandsMoreByLetters(
         than route: RouteEntry,
         _ path: UnsafeBufferPointer<UInt8>,
         _ method: UnsafeBufferPointer<UInt8>
     ) -> Bool {
         guard let tree = self.foldedTree, !self.isStrictest(route) else { return false }
         if self.hasFoldedPatterns, LetterCase.isFolded(path) { return false }
-        return LetterCase.withFolded(path) { tree.demandsMore(than: route, $0, method) }
+        let demandsMore = LetterCase.withFolded(path, keepsCase: self.settings.caseSensitive) {
+            tree.demandsMore(than: route, $0, method)
+        }
+        guard !demandsMore, !self.outlines.isEmpty else { return demandsMore }
+        guard let outline = LetterCase.outlineInCodePage(path) else { return false }
+        return outline.withUnsafeBufferPointer { outline in
+            self.outlines.contains { $0.demandsMore(than: route, outline, method) }
+        }
     }
 
     /// `chosen` if every combination of the habits leads to a route with the same demands.
@@ -83,7 +91,7 @@ extension HostEntry {
                     case .notFound where !self.tree.demandsMore(than: chosen, path, method): break
                     default: return refusal
                     }
-                    if self.demandsMoreByCase(than: chosen, path, method) { return refusal }
+                    if self.demandsMoreByLetters(than: chosen, path, method) { return refusal }
                 }
                 if subset == 0 { return .route(Pinned(chosen)) }
                 subset = (subset &- 1) & present.rawValue

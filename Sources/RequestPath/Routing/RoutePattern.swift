@@ -62,12 +62,26 @@ struct RoutePattern: Hashable {
     }
 
     /// The pattern for readings whose letters are folded (`LetterCase`).
-    var folded: RoutePattern {
-        var folded = self
-        folded.segments = self.segments.map { segment in
-            if case .literal(let label) = segment { .literal(LetterCase.folded(label)) } else { .any }
+    func folded(keepsCase: Bool) -> RoutePattern { self.mapLabels { LetterCase.folded($0, keepsCase: keepsCase) } }
+
+    /// The pattern for readings of which only the outline is known.
+    var outline: RoutePattern {
+        self.mapLabels { LetterCase.outline(LetterCase.folded($0, keepsCase: true)) }
+    }
+
+    /// Whether a label has letters beyond ASCII.
+    var isBeyondASCII: Bool {
+        self.segments.contains { segment in
+            if case .literal(let label) = segment { label.contains { $0 >= 0x80 } } else { false }
         }
-        return folded
+    }
+
+    private func mapLabels(_ change: ([UInt8]) -> [UInt8]) -> RoutePattern {
+        var pattern = self
+        pattern.segments = self.segments.map { segment in
+            if case .literal(let label) = segment { .literal(change(label)) } else { .any }
+        }
+        return pattern
     }
 
     /// A path that the pattern matches, with `segment` in place of `*` and `**`.

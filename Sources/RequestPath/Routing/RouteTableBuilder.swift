@@ -54,7 +54,7 @@ struct RouteTableBuilder {
             }
         }
         self.checkReachability(host, routes)
-        if !host.caseSensitive { self.checkCase(host, routes) }
+        self.checkLetters(host, routes)
         let entry = HostEntry(index: index, settings: host, routes: routes)
         self.checkSpellings(host, routes, entry)
         return entry
@@ -112,18 +112,22 @@ struct RouteTableBuilder {
         }
     }
 
-    /// To an app that ignores letter case, two routes may be one path. Then the stricter one would block the other.
-    private mutating func checkCase(_ host: HostSettings, _ routes: [Route]) {
+    /// To an app that ignores letter case, or how letters are composed, two routes may be one path. Then the stricter one
+    /// would block the other.
+    private mutating func checkLetters(_ host: HostSettings, _ routes: [Route]) {
         var seen: [RoutePattern: [Route]] = [:]
         for route in routes {
-            let rival = seen[route.pattern.folded]?.first { earlier in
+            let folded = route.pattern.folded(keepsCase: host.caseSensitive)
+            let rival = seen[folded]?.first { earlier in
                 earlier.pattern != route.pattern && earlier.entry.methods.intersects(route.entry.methods)
                     && earlier.entry.strictness != route.entry.strictness
             }
-            seen[route.pattern.folded, default: []].append(route)
+            seen[folded, default: []].append(route)
             guard let rival else { continue }
             let message =
-                "differs from route \(rival.entry.name) in letter case alone and demands something else; let both demand the same, or write case_sensitive: true on the host if its apps tell cases apart"
+                host.caseSensitive
+                ? "differs from route \(rival.entry.name) in how its letters are composed alone and demands something else; let both demand the same"
+                : "differs from route \(rival.entry.name) in letter case alone and demands something else; let both demand the same, or write case_sensitive: true on the host if its apps tell cases apart"
             self.report(isError: true, host, route.entry.settings, message)
         }
     }

@@ -199,14 +199,17 @@ final class AppRoom {
         guard self.shares.isCounting else { return }
         if self.queue.isEmpty {
             if inFlight < (self.threshold + 1) / 2 { self.shares.stop() }
-        } else if !hasRoom {
-            self.endStalled()
+        } else {
+            let waiting = hasRoom ? (count: 0, least: 0) : self.queue.waiting(by: self.shares)
+            let ofFull = self.queue.waitingForOwn(by: self.shares)
+            if waiting.count > 0 || !ofFull.isEmpty { self.endStalled(waiting, ofFull) }
         }
     }
 
-    private func endStalled() {
-        let waiting = self.queue.waiting(by: self.shares)
-        guard waiting.count > 0 else { return }
+    /// - Parameters:
+    ///   - waiting: The requests that wait for room in the app.
+    ///   - ofFull: How many requests wait of each client that has its share.
+    private func endStalled(_ waiting: (count: Int, least: Int), _ ofFull: [Requester.Client: Int]) {
         var requests: [any LoopRequest] = []
         var candidates: [StallChoice.Candidate] = []
         self.loop.eachRequest { request in
@@ -217,14 +220,15 @@ final class AppRoom {
             candidates.append(StallChoice.Candidate(client: request.requester.client, stall: stall))
         }
         guard !candidates.isEmpty else { return }
-        let chosen = StallChoice.choose(
+        let forOthers = StallChoice.choose(
             min(waiting.count, Self.mostEnded),
             of: candidates,
             limit: self.shares.rule.limit,
             least: waiting.least,
             held: { self.shares.count(of: $0) }
         )
-        for index in chosen {
+        let forOwn = StallChoice.chooseForOwn(Self.mostEnded, of: candidates, waiting: ofFull)
+        for index in Set(forOthers).union(forOwn) {
             self.tellEnd(requests[index].requester, candidates[index].stall)
             self.loop.metrics.upstreamStalled(self.index)
             requests[index].endStalled()

@@ -21,8 +21,8 @@ package struct ConnectionQueue {
     fileprivate struct Line {
         /// Oldest first.
         var places = CircularBuffer<Place>(initialCapacity: 1)
-        /// Those whose session had its share of the connections when they came up, so that it is not asked about each of
-        /// them again.
+        /// Those whose client or session had its share of the connections when they came up, so that it is not asked about
+        /// each of them again.
         var held: [Requester: CircularBuffer<Place>] = [:]
         /// Those that wait.
         var count = 0
@@ -60,7 +60,7 @@ package struct ConnectionQueue {
     package mutating func popFirst(by shares: ClientShares) -> (any ConnectionWaiter)? {
         for _ in 0..<self.turns.count {
             guard let client = self.turns.popFirst(), let count = self.lines[client]?.count else { return nil }
-            let waiter = count > 0 && shares.admits(client) ? self.lines[client]?.popFirst(by: shares) : nil
+            let waiter = count > 0 ? self.lines[client]?.popFirst(by: shares) : nil
             if count == 0 { self.emptyLines -= 1 }
             if count == 0 || count == 1 && waiter != nil {
                 self.lines[client] = nil
@@ -77,13 +77,20 @@ package struct ConnectionQueue {
     /// How many of the waiting requests may have a connection, and the fewest connections that one of their clients has.
     package func waiting(by shares: ClientShares) -> (count: Int, least: Int) {
         var (count, least) = (0, Int.max)
-        for (client, line) in self.lines where line.count > 0 && shares.admits(client) {
-            let admitted = line.count(by: shares)
+        for (client, line) in self.lines where line.count > 0 {
+            let admitted = line.count { shares.admits($0) }
             guard admitted > 0 else { continue }
             count += admitted
             least = min(least, shares.count(of: client))
         }
         return (count, least)
+    }
+
+    /// How many requests wait of each client that has its share: those whose session has not.
+    package func waitingForOwn(by shares: ClientShares) -> [Requester.Client: Int] {
+        self.lines.filter { $0.value.count > 0 && !shares.admits($0.key) }
+            .mapValues { $0.count { shares.admitsSession(of: $0) } }
+            .filter { $0.value > 0 }
     }
 
     /// Removes the newest request of the client with most, so that a full queue has room for one of a client with fewer.
@@ -139,10 +146,10 @@ extension ConnectionQueue.Line {
         self.count += 1
     }
 
-    /// Removes the oldest request whose session may have another connection.
+    /// Removes the oldest request that may have a connection.
     fileprivate mutating func popFirst(by shares: ClientShares) -> (any ConnectionWaiter)? {
         // Those that are held are older than the others.
-        for requester in self.held.keys where shares.admits(requester) {
+        while let requester = self.oldestHeld(by: shares) {
             if let waiter = self.popHeld(of: requester, { $0.popFirst() }) { return waiter }
         }
         while let place = self.places.popFirst() {
@@ -153,11 +160,21 @@ extension ConnectionQueue.Line {
         return nil
     }
 
+    /// Whose oldest held request is the oldest of those that may have a connection.
+    private func oldestHeld(by shares: ClientShares) -> Requester? {
+        var oldest: (requester: Requester, since: NIODeadline)?
+        for (requester, places) in self.held where shares.admits(requester) {
+            let since = places.first?.since ?? .distantFuture
+            if since < oldest?.since ?? .distantFuture || oldest == nil { oldest = (requester, since) }
+        }
+        return oldest?.requester
+    }
+
     /// Removes the newest request.
     fileprivate mutating func popLast() -> (any ConnectionWaiter)? {
         while let place = self.places.popLast() { if place.isTaken { return self.waiter(of: place) } }
-        for requester in self.held.keys {
-            if let waiter = self.popHeld(of: requester, { $0.popLast() }) { return waiter }
+        while let most = self.held.max(by: { $0.value.count < $1.value.count }) {
+            if let waiter = self.popHeld(of: most.key, { $0.popLast() }) { return waiter }
         }
         return nil
     }
@@ -193,10 +210,10 @@ extension ConnectionQueue.Line {
         return place.waiter
     }
 
-    /// How many of its requests may have a connection, if their client may.
-    fileprivate func count(by shares: ClientShares) -> Int {
-        let held = self.held.lazy.filter { shares.admits($0.key) }.map { $0.value.count { $0.isTaken } }
-        return self.places.count { $0.isTaken && shares.admits($0.requester) } + held.reduce(0, +)
+    /// How many of its requests are of such requesters.
+    fileprivate func count(_ isMeant: (Requester) -> Bool) -> Int {
+        let held = self.held.filter { isMeant($0.key) }.map { $0.value.count { $0.isTaken } }
+        return self.places.count { $0.isTaken && isMeant($0.requester) } + held.reduce(0, +)
     }
 
     /// Records that a request has left.

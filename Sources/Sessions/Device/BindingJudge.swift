@@ -7,7 +7,7 @@ package enum BindingJudge {
     /// they match.
     ///
     /// - `none` matches everything.
-    /// - `ip` compares address keys (v4 /32, v6 /64, v4-mapped folded), nothing else.
+    /// - `ip` compares address keys (v4 /32, v6 /64, v4-mapped and NAT64 folded), nothing else.
     /// - `asn` compares ASNs. An unknown ASN never matches, not even another unknown one: otherwise all networks that
     ///   the database lacks would count as one network.
     /// - `ip_dual_stack` works like `ip` while the address family is the same. When the family changed, as it does when
@@ -23,7 +23,7 @@ package enum BindingJudge {
             return Self.compareASN(minted, presented)
         case .ipDualStack:
             if minted.address.key == presented.address.key { return nil }
-            if minted.address.isV4 == presented.address.isV4 { return .bindingIPMismatch }
+            if minted.address.key.isV4 == presented.address.key.isV4 { return .bindingIPMismatch }
             return Self.compareASN(minted, presented)
         case .ipOrASN:
             if minted.address.key == presented.address.key { return nil }

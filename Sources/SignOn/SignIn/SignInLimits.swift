@@ -41,11 +41,11 @@ struct SignInLimits {
         var tries = [RateBucket(Self.perAddress, key), self.user]
         if !isFamiliar {
             func block(_ v4: Int, _ v6: Int) -> [UInt8] {
-                Array(CIDRBlock(of: address, v4: v4, v6: v6).description.utf8)
+                Array(CIDRBlock(networkOf: address, v4: v4, v6: v6).description.utf8)
             }
             let network = block(24, 48)
             tries.append(RateBucket(Self.perUserAndNetwork, network, name))
-            if address.isV4 {
+            if address.key.isV4 {
                 tries.append(RateBucket(Self.perIPv4Network, network))
             } else {
                 tries += [RateBucket(Self.perHousehold, block(24, 56)), RateBucket(Self.perSite, network)]

@@ -65,7 +65,56 @@ struct LetterCaseTests {
             #expect(gate.ask(path) == .refused(.pathAmbiguous), "\(path)")
         }
         #expect(gate.ask("/cafe") == .route("/**"))
-        #expect(gate.ask("/CAF%C9/x") == .route("/**"))
+        #expect(gate.ask("/caf%C3%A8") == .route("/**"))
+    }
+
+    @Test(
+        "A path that is not UTF-8 is refused where a code page may make the letters of a stricter route of it",
+        arguments: [false, true]
+    )
+    func codePages(caseSensitive: Bool) {
+        let gate = Self.gate(
+            caseSensitive: caseSensitive,
+            route("/**", .public),
+            route("/\u{E9}/**", .required),
+            route("/\u{FC}/x", .public),
+            route("/caf\u{E9}/menu", .required),
+            route("/\u{430}\u{434}\u{43C}\u{438}\u{43D}/**", .required)
+        )
+        // Latin-1, in both cases, twice encoded, and Cyrillic in Windows-1251; a path partly in UTF-8.
+        for path in [
+            "/%E9/x", "/%C9/x", "/%E9", "/%25E9/x", "/caf%E9/menu", "/caf%E9/menu/", "/caf%C9/menu/x",
+            "/%E0%E4%EC%E8%ED/x", "/%E9/%C3%A9", "/%C3%A9%E9/x",
+        ] {
+            #expect(gate.ask(path) == .refused(.pathAmbiguous), "\(path)")
+        }
+        #expect(gate.ask("/%FC/x") == .refused(.pathAmbiguous), "an exact route that is open hides no stricter one")
+        #expect(gate.ask("/%C3%A9/x") == .route("/\u{E9}/**"))
+        #expect(gate.ask("/%C3%A8/x") == .route("/**"))
+        #expect(gate.ask("/caf%E9/other") == .route("/**"))
+        #expect(gate.ask("/x%E9/y") == .route("/**"))
+        #expect(gate.ask("/e/x") == .route("/**"))
+    }
+
+    @Test("A letter and its decomposed form are equal, in the path and in the pattern", arguments: [false, true])
+    func composition(caseSensitive: Bool) {
+        let gate = Self.gate(
+            caseSensitive: caseSensitive,
+            route("/**", .public),
+            route("/\u{FC}/**", .required),
+            route("/a\u{30A}", .required),
+            route("/\u{1E69}", .required)
+        )
+        // The last two have their marks in either order.
+        for path in [
+            "/u%CC%88/x", "/%75%CC%88/x", "/u%25CC%2588/x", "/%C3%A5", "/s%CC%A3%CC%87", "/s%CC%87%CC%A3",
+        ] {
+            #expect(gate.ask(path) == .refused(.pathAmbiguous), "\(path)")
+        }
+        #expect(gate.ask("/a%CC%8A") == .route("/a\u{30A}"))
+        #expect(gate.ask("/u/x") == .route("/**"))
+        #expect(gate.ask("/u%CC%81/x") == .route("/**"))
+        #expect(gate.ask("/U%CC%88/x") == (caseSensitive ? .route("/**") : .refused(.pathAmbiguous)))
     }
 
     @Test("A method that the folded path's route does not accept is refused as well")

@@ -48,6 +48,38 @@ private func address(_ number: Int) -> AddressKey { AddressKey(of: IPAddress("19
         #expect(shares.admits(Requester(address: neighbour, session: nil)))
     }
 
+    @Test(
+        "At an address that has its share, a session with hardly any requests gets a connection, and no more than some"
+    )
+    func crowded() {
+        var shares = ClientShares(ShareRule(of: 32))
+        shares.begin()
+        let stranger = Requester(address: address(1), session: nil)
+        for _ in 0..<16 { _ = shares.take(stranger) }
+        let user = Requester(address: address(1), session: 7)
+        #expect(!shares.admits(stranger) && shares.admits(user))
+        for _ in 0..<2 { _ = shares.take(user) }
+        #expect(!shares.admits(user), "a sixteenth")
+        // Many sessions leave others a quarter.
+        for session in 8..<11 { for _ in 0..<2 { _ = shares.take(Requester(address: address(1), session: session)) } }
+        #expect(shares.count(of: stranger.client) == 24)
+        #expect(!shares.admits(Requester(address: address(1), session: 20)))
+        #expect(shares.admits(Requester(address: address(2), session: nil)))
+    }
+
+    @Test("An app that is full has room for nobody, and a session with its share gets no more by another address")
+    func full() {
+        var shares = ClientShares(ShareRule(of: 4))
+        shares.begin()
+        for number in 1...2 { for _ in 0..<2 { _ = shares.take(Requester(address: address(number), session: nil)) } }
+        #expect(!shares.admits(Requester(address: address(1), session: 7)))
+        var others = ClientShares(ShareRule(of: 8))
+        others.begin()
+        for number in 1...4 { _ = others.take(Requester(address: address(number), session: 7)) }
+        for _ in 0..<3 { _ = others.take(Requester(address: address(1), session: nil)) }
+        #expect(!others.admits(Requester(address: address(1), session: 7)))
+    }
+
     @Test("What was counted before counting began again is not given back", arguments: [true, false])
     func generations(changes: Bool) throws {
         var shares = ClientShares(ShareRule(of: 8))
@@ -158,6 +190,22 @@ private func address(_ number: Int) -> AddressKey { AddressKey(of: IPAddress("19
             (0..<4).map { Self.candidate(1, 50 - Int64($0)) } + (0..<4).map { Self.candidate(2, 40 - Int64($0)) }
         let chosen = Self.choose(4, candidates, [1: 20, 2: 20])
         #expect(chosen.count { $0 < 4 } == 2 && chosen.count { $0 >= 4 } == 2)
+    }
+
+    @Test("For others of its own address a client loses what it could read or send, as much as waits")
+    func own() {
+        let candidates = [
+            Self.candidate(1, 5), Self.candidate(1, 30), Self.candidate(1, 90, isOwing: false), Self.candidate(2, 40),
+            Self.candidate(1, 10),
+        ]
+        func choose(_ count: Int, _ waiting: [Int: Int]) -> [Int] {
+            let waiting = Dictionary(uniqueKeysWithValues: waiting.map { (Requester.Client.address(address($0)), $1) })
+            return StallChoice.chooseForOwn(count, of: candidates, waiting: waiting)
+        }
+        #expect(choose(64, [:]).isEmpty)
+        #expect(choose(64, [1: 1]) == [1])
+        #expect(choose(64, [1: 9]) == [1, 4, 0])
+        #expect(choose(2, [1: 9, 2: 9]) == [3, 1])
     }
 
     @Test("A silent tunnel ends only for others that have fewer, and not that of a client with few")

@@ -177,6 +177,33 @@ private final class ScriptedWaiter: ConnectionWaiter {
         #expect(Self.order(&queue, waiters, by: shares) == [0, 1] && queue.isEmpty)
     }
 
+    @Test func aUserAtAnAddressWithItsShareIsServedBeforeItsStrangers() {
+        var shares = ClientShares(ShareRule(of: 32))
+        shares.begin()
+        let seats = (0..<16).map { _ in shares.take(ScriptedWaiter(1).requester) }
+        var queue = ConnectionQueue()
+        let waiters = [nil, nil, 7, nil, 7].map { ScriptedWaiter(1, session: $0) }
+        for waiter in waiters {
+            queue.append(waiter, now: .uptimeNanoseconds(0))
+            waiter.upstreamBusy()
+        }
+        #expect(queue.waiting(by: shares).count == 2)
+        #expect(queue.waitingForOwn(by: shares) == [waiters[0].requester.client: 5])
+        #expect(Self.order(&queue, waiters, by: shares) == [2, 4] && queue.count == 3)
+        #expect(queue.waitingForOwn(by: shares) == [waiters[0].requester.client: 3])
+        for seat in seats { if let seat { shares.giveBack(seat) } }
+        #expect(queue.waitingForOwn(by: shares).isEmpty)
+        #expect(Self.order(&queue, waiters, by: shares) == [0, 1, 3] && queue.isEmpty)
+    }
+
+    @Test func thoseWhoseSessionHasItsShareEndNothingOfTheirAddress() {
+        var shares = ClientShares(ShareRule(of: 4))
+        shares.begin()
+        for _ in 0..<2 { _ = shares.take(ScriptedWaiter(1, session: 7).requester) }
+        let (queue, waiters) = Self.queue([1, 1], session: 7)
+        #expect(queue.waitingForOwn(by: shares).isEmpty && waiters.count == 2)
+    }
+
     @Test func aSessionWithItsShareDelaysNoOtherOfItsAddress() {
         var shares = ClientShares(ShareRule(of: 4))
         shares.begin()

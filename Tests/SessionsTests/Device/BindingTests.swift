@@ -61,6 +61,11 @@ struct BindingTests {
         // A mapped address is the v4 address: no change of family.
         Row(.ipDualStack, ("1.128.0.1", 1221), ("::ffff:1.128.0.2", 1221), .bindingIPMismatch),
 
+        // So is the one that NAT64 embeds.
+        Row(.ipDualStack, ("1.128.0.1", 1221), ("64:ff9b::180:2", nil), .bindingIPMismatch),
+        Row(.ip, ("1.128.0.1", 1221), ("64:ff9b::180:1", nil), nil),
+        Row(.ip, ("64:ff9b::180:1", nil), ("64:ff9b::180:2", nil), .bindingIPMismatch),
+
         // The same address is enough, whether or not its network is known.
         Row(.ipOrASN, ("1.128.0.1", nil), ("1.128.0.1", nil), nil),
         Row(.ipOrASN, ("1.128.0.1", nil), ("::ffff:1.128.0.1", nil), nil),
