@@ -100,6 +100,27 @@ import Testing
         #expect(result.status == 0 && result.output.contains("client_max_body_size \(printed);"), "\(result.output)")
     }
 
+    @Test("HAProxy, which reads no line of more than 2,047 bytes, gets the names of many headers in shorter ones")
+    func lineLengths() throws {
+        let headers = (1...60).map { "X-Header-Of-Some-App-\($0): subject" }.joined(separator: ", ")
+        let settings = """
+            public_url: https://app.example.com
+            upstream: "http://127.0.0.1:1"
+            routes: [{path: /**, auth: public}]
+            identity: {headers: {\(headers)}}
+            """
+        let result = try Self.print("haproxy", settings: settings)
+        #expect(result.status == 0, "\(result.output)")
+        let removing = result.output.split(separator: "\n").filter {
+            $0.contains("http-request del-header ^") || $0.contains("req.fhdr(connection)")
+        }
+        for name in ["x.header.of.some.app.1", "x.header.of.some.app.60", "x.script.name", "front.end.https"] {
+            let isNamed = removing.filter { $0.contains("\(name)|") || $0.contains("\(name))") }
+            #expect(isNamed.count == 2, "\(name)")
+        }
+        #expect(removing.allSatisfy { $0.utf8.count < 2047 }, "\(removing.map(\.utf8.count))")
+    }
+
     /// What is printed for a gateway with these settings and a listener for checks.
     private static func print(_ proxy: String, settings: String) throws -> (status: Int32, output: String) {
         let file = FileManager.default.temporaryDirectory.appending(path: "sallyport-\(UUID().uuidString).yaml")

@@ -8,31 +8,6 @@ import Glibc
 
 /// How the process ends, above all in its first half second, while tasks in the background make keys.
 @Suite("The end of the process", .blocking) struct ProcessEndTests {
-    /// A listening socket on a free port of loopback.
-    private struct TakenPort: ~Copyable {
-        let number: Int
-        private let descriptor: Int32
-
-        init() throws {
-            let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
-            self.descriptor = descriptor
-            var address = sockaddr_in()
-            address.sin_family = sa_family_t(AF_INET)
-            address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
-            var length = socklen_t(MemoryLayout<sockaddr_in>.size)
-            let result = withUnsafeMutablePointer(to: &address) { pointer in
-                pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { pointer in
-                    bind(descriptor, pointer, length) == 0 && listen(descriptor, 1) == 0
-                        ? getsockname(descriptor, pointer, &length) : -1
-                }
-            }
-            self.number = Int(UInt16(bigEndian: address.sin_port))
-            guard result == 0 else { throw BenchFailure("no free port on loopback") }
-        }
-
-        deinit { close(self.descriptor) }
-    }
-
     private static func run(_ words: [String], _ settings: String) throws -> (status: Int32, output: String) {
         let folder = try Servers.folder()
         defer { try? FileManager.default.removeItem(at: folder) }
@@ -43,18 +18,19 @@ import Glibc
 
     @Test("A port in use ends each of many starts with status 1 and one sentence", arguments: ["run", "demo"])
     func portInUse(_ command: String) throws {
-        let taken = try TakenPort()
+        let taken = try FakeUpstream()
+        defer { taken.stop() }
         // Clients need a signing key, which is made in the background.
-        let settings = Config.file(upstream: 1, listen: "127.0.0.1:\(taken.number)")
+        let settings = Config.file(upstream: 1, listen: "127.0.0.1:\(taken.port)")
         let words =
             command == "run"
             ? ["run", "--config", "FILE", "--insecure-http", "--insecure-unnamed-proxy"]
-            : ["demo", "--port", "\(taken.number)"]
+            : ["demo", "--port", "\(taken.port)"]
         for _ in 0..<25 {
             let (status, output) = try Self.run(words, settings)
             #expect(status == 1, "\(output)")
             let sentences = output.split(separator: "\n").filter {
-                !$0.hasPrefix("{") && $0.contains("\(taken.number)") && $0.contains("another process listens there")
+                !$0.hasPrefix("{") && $0.contains("\(taken.port)") && $0.contains("another process listens there")
             }
             #expect(sentences.count == 1, "\(output)")
             #expect(!output.contains("fatal signal"), "\(output)")

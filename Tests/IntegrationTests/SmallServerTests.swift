@@ -198,6 +198,23 @@ import Glibc
         }
     }
 
+    @Test("Of several servers, one that does not answer a connect costs no request")
+    func silentServer() throws {
+        let queue = try FullQueue()
+        defer { queue.close() }
+        let app = try FakeUpstream()
+        defer { app.stop() }
+        let servers = [queue.port, app.port].map { "\"http://127.0.0.1:\($0)\"" }.joined(separator: ", ")
+        let upstreams = "upstreams:\n  app: {servers: [\(servers)], balance: round_robin}\n"
+        try Gateway.with(Config.open(upstream: 1, "upstream: app", more: upstreams)) { gateway throws in
+            for number in 0..<4 {
+                let answer = try gateway.request(Request.post("/\(number)", body: "hello"), seconds: 30)
+                #expect(answer.status == 200, "\(answer.lines)")
+            }
+            #expect(app.requests.map(\.target) == ["/0", "/1", "/2", "/3"])
+        }
+    }
+
     @Test("A connect that hangs is tried again before the system repeats its SYN")
     func furtherTry() throws {
         let queue = try FullQueue()

@@ -77,6 +77,20 @@ import Glibc
         }
     }
 
+    @Test("The log says which limit a 504 comes from, and on which route", arguments: [true, false])
+    func namedLimit(ofRoute: Bool) throws {
+        let app = try FakeUpstream { link in _ = link.wire.receiveAll(seconds: 60) }
+        defer { app.stop() }
+        let limit = "timeouts: {response: 300ms}\n"
+        let settings = Config.open(upstream: app.port, ofRoute ? limit : "", more: ofRoute ? "" : limit)
+        try Gateway.with(settings) { gateway throws in
+            self.expectProblem(try gateway.get("/slow"), 504, "upstream.timeout")
+            let key = ofRoute ? "routes[].timeouts.response" : "timeouts.response"
+            let line = "the app takes too long: no answer within \(key) (300 ms) on the route app.example.com/**"
+            #expect(eventually { gateway.output.contains(line) }, "\(gateway.output)")
+        }
+    }
+
     @Test(
         "F11: if an app closes or resets before it answers, the answer is 502, and the request is not repeated",
         arguments: ["GET", "POST"],

@@ -8,6 +8,7 @@ import Testing
     /// Names that begin so are the gateway's or a proxy's.
     private static let prefixes = [
         "x-auth-", "x-sallyport-", "x-forwarded", "remote-", "x-kratos-", "x-original-", "x-rewrite-",
+        "x-ssl-", "x-wsgi-",
     ]
 
     /// Names that some app, framework or proxy believes.
@@ -25,13 +26,22 @@ import Testing
         "X-Real-IP", "X-Client-IP", "X-Cluster-Client-IP", "True-Client-IP", "CF-Connecting-IP", "Fastly-Client-IP",
         "Client-IP", "X-ProxyUser-IP", "WL-Proxy-Client-IP", "Client-Cert", "Client-Cert-Chain", "X-Host",
         "X-HTTP-Host-Override", "X-Envoy-External-Address", "X-Envoy-Original-Path", "X-Remote-Addr", "X-Remote-IP",
-        "Proxy",
+        "Proxy", "X-Script-Name", "Script-Name", "Path-Info", "X-Forwarded-Script-Name", "X-WSGI-Url-Scheme",
+        "X-VHM-Host",
+        "X-VHM-Root", "X-Scheme", "X-Url-Scheme", "Front-End-Https", "X-Https", "HTTPS", "X-ARR-SSL",
+        "X-ARR-ClientCert",
+        "X-Proxied-Https", "WL-Proxy-SSL", "CF-Visitor", "CloudFront-Forwarded-Proto", "X-AppEngine-Https",
+        "X-AppEngine-User-IP", "Fly-Client-IP", "X-Azure-ClientIP", "X-Azure-SocketIP", "X-Originating-IP",
+        "X-True-Client-IP", "Proxy-Auth-Cert", "Proxy-SSL-Id", "SSL-Client-Cert", "SSL-Client-Verify",
+        "X-SSL-Client-Verify", "X-SSL-Cert", "X-Client-Verify", "X-Client-DN", "X-Client-Cert", "X-Sendfile-Type",
+        "X-Accel-Mapping",
     ]
 
     /// Names that nobody has listed.
     private static let unlisted = [
         "X-Auth-Of-Nobody", "X-Sallyport-Of-Nobody", "X-Forwarded-Of-Nobody", "Remote-Of-Nobody", "X-Kratos-Of-Nobody",
-        "X-Original-Of-Nobody", "X-Rewrite-Of-Nobody", "X-Forwarded-F", "X-Forwarded-Fo", "X-Forwarded-Fort",
+        "X-Original-Of-Nobody", "X-Rewrite-Of-Nobody", "X-SSL-Of-Nobody", "X-WSGI-Of-Nobody", "X-Forwarded-F",
+        "X-Forwarded-Fo", "X-Forwarded-Fort",
     ]
 
     /// The names, in all spellings, that the proxy keeps from the app.

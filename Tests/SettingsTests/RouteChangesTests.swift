@@ -75,6 +75,21 @@ struct RouteChangesTests {
         }
     }
 
+    @Test("the client's address is the whole value of a field of requests")
+    func address() throws {
+        let text = "path: /**, request_headers: {set: {X-Real-IP: '{client_address}', X-A: '{client}'}}"
+        let fields = try #require(Self.route(text)).requestHeaders.set
+        #expect(fields.map(\.isClientAddress) == [true, false])
+        for changes in [
+            "request_headers: {set: {X-Real-IP: '{client_address}:80'}}",
+            "request_headers: {set: {X-Real-IP: 'for={client_address}'}}",
+            "response_headers: {set: {X-Real-IP: '{client_address}'}}",
+        ] {
+            let problems = SettingsBench().problems(adding: "routes: [{path: /**, \(changes)}]\n")
+            #expect(problems.map(\.found) == ["{client_address} in the value of X-Real-IP"], "\(problems)")
+        }
+    }
+
     @Test("a field's value may be in a file, without its line end, and a reload reads it again")
     func secretFields() throws {
         var bench = SettingsBench()

@@ -23,10 +23,9 @@ extension Exchange {
         case .tunnel:
             self.sweepTunnel(now)
         case .connecting:
-            // A request waits long for a connection if the app accepts one after the other.
-            if now >= self.facts.responseDeadline {
-                self.tellSlowHead("no connection")
-                self.upstreamFailed(.upstreamTimeout)
+            // The pool ends what waits for an app that is gone. This is for one that accepts few connections.
+            if now >= self.facts.responseDeadline + self.configuration.timeouts.queue {
+                self.upstreamFailed(.gatewayOverloaded)
             }
         case .queued:
             if now >= self.facts.waitDeadline { self.refuseQueued() }
@@ -92,16 +91,11 @@ extension Exchange {
             if self.facts.appOutput.hasTaken { self.facts.hasPayload = true }
         }
         if now >= self.facts.responseDeadline {
-            self.tellSlowHead("no answer")
+            let ofRoute = self.record.route?.responseTimeout
+            let key = ofRoute == nil ? "timeouts.response" : "routes[].timeouts.response"
+            self.tellSlow("no answer within \(key)", ofRoute ?? self.configuration.timeouts.response)
             self.upstreamTimedOut()
         }
-    }
-
-    /// Tells the operator what has not come within the time for the head of an answer.
-    private func tellSlowHead(_ missing: String) {
-        let ofRoute = self.record.route?.responseTimeout
-        let key = ofRoute == nil ? "timeouts.response" : "routes[].timeouts.response"
-        self.tellSlow("\(missing) within \(key)", ofRoute ?? self.configuration.timeouts.response)
     }
 
     /// Tells the operator which limit the app has exceeded and on which route, once a minute at most for each app.

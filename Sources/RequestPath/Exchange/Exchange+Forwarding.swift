@@ -398,7 +398,11 @@ extension Exchange: AnswerReceiver, ConnectionWaiter {
         guard self.phase == .exchange, let stream = self.stream else { return }
         self.upstream = nil
         if self.record.trace != nil { self.attemptEnded() }
-        if self.facts.content == .multistatus { self.endReferences(on: stream) }
+        if self.facts.content == .multistatus {
+            self.endReferences(on: stream)
+            // The client may turn out to be gone.
+            guard self.phase == .exchange else { return }
+        }
         self.finish(on: stream)
     }
 

@@ -82,11 +82,19 @@ extension ProxyPlan {
         lines += [
             "    http-request deny deny_status 421 unless \(known)",
             "    # What Connection names ends at the next hop: a client must not name the fields that say who it is.",
-            "    http-request deny deny_status 400 if { req.fhdr(connection) -m reg -i '\(self.hopPattern)' }",
+        ]
+        lines += self.hopPatterns.map {
+            "    http-request deny deny_status 400 if { req.fhdr(connection) -m reg -i '\($0)' }"
+        }
+        lines += [
             "    # What browsers and native apps ask of Sallyport itself.",
             "    http-request set-var(txn.own) bool(true) if \(own)",
             "    # A client must not set these, in no spelling that an app may take for one of them.",
-            "    http-request del-header \(self.removedPattern) -m reg unless { var(txn.own) -m bool }",
+        ]
+        lines += self.removedPatterns.map {
+            "    http-request del-header \($0) -m reg unless { var(txn.own) -m bool }"
+        }
+        lines += [
             "    http-request del-header ^x.forwarded -m reg",
             "    http-request set-header X-Forwarded-For %[src]",
         ]

@@ -30,24 +30,52 @@ extension ProxyPlan {
 
     /// A regular expression of all such names, those of the identity among them, in every spelling that an app may take for
     /// one; letters are lower-case. `X-Forwarded-For` itself is not among them, which the proxy writes.
-    var removedPattern: String { "^\(self.names(forwarded: Self.forwardedPattern))$" }
+    var removedPattern: String { Self.whole(self.names(forwarded: Self.forwardedPattern)) }
+
+    /// The same in several expressions, for HAProxy, which reads no line of more than 2,047 bytes.
+    var removedPatterns: [String] { Self.parts(of: self.names(forwarded: Self.forwardedPattern)).map(Self.whole) }
 
     /// A regular expression of a `Connection` field that names one of them: what it names ends at the next hop, so a client
     /// could keep from the app who acts for it (CVE-2024-45410).
-    var hopPattern: String { #"(^|[\s,])\#(self.names(forwarded: "x.forwarded.*"))([\s,]|$)"# }
+    var hopPattern: String { Self.element(self.names(forwarded: Self.anyForwarded)) }
+
+    /// The same in several expressions, for HAProxy.
+    var hopPatterns: [String] { Self.parts(of: self.names(forwarded: Self.anyForwarded)).map(Self.element) }
+
+    private static let anyForwarded = "x.forwarded.*"
+
+    private static func whole(_ names: [String]) -> String { "^(\(names.joined(separator: "|")))$" }
+
+    private static func element(_ names: [String]) -> String {
+        #"(^|[\s,])(\#(names.joined(separator: "|")))([\s,]|$)"#
+    }
+
+    /// The names in order, in parts that are short enough for one line.
+    private static func parts(of names: [String]) -> [[String]] {
+        var parts: [[String]] = [[]]
+        var count = 0
+        for name in names {
+            count += name.utf8.count + 1
+            if count > 1500 {
+                parts.append([])
+                count = name.utf8.count + 1
+            }
+            parts[parts.count - 1].append(name)
+        }
+        return parts
+    }
 
     /// Everything that begins with `X-Forwarded`, but `X-Forwarded-For` in that spelling: no expression of these proxies can
     /// look ahead.
     private static let forwardedPattern =
         "x[^-]forwarded.*|x-forwarded([^-].*)?|x-forwarded-([^f].*|f([^o].*)?|fo([^r].*)?|for.+)?"
 
-    private func names(forwarded: String) -> String {
+    private func names(forwarded: String) -> [String] {
         func spellings(_ name: String) -> String { String(name.map { $0 == "-" ? "." : $0 }) }
         let prefixes = self.managed.prefixes.filter { $0 != "x-forwarded-" }
         let names = (self.managed.names + self.overrides).filter { name in
             !name.hasPrefix("x-forwarded") && !prefixes.contains { name.hasPrefix($0) }
         }
-        let all = prefixes.map { spellings($0) + ".*" } + names.map(spellings) + [forwarded]
-        return "(\(all.joined(separator: "|")))"
+        return prefixes.map { spellings($0) + ".*" } + names.map(spellings) + [forwarded]
     }
 }

@@ -340,6 +340,15 @@ import Vocabulary
 
     // MARK: Slow apps
 
+    /// The pool knows whether the app is gone, and the time for an answer begins with the connection.
+    @Test func aRequestWaitsForAConnectionLongerThanForAnAnswer() throws {
+        try self.bench.begin(ExchangeBench.request())
+        self.bench.exchange.sweep(.now() + .seconds(70))
+        #expect(self.client.sent.isEmpty && self.bench.pool.waiters.count == 1)
+        self.bench.exchange.sweep(.now() + .seconds(80))
+        #expect(self.client.sent.hasPrefix("HTTP/1.1 503 "))
+    }
+
     /// Sweeps each second; returns when the app was given up.
     private func sweep(seconds: Int, _ body: (Int) -> Void = { _ in }) -> Int? {
         let start = NIODeadline.now()
@@ -362,17 +371,17 @@ import Vocabulary
     @Test func anAppHasItsTimeFromWhenItHasTheRequest() throws {
         self.app.unacknowledgedBytes = 1000
         try self.send(ExchangeBench.request("POST", ["Content-Length: 5"], body: "hello"))
-        // 10 of the 15 seconds that it has.
+        // 50 of the 60 seconds that it has.
         let end = self.sweep(seconds: 600) { second in
-            if second % 10 == 0, second <= 80 { self.app.unacknowledgedBytes -= 100 }
+            if second % 50 == 0, second <= 400 { self.app.unacknowledgedBytes -= 100 }
         }
-        #expect(end == 96 && self.client.sent.hasPrefix("HTTP/1.1 504 "))
+        #expect(end == 461 && self.client.sent.hasPrefix("HTTP/1.1 504 "))
     }
 
     @Test func anAppThatTakesNoneOfTheRequestIsGivenUpInItsTime() throws {
         self.app.unacknowledgedBytes = 1000
         try self.send(ExchangeBench.request("POST", ["Content-Length: 5"], body: "hello"))
-        #expect(self.sweep(seconds: 600).map { $0 <= 17 } == true && self.client.sent.hasPrefix("HTTP/1.1 504 "))
+        #expect(self.sweep(seconds: 600).map { $0 <= 62 } == true && self.client.sent.hasPrefix("HTTP/1.1 504 "))
     }
 
     @Test func theNextRequestUsesTheSameObject() throws {

@@ -47,7 +47,16 @@ struct ManagedNamesTests {
             "X-Real-IP",
             "X_Real_Ip", "X-Original-URL", "X-Rewrite-URL", "X-Original-Host", "CF-Connecting-IP", "True-Client-IP",
             "Client-Cert", "Client_Cert_Chain",
-            "X-Client-IP", "auth0-forwarded-for", "Proxy", "X-Forwarded",
+            "X-Client-IP", "auth0-forwarded-for", "Proxy", "X-Forwarded", "X-Script-Name", "x_script_name",
+            "SCRIPT_NAME",
+            "Path-Info", "X-Scheme", "X-Url-Scheme", "Front-End-Https", "X-Https", "HTTPS", "X-ARR-SSL",
+            "X-ARR-ClientCert",
+            "X-Forwarded-Script-Name", "X-WSGI-Anything", "WL-Proxy-SSL", "CloudFront-Forwarded-Proto", "CF-Visitor",
+            "X-Proxied-Https", "Proxy-Ssl-Id", "X-SSL-Client-Verify", "Ssl_Client_Cert", "X-Client-Verify",
+            "X-Client-DN",
+            "X-Appengine-User-Ip", "Fly-Client-IP", "X-Azure-ClientIP", "X-Originating-IP", "X-VHM-Root",
+            "X-Sendfile-Type",
+            "X-Accel-Mapping",
         ]
     )
     func forwarding(name: String) {

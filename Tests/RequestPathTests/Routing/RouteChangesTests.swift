@@ -15,7 +15,8 @@ struct RouteChangesTests {
         arguments: [
             "X-Tenant", "x_tenant", "X-Auth-Subject", "X_Auth.Email", "Remote-User", "X-Forwarded-For",
             "X-Forwarded-Proto",
-            "X-Forwarded-Anything", "Forwarded", "X-Real-IP", "X-Request-Id", "X-Original-URL", "Proxy", "Host",
+            "X-Forwarded-Anything", "X-Forwarded-Prefix", "X-Forwarded-User", "Forwarded", "Client-Cert",
+            "X-Request-Id", "X-Original-URL", "Proxy", "Host",
             "Authorization", "COOKIE", "X-Session-Token", "DPoP", "Content-Length", "Transfer_Encoding", "Expect",
             "Connection", "Upgrade", "TE", "Keep-Alive", "Proxy-Authorization", "X-HTTP-Method-Override", "Trailer",
             "Trailers", "HTTP2-Settings", "Proxy-Connection", "Early-Data", "early_data", "Content-Encoding",
@@ -25,6 +26,21 @@ struct RouteChangesTests {
     )
     func ofRequests(name: String) {
         for isSet in [true, false] { #expect(Self.fault(name, isSet: isSet, isOfRequest: true) != nil, "\(isSet)") }
+    }
+
+    @Test(
+        "what proxies say of a request by other names than the gateway, a route may say to its app, and no app to a client",
+        arguments: [
+            "X-Real-IP", "x_real_ip", "X-Forwarded-Port", "X-Forwarded-Scheme", "X-Forwarded-Ssl", "X-Script-Name",
+            "X-Scheme",
+            "X-Url-Scheme", "Front-End-Https", "True-Client-IP", "CF-Connecting-IP", "X-Client-IP", "HTTPS",
+        ]
+    )
+    func ofForwarding(name: String) {
+        for isSet in [true, false] { #expect(Self.fault(name, isSet: isSet, isOfRequest: true) == nil, "\(isSet)") }
+        var identity = Settings(hosts: [], upstreams: []).identity
+        identity.fields = [.init(name: name, path: "subject")]
+        #expect(FieldChange(name: name, isSet: true, isOfRequest: true).fault(beside: identity) != nil)
     }
 
     @Test(

@@ -209,7 +209,7 @@ import Testing
 
     @Test func aLongPublicOriginHasRoom() {
         let long = "https://" + String(repeating: "long.", count: 49) + "example"
-        #expect(Self.lines(["Location:http://a"], origin: "http://a", publicOrigin: long) == ["Location: \(long)"])
+        #expect(Self.lines(["Location:http://a"], origin: "http://a", publicOrigin: long) == ["Location:\(long)"])
     }
 
     // MARK: Cache-Control (T36)
