@@ -81,7 +81,9 @@ import Testing
         try Data(settings.utf8).write(to: file)
         func run(_ line: String, _ number: Int) throws -> (status: Int32, output: String) {
             // A folder of its own for each `init`.
-            let words = words.map { $0 == "FILE.new" ? "\(file.path).\(number)" : $0.replacing("FILE", with: file.path) }
+            let words = words.map {
+                $0 == "FILE.new" ? "\(file.path).\(number)" : $0.replacing("FILE", with: file.path)
+            }
             return try Servers.run(
                 "/bin/bash",
                 ["-c", line, Gateway.binary.path] + words,
