@@ -56,12 +56,9 @@ struct Draft {
                 case .appNamingHosts: "remove the route, or well_known: true"
                 case .endpointHosts, .hostsWith: self.wayBack(from: self.takers(of: host.settings))
                 }
-            return RouteFinding(
-                isError: false,
-                host: host.publicURL.authority,
-                route: route.name,
-                message: "no request gets here, because the gateway answers \(route.path) itself: \(mend)"
-            ).description
+            return
+                "\(host.publicURL.authority) route \(route.name): no request gets here, because the gateway answers "
+                + "\(route.path) itself: \(mend)"
         }
     }
 
