@@ -12,6 +12,14 @@ enum Process {
 
     static let standardOutput: Int32 = 1
 
+    /// Opens `/dev/null` in the place of each standard descriptor that is closed, so that no file or socket gets its number
+    /// and what is printed. It is opened the wrong way round: what is printed to a closed descriptor fails, as it should.
+    static func occupyStandardDescriptors() {
+        for descriptor in STDIN_FILENO...STDERR_FILENO where fcntl(descriptor, F_GETFD) == -1 {
+            _ = open("/dev/null", descriptor == STDIN_FILENO ? O_WRONLY : O_RDONLY)
+        }
+    }
+
     /// Ends the process with this exit status, after what was printed is written.
     ///
     /// `exit` would also run the handlers of libraries while other threads go on: OpenSSL's frees what a thread may be

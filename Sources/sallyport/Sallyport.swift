@@ -32,9 +32,10 @@ struct Sallyport: AsyncParsableCommand {
     static func main() async {
         // A reader that goes away is a failed write, and not the end of the process.
         signal(SIGPIPE, SIG_IGN)
+        Process.occupyStandardDescriptors()
         let words = Process.words
         if ["run", "demo"].contains(words.first) { ServingSignals.outlive() }
-        Process.end(await self.carryOut(words))
+        Process.end(Console.status(after: await self.carryOut(words)))
     }
 
     /// Carries out the command of these words, and prints why it fails.

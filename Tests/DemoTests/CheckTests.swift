@@ -55,6 +55,42 @@ import Testing
         #expect(native.contains("the app has /authorize") && native.contains("taken because of exchange"))
     }
 
+    @Test("A route whose paths the gateway answers itself is warned of, with the way to give them back")
+    func deadRoutes() throws {
+        func told(_ route: String, _ more: String = "clients: [{client_id: app}]") throws -> String {
+            let settings = "\(Self.valid)\nroutes: [{path: /**}, {path: \(route)}]\n\(more)\n"
+            let result = try Self.check(settings, ["--quiet"])
+            #expect(result.status == 0, "\(result.output)")
+            return result.output
+        }
+        for path in ["/oauth/token", "/userinfo", "/authorize", "/sessions/whoami", "/sessions/a", "\"/sessions/*\""] {
+            let text = try told(
+                path,
+                "clients: [{client_id: app}]\nexchange: {allowed_redirects: [\"com.example.app:/back\"]}"
+            )
+            let name = path.replacing("\"", with: "")
+            #expect(
+                text.contains(
+                    "app.example.com\(name): no request gets here, because the gateway answers \(name) itself"
+                ),
+                "\(text)"
+            )
+            #expect(text.contains("taken because of"), "\(text)")
+            #expect(
+                text.contains(
+                    "to give them back to the app, write endpoints: true on a host of its own, without routes"
+                )
+            )
+        }
+        let named = try told("/.well-known/assetlinks.json", "well_known: true")
+        #expect(named.contains("itself: remove the route, or well_known: true"), "\(named)")
+        // A part of these paths is the app's.
+        for path in ["/oauth/**", "/sessions/**", "/userinfo/", "/userinfo/a", "\"/*\"", "/.sallyport2", "/token"] {
+            #expect(try !told(path).contains("no request gets here"), "\(path)")
+        }
+        #expect(try !told("/oauth/token", "").contains("no request gets here"))
+    }
+
     @Test func namesLineAndCorrectionOfEveryProblem() throws {
         let result = try Self.check(Self.valid + "\nsesion:\n  idle: 5 minutes\nlisten: nowhere\n")
         #expect(result.status == 1 && result.output.hasPrefix("invalid: "), "\(result.output)")

@@ -64,6 +64,42 @@ import Testing
         #expect(result.output.contains("there is no command \(word); did you mean \(command)?"), "\(result.output)")
     }
 
+    @Test(
+        "Output that cannot be written makes the exit status 1 and is reported on standard error",
+        arguments: [
+            ["check", "FILE"], ["check", "--for", "nginx", "FILE"],
+            ["explain", "--config", "FILE", "--url", "http://localhost:8080/"], ["completion", "bash"], ["man"],
+            ["texts"], ["keys", "--help"], ["--version"], ["init", "--directory", "FILE.new"],
+            ["hash-password", "--user", "ada"],
+        ]
+    )
+    func reportsOutputThatIsLost(words: [String]) throws {
+        let folder = try Servers.folder()
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let file = folder.appending(path: "sallyport.yaml")
+        let settings = Self.settings + "authorization: {listen: \"127.0.0.1:9092\", peers: [127.0.0.1]}\n"
+        try Data(settings.utf8).write(to: file)
+        func run(_ line: String, _ number: Int) throws -> (status: Int32, output: String) {
+            // A folder of its own for each `init`.
+            let words = words.map {
+                $0 == "FILE.new" ? "\(file.path).\(number)" : $0.replacing("FILE", with: file.path)
+            }
+            return try Servers.run(
+                "/bin/bash",
+                ["-c", line, Gateway.binary.path] + words,
+                input: Array("analytical engine\n".utf8)
+            )
+        }
+        let full = try run(#""$0" "$@" >/dev/full"#, 1)
+        let sentence = "sallyport: cannot write to standard output: "
+        #expect(full.status == 1 && full.output.hasSuffix("\(sentence)No space left on device\n"), "\(full.output)")
+        let closed = try run(#""$0" "$@" >&-"#, 2)
+        #expect(closed.status == 1 && closed.output.hasSuffix("\(sentence)Bad file descriptor\n"), "\(closed.output)")
+        // A reader that has read enough is no fault.
+        let enough = try run(#""$0" "$@" | true; exit "${PIPESTATUS[0]}""#, 3)
+        #expect(enough.status == 0 && !enough.output.contains(sentence), "\(enough.output)")
+    }
+
     @Test func judgesAnOverlayWithoutTheFilesOfItsCluster() throws {
         let overlay = Gateway.root.appending(path: "deploy/kubernetes/overlays/production/sallyport.yaml").path
         let strict = try Servers.run(Gateway.binary.path, ["check", "--quiet", overlay])

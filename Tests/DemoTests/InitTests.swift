@@ -135,10 +135,16 @@ import Vocabulary
     @Test func writesNothingThatTheGatewayWouldRefuse() throws {
         try Self.withFolder { folder throws in
             for options in [
-                ["--public-url", "http://app.example.com"], ["--upstream", "nowhere:"], ["--oidc", "--issuer", "x"],
+                ["--public-url", "http://app.example.com"], ["--public-url", "https://b\u{FC}cher.example"],
+                ["--upstream", "nowhere:"], ["--oidc", "--issuer", "x"], ["--oidc", "--client-id", "\u{1}"],
+                ["--kratos", "--kratos-url", "x"],
             ] {
                 let result = try Self.run(["init", "--directory", folder] + options)
                 #expect(result.status == 1 && result.output.contains("nothing is written"), "\(result.output)")
+                // There is no file to look into.
+                let option = try #require(options.dropLast().last)
+                #expect(result.output.contains("\n  \(option): found "), "\(result.output)")
+                #expect(!result.output.contains("sallyport.yaml"), "\(result.output)")
             }
             #expect(try FileManager.default.contentsOfDirectory(atPath: folder) == [])
         }

@@ -120,6 +120,30 @@ import Testing
         }
     }
 
+    /// Names that begin like those, and go on with a letter or digit: they are the app's.
+    private static let similar = [
+        "X-Authorization", "X-Author", "X-Authx", "X-Auth0", "X-Authenticated-Userid", "X-Originality", "Remotebox",
+        "Remotely", "X-Forwardedx", "X-Forwarded1", "X-Sallyports", "X-Kratosian", "X-Rewriter", "X-Sslx", "X-Wsgix",
+        "Proxyx", "Forwardedx",
+    ]
+
+    @Test("A field whose name only begins like one of them reaches the app", arguments: Proxy.allCases)
+    func similar(_ proxy: Proxy) throws {
+        try ProxyBench.with(proxy) { bench in
+            let fields = Self.similar.map { "\($0): of the client" }
+            for port in [bench.places.gateway, bench.places.proxy] {
+                let count = bench.app.requests.count
+                let wire = try Wire(to: port, from: ProxyBench.home)
+                let answer = try wire.request(Kind.fetch.request("/public/x", fields))
+                #expect(answer.status == 200 && bench.app.requests.count == count + 1, "\(answer.lines)")
+                let request = try #require(bench.app.requests.last)
+                for name in Self.similar {
+                    #expect(request.values(name.lowercased()) == ["of the client"], "\(name): \(request.lines)")
+                }
+            }
+        }
+    }
+
     @Test("What a proxy cannot keep from the app is printed as a warning, and nothing else", arguments: Proxy.allCases)
     func warnings(_ proxy: Proxy) throws {
         try ProxyBench.with(proxy) { bench in

@@ -248,6 +248,11 @@ struct ValidationTests {
         self.expect(problems("servers: [http://a, http://b], health: {path: healthz}"), "upstreams.a.health.path", "/")
         let odd = problems("servers: [http://a, http://b], health: {path: \"/a b\"}")
         self.expect(odd, "upstreams.a.health.path", "percent-encode")
+        for client in ["client", "Client"] {
+            // As a route's host it is the public name, and a check has no public name.
+            let found = problems("servers: [http://a, http://b], health: {host: \(client)}")
+            self.expect(found, "upstreams.a.health.host", "write the name itself, such as app.example.com")
+        }
         let socket = problems("url: \"unix:/run/a.sock\", retry_on: [503]")
         self.expect(socket, "upstreams.a.retry_on", "add another server")
         // A name may have several addresses.

@@ -1,15 +1,16 @@
 -- Asks Sallyport whether a request is allowed, for HAProxy 2.6 or later:
 --   http-request lua.sallyport 127.0.0.1:9092 x-auth-subject,x-auth-email
 -- The X-Forwarded-* fields that describe the request are set before, by http-request set-header. An allowed request gets
--- the named fields, and loses those that have no value. Any other answer goes to the client as it is.
+-- the named fields, and loses those that have no value. Any other answer, up to a length, goes to the client as it is.
 --
 -- It asks once, on a connection of its own: HAProxy's own client repeats a request, and a transfer token is used up by the
 -- first.
 
 -- The longest time of a check, from the first byte to the last.
 local seconds = 5
--- The longest answer, in bytes.
-local longest = 1048576
+-- The longest answer, in bytes, with its head. HAProxy writes it into one buffer, of which it keeps a part for itself:
+-- this needs tune.bufsize 393216.
+local longest = 380000
 -- Fields of the message itself, which are not those of the check.
 local own = { "host", "connection", "content-length", "expect", "keep-alive", "te", "transfer-encoding", "upgrade" }
 
@@ -52,7 +53,7 @@ local function ask(socket, address, fields)
     table.insert(answer.fields[name], value)
   end
   local length = tonumber((answer.fields["content-length"] or { "0" })[1]) or 0
-  if length > longest then return nil end
+  if size + length > longest then return nil end
   if length > 0 then
     answer.body = step("receive", length)
     if not answer.body or #answer.body < length then return nil end

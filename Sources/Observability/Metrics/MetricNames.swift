@@ -322,7 +322,7 @@ package enum MetricNames {
     )
     package static let serverEjections = MetricFamily.counter(
         "sallyport_upstream_server_ejections_total{upstream,server}",
-        "How often an event loop has left a server of an app out because it failed.",
+        "How often a server of an app was left out because it failed, counted once for all event loops.",
         hidesZero: true
     )
     package static let serverOut = MetricFamily.gauge(

@@ -95,7 +95,7 @@ extension PageLanguage {
             refusal.network_changed.title: Please sign in again
             refusal.network_changed.event: Your device has changed its network since you signed in.
             refusal.network_changed.advice: Sign in again to go on.
-            refusal.sign_in_cancelled.title: You are not signed in
+            refusal.sign_in_cancelled.title: The sign-in was cancelled
             refusal.sign_in_cancelled.event: The sign-in ended because you, or the service at which you sign in, said no.
             refusal.sign_in_cancelled.advice: Try again, or close this page if you have changed your mind.
             refusal.interaction_required.title: Please sign in

@@ -95,7 +95,7 @@ extension PageLanguage {
             refusal.network_changed.title: Veuillez vous reconnecter
             refusal.network_changed.event: Votre appareil a changé de réseau depuis votre connexion.
             refusal.network_changed.advice: Reconnectez-vous pour continuer.
-            refusal.sign_in_cancelled.title: Vous n’êtes pas connecté
+            refusal.sign_in_cancelled.title: Connexion annulée
             refusal.sign_in_cancelled.event: La connexion a été interrompue par vous ou par le service de connexion.
             refusal.sign_in_cancelled.advice: Réessayez, ou fermez cette page si vous avez changé d’avis.
             refusal.interaction_required.title: Veuillez vous connecter

@@ -95,8 +95,8 @@ extension PageLanguage {
             refusal.network_changed.title: Bitte melden Sie sich wieder an
             refusal.network_changed.event: Ihr Gerät hat seit der Anmeldung das Netz gewechselt.
             refusal.network_changed.advice: Melden Sie sich wieder an, um fortzufahren.
-            refusal.sign_in_cancelled.title: Sie sind nicht angemeldet
-            refusal.sign_in_cancelled.event: Die Anmeldung wurde von Ihnen oder vom Anmeldedienst abgebrochen.
+            refusal.sign_in_cancelled.title: Die Anmeldung wurde abgebrochen
+            refusal.sign_in_cancelled.event: Sie oder der Anmeldedienst haben die Anmeldung abgebrochen.
             refusal.sign_in_cancelled.advice: Versuchen Sie es noch einmal, oder schließen Sie diese Seite, wenn Sie es sich anders überlegt haben.
             refusal.interaction_required.title: Bitte melden Sie sich an
             refusal.interaction_required.event: Der Anmeldedienst muss Sie zuerst etwas fragen.

@@ -95,7 +95,7 @@ extension PageLanguage {
             refusal.network_changed.title: Inicie sesión de nuevo
             refusal.network_changed.event: Su dispositivo ha cambiado de red desde que inició la sesión.
             refusal.network_changed.advice: Inicie sesión de nuevo para continuar.
-            refusal.sign_in_cancelled.title: No ha iniciado sesión
+            refusal.sign_in_cancelled.title: Inicio de sesión cancelado
             refusal.sign_in_cancelled.event: El inicio de sesión fue cancelado por usted o por el servicio de acceso.
             refusal.sign_in_cancelled.advice: Inténtelo de nuevo, o cierre esta página si ha cambiado de opinión.
             refusal.interaction_required.title: Inicie sesión

@@ -433,6 +433,6 @@ package struct ServerReport: Sendable, Equatable {
     package let isOut: Bool
     package let inFlight: Int
     package let idle: Int
-    /// How often it was left out since the loop has known it.
+    /// How often this loop was the first to leave it out.
     package let ejections: Int
 }

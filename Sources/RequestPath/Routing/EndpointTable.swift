@@ -150,6 +150,26 @@ package struct EndpointTable: Sendable {
         let taken = (self.listed[host.realms] ?? []).filter { $0.scope.isServed(on: host) }
         return Set(taken.map(\.path)).sorted()
     }
+
+    /// Why no request gets to a route of this host: the scope of an endpoint that has all of its paths. `nil` if no endpoint
+    /// has all of them.
+    ///
+    /// - Parameter path: The path of the route in the settings.
+    package func scope(taking path: String, on host: HostSettings) -> EndpointScope? {
+        (self.listed[host.realms] ?? []).first { $0.scope.isServed(on: host) && Self.hasAll($0.path, of: path) }?.scope
+    }
+
+    /// Whether every path of a route is one of an endpoint, whose parameters are `{name}`.
+    private static func hasAll(_ endpoint: String, of route: String) -> Bool {
+        let own = endpoint.split(separator: "/", omittingEmptySubsequences: false)
+        let theirs = route.split(separator: "/", omittingEmptySubsequences: false)
+        for (index, segment) in own.enumerated() {
+            if segment == "**" { return index < theirs.count }
+            guard index < theirs.count, theirs[index] != "**" else { return false }
+            guard segment == theirs[index] || segment.hasPrefix("{") && !theirs[index].isEmpty else { return false }
+        }
+        return own.count == theirs.count
+    }
 }
 
 extension EndpointScope {

@@ -53,14 +53,15 @@ extension ServerGroup {
         let news = self.members[place].pool.server.news
         let isFirst = news.leaves(again: !self.roster.entries[place].health.isServing)
         self.roster.entries[place].health.leave(now: self.loop.now, percent: self.roster.random(below: 20))
-        self.countEjection(place)
-        if isFirst { self.tell(place, fault) }
+        self.countOut()
+        if isFirst { self.ejected(place, fault) }
     }
 
-    private func countEjection(_ place: Int) {
+    /// Counts an ejection once for all loops: called by the loop that finds the fault first.
+    private func ejected(_ place: Int, _ fault: ServerNotice.Fault) {
         self.members[place].ejections += 1
         self.loop.metrics.serverEjected(self.members[place].ids)
-        self.countOut()
+        self.tell(place, fault)
     }
 
     /// Lets requests go to it again, few at first if the settings say so.
@@ -116,7 +117,7 @@ extension ServerGroup {
         let isDown = self.members[place].pool.server.news.isDown
         if isDown != self.roster.entries[place].isDown {
             self.roster.entries[place].isDown = isDown
-            if isDown { self.countEjection(place) } else { self.comesBack(place) }
+            if isDown { self.countOut() } else { self.comesBack(place) }
         }
         if self.loop.checksServers { self.check(place, health) }
     }
@@ -146,7 +147,8 @@ extension ServerGroup {
             guard let place = self.place(of: pool) else { return }
             let verdict = self.members[place].checks.end(fault == nil, health)
             guard !self.isRetired, self.target.settings.health != nil, let verdict else { return }
-            if pool.server.news.found(isDown: verdict) { self.tell(place, verdict ? fault.map { .check($0) } : nil) }
+            guard pool.server.news.found(isDown: verdict) else { return }
+            if verdict, let fault { self.ejected(place, .check(fault)) } else { self.tell(place, nil) }
         }
     }
 }

@@ -142,6 +142,9 @@ extension TextRule {
         allowed: "a host with or without a port",
         pattern: "^[^/?#@ ]+$"
     ) { text throws(SyntaxFault) in
+        guard text.lowercased() != "client" else {
+            throw SyntaxFault("write the name itself, such as app.example.com: the gateway sends it without a client")
+        }
         guard let (host, port) = Self.authority(text) else {
             throw SyntaxFault("write app.example.com or app.internal:8080")
         }

@@ -1,6 +1,7 @@
 import ArgumentParser
 import Logging
 import Settings
+import Synchronization
 
 #if canImport(Glibc)
 import Glibc
@@ -32,14 +33,38 @@ enum Console {
         self.write(bytes, to: STDOUT_FILENO)
     }
 
-    /// Writes all bytes, unless the reader is gone.
+    /// The error number of the last write to standard output that failed; 0 if none has.
+    private static let fault = Atomic<CInt>(0)
+
+    /// The exit status of a command that has ended with `status`: if a part of its output is lost, says why on standard
+    /// error, and returns 1 instead of 0.
+    static func status(after status: CInt) -> CInt {
+        let code = self.fault.load(ordering: .relaxed)
+        guard code != 0 else { return status }
+        self.complain("sallyport: cannot write to standard output: \(String(cString: strerror(code)))")
+        return status == EXIT_SUCCESS ? EXIT_FAILURE : status
+    }
+
+    /// Writes all bytes. A reader of standard output that goes away has read what it wanted; any other failure is kept for
+    /// `status(after:)`.
     private static func write(_ bytes: [UInt8], to descriptor: CInt) {
         var rest = bytes[...]
         while !rest.isEmpty {
             let count = rest.withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, $0.count) }
-            if count < 0, errno == EINTR { continue }
-            guard count > 0 else { return }
-            rest = rest.dropFirst(count)
+            guard count < 0 else {
+                rest = rest.dropFirst(count)
+                continue
+            }
+            switch errno {
+            case EINTR: continue
+            case EAGAIN:
+                // Another program has made what both write to non-blocking.
+                var event = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
+                poll(&event, 1, -1)
+            case let code:
+                if descriptor == STDOUT_FILENO, code != EPIPE { self.fault.store(code, ordering: .relaxed) }
+                return
+            }
         }
     }
 

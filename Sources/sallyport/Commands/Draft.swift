@@ -43,9 +43,28 @@ struct Draft {
             + self.assembly.configuration.routes.hosts.flatMap(self.findings(of:))
     }
 
+    private func findings(of host: HostEntry) -> [String] { self.deadRoutes(of: host) + self.closedCallbacks(of: host) }
+
+    /// The routes of this host that get no request, because the gateway answers all of their paths itself.
+    private func deadRoutes(of host: HostEntry) -> [String] {
+        host.settings.routes.compactMap { route in
+            let endpoints = self.assembly.configuration.endpoints
+            guard let scope = endpoints.scope(taking: route.path, on: host.settings) else { return nil }
+            let mend =
+                switch scope {
+                case .everyHost: "remove the route, or let the app have other paths"
+                case .appNamingHosts: "remove the route, or well_known: true"
+                case .endpointHosts, .hostsWith: self.wayBack(from: self.takers(of: host.settings))
+                }
+            return
+                "\(host.publicURL.authority) route \(route.name): no request gets here, because the gateway answers "
+                + "\(route.path) itself: \(mend)"
+        }
+    }
+
     /// The https callbacks of native apps on this host that no phone opens in the app, because its maker cannot fetch
     /// whose they are.
-    private func findings(of host: HostEntry) -> [String] {
+    private func closedCallbacks(of host: HostEntry) -> [String] {
         guard !host.settings.namesApps else { return [] }
         var findings: [String] = []
         for (index, client) in self.assembly.settings.clients.enumerated() where client.isNativeApp {
@@ -97,16 +116,23 @@ struct Draft {
     func wayBack(of host: HostSettings) -> String? {
         guard host.endpoints, !host.routes.isEmpty else { return nil }
         let own = Set(self.ownPaths(of: host))
-        var causes = host.asksForEndpoints ? ["endpoints: true"] : self.assembly.settings.endpointKeys
-        if own.contains("/schemas") { causes.append("provider.kratos") }
-        let taken =
-            "those outside of /.sallyport/ are taken because of \(causes.joined(separator: ", ")); to give them back to the app, write endpoints: true on a host of its own, without routes"
+        let taken = "those outside of /.sallyport/ are \(self.wayBack(from: self.takers(of: host)))"
         if own.contains("/userinfo") { return taken }
         let left = "the app has /authorize, /oauth/**, /userinfo and /v2/logout, because there are no clients"
         guard own.contains("/sessions") else {
             return left + "; and /sessions/** and /self-service/**, because there are no native apps"
         }
         return "\(left); \(taken)"
+    }
+
+    /// The keys because of which the gateway takes paths from the app of this host.
+    private func takers(of host: HostSettings) -> [String] {
+        (host.asksForEndpoints ? ["endpoints: true"] : self.assembly.settings.endpointKeys)
+            + (self.ownPaths(of: host).contains("/schemas") ? ["provider.kratos"] : [])
+    }
+
+    private func wayBack(from keys: [String]) -> String {
+        "taken because of \(keys.joined(separator: ", ")); to give them back to the app, write endpoints: true on a host of its own, without routes"
     }
 
     /// The paths that the app of this host does not get.

@@ -130,9 +130,22 @@ struct InitCommand: ParsableCommand {
         } catch {
             throw PrivateFileFailure(
                 "these settings would be refused; nothing is written:\n"
-                    + error.problems.map { "  \($0)" }.joined(separator: "\n")
+                    + error.problems.map { "  \(Self.line($0))" }.joined(separator: "\n")
             )
         }
+    }
+
+    /// The options by the keys that they set.
+    private static let options = [
+        "public_url": "--public-url", "upstream": "--upstream", "provider.oidc.issuer": "--issuer",
+        "provider.oidc.client_id": "--client-id", "provider.kratos.public_url": "--kratos-url",
+    ]
+
+    /// A problem of the settings, by the option that has it: no file is written yet.
+    private static func line(_ problem: SettingsProblem) -> String {
+        let place = problem.key.isEmpty ? "\(problem.origin)" : "\(problem.origin): \(problem.key)"
+        let finding = problem.description.trimmingPrefix(place)
+        return (self.options[problem.key] ?? (problem.key.isEmpty ? "the settings" : problem.key)) + finding
     }
 
     private func files(password: String) -> [(name: String, content: String, mode: mode_t)] {

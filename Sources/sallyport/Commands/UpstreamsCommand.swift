@@ -66,7 +66,9 @@ struct UpstreamsCommand: ParsableCommand {
         func number(_ name: String) -> Int64 {
             if case .integer(let number)? = server[name] { number } else { 0 }
         }
-        let counts = "in flight \(number("in_flight")), idle \(number("idle")), left out \(number("ejections")) times"
+        let ejections = number("ejections")
+        let counts =
+            "in flight \(number("in_flight")), idle \(number("idle")), left out \(ejections) \(ejections == 1 ? "time" : "times")"
         return "  \(server["url"]?.string ?? ""): \(server["state"]?.string ?? ""), \(counts)\(Self.name(of: server))"
     }
 

@@ -89,16 +89,25 @@ extension ProxyPlan {
             + (tls.asksForCertificate ? ["tls_client_auth /etc/caddy/tls/proxy.pem /etc/caddy/tls/proxy.key"] : [])
     }
 
-    /// The names to remove, each also with `_`, which many apps read as `-`. `x-auth*` is every name that begins so.
+    /// The names to remove, each also with `_`, which many apps read as `-`. `x-auth-*` is every name that begins so.
     private var caddyRemoved: [String] {
-        let prefixes = self.managed.prefixes.map { String($0.dropLast()) }
+        let prefixes = self.managed.prefixes
         let names = (self.removedNames + self.fields.map { $0.lowercased() }).filter { name in
-            name != "authorization" && !prefixes.contains { name == $0 || name.hasPrefix($0 + "-") }
+            name != "authorization" && !prefixes.contains { name.hasPrefix($0) }
         }
-        let all = prefixes.map { $0 + "*" } + Set(names).sorted()
-        return all.flatMap { name in
-            let other = String(name.map { $0 == "-" ? "_" : $0 })
-            return other == name ? [name] : [name, other]
+        return prefixes.flatMap { Self.spellings($0).map { $0 + "*" } }
+            + Set(names).sorted().flatMap { name in
+                let other = String(name.map { $0 == "-" ? "_" : $0 })
+                return other == name ? [name] : [name, other]
+            }
+    }
+
+    /// Every spelling with `-` or `_` in each place of a `-`.
+    private static func spellings(_ name: String) -> [String] {
+        name.reduce([""]) { spellings, letter in
+            spellings.flatMap { spelling in
+                letter == "-" ? [spelling + "-", spelling + "_"] : [spelling + String(letter)]
+            }
         }
     }
 }

@@ -6,6 +6,8 @@ extension ProxyPlan {
         var lines = [
             "global",
             "    log stdout format raw local0 notice",
+            "    # An answer of Sallyport, such as a page with a logo, has to fit into one buffer; the default is 16384.",
+            "    tune.bufsize 393216",
             "    # deploy/proxies/sallyport.lua",
             "    lua-load /etc/haproxy/sallyport.lua",
         ]
@@ -95,7 +97,7 @@ extension ProxyPlan {
             "    http-request del-header \($0) -m reg unless { var(txn.own) -m bool }"
         }
         lines += [
-            "    http-request del-header ^x.forwarded -m reg",
+            "    http-request del-header ^\(Self.anyForwarded)$ -m reg",
             "    http-request set-header X-Forwarded-For %[src]",
         ]
         for host in hosts {

@@ -42,7 +42,12 @@ extension ProxyPlan {
     /// The same in several expressions, for HAProxy.
     var hopPatterns: [String] { Self.parts(of: self.names(forwarded: Self.anyForwarded)).map(Self.element) }
 
-    private static let anyForwarded = "x.forwarded.*"
+    /// Stands for `-` in a spelling, as in `ManagedNames`, where a longer name may go on with a letter: `X-Authorization` and
+    /// `Remotely` are the app's own.
+    private static let separator = "[^a-z0-9]"
+
+    /// `X-Forwarded`, and everything that begins with `X-Forwarded-`.
+    static let anyForwarded = "x.forwarded(\(separator).*)?"
 
     private static func whole(_ names: [String]) -> String { "^(\(names.joined(separator: "|")))$" }
 
@@ -65,17 +70,18 @@ extension ProxyPlan {
         return parts
     }
 
-    /// Everything that begins with `X-Forwarded`, but `X-Forwarded-For` in that spelling: no expression of these proxies can
-    /// look ahead.
+    /// The same but `X-Forwarded-For` in that spelling: no expression of these proxies can look ahead.
     private static let forwardedPattern =
-        "x[^-]forwarded.*|x-forwarded([^-].*)?|x-forwarded-([^f].*|f([^o].*)?|fo([^r].*)?|for.+)?"
+        "x[^-]forwarded(\(separator).*)?|x-forwarded([^-a-z0-9].*)?|x-forwarded-([^f].*|f([^o].*)?|fo([^r].*)?|for.+)?"
 
     private func names(forwarded: String) -> [String] {
         func spellings(_ name: String) -> String { String(name.map { $0 == "-" ? "." : $0 }) }
         let prefixes = self.managed.prefixes.filter { $0 != "x-forwarded-" }
         let names = (self.managed.names + self.overrides).filter { name in
-            !name.hasPrefix("x-forwarded") && !prefixes.contains { name.hasPrefix($0) }
+            name != "x-forwarded" && !name.hasPrefix("x-forwarded-") && !prefixes.contains { name.hasPrefix($0) }
         }
-        return prefixes.map { spellings($0) + ".*" } + names.map(spellings) + [forwarded]
+        return prefixes.map { spellings(String($0.dropLast())) + Self.separator + ".*" } + names.map(spellings) + [
+            forwarded
+        ]
     }
 }

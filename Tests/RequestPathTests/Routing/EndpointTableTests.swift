@@ -182,6 +182,30 @@ struct EndpointTableTests {
         #expect(table.takenPaths(of: settings[1]) == ["/.sallyport/login", "/.sallyport/x/{id}"])
     }
 
+    @Test("A route is dead where one endpoint has all of its paths")
+    func deadRoutes() throws {
+        let table = try Self.table([
+            Self.endpoint("/self-service/**", "GET"), Self.endpoint("/sessions/{id}", "GET"),
+            Self.endpoint("/oauth/token", "POST"), Self.endpoint("/.sallyport/login", "GET", scope: .everyHost),
+        ])
+        let hosts = Self.hosts.hosts.map(\.settings)
+        func isDead(_ path: String, host: Int = 0) -> Bool { table.scope(taking: path, on: hosts[host]) != nil }
+        for path in [
+            "/self-service/**", "/self-service/login", "/self-service/*/a", "/self-service/a/**", "/sessions/a",
+            "/sessions/*", "/oauth/token",
+        ] {
+            #expect(isDead(path) && !isDead(path, host: 1), "\(path)")
+        }
+        #expect(isDead("/.sallyport/login") && isDead("/.sallyport/login", host: 1))
+        for path in [
+            "/**", "/", "/*", "/*/**", "/self-service", "/self-service2/**", "/sessions", "/sessions/**",
+            "/sessions/a/b",
+            "/sessions/", "/oauth/**", "/oauth/*", "/oauth/token/", "/oauth/token/**", "/OAuth/token",
+        ] {
+            #expect(!isDead(path), "\(path)")
+        }
+    }
+
     @Test("The app of a host has the paths of endpoints that have no job there")
     func jobs() throws {
         let endpoints = [
