@@ -114,7 +114,8 @@ struct LetterCaseTests {
         #expect(gate.ask("/a%CC%8A") == .route("/a\u{30A}"))
         #expect(gate.ask("/u/x") == .route("/**"))
         #expect(gate.ask("/u%CC%81/x") == .route("/**"))
-        #expect(gate.ask("/U%CC%88/x") == (caseSensitive ? .route("/**") : .refused(.pathAmbiguous)))
+        let isRefused = gate.ask("/U%CC%88/x") == .refused(.pathAmbiguous)
+        #expect(isRefused != caseSensitive)
     }
 
     @Test("A method that the folded path's route does not accept is refused as well")

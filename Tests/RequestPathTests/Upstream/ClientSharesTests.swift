@@ -61,7 +61,9 @@ private func address(_ number: Int) -> AddressKey { AddressKey(of: IPAddress("19
         for _ in 0..<2 { _ = shares.take(user) }
         #expect(!shares.admits(user), "a sixteenth")
         // Many sessions leave others a quarter.
-        for session in 8..<11 { for _ in 0..<2 { _ = shares.take(Requester(address: address(1), session: session)) } }
+        for session in UInt64(8)..<11 {
+            for _ in 0..<2 { _ = shares.take(Requester(address: address(1), session: session)) }
+        }
         #expect(shares.count(of: stranger.client) == 24)
         #expect(!shares.admits(Requester(address: address(1), session: 20)))
         #expect(shares.admits(Requester(address: address(2), session: nil)))
