@@ -50,7 +50,7 @@ import Testing
         #expect(
             all.contains("are taken because of clients; to give them back to the app, write endpoints: true on a host")
         )
-        let native = try told("exchange: {allowed_redirects: [\"com.example.app:/back\"]}")
+        let native = try told("exchange: {return_to: [\"com.example.app:/back\"]}")
         #expect(native.contains("\n  /sessions/{id}\n") && !native.contains("\n  /authorize\n"), "\(native)")
         #expect(native.contains("the app has /authorize") && native.contains("taken because of exchange"))
     }
@@ -66,7 +66,7 @@ import Testing
         for path in ["/oauth/token", "/userinfo", "/authorize", "/sessions/whoami", "/sessions/a", "\"/sessions/*\""] {
             let text = try told(
                 path,
-                "clients: [{client_id: app}]\nexchange: {allowed_redirects: [\"com.example.app:/back\"]}"
+                "clients: [{client_id: app}]\nexchange: {return_to: [\"com.example.app:/back\"]}"
             )
             let name = path.replacing("\"", with: "")
             #expect(

@@ -16,7 +16,7 @@ import Vocabulary
     )
     func isTheSameEverywhere(_ path: String) throws {
         let text = try String(contentsOf: Gateway.root.appending(path: path), encoding: .utf8)
-        let hash = try #require(text.firstMatch(of: /password_hash: "?(scrypt:[^"\s]+)/)?.1)
+        let hash = try #require(text.firstMatch(of: /password_hash"?: "?(scrypt:[^"\s]+)/)?.1)
         #expect(Scrypt.verify(password: Array("analytical-engine".utf8), encoded: Secret(String(hash))))
         #expect(!text.contains("analytical engine"))
         #expect(try Document("README.md").text.contains("with the password `analytical-engine`"))

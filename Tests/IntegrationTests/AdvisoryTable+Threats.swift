@@ -136,7 +136,7 @@ extension Advisory {
             id: "T15",
             about: "One address has several spellings: they are one device.",
             tests: [
-                "T15: two spellings of one address are one device",
+                "T15: two spellings of one address are one device, and two clients of one translator are two",
                 "T15: ports, brackets, zone ids, case and mapped addresses are spellings of one address",
             ]
         ),

@@ -77,6 +77,8 @@ import Testing
             list in
             list.split(separator: "\n", omittingEmptySubsequences: false).prefix { !$0.isEmpty }
                 .map { $0.trimmingCharacters(in: .whitespaces) }
+                // The last line says what takes them.
+                .filter { $0.hasPrefix("/") }
         }
     }
 

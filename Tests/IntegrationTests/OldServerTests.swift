@@ -58,10 +58,8 @@ import Testing
                 let wire = try gateway.connect()
                 wire.send(Request.get(path(index), ["Connection: close"]))
                 let answer = String(latin1: wire.receiveAll().bytes)
-                #expect(
-                    answer.contains("HTTP/1.1 200 OK\r\n") && answer.contains("hello"),
-                    "\(Self.fine[index]): \(answer)"
-                )
+                #expect(answer.contains("HTTP/1.1 200 OK\r\n"), "\(Self.fine[index]): \(answer)")
+                #expect(try gateway.get(path(index)).text == "hello", "\(Self.fine[index])")
                 let head = answer.components(separatedBy: "\r\n\r\n").dropLast().joined(separator: "\r\n")
                 #expect(!head.replacing("\r\n", with: "").contains("\n"), "\(answer)")
                 let lengths = head.lowercased().components(separatedBy: "content-length:").count - 1

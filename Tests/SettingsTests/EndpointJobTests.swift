@@ -17,7 +17,7 @@ import Testing
         arguments: [
             ("", [], []),
             ("clients: [{client_id: web}]\n", .all, ["clients"]),
-            ("exchange: {allowed_redirects: [\"com.example.app:/back\"]}\n", .nativeApps, ["exchange"]),
+            ("exchange: {return_to: [\"com.example.app:/back\"]}\n", .nativeApps, ["exchange"]),
             ("session: {native: {absolute: 90d}}\n", [], []),
             ("session: {idle: 1h}\n", [], []),
             ("identity: {assertion: {enabled: true}}\n", .verifiers, ["identity.assertion"]),

@@ -120,7 +120,8 @@ struct IDTokenAnswerTests {
         let narrow = try await bench.tokens().text("access_token")
         let session = try await bench.signIn()
         for (token, status, challenge) in [
-            (nil, 401, #"Bearer, DPoP algs="ES256 EdDSA""#), ("x", 401, "Bearer error=\"invalid_token\""),
+            (nil, 401, #"Bearer realm="sallyport", DPoP algs="ES256 EdDSA""#),
+            ("x", 401, "Bearer error=\"invalid_token\""),
             (session, 401, "Bearer error=\"invalid_token\""), (narrow, 403, "Bearer error=\"insufficient_scope\""),
         ] {
             let answer = await self.userInfo(bench, token)

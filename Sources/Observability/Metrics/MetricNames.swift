@@ -149,8 +149,7 @@ package enum MetricNames {
 
     package static let providerCalls = MetricFamily.counter(
         "sallyport_provider_calls_total{purpose,result}",
-        "Calls to the provider, by purpose and result (ok: 2xx, refused: 3xx and 4xx, failed: 5xx, error: no answer, "
-            + "withheld: not made, because too many were under way)."
+        "Calls to the provider, by purpose and result (ok: 2xx, refused: 3xx and 4xx, failed: 5xx, error: no answer, withheld: not made, because too many were under way)."
     )
     package static let providerCallDuration = MetricFamily.histogram(
         "sallyport_provider_call_duration_seconds{purpose}",

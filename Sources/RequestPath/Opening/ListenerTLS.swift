@@ -1,7 +1,7 @@
 import NIOSSL
 package import Settings
 import Synchronization
-import Vocabulary
+package import Vocabulary
 
 /// The TLS of one listener: a context for each certificate, chosen by the client's first message.
 ///

@@ -13,9 +13,8 @@ extension SettingsBuilder {
         give(.all, "clients", if: !settings.clients.isEmpty)
         // Clients may come at run time.
         give(.all, "admin.tokens_file", if: settings.operatorTokens.contains { $0.scopes.contains(.clients) })
-        let unused = Settings(hosts: [], upstreams: [])
-        give(.nativeApps, "exchange", if: settings.exchange != unused.exchange)
-        give(.nativeApps, "native_social", if: settings.nativeSocial != unused.nativeSocial)
+        give(.nativeApps, "exchange", if: self.tree.tree("exchange") != nil)
+        give(.nativeApps, "native_social", if: settings.nativeSocial != nil)
         give(.verifiers, "identity.assertion", if: settings.identity.assertion != nil)
         settings.endpointKeys = keys
         for (index, host) in settings.hosts.enumerated() where !host.asksForEndpoints && !host.routes.isEmpty {

@@ -3,7 +3,7 @@ internal import Vocabulary
 /// What a route changes in the fields of its requests or answers.
 package struct FieldChanges: Sendable, Equatable {
     /// A field with its value, each as it is written.
-    package struct Field: Sendable, Equatable {
+    package struct Field: Sendable, Equatable, CustomStringConvertible, CustomDebugStringConvertible {
         package var name: String
         package var value: String
 
@@ -11,6 +11,10 @@ package struct FieldChanges: Sendable, Equatable {
             self.name = name
             self.value = value
         }
+
+        /// Without the value, which may be a secret.
+        package var description: String { "\(self.name): <redacted>" }
+        package var debugDescription: String { self.description }
 
         /// True if the field is set to the address of each request's client.
         package var isClientAddress: Bool { self.value == FieldChanges.clientAddress }

@@ -114,8 +114,6 @@ struct AssembledProvider: Sendable {
         }
         return [passed(KratosProvider.exchangePath, but: ["GET"])]
             + KratosProvider.ends.sorted { $0.key < $1.key }.map { passed($0.key, but: $0.value) }
-            // No id of a session.
-            + [passed("/sessions/whoami")]
             + KratosProvider.paths.filter { KratosProvider.ends[$0] == nil }.map { passed($0) }
     }
 

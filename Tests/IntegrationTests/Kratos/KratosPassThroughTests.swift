@@ -21,7 +21,7 @@ struct KratosPassThroughTests {
             let call = try #require(bench.kratos.calls(of: "/sessions/whoami").last)
             #expect(call.target == "/sessions/whoami?x=%2F")
             #expect(call.values("cookie") == ["ory_kratos_session=\(first.cookie); a=b"])
-            #expect(call.values("x-user").isEmpty && call.values("host") == [Request.host])
+            #expect(call.values("x-user").isEmpty && call.values("x-forwarded-host") == [Request.host])
             let three = [
                 "X-Session-Token: \(second.token)", "Cookie: ory_kratos_session=\(first.cookie)",
                 "Authorization: Bearer \(first.token)",

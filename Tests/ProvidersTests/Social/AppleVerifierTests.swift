@@ -59,7 +59,7 @@ struct AppleVerifierTests {
     private static let outages: [(fault: SocialFault, words: String)] = [
         (.silence, "no answer in time"), (.answer(500, "{\"error\":\"invalid_grant\"}"), "500"),
         (.answer(503, ""), "503"),
-        (.answer(429, "{\"error\":\"invalid_grant\"}"), "429"), (.answer(200, "<html>"), "no JSON object"),
+        (.answer(429, "{\"error\":\"invalid_grant\"}"), "429"), (.answer(200, "<html>"), "is not JSON"),
         (.answer(200, "{}"), "has no access_token"),
         (.answer(200, "{\"access_token\":\"a\",\"token_type\":\"bearer\"}"), "no usable id_token"),
         (.answer(404, "not here"), "404"), (.answer(302, ""), "302"), (.answer(400, "{}"), "400"),

@@ -95,7 +95,7 @@ struct BindingTests {
         let observer = DeviceObserver(directory: directory)
         let minted = observer.facts(address: try #require(IPAddress("1.128.0.1")), userAgent: nil)
         #expect(minted.asn == 1221)
-        for text in ["2002:180:1::1", "2001:0:1:2::3", "64:ff9b::180:1"] {
+        for text in ["2002:180:1::1", "2001:0:1:2::3", "64:ff9b::180:2"] {
             let presented = observer.facts(address: try #require(IPAddress(text)), userAgent: nil)
             #expect(presented.asn == nil, "\(text)")
             for mode in [BindingMode.asn, .ipDualStack, .ipOrASN] {
