@@ -117,7 +117,7 @@ struct OAuth2ProviderTests {
         (#"{"access_token":"gho_1","token_type":"mac"}"#, "has a token_type that is neither Bearer nor DPoP"),
         (#"{"access_token":"gho_1""#, "is not JSON"),
         (#"{"access_token":"gho_1","access_token":"gho_2"}"#, "has a member twice"),
-        (#"{"access_token":"gho_1"} 1"#, "goes on after the end of its JSON"),
+        (#"{"access_token":"gho_1"} 1"#, "has more text after its JSON"),
         ("{\u{0}}", "is not in UTF-8"), ("{ \"a\u{0}\": 1}", "has a zero byte, which JSON must not have"),
     ]
 
