@@ -57,6 +57,7 @@ let modules: KeyValuePairs<String, [Target.Dependency]> = [
     "RequestPath": [
         "Endpoints", "SignOn", "Pages", "JOSE", "Sessions", "Settings", "Observability", "AddressIntelligence",
         "Transport", "Cryptography", "Vocabulary", "CNGHTTP2", nioCore, nioTLS, nioSSL,
+        .product(name: "NIOConcurrencyHelpers", package: "swift-nio"),
     ],
     // Event loops and sockets.
     "Transport": [

@@ -118,8 +118,7 @@ package struct ClientHello: Equatable, Sendable {
 
     /// RFC 5289, RFC 7905: those of `ServerFlight.suiteName`.
     private mutating func noteSuites(_ list: HelloReader) {
-        var list = list
-        while let suite = list.number(2) {
+        list.forEachPair { suite in
             switch suite {
             case 0xC02B, 0xC02C, 0xCCA9: self.abilities.insert(.suitesECDSA)
             case 0xC02F, 0xC030, 0xCCA8: self.abilities.insert(.suitesRSA)
@@ -131,9 +130,9 @@ package struct ClientHello: Equatable, Sendable {
     /// RFC 8446 4.2.3.
     private mutating func noteSchemes(_ content: HelloReader) {
         var content = content
-        guard var list = content.vector(2) else { return }
+        guard let list = content.vector(2) else { return }
         self.abilities.insert(.schemes)
-        while let scheme = list.number(2) {
+        list.forEachPair { scheme in
             switch scheme {
             case 0x0403: self.abilities.insert(.schemeP256)
             case 0x0503: self.abilities.insert(.schemeP384)
@@ -148,9 +147,9 @@ package struct ClientHello: Equatable, Sendable {
     /// RFC 8446 4.2.7.
     private mutating func noteGroups(_ content: HelloReader) {
         var content = content
-        guard var list = content.vector(2) else { return }
+        guard let list = content.vector(2) else { return }
         self.abilities.insert(.groups)
-        while let group = list.number(2) {
+        list.forEachPair { group in
             switch group {
             case 23: self.abilities.insert(.groupP256)
             case 24: self.abilities.insert(.groupP384)
@@ -163,8 +162,8 @@ package struct ClientHello: Equatable, Sendable {
     /// RFC 8446 4.2.1.
     private mutating func noteVersions(_ content: HelloReader) {
         var content = content
-        guard var list = content.vector(1) else { return }
-        while let version = list.number(2) { if version == 0x0304 { self.abilities.insert(.tls13) } }
+        guard let list = content.vector(1) else { return }
+        list.forEachPair { version in if version == 0x0304 { self.abilities.insert(.tls13) } }
     }
 
     /// Whether it can verify a server with this certificate. In TLS 1.3 a scheme names its curve; before, the suite names
@@ -223,6 +222,15 @@ struct HelloReader: Sendable {
         let value = self.rest.prefix(count).reduce(0) { $0 << 8 | Int($1) }
         self.rest = self.rest.dropFirst(count)
         return value
+    }
+
+    /// Calls `body` with each number of two bytes that is left.
+    func forEachPair(_ body: (Int) -> Void) {
+        self.rest.withUnsafeBufferPointer { bytes in
+            for index in stride(from: 0, to: bytes.count - 1, by: 2) {
+                body(Int(bytes[index]) << 8 | Int(bytes[index + 1]))
+            }
+        }
     }
 
     /// Bytes behind their number, which has so many bytes; nil: there are fewer.

@@ -1,6 +1,6 @@
+import NIOConcurrencyHelpers
 import NIOSSL
 package import Settings
-import Synchronization
 package import Vocabulary
 
 /// The TLS of one listener: a context for each certificate, chosen by the client's first message.
@@ -26,7 +26,8 @@ package final class ListenerTLS: Sendable {
     package let clientCertificates: ClientCertificates
     /// Whether the first certificate is for whoever asks for a name that none has.
     private let takesAnyName: Bool
-    private let state: Mutex<State>
+    /// Read in each handshake. A `Mutex` asks the system for the thread's id whenever it is locked; this lock does not.
+    private let state: NIOLockedValueBox<State>
 
     /// Makes the contexts. It blocks, so it is not called on a loop.
     ///
@@ -35,7 +36,7 @@ package final class ListenerTLS: Sendable {
         self.protocols = listener.protocols
         self.clientCertificates = listener.clientCertificates
         self.takesAnyName = listener.takesAnyName
-        self.state = Mutex(
+        self.state = NIOLockedValueBox(
             State(
                 settings: settings,
                 choices: try Self.choices(settings, listener.protocols, listener.clientCertificates)
@@ -57,7 +58,7 @@ package final class ListenerTLS: Sendable {
         return try ListenerTLS(settings, listener)
     }
 
-    package var settings: TLSSettings { self.state.withLock { $0.settings } }
+    package var settings: TLSSettings { self.state.withLockedValue { $0.settings } }
 
     /// Uses other certificates for new connections. It blocks, so it is not called on a loop. Sessions that began before
     /// are not resumed: their tickets are sealed by the former contexts.
@@ -65,13 +66,13 @@ package final class ListenerTLS: Sendable {
     /// - Throws: `ListenerTLSError`; then nothing has changed.
     package func replace(by settings: TLSSettings) throws(ListenerTLSError) {
         let choices = try Self.choices(settings, self.protocols, self.clientCertificates)
-        self.state.withLock { $0 = State(settings: settings, choices: choices) }
+        self.state.withLockedValue { $0 = State(settings: settings, choices: choices) }
     }
 
     /// What a client gets that begins so; nil: there is no certificate for it. One that has expired since it was read is given
     /// only where no other will do.
     package func choice(for hello: ClientHello?, now: UnixTime) -> Choice? {
-        let choices = self.state.withLock { $0.choices }
+        let choices = self.state.withLockedValue { $0.choices }
         if choices.count == 1 { return choices[0] }
         let named = hello?.serverName.map { name in
             let names = [name] + (CertificateFacts.wildcard(for: name).map { [$0] } ?? [])
