@@ -47,7 +47,7 @@ extension IPAddress {
 }
 
 extension CIDRBlock {
-    /// The network of a client: the first `v4` bits of an IPv4 address, else the first `v6` bits.
+    /// The network of a client: the first `v4` bits of an IPv4 address, or the first `v6` bits of an IPv6 address.
     ///
     /// Clients of one translator or relay have no network of IPv6 in common. Their network is the last 256 addresses:
     /// an IPv4 /24, where the IPv4 address is at the end.

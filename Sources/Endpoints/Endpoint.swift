@@ -217,7 +217,7 @@ package struct Endpoint: Sendable {
         Endpoint(path: path, methods: methods, scope: .everyHost, outlivesClient: true, answer: answer)
     }
 
-    /// The same endpoint, only on hosts with one of these jobs.
+    /// This endpoint, served only on hosts that have one of these jobs.
     package func forJobs(_ jobs: EndpointJobs) -> Endpoint {
         var endpoint = self
         endpoint.scope = .hostsWith(jobs)

@@ -62,7 +62,8 @@ package struct CheckForm: Sendable {
     ///
     /// - Parameters:
     ///   - origin: That of the host of the original request, if it is known.
-    ///   - signIn: The URL of the host's sign-in page; `nil` if there is none. Asked for where a 401 has to name it.
+    ///   - signIn: The URL of the host's sign-in page; `nil` if there is none. It is called
+    ///     only for a 401 that has to name the page.
     func denial(
         _ answer: LocalAnswer,
         on origin: String?,

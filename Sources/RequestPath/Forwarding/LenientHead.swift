@@ -7,7 +7,7 @@ package enum LenientHead {
         case incomplete
         /// There is nothing that can be mended.
         case same
-        /// The head in strict form, in place of the first `count` bytes.
+        /// The head in strict form. It replaces the first `count` bytes of the answer.
         case rewritten([UInt8], count: Int)
     }
 
@@ -21,7 +21,7 @@ package enum LenientHead {
         }
     }
 
-    /// The status for clients in place of one from 600 to 999: a recipient "SHOULD process the response as if it had a
+    /// The status that replaces one from 600 to 999. A recipient "SHOULD process the response as if it had a
     /// 5xx status code" (RFC 9110 15).
     private static let status = Array("500".utf8)
 
@@ -67,7 +67,7 @@ package enum LenientHead {
         return line[..<9] + Self.status + line[12...]
     }
 
-    /// nil: a line is no field.
+    /// The fields in these lines. `nil` if a line is not a field.
     private static func fields(_ lines: ArraySlice<ArraySlice<UInt8>>) -> [Field]? {
         var fields: [Field] = []
         for line in lines {

@@ -7,7 +7,7 @@ package struct PublicReferences {
     private let publicOrigin: [UInt8]
 
     /// - Parameters:
-    ///   - prefixes: How the path that the app gets differs from the public one; nil: not at all.
+    ///   - prefixes: How the path that the app gets differs from the public one. `nil` if it does not.
     ///   - ownOrigins: The origins that the app may write, besides the public one, e.g. `http://127.0.0.1:9000`.
     ///   - publicOrigin: The origin that replaces them.
     package init(_ prefixes: PathPrefixes?, ownOrigins: [[UInt8]], publicOrigin: [UInt8]) {
@@ -125,8 +125,8 @@ package struct PublicReferences {
         return name.count >= 7 && ByteClass.equal(UnsafeBufferPointer(rebasing: name[..<7]), "__host-")
     }
 
-    /// Where the path of a cookie is written that the app keeps for itself: the last `Path` applies (RFC 6265 5.3). `nil` if there
-    /// is none, or if the cookie is for all paths and for other hosts too.
+    /// The place of the path in a cookie of the app: the last `Path` applies (RFC 6265 5.3). `nil` if the cookie has no path, or
+    /// if it belongs to all paths and to other hosts as well.
     private static func path(of cookie: UnsafeBufferPointer<UInt8>) -> Range<Int>? {
         var path: Range<Int>?
         var hasDomain = false

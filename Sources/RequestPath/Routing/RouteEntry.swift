@@ -18,7 +18,7 @@ package final class RouteEntry: Sendable {
     package let lines: [UInt8]
     /// Whether `Host` is not in these lines, but that of the name by which the client knows a host with a wildcard.
     let takesHostLine: Bool
-    /// How the path that the app gets differs from the public one; nil: not at all.
+    /// How the path that the app gets differs from the public one. `nil` if it does not.
     let prefixes: PathPrefixes?
     /// Whether the app gets another path.
     let changesPath: Bool
