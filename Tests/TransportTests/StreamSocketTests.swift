@@ -321,6 +321,23 @@ import Transport
         }
     }
 
+    @Test func theCloseBehindLastBytesIsTheirEnd() async throws {
+        try await SocketBench.with { bench in
+            let (watcher, peer) = try await bench.connection()
+            try await bench.onLoop {
+                guard let stream = watcher.stream else { return }
+                stream.close {
+                    stream.writeAndFlush(ByteBuffer(string: "last"))
+                    stream.endOutput()
+                }
+                #expect(!stream.isOpen)
+                #expect(!watcher.hasOutputEnded)
+            }
+            #expect(peer.read(9) == Array("last".utf8))
+            #expect(try await watcher.end(bench))
+        }
+    }
+
     @Test func aSocketThatClosedInATurnGetsNoEventOfIt() async throws {
         try await SocketBench.with { bench in
             let (first, second) = (Watcher(), Watcher())

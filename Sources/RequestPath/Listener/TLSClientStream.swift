@@ -86,10 +86,9 @@ final class TLSClientStream: TLSPipelineEnd, ClientByteStream {
     }
 
     func close() {
-        guard self.socket.isOpen else { return }
+        guard self.observer == nil else { return self.socket.close() }
         // The client learns that it got everything; it is not waited for.
-        if self.observer == nil { self.endOutput() }
-        self.socket.close()
+        self.socket.close(behind: self.endOutput)
     }
 
     func reset() {

@@ -35,6 +35,8 @@ package final class StreamSocket: EventSource, ClientByteStream {
     /// Whether the last bytes were not taken: an event follows when there is room.
     private var isFull = false
     private var outputEnd = OutputEnd.open
+    /// Whether the socket closes as soon as the last bytes are written, so that nothing else has to end its output.
+    private var isClosing = false
 
     /// What was written and never reached the peer, counted when the connection failed.
     private var lostBytes = 0
@@ -296,7 +298,7 @@ package final class StreamSocket: EventSource, ClientByteStream {
 
     /// Sends the end of the stream after everything that is queued. Reading continues.
     package func endOutput() {
-        guard self.isOpen, self.outputEnd == .open else { return }
+        guard self.isOpen, self.outputEnd == .open, !self.isClosing else { return }
         self.outputEnd = .due
         self.output.flush()
         if self.output.isEmpty { self.shutDownOutput() }
@@ -310,6 +312,15 @@ package final class StreamSocket: EventSource, ClientByteStream {
 
     /// Closes at once; bytes that the system has not taken are lost.
     package func close() {
+        self.close(isClean: true)
+    }
+
+    /// Calls `writeLastBytes`, which may send a protocol's own end, and closes. An end of the output that it asks for costs no
+    /// system call, because closing sends it.
+    package func close(behind writeLastBytes: () -> Void) {
+        guard self.isOpen else { return }
+        self.isClosing = true
+        writeLastBytes()
         self.close(isClean: true)
     }
 
