@@ -32,9 +32,10 @@ sallyport_build "${packages[@]}"
 clients="$SALLYPORT_ROOT/.build/clients"
 if ! "$clients/bin/python" -c 'import ory_client, ory_kratos_client, jwt, jwcrypto, joserfc, idpyoidc, radicale, django, authlib, auth0, requests_oauthlib, wsgidav, cheroot, kubernetes_validate, cyclonedx.validation.json, jsonschema, check_jsonschema, httpx, h2' 2>/dev/null; then
     { python3 -m venv --clear "$clients" &&
-        timeout 180 "$clients/bin/pip" install -q --disable-pip-version-check --only-binary :all: \
+        # WsgiDAV 4.4 comes as sources only. Before, its Lock-Token has no angle brackets (RFC 4918, 10.5).
+        timeout 180 "$clients/bin/pip" install -q --disable-pip-version-check --only-binary :all: --no-binary wsgidav \
             ory-client==1.22.87 ory-kratos-client==25.4.0 'pyjwt[crypto]==2.15.1' jwcrypto==1.6.1 joserfc==1.8.0 idpyoidc==5.0.0 \
-            radicale==3.9.0 django==5.2.19 wsgidav==4.3.5 cheroot==11.1.2 \
+            radicale==3.9.0 django==5.2.19 wsgidav==4.4.0 cheroot==11.1.2 \
             authlib==1.9.9 auth0-python==6.8.0 requests-oauthlib==2.0.0 \
             kubernetes-validate==1.37.0 'cyclonedx-python-lib[json-validation]==11.12.0' check-jsonschema==0.39.0 \
             'httpx[http2]==0.28.1'; } >&2 ||
