@@ -53,6 +53,12 @@ let indirect: [Target.Dependency] = [
 
 // The modules of the gateway, from the life of a request down to what it is made of.
 let modules: KeyValuePairs<String, [Target.Dependency]> = [
+    // What operators do: check, explain, ask running gateways, print configurations of proxies, keep keys, try the demo.
+    "Operating": [
+        "RequestPath", "Endpoints", "SignOn", "Pages", "Providers", "JOSE", "Sessions", "RedisStore", "Settings",
+        "Rules", "Observability", "AddressIntelligence", "Transport", "Cryptography", "Vocabulary", "CLinux", nioCore,
+        nioPosix, nioSSL, .product(name: "ArgumentParser", package: "swift-argument-parser"),
+    ],
     // The life of a request, in the order of its folders.
     "RequestPath": [
         "Endpoints", "SignOn", "Pages", "JOSE", "Sessions", "Settings", "Observability", "AddressIntelligence",
@@ -244,13 +250,13 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-system", exact: "1.8.1"),
     ],
     targets: [
-        // The command line: run, demo, check, explain, healthcheck; the only module that sees all others.
+        // The program: its command line, and the gateway put together, started, reloaded and stopped.
         .executableTarget(
             name: "sallyport",
             dependencies: [
-                "RequestPath", "Endpoints", "SignOn", "Pages", "Providers", "JOSE", "Sessions", "RedisStore",
-                "Settings", "Rules", "Observability", "AddressIntelligence", "Transport", "Cryptography",
-                "Vocabulary", "CLinux", nioCore, nioPosix, nioSSL, logging,
+                "Operating", "RequestPath", "Endpoints", "SignOn", "Providers", "JOSE", "Sessions", "RedisStore",
+                "Settings", "Rules", "Observability", "AddressIntelligence", "Transport", "Cryptography", "Vocabulary",
+                nioCore, logging,
                 .product(name: "UnixSignals", package: "swift-service-lifecycle"),
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ] + indirect,
@@ -262,7 +268,8 @@ let package = Package(
             .target(
                 name: name,
                 dependencies: uses,
-                swiftSettings: name == "Settings" ? lean : forSize.contains(name) ? compact : strict
+                swiftSettings: name == "Settings"
+                    ? lean : name == "Operating" ? quick : forSize.contains(name) ? compact : strict
             )
         }
         + rigs.map { name, uses in

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The two steps of a release, for a tag vX.Y.Z of the version in Sources/sallyport/Gateway.swift. The workflow
+# The two steps of a release, for a tag vX.Y.Z of the version in Sources/sallyport/Version.swift. The workflow
 # .github/workflows/release.yml runs them; so can anybody who has docker with buildx, signed in at the registry, and cosign:
 #
 #   deploy/release.sh build TAG IMAGE FOLDER    on a machine of each architecture: pushes its image by digest with the build's
@@ -14,9 +14,9 @@ root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 # The version of the sources, if TAG is its tag.
 version_of() {
     local version
-    version=$(sed -n 's/^    static let current = "\(.*\)"$/\1/p' "$root/Sources/sallyport/Gateway.swift")
+    version=$(sed -n 's/^    static let current = "\(.*\)"$/\1/p' "$root/Sources/sallyport/Version.swift")
     if [[ -z $version || $1 != "v$version" ]]; then
-        echo "the tag $1 is not v$version, the version in Sources/sallyport/Gateway.swift: change one of them" >&2
+        echo "the tag $1 is not v$version, the version in Sources/sallyport/Version.swift: change one of them" >&2
         return 1
     fi
     echo "$version"

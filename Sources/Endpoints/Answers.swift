@@ -80,6 +80,15 @@ extension EndpointResponse {
         )
     }
 
+    /// A text for operators and developers. It is not stored.
+    package static func text(_ status: Int, _ text: String) -> EndpointResponse {
+        EndpointResponse(
+            status: status,
+            fields: [("content-type", "text/plain; charset=utf-8"), ("cache-control", "no-store")],
+            body: Array(text.utf8)
+        )
+    }
+
     /// 303 to a path on this host, or to a URL from the configuration: the browser does not repeat a POST there (RFC
     /// 9700 4.12).
     package static func seeOther(

@@ -52,18 +52,36 @@ struct FolderGraph {
     }
 
     /// For each folder that uses itself indirectly, the uses that form the circle.
-    var circles: [Use] {
-        let next = Dictionary(grouping: self.uses, by: \.from).mapValues { Set($0.map(\.to)) }
-        func reachable(from folder: String) -> Set<String> {
-            var found: Set<String> = []
-            var rest = Array(next[folder] ?? [])
-            while let folder = rest.popLast() {
-                if found.insert(folder).inserted { rest += next[folder] ?? [] }
+    var circles: [Use] { self.circles(joining: []) }
+
+    /// The uses that would form circles if each of these pairs were one folder.
+    func circles(joining pairs: Set<Set<String>>) -> [Use] {
+        func joined(with folder: String) -> Set<String> {
+            var group: Set = [folder]
+            while let pair = pairs.first(where: { !$0.isDisjoint(with: group) && !$0.isSubset(of: group) }) {
+                group.formUnion(pair)
+            }
+            return group
+        }
+        let groups = Dictionary(uniqueKeysWithValues: self.folders.map { ($0, joined(with: $0)) })
+        let arrows = self.uses.filter { groups[$0.from] != groups[$0.to] }
+        let next = Dictionary(grouping: arrows) { groups[$0.from] }.mapValues { Set($0.map { groups[$0.to] }) }
+        func reachable(from group: Set<String>?) -> Set<Set<String>?> {
+            var found: Set<Set<String>?> = []
+            var rest = Array(next[group] ?? [])
+            while let group = rest.popLast() {
+                if found.insert(group).inserted { rest += next[group] ?? [] }
             }
             return found
         }
-        let reach = Dictionary(uniqueKeysWithValues: self.folders.map { ($0, reachable(from: $0)) })
-        return self.uses.filter { reach[$0.to]?.contains($0.from) == true }
+        let reach = Dictionary(uniqueKeysWithValues: Set(groups.values).map { ($0, reachable(from: $0)) })
+        return arrows.filter { use in groups[use.to].flatMap { reach[$0] }?.contains(groups[use.from]) == true }
+    }
+
+    /// The pairs of folders that use each other.
+    var pairs: Set<Set<String>> {
+        let arrows = Set(self.uses.map { [$0.from, $0.to] })
+        return Set(arrows.filter { arrows.contains($0.reversed()) }.map { Set($0) })
     }
 }
 
@@ -96,9 +114,11 @@ struct SwiftText {
 
     /// The text without comments and strings. Code that is interpolated into strings stays.
     private static func code(_ text: String) -> String {
-        text.replacing(/\/\/[^\n]*/, with: "")
-            .replacing(/"(?:\\\([^"\n]*\)|\\.|[^"\\\n])*"/) { match in
-                match.0.matches(of: /\\\(([^"\n]*?)\)/).map { " \($0.output.1) " }.joined()
-            }
+        func interpolated(in text: Substring) -> String {
+            text.matches(of: /\\\(([^"\n]*?)\)/).map { " \($0.output.1) " }.joined()
+        }
+        return text.replacing(/\/\/[^\n]*/, with: "")
+            .replacing(/"""(?s:.)*?"""/) { interpolated(in: $0.0) }
+            .replacing(/"(?:\\\([^"\n]*\)|\\.|[^"\\\n])*"/) { interpolated(in: $0.0) }
     }
 }

@@ -56,18 +56,6 @@ package struct RedisConfiguration: Sendable, Hashable {
     }
 }
 
-/// A command that is sent on a new connection before anything else.
-package struct HandshakeStep: Sendable, Hashable {
-    package let command: RedisCommand
-    /// Whether an error reply ends the connection.
-    package let isRequired: Bool
-
-    package init(_ command: RedisCommand, isRequired: Bool = true) {
-        self.command = command
-        self.isRequired = isRequired
-    }
-}
-
 extension RedisConfiguration {
     /// Takes over the users and passwords of another configuration, for Redis and for its sentinels.
     package mutating func adoptCredentials(of other: RedisConfiguration) {

@@ -4,11 +4,6 @@ package import Sessions
 package import Settings
 package import Vocabulary
 
-/// Where in the request a session-transfer token was.
-package enum HandoffTransport: String, Sendable, CaseIterable {
-    case cookie, query
-}
-
 /// The input for judging a session-transfer token: values only, so that tests can list every rule as a row of a table.
 package struct HandoffCase: Sendable {
     /// The token as the store has it: neither used nor burned.

@@ -1,5 +1,6 @@
 import Endpoints
 import Observability
+import Operating
 import Providers
 import RequestPath
 import Sessions
@@ -282,6 +283,6 @@ private struct IssuerOrigin: Equatable {
         self.proxies = proxies
         self.issuer = settings.issuer
         self.algorithms = settings.algorithms
-        self.authorities = settings.caFile.flatMap { Console.read($0, atMost: .max) }
+        self.authorities = settings.caFile.flatMap { SettingsFiles.bytes(ofFile: $0, atMost: .max) }
     }
 }

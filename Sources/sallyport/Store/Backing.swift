@@ -1,13 +1,14 @@
 import Logging
 import NIOCore
 import Observability
+import Operating
 import Sessions
 import Settings
 import Vocabulary
 
 /// Where this process keeps its sessions and all other records, and what the process needs of that store besides its
 /// protocols.
-struct Backing: Sendable {
+struct Backing: StoreBacking {
     private enum Kind {
         case memory(MemoryStore)
         case redis(RedisBacking)

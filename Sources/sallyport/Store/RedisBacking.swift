@@ -1,5 +1,6 @@
 import NIOCore
 import Observability
+import Operating
 import RedisStore
 import Sessions
 import Settings
@@ -73,16 +74,6 @@ final class RedisBacking: Sendable {
         self.limiter = RedisRateLimiter(client: self.client, ring: keys.sealing, clock: clock)
         self.journal = journal
         self.settings = settings
-    }
-
-    /// What is wrong with a Redis URL, in words that do not quote it; nil: nothing.
-    @Sendable static func fault(inURL url: Secret) -> String? {
-        do throws(RedisURLError) {
-            _ = try RedisConfiguration(url: url)
-            return nil
-        } catch {
-            return error.description
-        }
     }
 
     /// Waits until each connection was tried once, whether it succeeded or not.

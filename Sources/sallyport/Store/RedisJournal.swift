@@ -1,5 +1,6 @@
 import Logging
 import Observability
+import Operating
 import RedisStore
 import Synchronization
 import Vocabulary

@@ -1,4 +1,5 @@
 import Logging
+import Operating
 import RedisStore
 import Synchronization
 import Vocabulary

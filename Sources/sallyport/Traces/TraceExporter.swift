@@ -1,6 +1,7 @@
 import Logging
 import NIOCore
 import Observability
+import Operating
 import Providers
 import RequestPath
 import Settings

@@ -1,0 +1,46 @@
+import Sessions
+import Settings
+import SignOn
+import Transport
+import Vocabulary
+
+/// What operators have changed of the clients at run time, for `check --network`.
+enum ClientDrift {
+    /// One line for each member that differs from the file; nil if there is no shared store to read.
+    ///
+    /// - Throws: An error of the store's configuration.
+    static func lines(_ loaded: LoadedSettings, _ wiring: GatewayWiring) async throws -> [String]? {
+        guard loaded.settings.store.redis != nil, let secrets = loaded.settings.secrets else { return nil }
+        let keys = ProcessKeys(secrets)
+        let group = try TransportGroup(count: 1)
+        // What is wrong with the store is among the verdicts.
+        let backing = try wiring.backing(loaded.settings.store, keys, group)
+        try await backing.start()
+        let overlay = ClientOverlay(
+            store: backing.store,
+            ring: keys.sealing,
+            loops: group,
+            clock: backing.clock
+        )
+        let registry = ClientRegistry(loaded.settings.clients, base: loaded.clients)
+        overlay.attach(registry)
+        await overlay.refresh()
+        await backing.stop()
+        guard overlay.hasRead else { return ["what was changed at run time cannot be read"] }
+        return self.lines(registry.catalogue)
+    }
+
+    private static func lines(_ catalogue: ClientCatalogue) -> [String] {
+        let changed = catalogue.clients.flatMap { client in
+            client.drift.map { drift in
+                let what = drift.path.isEmpty ? "is not in the file" : "\(drift.path) is not as in the file"
+                return "\(client.id): \(what)\(self.since(drift.mark))"
+            } + (client.fault.map { ["\(client.id): takes no part until this is mended: \($0.sentence)"] } ?? [])
+        }
+        return changed + catalogue.deleted.map { "\($0.id): is in the file, but was deleted\(self.since($0.mark))" }
+    }
+
+    private static func since(_ mark: ClientChange.Mark?) -> String {
+        mark.map { ", since \($0.at.rfc3339Seconds) by \($0.by)" } ?? ", since the file was changed"
+    }
+}

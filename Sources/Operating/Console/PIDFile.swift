@@ -1,0 +1,56 @@
+import Glibc
+
+/// The file in which a running gateway leaves its process id.
+package enum PIDFile {
+    /// Leaves an empty file, so that nobody signals a process that does not listen for signals yet. A file that a gateway
+    /// left behind is replaced, unless that gateway still runs.
+    package static func claim(_ path: String) throws {
+        if let former = self.process(in: path), former != getpid(), self.isGateway(former) {
+            throw PrivateFileFailure("\(path): the gateway with process id \(former) is running")
+        }
+        unlink(path)
+        try PrivateFile.make(at: path, with: [], mode: 0o644)
+    }
+
+    /// Writes the id of this process into a file that was claimed.
+    package static func write(to path: String) throws {
+        unlink(path)
+        try PrivateFile.make(at: path, with: Array("\(getpid())\n".utf8), mode: 0o644)
+    }
+
+    /// The process id in a file.
+    static func read(_ path: String) throws -> Int32 {
+        guard let process = self.process(in: path) else {
+            throw Console.failure("\(path) holds no process id: its gateway has ended, or begins just now")
+        }
+        return process
+    }
+
+    /// Removes the file, if nobody else has written to it since this process claimed it.
+    package static func release(_ path: String) {
+        guard let text = Console.readToken(path) else { return }
+        if text.isEmpty || self.process(in: path) == getpid() { unlink(path) }
+    }
+
+    private static func process(in path: String) -> Int32? {
+        let text = Console.readToken(path).map { String(decoding: $0, as: UTF8.self) }
+        return text.flatMap { Int32($0) }.flatMap { $0 >= 1 ? $0 : nil }
+    }
+
+    /// Whether a process runs this program, so that no other is sent a signal that ends it.
+    static func isGateway(_ process: Int32) -> Bool {
+        guard process >= 1 else { return false }
+        func program(_ process: String) -> String? {
+            var path = [CChar](repeating: 0, count: Int(PATH_MAX))
+            let count = readlink("/proc/\(process)/exe", &path, path.count)
+            guard count > 0 else { return nil }
+            let text = String(decoding: path.prefix(count).map { UInt8(bitPattern: $0) }, as: UTF8.self)
+            // An upgrade has replaced the file since that program was started.
+            let mark = " (deleted)"
+            return text.hasSuffix(mark) ? String(text.dropLast(mark.count)) : text
+        }
+        guard let own = program("self"), let other = program("\(process)") else { return false }
+        func name(_ path: String) -> Substring { path.split(separator: "/").last ?? "" }
+        return own == other || name(own) == name(other)
+    }
+}

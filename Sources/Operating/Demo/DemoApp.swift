@@ -1,0 +1,97 @@
+import Endpoints
+import Providers
+package import RequestPath
+import Settings
+import Transport
+
+/// The app behind the demo's gateway. It knows nothing of sign-in, and shows the request that it received. For visitors
+/// without a native app, its pages have a button that plays one.
+package enum DemoApp {
+    /// Starts the app on a free port of loopback.
+    package static func start(at place: DemoPlace) async throws -> EndpointServer {
+        let group = try TransportGroup(count: 1)
+        let client = ProviderHTTPClient(group: group)
+        let native = DemoNativeApp(gateway: place.inside, host: place.insideHost, transport: try client.transport())
+        let waiting = DemoWaitingSignIns()
+        let methods = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]
+        let app = Endpoint(path: "/**", methods: methods, bodyLimit: 1 << 20, isApp: true) { request in
+            // A page of the app leads there after a sign-out, by GET.
+            if ["GET", "POST"].contains(request.method), request.path == DemoPage.nativePath {
+                return await self.opened(by: native, request)
+            }
+            if request.method == "GET", request.path == DemoPage.signInPath {
+                return self.signIn(to: native, waiting, at: place, request)
+            }
+            if request.method == "GET", request.path == DemoPlace.returnPath {
+                return await self.signedIn(to: native, waiting, at: place, request)
+            }
+            let wantsPage = request.field("accept")?.lowercased().utf8.contains("text/html".utf8) ?? false
+            return wantsPage ? DemoPage.answer(request) : self.text(request)
+        }
+        let listener = ListenerSettings(ListenAddress(host: "127.0.0.1", port: 0))
+        return try await EndpointServer.start(listener, setting: "the demo's app", on: group.loops[0], [app])
+    }
+
+    /// Opens a page in the browser as the native app does, for the user whom the query names.
+    private static func opened(by native: DemoNativeApp, _ request: EndpointRequest) async -> EndpointResponse {
+        let wished = request.parameters(DemoPage.user).first
+        let user = DemoUser.all.first { $0.id == wished } ?? DemoUser.all[0]
+        do {
+            let token = try await native.transferToken(for: user)
+            return .seeOther("/hello?\(DemoPage.isFromNative)&session_transfer_token=\(token)")
+        } catch {
+            return .text(502, "The native app got no transfer token: \(error)\n")
+        }
+    }
+
+    /// The URL on this request's host at which the native app waits for its browser; nil where no app may have one.
+    private static func returnURL(_ request: EndpointRequest, at place: DemoPlace) -> String? {
+        let host = request.field("host") ?? ""
+        return place.appReturns.first { $0.hasSuffix("//\(host)\(DemoPlace.returnPath)") }
+    }
+
+    /// Sends the browser to the gateway, which signs the native app in with the browser's session. Without a session the
+    /// user signs in first.
+    private static func signIn(
+        to native: DemoNativeApp,
+        _ waiting: DemoWaitingSignIns,
+        at place: DemoPlace,
+        _ request: EndpointRequest
+    ) -> EndpointResponse {
+        guard let url = self.returnURL(request, at: place) else {
+            let sentence = "Browsers go back to apps by https, on this machine, or by an app's own scheme"
+            return .text(400, "\(sentence): not by http to \(request.field("host") ?? "").\n")
+        }
+        let begun = native.beginInBrowser(returningTo: url)
+        waiting.keep(begun.verifier, of: begun.state)
+        let reach = "Path=\(DemoPage.nativePath); HttpOnly; SameSite=Lax"
+        let cookie = "\(DemoWaitingSignIns.cookie)=\(begun.state); \(reach)"
+        return .seeOther(begun.path, fields: [("set-cookie", cookie)])
+    }
+
+    /// The browser is back with its code: the native app gets its tokens, and shows what its API sees with one.
+    private static func signedIn(
+        to native: DemoNativeApp,
+        _ waiting: DemoWaitingSignIns,
+        at place: DemoPlace,
+        _ request: EndpointRequest
+    ) async -> EndpointResponse {
+        guard let url = self.returnURL(request, at: place), let verifier = waiting.take(for: request),
+            let code = request.parameters("code").first
+        else {
+            return .text(400, "The native app waits for no sign-in in this browser. Begin at \(DemoPage.signInPath).\n")
+        }
+        do {
+            let token = try await native.accessToken(code: code, verifier: verifier, returnedTo: url)
+            return DemoPage.signedIn(try await native.order(with: token))
+        } catch {
+            return .text(502, "The native app got no tokens: \(error)\n")
+        }
+    }
+
+    /// The request as text: its first line, then the fields in order.
+    private static func text(_ request: EndpointRequest) -> EndpointResponse {
+        let body = request.body.isEmpty ? "" : "\n(a body of \(request.body.count) bytes)\n"
+        return .text(200, "\(request.head ?? "")\n\(body)")
+    }
+}

@@ -1,0 +1,157 @@
+import ArgumentParser
+import NIOCore
+import Providers
+import Sessions
+import Settings
+import SignOn
+import Vocabulary
+
+/// A user whose sign-in `explain` assumes.
+struct AssumedUser {
+    /// The provider would let the user sign in, and the gateway does not.
+    struct Refusal: Error {
+        let words: String
+    }
+
+    let identity: Identity
+    let aal: AssuranceLevel
+    let methods: [String]
+    /// The provider's name in the session; nil: the user is in the settings.
+    let provider: String?
+
+    /// A user of the static provider.
+    init(named identifier: String, _ provider: NamedProvider?) throws {
+        guard let provider, case .fixedUsers(let users) = provider.settings else {
+            throw ValidationError(
+                "--user names a user of the static provider: write the claims of a user to a file for --claims."
+            )
+        }
+        let wanted = UserIdentifier(identifier)
+        guard let wanted, let user = users.first(where: { UserIdentifier($0.identifier) == wanted }) else {
+            throw ValidationError("--user must name a user of the static provider.")
+        }
+        self.init(user, realm: Realm(provider.name))
+    }
+
+    /// A user of the static provider.
+    init(_ user: UserSettings, realm: Realm) {
+        self.identity = Identity(id: user.id, traits: user.traits).inRealm(realm)
+        self.aal = user.aal
+        self.methods = ["password"]
+        self.provider = nil
+    }
+
+    /// A session that begins now for the user.
+    func session(isNative: Bool, in lineage: Lineage, _ settings: SessionSettings, _ records: RecordAccess)
+        -> Session
+    {
+        let now = records.clock.now()
+        let lifetimes = isNative ? settings.native : settings.browser
+        return Session(
+            id: records.authority.newSessionID(),
+            kind: isNative ? .native : .web,
+            origin: isNative ? .native : .browser,
+            lineage: lineage,
+            identity: self.identity,
+            aal: self.aal,
+            methods: self.methods,
+            authenticatedAt: now,
+            issuedAt: now,
+            expiresAt: now.advanced(by: lifetimes.absolute),
+            idleLifetime: lifetimes.idle,
+            provider: self.provider.map { ProviderSession(name: $0, sessionID: nil) }
+        )
+    }
+
+    private init(_ user: Authentication, provider: String, realm: Realm) {
+        self.identity = user.identity.inRealm(realm)
+        self.aal = user.aal
+        self.methods = user.methods
+        self.provider = provider
+    }
+
+    /// A user with these claims at the configured provider.
+    ///
+    /// - Parameter links: Makes one account of the users of several providers, where they sign in; nil: an access token is
+    ///   presented, or there are none.
+    /// - Throws: `Refusal`, or a `ValidationError`.
+    static func with(claims document: [UInt8], _ provider: NamedProvider?, _ links: AccountLinks?) throws
+        -> AssumedUser
+    {
+        let value: JSONValue
+        do throws(JSONFault) {
+            value = .object(try JSONText.object(document, loneSurrogates: .replaced))
+        } catch {
+            throw ValidationError(
+                "The file of --claims must hold a JSON object, such as {\"sub\": \"1\", \"email\": \"ada@example.com\"}; it \(error.rawValue)."
+            )
+        }
+        let claims = UserClaims([value])
+        let realm = provider.map { Realm($0.name) } ?? .default
+        switch provider?.settings {
+        case .openID(let settings):
+            let (issuer, names) = (settings.issuer, settings.names)
+            return try self.mapped(claims, settings.claims, settings.allow, names, issuer, realm, links)
+        case .oauth2(let settings):
+            return try self.mapped(claims, settings.claims, settings.allow, settings.names, settings.name, realm, links)
+        case .introspection(let settings):
+            let name = settings.issuer ?? settings.url ?? ""
+            return try self.mapped(claims, settings.claims, AdmissionSettings(), settings.names, name, realm, nil)
+        case .kratos, .fixedUsers, nil:
+            throw ValidationError(
+                "--claims needs provider.oidc, provider.oauth2 or provider.introspection: use --user."
+            )
+        }
+    }
+
+    private static func mapped(
+        _ claims: UserClaims,
+        _ settings: ClaimSettings,
+        _ allow: AdmissionSettings,
+        _ names: SubjectNames,
+        _ provider: String,
+        _ realm: Realm,
+        _ links: AccountLinks?
+    ) throws(Refusal) -> AssumedUser {
+        let mapping = ClaimsMapping(settings, names: names)
+        let user: Authentication
+        let refusal: String?
+        do throws(ClaimsError) {
+            let subject = try mapping.subject(claims)
+            user = try mapping.authentication(subject, claims, fallback: "provider", now: Clock.system.now())
+            refusal = Admission(allow, settings).refusal(claims)
+        } catch {
+            throw Refusal(words: error.detail)
+        }
+        if let refusal { throw Refusal(words: "\(Reason.signInNotAllowed.rawValue): \(refusal)") }
+        return AssumedUser(links?.linked(user, of: realm) ?? user, provider: provider, realm: realm)
+    }
+}
+
+/// A session that is assumed to exist, stored in the draft's store.
+struct AssumedSession: Sendable {
+    let token: String
+    let session: Session
+
+    var kind: Session.Kind { self.session.kind }
+
+    /// - Parameter isNative: Whether the request presents it as a bearer token, else as a cookie.
+    init(
+        of user: AssumedUser,
+        isNative: Bool,
+        authority: String,
+        _ settings: Settings,
+        _ records: RecordAccess,
+        _ device: DeviceFacts
+    ) throws {
+        let lineage = records.authority.newLineage()
+        let (token, key) = records.authority.make(.session, in: lineage)
+        var session = user.session(isNative: isNative, in: lineage, settings.session, records)
+        session.host = isNative ? nil : authority
+        session.device = device
+        let loop = records.loops.any()
+        try records.store.create(NewSession(key: key, session: session), on: loop).wait()
+        self.token = String(decoding: token.bytes, as: UTF8.self)
+        self.session = session
+    }
+}

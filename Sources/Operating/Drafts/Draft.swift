@@ -1,0 +1,149 @@
+package import AddressIntelligence
+import Endpoints
+package import RequestPath
+package import Sessions
+import Settings
+package import SignOn
+package import Vocabulary
+
+/// The gateway that settings would make, assembled by the same code but never started. `check` and `explain` inspect
+/// it. It opens the files that the settings name, and no socket.
+package struct Draft {
+    /// The configuration by which requests would be judged.
+    let configuration: PathConfiguration
+    /// A store in memory that has room for one session.
+    let records: RecordAccess
+    let keys: ProcessKeys
+    let clients: ClientRegistry
+    /// Whom the event loops would ask about sessions.
+    let parties: SessionParties
+    let asn: ASNDirectory?
+    let geo: GeoDirectory?
+    /// Lists the values of a session in this realm that cannot be sent to apps in header fields.
+    let unfit: (Realm, Session) -> [String]
+
+    package init(
+        configuration: PathConfiguration,
+        records: RecordAccess,
+        keys: ProcessKeys,
+        clients: ClientRegistry,
+        parties: SessionParties,
+        asn: ASNDirectory?,
+        geo: GeoDirectory?,
+        unfit: @escaping (Realm, Session) -> [String]
+    ) {
+        self.configuration = configuration
+        self.records = records
+        self.keys = keys
+        self.clients = clients
+        self.parties = parties
+        self.asn = asn
+        self.geo = geo
+        self.unfit = unfit
+    }
+
+    var settings: Settings { self.configuration.settings }
+
+    /// What is not as it may be meant, and no error: in the route table, and in what apps learn of the users in the settings.
+    var findings: [String] {
+        self.configuration.routes.findings.filter { !$0.isError }.map(\.description)
+            + self.settings.providers.flatMap(self.findings(of:))
+            + self.configuration.routes.hosts.flatMap(self.findings(of:))
+    }
+
+    private func findings(of host: HostEntry) -> [String] { self.deadRoutes(of: host) + self.closedCallbacks(of: host) }
+
+    /// The routes of this host that get no request, because the gateway answers all of their paths itself.
+    private func deadRoutes(of host: HostEntry) -> [String] {
+        host.settings.routes.compactMap { route in
+            let endpoints = self.configuration.endpoints
+            guard let scope = endpoints.scope(taking: route.path, on: host.settings) else { return nil }
+            let mend =
+                switch scope {
+                case .everyHost: "remove the route, or let the app have other paths"
+                case .appNamingHosts: "remove the route, or well_known: true"
+                case .endpointHosts, .hostsWith: self.wayBack(from: self.takers(of: host.settings))
+                }
+            return
+                "\(host.publicURL.authority) route \(route.name): no request gets here, because the gateway answers "
+                + "\(route.path) itself: \(mend)"
+        }
+    }
+
+    /// The https callbacks of native apps on this host that no phone opens in the app, because its maker cannot fetch
+    /// whose they are.
+    private func closedCallbacks(of host: HostEntry) -> [String] {
+        guard !host.settings.namesApps else { return [] }
+        var findings: [String] = []
+        for (index, client) in self.settings.clients.enumerated() where client.isNativeApp {
+            let platforms = [
+                (AppNamingEndpoints.applePath, !client.iosAppIDs.isEmpty || client.androidApps.isEmpty),
+                (AppNamingEndpoints.androidPath, !client.androidApps.isEmpty || client.iosAppIDs.isEmpty),
+            ]
+            let closed = platforms.filter { $0.1 && host.demandsSession(for: $0.0) }.map(\.0)
+            guard client.hasCallback(on: host.settings, among: self.settings.hosts), !closed.isEmpty else {
+                continue
+            }
+            findings.append(
+                "clients[\(index)].callbacks: no app can take the https callback on \(host.publicURL.authority), because "
+                    + "\(closed.joined(separator: " and ")) \(closed.count == 1 ? "needs" : "need") a session there; write "
+                    + "well_known: true for the host and name the apps (ios_app_ids, android_apps), or add the route "
+                    + "{path: /.well-known/**, auth: public} to an app that has these documents"
+            )
+        }
+        return findings
+    }
+
+    /// Lists the values of this provider's users in the settings that cannot be sent in header fields, each once.
+    private func findings(of provider: NamedProvider) -> [String] {
+        guard case .fixedUsers(let users) = provider.settings else { return [] }
+        let realm = Realm(provider.name)
+        var findings: [String] = []
+        for user in users {
+            let session = AssumedUser(user, realm: realm).session(
+                isNative: false,
+                in: self.records.authority.newLineage(),
+                self.settings.session,
+                self.records
+            )
+            for finding in self.unfit(realm, session) where !findings.contains(finding) { findings.append(finding) }
+        }
+        return findings
+    }
+
+    /// What the configuration of a proxy says for these settings; `nil` if no proxy may ask.
+    func plan(for proxy: ProxyKind) -> ProxyPlan? {
+        self.settings.authorization.map { authorization in
+            ProxyPlan(self.settings, authorization, for: proxy) { self.ownPaths(of: $0) }
+        }
+    }
+
+    /// How the app of a host gets the paths that the gateway takes outside of `/.sallyport/`, or which of them it has;
+    /// `nil` if the host has no app or no endpoints.
+    func wayBack(of host: HostSettings) -> String? {
+        guard host.endpoints, !host.routes.isEmpty else { return nil }
+        let own = Set(self.ownPaths(of: host))
+        let taken = "those outside of /.sallyport/ are \(self.wayBack(from: self.takers(of: host)))"
+        if own.contains("/userinfo") { return taken }
+        let left = "the app has /authorize, /oauth/**, /userinfo and /v2/logout, because there are no clients"
+        guard own.contains("/sessions") else {
+            return left + "; and /sessions/** and /self-service/**, because there are no native apps"
+        }
+        return "\(left); \(taken)"
+    }
+
+    /// The keys because of which the gateway takes paths from the app of this host.
+    private func takers(of host: HostSettings) -> [String] {
+        (host.asksForEndpoints ? ["endpoints: true"] : self.settings.endpointKeys)
+            + (self.ownPaths(of: host).contains("/schemas") ? ["provider.kratos"] : [])
+    }
+
+    private func wayBack(from keys: [String]) -> String {
+        "taken because of \(keys.joined(separator: ", ")); to give them back to the app, write endpoints: true on a host of its own, without routes"
+    }
+
+    /// The paths that the app of this host does not get.
+    func ownPaths(of host: HostSettings) -> [String] {
+        self.configuration.endpoints.takenPaths(of: host)
+    }
+}

@@ -1,0 +1,443 @@
+import AddressIntelligence
+import ArgumentParser
+import Cryptography
+import Endpoints
+import NIOCore
+import Observability
+import Pages
+import RequestPath
+import Sessions
+import Settings
+import SignOn
+import Vocabulary
+
+/// `sallyport explain`: what the gateway would do with a request, without sending one.
+struct ExplainCommand: WiredCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "explain",
+        abstract:
+            "Print what the gateway would do with a request: normalised path, route, decision, headers to the app.",
+        discussion: """
+            Sends nothing and asks neither a running gateway nor Redis nor the provider, so it checks only the form of a token. \
+            With --user or --claims it assumes a live session of that user. With --event it tries the rules instead, and \
+            with --session it tells from log lines what became of a session. A \
+            session-transfer token in --token-file is put into the request's cookie or query; with --network, Redis is \
+            asked what would become of it, and the token stays as it is.
+            """
+    )
+
+    @OptionGroup var options: SettingsOptions
+    @OptionGroup var named: SettingsFileArgument
+    @OptionGroup var insecure: InsecureOptions
+
+    @Option(help: ArgumentHelp("The URL as a client requests it; the path is used byte for byte.", valueName: "url"))
+    var url: String?
+
+    @Option(
+        help: ArgumentHelp(
+            "Instead of a request: say which rules apply to this event, a JSON file; - is standard input.",
+            valueName: "file"
+        ),
+        completion: .file()
+    )
+    var event: String?
+
+    @Option(
+        help: ArgumentHelp(
+            "Instead of a request: tell what became of this session, by its fingerprint or id in the logs; needs --log.",
+            valueName: "fingerprint"
+        )
+    )
+    var session: String?
+
+    @Option(
+        help: ArgumentHelp(
+            "A file with what gateways wrote to standard output; - is standard input. Repeatable, for several gateways.",
+            valueName: "file"
+        ),
+        completion: .file()
+    )
+    var log: [String] = []
+
+    @Option(help: ArgumentHelp("The method.", valueName: "method"))
+    var method = "GET"
+
+    @Option(
+        name: .customLong("header"),
+        help: ArgumentHelp("A field, e.g. 'Accept: text/html'. Repeatable.", valueName: "field")
+    )
+    var headers: [String] = []
+
+    @Option(
+        help: ArgumentHelp(
+            "A file with a bearer token or a session-transfer token for the request; - is standard input.",
+            valueName: "file"
+        ),
+        completion: .file()
+    )
+    var tokenFile: String?
+
+    @Flag(help: "Also ask the configured Redis what would become of the session-transfer token in --token-file.")
+    var network = false
+
+    @Option(
+        help: ArgumentHelp(
+            "Assume a live session of this user of the static provider: by token with --token-file, else by cookie.",
+            valueName: "identifier"
+        )
+    )
+    var user: String?
+
+    @Option(
+        help: ArgumentHelp(
+            "The same for a user of the provider: a JSON file with the claims, as in its id_token; - is standard input.",
+            valueName: "file"
+        ),
+        completion: .file()
+    )
+    var claims: String?
+
+    @Option(
+        help: ArgumentHelp("Whose user --user or --claims means, on a host with several providers.", valueName: "name")
+    )
+    var provider: String?
+
+    @Option(help: ArgumentHelp("The address that the request comes from.", valueName: "address"))
+    var from = "127.0.0.1"
+
+    @Option(
+        help: ArgumentHelp(
+            "Assume that the client has proven this certificate in the TLS handshake: a file in PEM or DER.",
+            valueName: "file"
+        ),
+        completion: .file()
+    )
+    var clientCertificate: String?
+
+    @Flag(
+        name: .customLong("http2"),
+        help: "The client speaks HTTP/2. Pseudo-fields are given like others, e.g. ':protocol: websocket' with CONNECT."
+    )
+    var usesHTTP2 = false
+
+    @Option(
+        help: ArgumentHelp(
+            "Another proxy asks about the request: say how it is answered. One of \(ProxyKind.allCases.map(\.rawValue).joined(separator: ", ")).",
+            valueName: "proxy"
+        )
+    )
+    var via: ProxyKind?
+
+    func run(with wiring: GatewayWiring) async throws {
+        if let session = self.session { return try self.tellStory(of: session) }
+        do {
+            let loaded = try self.options.naming(self.named).load(self.insecure.flags)
+            let draft = try wiring.draft(loaded)
+            if let fault = self.via?.fault(in: loaded.settings) { throw Console.failure(fault) }
+            if let event = self.event { return try self.tryRules(on: event, draft, loaded.settings) }
+            let explanation = try await self.explanation(draft, loaded.settings)
+            for step in explanation.steps { self.say(step.title, step.lines) }
+            if let request = explanation.handoff, self.tokenFile != nil {
+                let trial = TransferTrial(wiring: wiring, draft: draft, usesNetwork: self.network)
+                self.say("transfer token", await trial.lines(request))
+            }
+            if let via = self.via, let (host, route) = explanation.granted, let plan = draft.plan(for: via) {
+                self.say("what the app gets from the proxy", plan.forwarded(on: host, by: route))
+            }
+            if explanation.leadsToSignIn { self.say("sign-in", try self.signIn(loaded.settings)) }
+        } catch let failure as SettingsFailure {
+            throw Console.failure("invalid settings:\n\(failure)")
+        } catch let refusal as StartRefusal {
+            throw Console.failure(refusal.description)
+        }
+    }
+
+    func validate() throws {
+        try self.named.validate(besides: self.options)
+        guard [self.url, self.event, self.session].count(where: { $0 != nil }) == 1 else {
+            throw ValidationError("Use --url or --event, or --session with --log.")
+        }
+        guard (self.session == nil) == self.log.isEmpty else {
+            throw ValidationError("--session needs --log, and --log needs --session.")
+        }
+        guard self.via == nil || self.url != nil else { throw ValidationError("--via needs --url.") }
+        guard self.clientCertificate == nil || self.url != nil && self.via == nil else {
+            throw ValidationError("--client-certificate needs --url; with --via the connection is the proxy's.")
+        }
+        guard !self.usesHTTP2 || self.url != nil && self.via == nil else {
+            throw ValidationError("--http2 needs --url; with --via the proxy asks in HTTP/1.1.")
+        }
+        let isName = self.session.map { Fingerprint($0) != nil || $0.hasPrefix("ses_") } ?? true
+        guard isName else {
+            // Never a token: the logs have none.
+            throw ValidationError("--session must be a fingerprint of ten characters, or an id that begins with ses_.")
+        }
+    }
+
+    private func tellStory(of session: String) throws {
+        let logs = try self.log.map { try Self.content(of: $0, "--log") }
+        let story = SessionStory(of: session, in: logs)
+        guard !story.isEmpty else {
+            throw Console.failure("no line of the log is about \(session)")
+        }
+        Console.say(story.text)
+    }
+
+    private func tryRules(on file: String, _ draft: Draft, _ settings: Settings) throws {
+        let trial = RuleTrial(rules: settings.rules, places: draft.geo, numbers: draft.asn)
+        let content = try Self.content(of: file, "--event")
+        do throws(JSONFault) {
+            for step in try trial.steps(of: content) { self.say(step.title, step.lines) }
+        } catch {
+            throw ValidationError("The file of --event must hold a JSON object, the event; it \(error.rawValue).")
+        }
+    }
+
+    private func explanation(_ draft: Draft, _ settings: Settings) async throws -> Explanation {
+        guard let peer = IPAddress(self.from) else { throw ValidationError("--from must be an IP address.") }
+        let certificate = try self.certificate()
+        var request = try ExplainedRequest(url: self.url ?? "", method: self.method, headers: self.headers)
+        if self.usesHTTP2 {
+            let place = request.http2Place(in: settings)
+            let addresses = place.addresses.map { "\($0)" }.joined(separator: ", ")
+            self.say("HTTP/2", [addresses.isEmpty ? "no address of listen speaks it" : "spoken at \(addresses)"])
+            request.http2 = place
+        }
+        let host = draft.configuration.routes.host(named: request.authority)
+        let presented = try self.token()
+        let isTransfer = presented.map { TokenAuthority.isWellFormed(.transfer, $0) } ?? false
+        let token = isTransfer ? nil : presented
+        let chosen = try self.provider(of: request, settings)
+        if settings.providers.count > 1 { self.say("provider", [chosen?.name ?? "none"]) }
+        let isNative = token != nil || chosen?.settings.signsIn == false
+        let user = try self.assumedUser(chosen, isNative ? nil : AccountLinks(settings))
+        let assumed = try user.map { user in
+            try AssumedSession(
+                of: user,
+                isNative: isNative,
+                authority: host?.publicURL.authority ?? request.authority.lowercased(),
+                settings,
+                draft.records,
+                Explanation.device(of: request.bytes, from: peer, configuration: draft.configuration)
+            )
+        }
+        if let assumed, let chosen {
+            let findings = draft.unfit(Realm(chosen.name), assumed.session)
+            if !findings.isEmpty { self.say("identity", findings) }
+        }
+        if let token { self.noteForm(of: token, isAssumed: assumed != nil, settings, draft, chosen) }
+        if isNative, let bearer = assumed?.token ?? token.map({ String(decoding: $0, as: UTF8.self) }) {
+            request.headers.append("Authorization: Bearer \(bearer)")
+        } else if let assumed {
+            let reach: CookieReach = self.url?.lowercased().hasPrefix("https:") == true ? .site : .plain
+            let cookie = SessionCookie(name: settings.session.cookieName, reach: host?.settings.cookieReach ?? reach)
+            request.add(cookie: "\(cookie.name)=\(assumed.token)")
+        }
+        guard isTransfer, let presented else {
+            return try await self.explanation(of: request, peer, certificate, assumed, draft)
+        }
+        let text = String(decoding: presented, as: UTF8.self)
+        var byCookie = request
+        byCookie.add(cookie: "\(settings.handoff.cookieNames.first ?? "session_transfer_token")=\(text)")
+        let explanation = try await self.explanation(of: byCookie, peer, certificate, assumed, draft)
+        guard explanation.handoff == nil else { return explanation }
+        // The client of the route takes no cookie, or no token at all.
+        request.add(parameter: "\(settings.handoff.queryParameter)=\(text)")
+        return try await self.explanation(of: request, peer, certificate, assumed, draft)
+    }
+
+    private func explanation(
+        of request: ExplainedRequest,
+        _ peer: IPAddress,
+        _ certificate: ClientCertificate?,
+        _ assumed: AssumedSession?,
+        _ draft: Draft
+    ) async throws -> Explanation {
+        let configuration = draft.configuration
+        let head: [UInt8]
+        switch request.read(by: configuration) {
+        case .read(let bytes): head = bytes
+        case .refused(let explanation): return explanation
+        }
+        let records = draft.records
+        let loop = records.loops.any()
+        let via = self.via?.checkPath
+        return try await loop.flatSubmit { [assumed] () -> EventLoopFuture<Explanation> in
+            let now = records.clock.now()
+            let found: EventLoopFuture<CachedSession?>
+            let resolver = SessionResolver(
+                loop: loop,
+                cache: SessionCache(),
+                store: records.store,
+                authority: records.authority,
+                clock: records.clock
+            )
+            let resolution = assumed.map { assumed in
+                Array(assumed.token.utf8).withUnsafeBytes { resolver.resolve(assumed.kind, token: $0, now: now) }
+            }
+            if case .miss(let read) = resolution {
+                found = read.future
+            } else {
+                found = loop.assumeIsolated().makeSucceededFuture(nil)
+            }
+            return found.assumeIsolated().map { session in
+                _ = resolver
+                return Explanation(
+                    of: head,
+                    from: peer,
+                    session: session,
+                    authority: records.authority,
+                    configuration: configuration,
+                    now: now,
+                    certificate: certificate,
+                    via: via
+                )
+            }.nonisolated()
+        }.get()
+    }
+
+    private func say(_ title: String, _ lines: [String]) {
+        Console.say("\(title)\n\(lines.map { "  \($0)" }.joined(separator: "\n"))")
+    }
+
+    // MARK: What the options name
+
+    private func token() throws -> [UInt8]? {
+        guard let file = self.tokenFile else { return nil }
+        if let token = Console.readToken(file) { return token }
+        throw ValidationError("The file of --token-file cannot be read.")
+    }
+
+    /// The provider whose user is assumed: of those of the host that the request is for, the one that is named, else the
+    /// first that has users of this kind.
+    private func provider(of request: ExplainedRequest, _ settings: Settings) throws -> NamedProvider? {
+        let all = Self.providers(of: request, settings)
+        if let name = self.provider {
+            guard let named = all.first(where: { $0.name == name }) else {
+                throw ValidationError("--provider must name a provider of the host.")
+            }
+            return named
+        }
+        let fitting = all.first { provider in
+            let isStatic = if case .fixedUsers = provider.settings { true } else { false }
+            return self.user != nil ? isStatic : self.claims != nil ? provider.settings.claims != nil : true
+        }
+        return fitting ?? all.first
+    }
+
+    /// The providers of the host that the request is for.
+    private static func providers(of request: ExplainedRequest, _ settings: Settings) -> [NamedProvider] {
+        let host = SignInHosts(settings.hosts).host(request.authority.lowercased())
+        let all = (host?.providers ?? []).compactMap { name in settings.providers.first { $0.name == name } }
+        return all.isEmpty ? Array(settings.providers.prefix(1)) : all
+    }
+
+    private func noteForm(
+        of token: [UInt8],
+        isAssumed: Bool,
+        _ settings: Settings,
+        _ draft: Draft,
+        _ provider: NamedProvider?
+    ) {
+        guard draft.records.authority.key(.session, of: token) == nil else {
+            let place =
+                settings.store.redis == nil
+                ? "in the memory of the gateway, another process, which this command cannot see"
+                : "in Redis, which is not asked"
+            if !isAssumed { self.say("note", ["whether the token's session lives is \(place); --user assumes one"]) }
+            return
+        }
+        let known = draft.parties.foreignTokens.first { $0.realm.name == provider?.name }
+        let isForeign = token.withUnsafeBytes { known?.tokens.key(of: $0, as: .native) } != nil
+        self.say(
+            "note",
+            [
+                isForeign
+                    ? "the token is one for the provider to judge, which is not asked; --claims assumes that it is good"
+                    : "the token does not have the form of a session token made with this secret"
+            ]
+        )
+    }
+
+    /// The certificate of the client; nil: none is assumed.
+    private func certificate() throws -> ClientCertificate? {
+        guard let file = self.clientCertificate else { return nil }
+        guard let certificate = ClientCertificate(file: try Self.content(of: file, "--client-certificate")) else {
+            throw ValidationError("The file of --client-certificate holds no certificate in PEM or DER.")
+        }
+        let names = certificate.names.map(\.text).joined(separator: ", ")
+        self.say(
+            "client certificate",
+            [
+                "subject  \(certificate.subject.isEmpty ? "none" : certificate.subject)",
+                "names    \(names.isEmpty ? "none" : names)", "issuer   \(certificate.issuer)",
+                "sha256   \(certificate.sha256.hexadecimal)",
+            ]
+        )
+        return certificate
+    }
+
+    private static func content(of file: String, _ option: String) throws -> [UInt8] {
+        if let bytes = Console.read(file, atMost: .max) {
+            // Some editors put a byte order mark before a text.
+            return bytes.starts(with: [0xEF, 0xBB, 0xBF]) ? Array(bytes.dropFirst(3)) : bytes
+        }
+        throw ValidationError("The file of \(option) cannot be read.")
+    }
+
+    /// The user whose session is assumed; nil: none is.
+    private func assumedUser(_ provider: NamedProvider?, _ links: AccountLinks?) throws -> AssumedUser? {
+        guard self.user == nil || self.claims == nil else { throw ValidationError("Use --user or --claims, not both.") }
+        if let user = self.user { return try AssumedUser(named: user, provider) }
+        guard let file = self.claims else { return nil }
+        let document = try Self.content(of: file, "--claims")
+        do {
+            return try AssumedUser.with(claims: document, provider, links)
+        } catch let refusal as AssumedUser.Refusal {
+            self.say("sign-in", ["refused: \(refusal.words)"])
+            return nil
+        }
+    }
+
+    /// Where the user signs in.
+    private func signIn(_ settings: Settings) throws -> [String] {
+        let request = try ExplainedRequest(url: self.url ?? "", method: self.method, headers: [])
+        let name = request.authority.lowercased()
+        let hosts = SignInHosts(settings.hosts)
+        guard let place = hosts.signInHost(of: name) ?? hosts.host(name) else { return ["on no host with endpoints"] }
+        var lines =
+            place.authority == name ? [] : ["the browser goes to \(place.origin), which sends it back with a ticket"]
+        let providers = Self.providers(of: request, settings)
+        let ways = providers.filter(\.settings.signsIn)
+        if place.providers.count > 1, ways.count > 1 {
+            lines.append("that page offers \(ways.map(\.name).joined(separator: ", "))")
+        }
+        for way in ways { lines += Self.lines(of: way, on: place, isOnly: ways.count == 1, settings.pages) }
+        if ways.isEmpty { lines.append("nobody can sign in: no provider is configured that browsers are sent to") }
+        return lines
+    }
+
+    /// How users of a provider sign in.
+    private static func lines(
+        of way: NamedProvider,
+        on place: SignInHosts.Host,
+        isOnly: Bool,
+        _ pages: PageDesign
+    ) -> [String] {
+        let page = isOnly ? "that page" : "for \(way.name) it"
+        var lines: [String] = []
+        switch way.settings {
+        case .openID(let provider): lines.append("\(page) sends the browser to \(provider.issuer)")
+        case .kratos(let provider):
+            lines.append("\(page) sends the browser to the login of Kratos at \(provider.publicURL)")
+        case .oauth2(let provider): lines.append("\(page) sends the browser to \(provider.authorizationURL)")
+        case .fixedUsers: lines.append("\(page) asks for the password")
+        case .introspection: break
+        }
+        if way.settings.redirects {
+            let path = BrowserSessionEndpoints.callbackPath(of: place.providers.count > 1 ? way.name : nil, by: pages)
+            lines.append("the provider sends it back to \(place.origin)\(path)")
+        }
+        return lines
+    }
+}

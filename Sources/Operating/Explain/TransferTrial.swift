@@ -1,0 +1,108 @@
+import NIOCore
+import Rules
+import Sessions
+import Settings
+import SignOn
+import Transport
+import Vocabulary
+
+/// What would become of a session-transfer token, for `explain --token-file`. The store is read and never written: the
+/// token is as good afterwards as it was before.
+struct TransferTrial {
+    let wiring: GatewayWiring
+    let draft: Draft
+    /// Whether the store may be asked.
+    let usesNetwork: Bool
+
+    /// The lines for the request that would consume the token.
+    func lines(_ request: HandoffRequest) async -> [String] {
+        guard self.draft.settings.store.redis != nil else {
+            return [
+                "it is in the memory of the gateway that minted it, another process, which this command cannot see:",
+                "whether it was used, burned or never minted, only a gateway with store.redis can tell",
+            ]
+        }
+        guard self.usesNetwork else { return ["--network asks Redis what has become of it"] }
+        do {
+            return try await self.ask(request)
+        } catch {
+            return ["Redis cannot be asked: \((error as? StartRefusal)?.description ?? "it does not answer")"]
+        }
+    }
+
+    private func ask(_ request: HandoffRequest) async throws -> [String] {
+        let (draft, settings) = (self.draft, self.draft.settings)
+        // Connections to Redis need loops of the transport.
+        let group = try TransportGroup(count: 1)
+        let backing = try self.wiring.backing(settings.store, draft.keys, group)
+        try await backing.start()
+        let clients = draft.clients
+        let overlay = ClientOverlay(
+            store: backing.store,
+            ring: draft.keys.sealing,
+            loops: group,
+            clock: backing.clock
+        )
+        overlay.attach(clients)
+        await overlay.refresh()
+        let consumer = HandoffConsumer(
+            records: RecordAccess(
+                store: backing.store,
+                authority: draft.keys.authority,
+                loops: group,
+                clock: backing.clock
+            ),
+            sessions: settings.session,
+            asn: draft.asn,
+            directory: draft.parties.directory,
+            clients: clients,
+            rules: RuleBook(settings.rules, places: draft.geo),
+            journal: AuditJournal { _ in true }
+        )
+        let inspection: Result<HandoffInspection, any Error>
+        do {
+            inspection = .success(try await consumer.inspect(request, on: group.next()).get())
+        } catch {
+            inspection = .failure(error)
+        }
+        let now = backing.clock.now()
+        await backing.stop()
+        return Self.words(try inspection.get(), now)
+    }
+
+    private static func words(_ inspection: HandoffInspection, _ now: UnixTime) -> [String] {
+        switch inspection {
+        case .foreign(let reason):
+            return ["it is no token that this secret has made: \(reason.rawValue)"]
+        case .absent:
+            return ["it is unknown: never minted, expired, or ended with its app (\(Reason.handoffUnknown.rawValue))"]
+        case .spent(.used):
+            return ["it was used: presented again, it is refused (\(Reason.handoffReplayed.rawValue))"]
+        case .spent(.burned(_, let reason)):
+            return ["it was burned by a refusal: \(reason.rawValue)"]
+        case .live(let token, let outcome, let burns):
+            let network = token.device.asn.map { ", network \($0)" } ?? ""
+            return [
+                "minted \(now.since(token.issuedAt).components.seconds) s ago by \(token.clientID) for "
+                    + "\(token.parent.identity.id)\(token.actor.map { ", for whom \($0) acts" } ?? ""), at \(token.device.address)\(network)",
+                "good for \(max(0, token.expiresAt.since(now).components.seconds)) s more, on "
+                    + (token.host ?? "every host"),
+                Self.words(outcome, burns),
+            ]
+        }
+    }
+
+    private static func words(_ outcome: HandoffOutcome, _ burns: Bool) -> String {
+        let fate = burns ? "and burned" : "and not burned"
+        return switch outcome {
+        case .signedIn(_, let session, _):
+            "it would sign \(session.identity.id) in, for \(session.clientID ?? "no client")"
+        case .alreadySignedIn, .renewed: "the browser would keep its session"
+        case .unconfirmed: "the user would be asked first"
+        case .refused(let reason, _): "it would be refused, \(fate): \(reason.rawValue)"
+        case .denied(.ruleDenied, let text): "a rule would deny it, \(fate)\(text.map { ": \($0)" } ?? "")"
+        case .denied(let reason, _): "it would be refused with a page, \(fate): \(reason.rawValue)"
+        case .unavailable: "the store cannot answer"
+        }
+    }
+}

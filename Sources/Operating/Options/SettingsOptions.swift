@@ -1,0 +1,97 @@
+import ArgumentParser
+package import Settings
+
+/// The options by which a command finds the settings.
+package struct SettingsOptions: ParsableArguments {
+    @Option(
+        help: ArgumentHelp(
+            "The YAML file with the settings. Default: the file in SALLYPORT_CONFIG, or the environment alone.",
+            valueName: "file"
+        ),
+        completion: .file()
+    )
+    var config: String?
+
+    package init() {}
+
+    /// Loads the settings from the file, the environment and the flags, and validates them.
+    ///
+    /// - Parameter lacksFiles: True if the files that the settings name are not read.
+    /// - Throws: `SettingsFailure` with every problem.
+    package func load(_ flags: InsecureFlags, lacksFiles: Bool = false) throws(SettingsFailure) -> LoadedSettings {
+        try SettingsLoader.load(
+            file: self.config,
+            environment: Process.environment,
+            flags: flags,
+            lacksFiles: lacksFiles,
+            judges: .gateway
+        )
+    }
+
+    /// Returns these options, with the file of `argument` if it names one.
+    package func naming(_ argument: SettingsFileArgument) -> SettingsOptions {
+        var options = self
+        if let file = argument.file { options.config = file }
+        return options
+    }
+
+    /// Describes the problems of the settings, in lines for a person.
+    package func report(_ failure: SettingsFailure, named argument: SettingsFileArgument? = nil) -> String {
+        let hasFile = self.config != nil || argument?.file != nil
+        if !hasFile, !Process.environment.keys.contains(where: { $0.hasPrefix("SALLYPORT_") }) {
+            return
+                "there are no settings: name a file, or set SALLYPORT_PUBLIC_URL, SALLYPORT_UPSTREAM and a provider; "
+                + "`sallyport init` writes a file to begin with, and the shortest way to see the gateway at work is `sallyport demo`"
+        }
+        let count = failure.problems.count
+        return (["invalid: \(count) problem\(count == 1 ? "" : "s")"] + failure.problems.map { "  \($0)" })
+            .joined(separator: "\n")
+    }
+}
+
+/// The file with the settings as a word of its own, as in `sallyport run sallyport.yaml`.
+package struct SettingsFileArgument: ParsableArguments {
+    @Argument(
+        help: ArgumentHelp("The YAML file with the settings, as with --config.", valueName: "file"),
+        completion: .file()
+    )
+    var file: String?
+
+    package init() {}
+
+    /// Refuses a command line that names two files.
+    package func validate(besides options: SettingsOptions) throws {
+        guard self.file == nil || options.config == nil else {
+            throw ValidationError("Name the file once: \(self.file ?? ""), or --config \(options.config ?? "").")
+        }
+    }
+}
+
+/// The flags without which insecure settings do not start. They are flags so that they show in the list of processes.
+package struct InsecureOptions: ParsableArguments {
+    @Flag(help: "Allow plain-http public URLs, whose cookies lack Secure. For loopback and tests.")
+    var insecureHttp = false
+
+    @Flag(help: "Allow the static provider on addresses other than loopback.")
+    var insecureStaticUsers = false
+
+    @Flag(help: "Allow trusted_proxies of 0.0.0.0/0 or ::/0: every client can then name any address as its own.")
+    var insecureTrustAllProxies = false
+
+    @Flag(
+        help: "Allow device bindings behind https without trusted_proxies: with a proxy in front they have no effect."
+    )
+    var insecureUnnamedProxy = false
+
+    package init() {}
+
+    /// The flags as the loader of the settings reads them.
+    package var flags: InsecureFlags {
+        InsecureFlags(
+            http: self.insecureHttp,
+            staticUsers: self.insecureStaticUsers,
+            trustAllProxies: self.insecureTrustAllProxies,
+            unnamedProxy: self.insecureUnnamedProxy
+        )
+    }
+}

@@ -1,0 +1,20 @@
+extension ProviderTransport {
+    /// A public document.
+    ///
+    /// - Throws: There is no answer, or one that says no.
+    func document(
+        at url: String,
+        for purpose: ProviderCall.Purpose,
+        bodyLimit: Int
+    ) async throws(MetadataError) -> [UInt8] {
+        let fields = [(name: "accept", value: "application/json")]
+        let answer: ProviderAnswer
+        do throws(ProviderCallError) {
+            answer = try await self.send(ProviderCall("GET", url, for: purpose, fields: fields, bodyLimit: bodyLimit))
+        } catch {
+            throw MetadataError(error.detail)
+        }
+        guard answer.status == 200 else { throw MetadataError("\(url) answered with status \(answer.status)") }
+        return answer.body
+    }
+}

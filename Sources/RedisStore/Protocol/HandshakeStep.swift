@@ -1,0 +1,11 @@
+/// A command that is sent on a new connection before anything else.
+package struct HandshakeStep: Sendable, Hashable {
+    package let command: RedisCommand
+    /// Whether an error reply ends the connection.
+    package let isRequired: Bool
+
+    package init(_ command: RedisCommand, isRequired: Bool = true) {
+        self.command = command
+        self.isRequired = isRequired
+    }
+}

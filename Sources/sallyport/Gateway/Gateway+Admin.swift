@@ -1,0 +1,80 @@
+import Endpoints
+import Observability
+import Settings
+import Vocabulary
+
+/// The operator's endpoints: whether the gateway is alive and ready, its metrics, and the servers of its apps. They require no credential, so
+/// they contain no user, session or address, and their listener is bound to loopback unless the settings say otherwise.
+/// Those of users' sessions require an operator's token, and without configured tokens there are none.
+///
+/// They are served by a listener of their own (`EndpointServer`), so it answers while the public listeners are full, drain
+/// or have closed.
+extension Gateway {
+    func adminEndpoints(_ settings: Settings) -> [Endpoint] {
+        let open = [
+            // It reports only that the process is alive: if it depended on the store, an orchestrator would restart
+            // gateways during a short failure of the store and turn it into an outage.
+            Endpoint(path: "/healthz", methods: ["GET", "HEAD"], scope: .everyHost) { _ in .text(200, "ok\n") },
+            Endpoint(path: "/readyz", methods: ["GET", "HEAD"], scope: .everyHost) { request in
+                let isVerbose = request.query.first?.name.hasPrefix("verbose") ?? false
+                return Self.readiness(self.isReady(), isVerbose: isVerbose)
+            },
+            Endpoint(path: "/metrics", methods: ["GET", "HEAD"], scope: .everyHost) { request in
+                let form = MetricsForm(accept: request.fields.filter { $0.name == "accept" }.map(\.value))
+                guard let text = try? await self.metrics(as: form) else {
+                    return .text(503, "metrics are not available\n")
+                }
+                return EndpointResponse(
+                    status: 200,
+                    fields: [
+                        ("content-type", form.contentType), ("vary", "Accept"), ("cache-control", "no-store"),
+                    ],
+                    body: text
+                )
+            },
+        ]
+        return open + [self.upstreamsEndpoint(), Self.index(hasTokens: !settings.operatorTokens.isEmpty)]
+            + self.operatorEndpoints(settings)
+    }
+
+    /// What is served here, for whoever comes by hand.
+    private static func index(hasTokens: Bool) -> Endpoint {
+        let text = """
+            The admin listener of Sallyport \(Version.current)
+
+            GET  /healthz                           the process is alive
+            GET  /readyz[?verbose]                  it should get requests, and why not
+            GET  /metrics                           for Prometheus
+            GET  /upstreams                         the servers of all apps; as a command: sallyport upstreams
+
+            \(hasTokens ? "With a token of admin.tokens_file" : "These are served with admin.tokens_file"):
+            GET  /sessions[?subject=|?email=]       who is signed in (read); sallyport sessions
+            DELETE /sessions?subject=               ends all of a user (sessions)
+            GET, DELETE /sessions/{id}              shows or ends one (read, sessions)
+            POST /subjects/{subject}/sign-out       ends all of a user (sessions)
+            GET, DELETE /limits?address=            what is counted at sign-in (read, sessions); sallyport limits
+            GET, POST   /api/v2/clients             clients at run time (read, clients)
+            GET, PATCH, DELETE /api/v2/clients/{id}
+
+            """
+        return Endpoint(path: "/", methods: ["GET", "HEAD"], scope: .everyHost) { _ in .text(200, text) }
+    }
+
+    private func metrics(as form: MetricsForm) async throws -> [UInt8] {
+        try await self.cacheMetrics.refresh()
+        return try await self.foundations.registry.render(as: form)
+    }
+
+    private static func readiness(_ state: (ready: Bool, checks: [ReadinessCheck]), isVerbose: Bool) -> EndpointResponse
+    {
+        let status = state.ready ? 200 : 503
+        guard isVerbose else {
+            let failing = state.checks.filter { !$0.ok }.map(\.name).joined(separator: ", ")
+            return .text(status, state.ready ? "ready\n" : "not ready: \(failing)\n")
+        }
+        let checks = state.checks.map { check -> JSONValue in
+            ["name": .string(check.name), "ok": .bool(check.ok), "detail": .string(check.detail)]
+        }
+        return .json(status, ["ready": .bool(state.ready), "checks": .array(checks)])
+    }
+}

@@ -1,0 +1,158 @@
+import Glibc
+import Logging
+import NIOCore
+import Observability
+import Operating
+import Providers
+import RequestPath
+import Sessions
+import Settings
+import SignOn
+import Synchronization
+import UnixSignals
+
+extension Gateway {
+    /// Serves until SIGTERM or SIGINT, reloads on SIGHUP; a second SIGTERM ends at once. Whoever closes the terminal of a gateway
+    /// in its foreground (SIGHUP by the system) wants no gateway that goes on without it.
+    ///
+    /// - Parameter pidFile: The file with the process id, which goes with the process.
+    func runUntilSignalled(pidFile: String? = nil) async {
+        self.ending.withLock { $0.pidFile = pidFile }
+        var stopping: Task<Void, Never>?
+        for await signal in self.signals.stream {
+            let isClosed = signal == .sighup && self.signals.wasInForeground && !Terminal.isThere
+            if ServingSignals.ignored.contains(signal) {
+                self.logger.warning(
+                    "a signal without a meaning is ignored: SIGHUP reads the settings again, SIGTERM stops the gateway",
+                    metadata: ["signal": "\(signal)"]
+                )
+            } else if signal == .sighup, !isClosed {
+                await self.reloadSettings()
+            } else if stopping == nil {
+                // Nobody balances load over what a person runs on a terminal.
+                let isByHand = isClosed || signal == .sigint && Terminal.isThere
+                await self.tellStopping("\(signal)", isByHand: isByHand)
+                stopping = Task {
+                    await self.drainAndStop(isByHand: isByHand)
+                    // What is cut off lets the drain end as well, but not well.
+                    self.end(self.ending.withLock { $0.isCutShort } ? 1 : 0)
+                }
+            } else {
+                self.ending.withLock { $0.isCutShort = true }
+                self.logger.warning("stopping at once")
+                await self.stopAtOnce()
+            }
+        }
+    }
+
+    /// Ends the process. Of several ends at once the first counts.
+    private func end(_ status: Int32) -> Never {
+        let (isFirst, pidFile) = self.ending.withLock { ending in
+            defer { ending.hasBegun = true }
+            return (!ending.hasBegun, ending.pidFile)
+        }
+        guard isFirst else { while true { pause() } }
+        if let pidFile { PIDFile.release(pidFile) }
+        self.terminal?.finish()
+        Process.end(status)
+    }
+
+    /// Says what the end waits for.
+    private func tellStopping(_ signal: String, isByHand: Bool) async {
+        let drain = self.state.withLock { $0.settings.drain }
+        guard isByHand else {
+            return self.logger.info(
+                "stopping",
+                metadata: [
+                    "signal": "\(signal)", "new_requests_for": "\(drain.delay)",
+                    "running_requests_for": "\(drain.timeout)",
+                ]
+            )
+        }
+        let busy = await self.loops.busyCount()
+        self.logger.info(
+            busy == 0
+                ? "stopping"
+                : "stopping: waiting for \(busy == 1 ? "one request" : "\(busy) requests") under way, \(drain.timeout) at most; Ctrl-C again stops at once",
+            metadata: ["signal": "\(signal)"]
+        )
+    }
+
+    /// Ends the process at `deadline`, whatever still waits: a supervisor would kill it a moment later, without its last lines.
+    private func stop(by deadline: ContinuousClock.Instant) {
+        Task.detached {
+            try? await Task.sleep(until: deadline)
+            self.logger.warning("stopping at once: calls of the store or of a provider take too long")
+            _ = self.logs.flush(timeout: .milliseconds(200))
+            self.end(1)
+        }
+    }
+
+    /// Cuts everything off, as the end of the drain time does, and ends the process.
+    private func stopAtOnce() async {
+        // A loop that does not answer does not hold up the end.
+        Task.detached {
+            try? await Task.sleep(for: .seconds(1))
+            self.end(1)
+        }
+        await self.loops.onEach { loop in
+            loop.closeAll()
+            loop.flushAccessLog()
+        }
+        _ = self.logs.flush(timeout: .milliseconds(200))
+        self.end(1)
+    }
+
+    /// Ends readiness first, then new connections, then requests under way, then the rest.
+    ///
+    /// - Parameter isByHand: Whether a person waits for the end: then new connections end at once.
+    func drainAndStop(isByHand: Bool = false) async {
+        let drain = self.state.withLock { state in
+            state.isDraining = true
+            return state.settings.drain
+        }
+        let start = ContinuousClock.now
+        let plan = StopPlan(drain, isByHand: isByHand)
+        self.stop(by: start + plan.end)
+        await self.loops.onEach { $0.drain() }
+        let delay = isByHand ? .zero : drain.delay
+        try? await Task.sleep(for: delay)
+        // Some load balancers ignore readiness and connect until the end: connections that were made are served, and
+        // bytes that were sent are read.
+        let moment = min(delay, .milliseconds(20))
+        for listener in self.listeners.withLock({ $0 }) {
+            if moment > .zero { await listener.takeLast(within: moment) }
+            await listener.close()
+        }
+        try? await Task.sleep(for: moment * 10)
+        await self.loops.onEach { $0.closeIdle() }
+        let deadline = start + plan.requests
+        while ContinuousClock.now < deadline {
+            if ContinuousClock.now >= start + plan.renewals { self.foundations.grants.beginNoMore() }
+            // A request that begins after the count is served, and then counted again.
+            if await self.loops.busyCount() == 0, await self.loops.closeUnlessBusy() == 0 { break }
+            try? await Task.sleep(for: .milliseconds(50))
+        }
+        await self.loops.onEach { $0.closeAll() }
+        // Lines do not wait for a provider or a collector: whoever stops the process may not wait much longer for it.
+        await self.loops.onEach { $0.flushAccessLog() }
+        _ = self.logs.flush(timeout: .milliseconds(500))
+        async let lastSpans: Void? = self.traces?.stop(until: deadline)
+        // New tokens that are not stored would be lost with the process.
+        await self.foundations.grants.drain(until: start + plan.calls)
+        self.watch.shutDown()
+        await lastSpans
+        await self.foundations.providerClient.shutdown()
+        await self.foundations.idTokenKeys.stop()
+        await self.foundations.clientOverlay.stop()
+        await self.foundations.backing.stop()
+        for server in self.management.withLock({ $0 }) { await server.close() }
+        await self.admin.withLock { $0 }?.close()
+        // The last requests ended after the loops last wrote their logs; requests that were cut off above get their
+        // lines here as well.
+        await self.loops.onEach { $0.flushAccessLog() }
+        _ = self.logs.flush(timeout: .seconds(1))
+        try? await self.providerGroup.shutdownGracefully()
+        try? await self.group.shutdownGracefully()
+    }
+}

@@ -1,0 +1,113 @@
+import Logging
+import Observability
+import Operating
+import RequestPath
+import Settings
+import Synchronization
+import Transport
+import Vocabulary
+
+/// The running gateway, which `run` and `demo` start, reload and stop.
+final class Gateway: Sendable {
+    struct State {
+        var assembly: Assembly
+        var isDraining = false
+        var lastReloadSucceeded = true
+        var readAt = Clock.system.now()
+
+        var settings: Settings { self.assembly.settings }
+    }
+
+    /// How the process ends.
+    struct Ending {
+        /// Whether a second signal has cut the drain short.
+        var isCutShort = false
+        var hasBegun = false
+        /// The file with the process id; nil: none was asked for.
+        var pidFile: String?
+    }
+
+    let foundations: Foundations
+    let watch: ProviderWatch
+    let cacheMetrics: CacheMetrics
+    let group: TransportGroup
+    let providerGroup: TransportGroup
+    let loops: PathLoops
+    let gate: ConnectionGate
+    /// Of the proxies that ask about requests of their clients: checks go on while the public listeners are full.
+    let authorizationGate: ConnectionGate
+    /// nil: nothing is traced.
+    let traces: TraceExporter?
+    let logs: LineWriter
+    /// nil: no person reads the lines as text.
+    let terminal: TerminalLog?
+    let logger: Logger
+    let reload: (@Sendable () throws -> LoadedSettings)?
+    let state: Mutex<State>
+    let listeners: Mutex<[Listener]> = Mutex([])
+    /// Those that stop the gateway are trapped before the first listener is announced: whoever waits for that may send a
+    /// signal at once.
+    let signals: ServingSignals
+    let admin: Mutex<EndpointServer?> = Mutex(nil)
+    let certificates = CertificateWatch(judges: .gateway)
+    /// Those for operators, in the order of the settings.
+    let management: Mutex<[EndpointServer]> = Mutex([])
+    let heap: Mutex<HeapReturn> = Mutex(HeapReturn.ofProcess())
+    let ending: Mutex<Ending> = Mutex(Ending())
+
+    init(
+        assembly: Assembly,
+        foundations: Foundations,
+        group: TransportGroup,
+        providerGroup: TransportGroup,
+        loops: PathLoops,
+        traces: TraceExporter?,
+        logs: LineWriter,
+        terminal: TerminalLog?,
+        logger: Logger,
+        signals: ServingSignals,
+        reload: (@Sendable () throws -> LoadedSettings)?
+    ) {
+        let settings = assembly.settings
+        self.state = Mutex(State(assembly: assembly))
+        self.foundations = foundations
+        self.watch = ProviderWatch(logger: logger)
+        self.cacheMetrics = CacheMetrics(caches: foundations.caches, loops: group)
+        self.group = group
+        self.providerGroup = providerGroup
+        self.loops = loops
+        self.traces = traces
+        self.gate = ConnectionGate(
+            settings.limits,
+            trusted: settings.trustedProxies,
+            apps: settings.appConnections
+        )
+        self.authorizationGate = ConnectionGate(settings.limits, trusted: settings.authorization?.peers ?? [])
+        self.logs = logs
+        self.terminal = terminal
+        self.logger = logger
+        self.signals = signals
+        self.reload = reload
+    }
+
+    // MARK: Readiness
+
+    var adminPort: Int? { self.admin.withLock { $0?.port } }
+
+    /// Whether the gateway should get requests, and the conditions.
+    func isReady() -> (ready: Bool, checks: [ReadinessCheck]) {
+        let (isDraining, reloaded) = self.state.withLock { ($0.isDraining, $0.lastReloadSucceeded) }
+        let listening = !self.listeners.withLock { $0.isEmpty }
+        let checks: [ReadinessCheck] =
+            [
+                (name: "listening", ok: listening, detail: listening ? "bound" : "no listener"),
+                (name: "draining", ok: !isDraining, detail: isDraining ? "stopping" : "no"),
+                // A bad file keeps the old configuration: an operator should look at it, but requests are served.
+                (
+                    name: "configuration", ok: true,
+                    detail: reloaded ? "current" : "last reload failed, the former is in use"
+                ),
+            ] + self.foundations.backing.checks + self.watch.checks
+        return (checks.allSatisfy { $0.ok }, checks)
+    }
+}

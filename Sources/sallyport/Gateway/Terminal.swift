@@ -1,0 +1,58 @@
+import Observability
+import Operating
+import Settings
+
+#if canImport(Glibc)
+import Glibc
+#endif
+
+/// The terminal of the person who started the process.
+enum Terminal {
+    /// Whether somebody reads what the process writes.
+    static var isShown: Bool { isatty(STDOUT_FILENO) == 1 }
+
+    /// Whether Ctrl-C may be a person's: the process has a terminal.
+    static var isThere: Bool { isatty(STDIN_FILENO) == 1 || self.isShown }
+
+    /// Whether the process is what its terminal shows: not one that a shell has put behind (`&`) and that may outlive it.
+    static var isInForeground: Bool {
+        [STDIN_FILENO, STDOUT_FILENO].contains { isatty($0) == 1 && tcgetpgrp($0) == getpgrp() }
+    }
+
+    /// Where lines become text; nil: they are written as JSON.
+    static func log(_ settings: LogSettings) -> TerminalLog? {
+        switch settings.format {
+        case .json: nil
+        case .text: TerminalLog(output: Process.standardOutput)
+        case .auto: self.isShown ? TerminalLog(output: Process.standardOutput) : nil
+        }
+    }
+}
+
+extension Settings {
+    /// `ready: http://localhost:8080/ -> http://127.0.0.1:3000, sign-in by OpenID at https://id.example.com, sessions in
+    /// memory`
+    var readyLine: String {
+        let host = self.hosts.first { !$0.publicURL.isWildcard } ?? self.hosts.first
+        let url = host.map { "\($0.publicURL)/" } ?? "no host"
+        let app = host?.routes.lazy.compactMap(\.upstream).first
+        let servers = self.upstreams.first { $0.name == app }?.servers.map(\.origin) ?? []
+        let others = self.hosts.count > 1 ? " and \(self.hosts.count - 1) more" : ""
+        let target = servers.isEmpty ? "the apps of another proxy" : servers.joined(separator: ", ")
+        let ways = self.providers.map { Self.words($0.settings) }
+        let signIn = ways.isEmpty ? "nobody signs in" : "sign-in by \(ways.joined(separator: " or "))"
+        return
+            "ready: \(url)\(others) -> \(target), \(signIn), sessions in \(self.store.redis == nil ? "memory" : "Redis")"
+    }
+
+    private static func words(_ provider: ProviderSettings) -> String {
+        switch provider {
+        case .fixedUsers(let users):
+            users.count == 1 ? "1 user of the settings" : "\(users.count) users of the settings"
+        case .openID(let settings): "OpenID at \(settings.issuer)"
+        case .kratos(let settings): "Kratos at \(settings.publicURL)"
+        case .oauth2(let settings): "OAuth 2.0 at \(settings.name)"
+        case .introspection: "tokens of a provider alone"
+        }
+    }
+}

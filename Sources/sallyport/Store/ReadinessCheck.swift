@@ -1,0 +1,2 @@
+/// One condition of readiness.
+typealias ReadinessCheck = (name: String, ok: Bool, detail: String)
