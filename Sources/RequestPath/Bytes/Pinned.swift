@@ -18,7 +18,7 @@ package struct Pinned<Part: AnyObject> {
     @inline(__always)
     func use<Value>(_ body: (Part) -> Value) -> Value { self.part._withUnsafeGuaranteedRef { body($0) } }
 
-    /// The same for a value that cannot be copied, which the library's function does not return.
+    /// Lends the part to `body`, which returns a value that cannot be copied. The standard library has no such function.
     @inline(__always)
     func lend<Value: ~Copyable>(_ body: (Part) -> Value) -> Value {
         var value: Value?
