@@ -1,8 +1,8 @@
 import Foundation
 import Testing
 
-/// The folders of the request path have one order, which the README states: each uses only folders before it. Modules have
-/// no circles.
+/// The folders of the request path have one order, which the README states: each uses only folders before it. Modules
+/// have no circles.
 @Suite struct FolderGraphTests {
     /// The folders of `RequestPath` as `Sources/README.md` lists them: each uses only those before it.
     private static func order() throws -> [String] {

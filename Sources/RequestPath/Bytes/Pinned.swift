@@ -18,8 +18,8 @@ package struct Pinned<Part: AnyObject> {
     @inline(__always)
     func use<Value>(_ body: (Part) -> Value) -> Value { self.part._withUnsafeGuaranteedRef { body($0) } }
 
-    /// Lends the address of a reference to the part. `body` may return a value that cannot be copied, which the standard
-    /// library's function does not allow.
+    /// Lends the address of a reference to the part. `body` may return a value that cannot be copied, which the
+    /// standard library's function does not allow.
     @inline(__always)
     func lendAddress<Value: ~Copyable>(_ body: (UnsafePointer<Part>) -> Value) -> Value {
         var value: Value?

@@ -7,9 +7,9 @@ import Vocabulary
 /// A request on its frozen route, as it is lent to each step of its judge: what the driver lends, what the listener judges
 /// with, and the route and host that were found.
 ///
-/// It has the addresses of these parts and owns none of them, so that making it, reading it and ending it count no reference.
-/// Only `onRoute` makes one, and lends it for the time of a step. A step cannot copy or keep it, so it outlives none of its
-/// parts.
+/// It has the addresses of these parts and owns none of them, so that making, reading and ending it counts no
+/// reference. Only `onRoute` makes one, and lends it for the time of a step. A step cannot copy or keep it, so it
+/// outlives none of its parts.
 struct RoutedRequest: ~Copyable {
     private let context: UnsafePointer<JudgingContext>
     private let judgingAddress: UnsafePointer<JudgingProfile>

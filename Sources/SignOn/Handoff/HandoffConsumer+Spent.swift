@@ -68,8 +68,8 @@ extension HandoffConsumer {
     /// Gives the browser a new token for the session that it keeps. The transfer token is used up by now: if the store
     /// fails here, the repetition of the attempt goes on from there.
     ///
-    /// - Parameter isRepeated: True if an earlier attempt used up the transfer token. Then the browser only gets a session token
-    ///   that it should have by now, because the answer was lost or two requests overtook each other.
+    /// - Parameter isRepeated: True if an earlier attempt used up the transfer token. Then the browser only gets a
+    ///   session token that it should have by now, because the answer was lost or two requests overtook each other.
     func renew(
         _ record: AuditRecord,
         _ attempt: Attempt,

@@ -75,8 +75,8 @@ package struct HandoffRequest: Sendable {
 package enum HandoffOutcome: Sendable {
     /// A new web session. `replaces` is the browser's former session of the same user: it has ended.
     case signedIn(token: Secret, session: Session, replaces: RecordKey?)
-    /// The browser keeps its session and its session token: the transfer token made the session, or it is used up and would
-    /// have made a worse one for the same user. The transfer token is removed, nothing else happens.
+    /// The browser keeps its session and its session token: the transfer token made the session, or it is used up and
+    /// would have made a worse one for the same user. The transfer token is removed, nothing else happens.
     ///
     /// - Parameter isRepeated: True if the transfer token was used up by an earlier attempt of this browser.
     case alreadySignedIn(isRepeated: Bool)
