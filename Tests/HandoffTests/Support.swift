@@ -290,7 +290,7 @@ extension HandoffOutcome {
 
     /// The session that stays and its new token; nil for every other outcome.
     var renewed: (token: Secret, session: Session)? {
-        guard case .renewed(let token, let session) = self else { return nil }
+        guard case .renewed(let token, let session, _) = self else { return nil }
         return (token, session)
     }
 

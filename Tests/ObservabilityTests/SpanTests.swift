@@ -196,7 +196,6 @@ import Vocabulary
             let run = SpanRun { $0.attribute("a", "b") }
             #expect(run.number != 0)
             numbers.insert(run.number)
-            run.free()
         }
         #expect(numbers.count == 1000)
     }

@@ -26,6 +26,11 @@ import Testing
         #expect(Self.sources.count > 50 && Self.tests.count > 20)
     }
 
+    @Test func givesNoTwoFilesOneName() {
+        let paths = Dictionary(grouping: Self.sources) { $0.split(separator: "/").last }
+        #expect(paths.values.filter { $0.count > 1 }.isEmpty)
+    }
+
     @Test func declaresNothingPublic() throws {
         let places = try Self.places(of: /^\s*(@\w+\s+)*(public|open)\s+(?!import\b)\w/, in: Self.sources + Self.tests)
         #expect(places.isEmpty)

@@ -90,7 +90,7 @@ package struct HandoffEndpoint: Sendable {
             // The user had confirmed it, and the answer was lost.
             let signedIn = self.requestCookies.signedIn(token, session, by: self.sessions, request)
             return self.leave(pending, request, fields: signedIn)
-        case .ended(.renewed(let token, let session)):
+        case .ended(.renewed(let token, let session, _)):
             let age = session.cookieAge(at: self.sessions.clock.now())
             let renewed = self.requestCookies.cookie(request).setting(token, maxAge: age)
             return self.leave(pending, request, fields: [("set-cookie", renewed)])

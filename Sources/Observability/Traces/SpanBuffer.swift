@@ -200,7 +200,7 @@ package final class SpanBuffer: @unchecked Sendable {
         self.put(Self.key(5, .bytes))
         self.put(length: length)
         self.put(UnsafeRawBufferPointer(start: method.utf8Start, count: method.utf8CodeUnitCount))
-        self.put(run.bytes)
+        withExtendedLifetime(run) { self.put(run.bytes) }
     }
 
     /// The name of a span that is a method alone.
@@ -210,7 +210,7 @@ package final class SpanBuffer: @unchecked Sendable {
 
     /// Attributes that are ready.
     @inline(__always)
-    package func add(_ run: SpanRun) { self.add(run.bytes) }
+    package func add(_ run: SpanRun) { withExtendedLifetime(run) { self.add(run.bytes) } }
 
     /// Attributes that were written by another buffer.
     package func add(_ run: UnsafeRawBufferPointer) {

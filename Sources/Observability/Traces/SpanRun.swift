@@ -1,20 +1,18 @@
 internal import Synchronization
 
-/// What many spans have alike, as the bytes that each of them gets: attributes, and perhaps the end of the name before them.
-///
-/// The bytes are no array, as each use of one may count references. Who made a run frees it, unless it lasts as long as the
-/// process.
-package struct SpanRun: @unchecked Sendable {
+/// The bytes that many spans have in common: attributes, and perhaps the end of the name before them. Never changed.
+package final class SpanRun: @unchecked Sendable {
     private static let lastNumber = Atomic<UInt64>(0)
 
+    // Immutable after init. The memory is freed in deinit.
     let bytes: UnsafeRawBufferPointer
-    /// How many of the bytes are the name's.
+    /// The number of bytes at the start that belong to the name.
     let nameLength: Int
-    /// No other run has it or will have it, also none at the same address. Not 0.
+    /// Identifies the run in the life of the process, and is never 0. An address would be used again.
     package let number: UInt64
 
     /// - Parameter write: Writes the attributes.
-    package init(_ write: (SpanBuffer) -> Void) {
+    package convenience init(_ write: (SpanBuffer) -> Void) {
         self.init(name: "", write)
     }
 
@@ -31,10 +29,9 @@ package struct SpanRun: @unchecked Sendable {
         self.number = Self.lastNumber.wrappingAdd(1, ordering: .relaxed).newValue
     }
 
-    /// Frees the bytes.
-    ///
-    /// - Precondition: Nobody uses the run any more.
-    package func free() { self.bytes.deallocate() }
+    deinit {
+        self.bytes.deallocate()
+    }
 }
 
 /// The name of an attribute that nearly every span has, as the bytes that stand before a value of less than 128 bytes.

@@ -103,7 +103,7 @@ extension ProviderCheck {
     // MARK: Credentials
 
     /// Redeems a code that does not exist. The client is judged before the code (RFC 6749 5.2).
-    func credentials(_ client: ClientAuthentication, at url: ProviderURL) async -> Verdict {
+    func credentials(_ client: ProviderClientAuthentication, at url: ProviderURL) async -> Verdict {
         let subject = "provider client"
         let call = await client.post(
             [
@@ -136,7 +136,7 @@ extension ProviderCheck {
         }
     }
 
-    private static func refusedClient(_ client: ClientAuthentication) -> String {
+    private static func refusedClient(_ client: ProviderClientAuthentication) -> String {
         "it refuses the credentials of \(client.clientID): are client_id, the secret or key, and client_authentication "
             + "those that are registered there?"
     }
@@ -146,7 +146,9 @@ extension ProviderCheck {
     /// Asks about a token that does not exist.
     ///
     /// - Parameter audience: Who the provider is, in a client assertion.
-    func introspection(_ client: ClientAuthentication, at url: ProviderURL?, audience: ProviderURL) async -> Verdict {
+    func introspection(_ client: ProviderClientAuthentication, at url: ProviderURL?, audience: ProviderURL) async
+        -> Verdict
+    {
         let subject = "provider introspection"
         guard let url else {
             let mend = "write provider.oidc.introspection.url, or remove introspection"

@@ -84,10 +84,10 @@ struct ProviderCheck: Sendable {
         verdicts += self.judge(metadata, settings)
         let provider = try OpenIDProvider(settings, transport: self.transport, clock: self.clock)
         verdicts += await self.redirects(by: provider)
-        let client = try ClientAuthentication(settings.client, clock: self.clock)
+        let client = try ProviderClientAuthentication(settings.client, clock: self.clock)
         verdicts.append(await self.credentials(client, at: metadata.tokenEndpoint))
         if let introspection = settings.introspection {
-            let client = try ClientAuthentication(introspection.client, clock: self.clock)
+            let client = try ProviderClientAuthentication(introspection.client, clock: self.clock)
             let url = try introspection.url.map { try ProviderURL($0) } ?? metadata.introspectionEndpoint
             verdicts.append(await self.introspection(client, at: url, audience: metadata.tokenEndpoint))
         }
@@ -96,7 +96,7 @@ struct ProviderCheck: Sendable {
 
     private func check(_ settings: OAuth2Settings) async throws -> [Verdict] {
         let provider = try OAuth2Provider(settings, transport: self.transport, clock: self.clock)
-        let client = try ClientAuthentication(settings.client, clock: self.clock)
+        let client = try ProviderClientAuthentication(settings.client, clock: self.clock)
         let (tokens, userinfo) = (try ProviderURL(settings.tokenURL), try ProviderURL(settings.userinfoURL))
         return await self.redirects(by: provider) + [
             await self.credentials(client, at: tokens), await self.userinfo(at: userinfo),
@@ -104,7 +104,7 @@ struct ProviderCheck: Sendable {
     }
 
     private func check(_ settings: IntrospectionSettings) async throws -> [Verdict] {
-        let client = try ClientAuthentication(settings.client, clock: self.clock)
+        let client = try ProviderClientAuthentication(settings.client, clock: self.clock)
         guard let text = settings.url else { return [] }
         let url = try ProviderURL(text)
         return [await self.introspection(client, at: url, audience: url)]

@@ -1,7 +1,7 @@
 import JOSE
 import Vocabulary
 
-extension TokenEndpoint {
+extension ProviderTokenEndpoint {
     /// Redeems an authorization code for tokens (RFC 6749 4.1.3).
     ///
     /// - Parameter bindsTokens: Whether the tokens must be bound to a key (RFC 9449). A provider that demands it gets a
@@ -11,13 +11,13 @@ extension TokenEndpoint {
         _ code: String,
         _ pending: PendingSignIn,
         bindsTokens: Bool
-    ) async throws(NotDone) -> (tokens: TokenAnswer, key: SigningKey?) {
+    ) async throws(NotDone) -> (tokens: ProviderTokenAnswer, key: SigningKey?) {
         var parameters: [URLQuery.Parameter] = [
             ("grant_type", "authorization_code"), ("code", code), ("redirect_uri", pending.callback),
         ]
         if !pending.verifier.isEmpty { parameters.append(("code_verifier", pending.verifier)) }
         var key = bindsTokens ? SigningKey.generated(.es256) : nil
-        let tokens: TokenAnswer
+        let tokens: ProviderTokenAnswer
         do throws(TokenFault) {
             do throws(TokenFault) {
                 tokens = try await self.ask(parameters, key: key)
@@ -53,7 +53,7 @@ extension TokenFault {
     }
 }
 
-extension TokenAnswer {
+extension ProviderTokenAnswer {
     /// The tokens as they are kept.
     ///
     /// - Parameter previous: What a member that is missing in the answer stands for: the tokens that were refreshed.

@@ -11,12 +11,12 @@ struct TokenRefresh: Sendable {
     static let timeForUserInfo: Duration = .seconds(3)
     private static let timeForTokens: Duration = .seconds(4)
 
-    private var endpoint: TokenEndpoint
+    private var endpoint: ProviderTokenEndpoint
     private let scopes: [String]
     private let clock: Clock
 
     /// - Parameter scopes: What the tokens have if the answer does not say.
-    init(_ endpoint: TokenEndpoint, scopes: [String], clock: Clock) {
+    init(_ endpoint: ProviderTokenEndpoint, scopes: [String], clock: Clock) {
         self.endpoint = endpoint
         self.endpoint.timeLimit = Self.timeForTokens
         self.scopes = scopes
@@ -26,7 +26,7 @@ struct TokenRefresh: Sendable {
     /// The answer, the new tokens as they are kept, and the key to which they are bound.
     func run(
         _ tokens: ProviderTokenSet
-    ) async throws(TokenFault) -> (answer: TokenAnswer, kept: ProviderTokenSet, key: SigningKey?) {
+    ) async throws(TokenFault) -> (answer: ProviderTokenAnswer, kept: ProviderTokenSet, key: SigningKey?) {
         guard let refreshToken = tokens.refreshToken else { throw TokenFault(.unsent, "there is no refresh token") }
         let key: SigningKey?
         do throws(JOSEError) {

@@ -18,7 +18,7 @@ package final class IntrospectionProvider: TokenProvider {
     package let configuration: String
     private let place: Place
     private let use: TokenUse
-    private let client: ClientAuthentication
+    private let client: ProviderClientAuthentication
     private let answers: IntrospectionAnswer
     private let transport: any ProviderTransport
     private let clock: Clock
@@ -91,7 +91,7 @@ package final class IntrospectionProvider: TokenProvider {
         self.name = name
         self.place = place
         self.use = use
-        self.client = try ClientAuthentication(settings.client, clock: clock)
+        self.client = try ProviderClientAuthentication(settings.client, clock: clock)
         self.answers = IntrospectionAnswer(
             use: use,
             demands: AccessTokenClaims.Demands(

@@ -9,10 +9,10 @@ package struct OAuth2Provider: BrowserProvider, RefreshingProvider {
     private let settings: OAuth2Settings
     private let authorizationURL: ProviderURL
     private let userinfo: UserInfo
-    private let tokens: TokenEndpoint
+    private let tokens: ProviderTokenEndpoint
     private let mapping: ClaimsMapping
     private let admission: Admission
-    private let request: AuthorizationRequest
+    private let request: ProviderAuthorizationRequest
     private let clock: Clock
 
     /// - Throws: `ProviderSetUpError` that names the setting.
@@ -26,14 +26,14 @@ package struct OAuth2Provider: BrowserProvider, RefreshingProvider {
         self.clock = clock
         self.authorizationURL = try ProviderURL(settings.authorizationURL, of: "authorization_url")
         self.userinfo = UserInfo(url: try ProviderURL(settings.userinfoURL, of: "userinfo_url"), proofs: proofs)
-        self.tokens = TokenEndpoint(
+        self.tokens = ProviderTokenEndpoint(
             url: try ProviderURL(settings.tokenURL, of: "token_url"),
-            client: try ClientAuthentication(settings.client, clock: clock),
+            client: try ProviderClientAuthentication(settings.client, clock: clock),
             proofs: proofs
         )
         self.mapping = ClaimsMapping(settings.claims, names: settings.names)
         self.admission = Admission(settings.allow, settings.claims)
-        self.request = AuthorizationRequest(
+        self.request = ProviderAuthorizationRequest(
             provider: settings.name,
             clientID: settings.client.id,
             settings: settings.authorization,

@@ -63,7 +63,7 @@ extension OpenIDProvider {
     private func claims(
         _ idClaims: JWTClaims,
         of subject: String,
-        _ tokens: TokenAnswer,
+        _ tokens: ProviderTokenAnswer,
         _ key: SigningKey?,
         _ metadata: ProviderMetadata
     ) async throws(NotDone) -> UserClaims {

@@ -14,7 +14,7 @@ extension OpenIDProvider {
         }
         let endpoint = self.endpoint(metadata)
         let refresh = TokenRefresh(endpoint, scopes: self.settings.authorization.scopes, clock: self.clock)
-        let (answer, kept, key): (TokenAnswer, ProviderTokenSet, SigningKey?)
+        let (answer, kept, key): (ProviderTokenAnswer, ProviderTokenSet, SigningKey?)
         do throws(TokenFault) {
             (answer, kept, key) = try await refresh.run(tokens)
         } catch {
@@ -64,7 +64,7 @@ extension OpenIDProvider {
     }
 
     private func news(
-        _ answer: TokenAnswer,
+        _ answer: ProviderTokenAnswer,
         _ key: SigningKey?,
         _ kept: ProviderTokenSet,
         previous: Secret?,

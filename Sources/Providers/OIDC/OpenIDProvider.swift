@@ -7,13 +7,13 @@ package struct OpenIDProvider: BrowserProvider, RefreshingProvider {
     /// Its metadata and keys; shared with what judges the provider's access tokens.
     package let issuer: OpenIDIssuer
     let settings: OpenIDSettings
-    let client: ClientAuthentication
+    let client: ProviderClientAuthentication
     let proofs: PossessionProofs
     let mapping: ClaimsMapping
     let admission: Admission
     let clock: Clock
     let noteUserInfo: @Sendable (String) -> Void
-    private let request: AuthorizationRequest
+    private let request: ProviderAuthorizationRequest
 
     /// Asks nothing yet: the issuer does when it is started.
     ///
@@ -34,7 +34,7 @@ package struct OpenIDProvider: BrowserProvider, RefreshingProvider {
             self.issuer = try OpenIDIssuer(settings, transport: transport, clock: clock)
         }
         self.settings = settings
-        self.client = try ClientAuthentication(settings.client, clock: clock)
+        self.client = try ProviderClientAuthentication(settings.client, clock: clock)
         self.proofs = PossessionProofs(transport: transport, clock: clock)
         self.mapping = ClaimsMapping(settings.claims, names: settings.names)
         self.admission = Admission(settings.allow, settings.claims)
@@ -42,7 +42,7 @@ package struct OpenIDProvider: BrowserProvider, RefreshingProvider {
         self.noteUserInfo = noteUserInfo
         var authorization = settings.authorization
         if !authorization.scopes.contains("openid") { authorization.scopes.insert("openid", at: 0) }
-        self.request = AuthorizationRequest(
+        self.request = ProviderAuthorizationRequest(
             provider: self.issuer.name,
             clientID: settings.client.id,
             settings: authorization,
@@ -97,8 +97,8 @@ package struct OpenIDProvider: BrowserProvider, RefreshingProvider {
         _ = try? await self.proofs.transport.send(call)
     }
 
-    func endpoint(_ metadata: ProviderMetadata) -> TokenEndpoint {
-        TokenEndpoint(url: metadata.tokenEndpoint, client: self.client, proofs: self.proofs)
+    func endpoint(_ metadata: ProviderMetadata) -> ProviderTokenEndpoint {
+        ProviderTokenEndpoint(url: metadata.tokenEndpoint, client: self.client, proofs: self.proofs)
     }
 
     /// The verified subject and claims of an id_token.

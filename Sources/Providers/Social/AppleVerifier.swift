@@ -54,7 +54,7 @@ package struct AppleVerifier: SocialVerifier {
             throw NotDone(.providerUnavailable, detail: "too many calls to Apple are under way")
         }
         defer { self.calls.end(caller) }
-        let tokens: TokenAnswer
+        let tokens: ProviderTokenAnswer
         do throws(TokenFault) {
             tokens = try await self.redeem(signIn.artefact, for: bundleID)
         } catch {
@@ -74,7 +74,7 @@ package struct AppleVerifier: SocialVerifier {
     }
 
     /// Asks for tokens, as the native app that got the code: its bundle id is the client, and there was no redirect.
-    private func redeem(_ code: Secret, for bundleID: String) async throws(TokenFault) -> TokenAnswer {
+    private func redeem(_ code: Secret, for bundleID: String) async throws(TokenFault) -> ProviderTokenAnswer {
         let form: [URLQuery.Parameter] = [
             ("client_id", bundleID), ("client_secret", self.secret.make(for: bundleID, now: self.clock.now())),
             ("code", String(decoding: code.bytes, as: UTF8.self)), ("grant_type", "authorization_code"),
@@ -92,7 +92,7 @@ package struct AppleVerifier: SocialVerifier {
         } catch {
             throw TokenFault(error)
         }
-        return try TokenAnswer(answer)
+        return try ProviderTokenAnswer(answer)
     }
 
     private func proof(

@@ -414,9 +414,7 @@ extension Exchange {
             if let route = self.record.route {
                 span.name(word.name, route.spanRun)
             } else if let path = self.record.endpointPath {
-                let run = SpanRun(name: " \(path)") { $0.attribute("http.route", path) }
-                span.name(word.name, run)
-                run.free()
+                span.name(word.name, SpanRun(name: " \(path)") { $0.attribute("http.route", path) })
             } else {
                 span.name(word.name)
             }

@@ -45,3 +45,21 @@ package struct AnswerHead {
         }
     }
 }
+
+extension UpstreamTarget {
+    /// Finds the server whose origin `Location` names in an answer with this head, or else returns the first server.
+    @inline(__always)
+    fileprivate func server(namedIn head: ResponseHead, _ base: Bytes) -> Pinned<UpstreamServer> {
+        guard self.isList, head.hasLocation else { return Pinned(self.first) }
+        return Pinned(self.server(ofLocationIn: head, base))
+    }
+
+    private func server(ofLocationIn head: ResponseHead, _ base: Bytes) -> UpstreamServer {
+        for index in 0..<head.fields.count where head.fields[index].role == .location {
+            let value = head.fields[index].value.bytes(in: base)
+            guard let written = WrittenOrigin(value) else { break }
+            return self.servers.first { written.isSame(as: $0.origin) } ?? self.first
+        }
+        return self.first
+    }
+}

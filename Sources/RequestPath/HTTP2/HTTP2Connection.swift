@@ -30,12 +30,13 @@ package final class HTTP2Connection {
     static let noticeTime = TimeAmount.seconds(1)
 
     package let loop: PathLoop
+    let scratch: HTTP2Scratch
     let stream: any ClientByteStream
     let place: ConnectionGate.Place
     let facts: ClientFacts?
     private let isSecure: Bool
     var configuration: PathConfiguration
-    private var session: HTTP2Session?
+    private(set) var session: HTTP2Session?
     private(set) var phase = Phase.open
     private var budget: HTTP2Budget
     private var excess: HTTP2Excess?
@@ -84,6 +85,7 @@ package final class HTTP2Connection {
         facts: ClientFacts? = nil
     ) {
         self.loop = loop
+        self.scratch = .of(loop)
         self.stream = stream
         self.place = place
         self.isSecure = isSecure
@@ -276,48 +278,6 @@ package final class HTTP2Connection {
 
     // MARK: What streams ask for
 
-    /// Whether apps may be read for the connection.
-    var hasRoom: Bool { self.queuedBytes < Self.highMark }
-
-    func consume(_ count: Int, of id: Int32) {
-        self.session?.consume(count, of: id)
-        self.sendSoon()
-    }
-
-    func consume(_ count: Int) {
-        if count > 0 { self.session?.consume(count) }
-    }
-
-    /// Sends the interim answer whose head is in `head` as HTTP/1.
-    func announce(_ head: ByteBuffer, on stream: HTTP2Stream) {
-        self.send(head) { session, fields in session.announce(fields, on: stream.id) }
-    }
-
-    /// Begins the answer whose head is in `head` as HTTP/1.
-    func answer(_ head: ByteBuffer, on stream: HTTP2Stream, hasContent: Bool) {
-        self.send(head) { session, fields in session.answer(fields, on: stream.id, hasContent: hasContent) }
-    }
-
-    @inline(__always)
-    private func send(_ head: ByteBuffer, _ body: (HTTP2Session, HTTP2AnswerFields) -> Void) {
-        guard let session = self.session else { return }
-        head.withUnsafeReadableBytes { bytes in
-            self.loop.http2.fields.read(bytes.bindMemory(to: UInt8.self))
-            body(session, self.loop.http2.fields)
-        }
-        self.sendSoon()
-    }
-
-    func resume(_ stream: HTTP2Stream) {
-        self.session?.resume(stream.id)
-        self.sendSoon()
-    }
-
-    func reset(_ stream: HTTP2Stream, _ code: HTTP2Session.Code) {
-        self.session?.reset(stream.id, code)
-        self.sendSoon()
-    }
-
     func streamStalled(_ now: NIODeadline) {
         if let excess = self.budget.streamStalled(now: now) { self.end(excess) }
     }
@@ -452,7 +412,7 @@ extension HTTP2Connection: TurnEndSender {
     /// Sends the session's frames, as far as the socket takes them.
     private func sendOutput() {
         guard let session = self.session else { return }
-        var output = self.loop.http2.takeOutput()
+        var output = self.scratch.takeOutput()
         while !self.isEnding, self.stream.isWritable {
             while output.readableBytes < HTTP2Scratch.writeSize, let bytes = session.nextOutput() {
                 output.writeBytes(bytes)
@@ -461,7 +421,7 @@ extension HTTP2Connection: TurnEndSender {
             self.stream.writeAndFlush(output)
             output.clear()
         }
-        self.loop.http2.giveBack(output)
+        self.scratch.giveBack(output)
         if let excess = self.excess, !self.isEnding {
             self.excess = nil
             self.end(excess)

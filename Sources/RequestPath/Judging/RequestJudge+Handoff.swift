@@ -7,6 +7,14 @@ import Vocabulary
 
 /// The transfer tokens of a request, while they are tried in turn. A reference, because each step passes it on.
 final class HandoffTrial {
+    /// What happens to a token in the query.
+    enum ParameterTreatment {
+        case consume
+        /// The user is asked first.
+        case ask
+        case refuse(Reason)
+    }
+
     /// The route's web client, whose settings decide.
     let client: ClientSettings
     /// The token in the query, or the one that was moved from the query into the attempt cookie.
@@ -15,7 +23,9 @@ final class HandoffTrial {
     var isMoved = false
     /// That the user has confirmed the moved token, as the cookie says.
     var confirmed: ConfirmedToken?
-    /// Whether `parameter` is tried now, and no handoff cookie.
+    /// The treatment of `parameter`. `nil` if there is none.
+    var treatment: ParameterTreatment?
+    /// True while `parameter` is being tried, false for a token from a handoff cookie.
     var triesParameter = false
     /// The values of the request's handoff cookies: all are cleared when one of them is dealt with.
     var cookieValues: [[UInt8]] = []
@@ -63,6 +73,7 @@ extension RequestJudge {
         let cookies = self.handoffCookies(trial, given)
         guard !cookies.isEmpty || trial.parameter != nil else { return nil }
         self.findings.stage = .handoff
+        trial.treatment = Self.treatment(of: trial, given)
         guard mayConsume else {
             // A prefetch is refused, so that the browser asks again when the user really opens the page; and a preview, so
             // that the token is left for the user.
@@ -83,9 +94,9 @@ extension RequestJudge {
 
     /// Deals with the token in the query; nil when there is none.
     private mutating func tryParameter(_ trial: HandoffTrial, _ given: borrowing RoutedRequest) -> JudgeAction? {
-        guard let parameter = trial.parameter else { return nil }
+        guard let parameter = trial.parameter, let treatment = trial.treatment else { return nil }
         let reason: Reason
-        switch Self.treatment(of: trial, given) {
+        switch treatment {
         case .consume:
             trial.triesParameter = true
             let transport = trial.confirmed?.transport ?? .query
@@ -105,17 +116,14 @@ extension RequestJudge {
         return .answer(self.withoutParameter(trial, reason, given))
     }
 
-    /// What happens to a token in the query.
-    enum ParameterTreatment {
-        case consume
-        /// The user is asked first.
-        case ask
-        case refuse(Reason)
-    }
-
-    static func treatment(of trial: HandoffTrial, _ given: borrowing RoutedRequest) -> ParameterTreatment {
+    /// Decides what happens to the token in the query. `nil` if there is none.
+    private static func treatment(
+        of trial: HandoffTrial,
+        _ given: borrowing RoutedRequest
+    ) -> HandoffTrial.ParameterTreatment? {
+        guard let parameter = trial.parameter else { return nil }
         if !trial.client.takes(trial.confirmed?.transport ?? .query) { return .refuse(.handoffMethodNotAllowed) }
-        if trial.parameter?.isRepeated == true { return .refuse(.handoffRepeated) }
+        if parameter.isRepeated { return .refuse(.handoffRepeated) }
         // The user has confirmed it, or it needs no confirmation for the way in which it came.
         if trial.isMoved { return .consume }
         switch given.judging.confirmation.treatment(isCrossSite: given.isCrossSite) {
@@ -249,7 +257,7 @@ extension RequestJudge {
                 let account = given.configuration.handoffCookies.account(given.host.settings.cookieReach)
                 self.findings.addLine(account.line(setting: mark))
             }
-        case .renewed(let token, let session):
+        case .renewed(let token, let session, _):
             // This request goes on with the former token, which serves for a moment.
             self.findings.bringsSession = true
             self.findings.addLine(cookie.line(setting: token, maxAge: session.cookieAge(at: given.now)))
@@ -289,26 +297,18 @@ extension RequestJudge {
         return self.askForSession(given, hasCookieEnded: hasCookieEnded)
     }
 
-    /// Notes a transfer token's result for the log, in the terms of the metrics.
+    /// Notes a transfer token's outcome for the log, in the terms of the metrics.
     private mutating func noteOutcome(_ outcome: HandoffOutcome, _ request: HandoffRequest) {
-        let recorded: HandoffAct
-        let binding: JudgedBinding.Outcome?
-        var isDelegated = false
+        self.findings.handoff = outcome.act.result
+        let isDelegated: Bool
+        var binding: JudgedBinding.Outcome? = .match
         switch outcome {
-        case .signedIn(_, let session, _):
-            isDelegated = session.actor != nil
-            (recorded, binding) = (.signedIn, request.client.bindingDryRun && !isDelegated ? .dryRun : .match)
-        case .renewed: (recorded, binding) = (.sessionStays, nil)
-        case .alreadySignedIn: (recorded, binding) = (.repeated, nil)
-        case .denied(let reason, _):
-            isDelegated = reason == .handoffAlreadySignedIn
-            (recorded, binding) =
-                (.refused(reason), request.client.bindingDryRun && !isDelegated ? .dryRun : .match)
-        case .refused(let reason, _): (recorded, binding) = (.refused(reason), JudgedBinding.Outcome(reason))
-        case .unavailable: (recorded, binding) = (.unavailable, nil)
-        case .unconfirmed: return
+        case .signedIn(_, let session, _): isDelegated = session.actor != nil
+        case .denied(let reason, _): isDelegated = reason == .handoffAlreadySignedIn
+        case .refused(let reason, _): (isDelegated, binding) = (false, JudgedBinding.Outcome(reason))
+        case .renewed, .alreadySignedIn, .unavailable, .unconfirmed: return
         }
-        self.findings.handoff = recorded.result
+        if binding == .match, request.client.bindingDryRun, !isDelegated { binding = .dryRun }
         let mode = isDelegated ? request.client.delegation ?? .ip : request.client.binding
         if mode != .none, let binding { self.findings.binding = JudgedBinding(mode: mode, outcome: binding) }
     }

@@ -58,7 +58,7 @@ extension RequestJudge {
                 // The token that could not be tried may be the cookie's, while the one in the query is never tried, or
                 // not before the user confirms it. If that one were moved, the next navigation would try it, even if
                 // another site made the link to this page.
-                if case .consume = Self.treatment(of: trial, given),
+                if case .consume = trial.treatment,
                     let token = parameter.value.map({ Self.queryToken($0, given.base) }), AttemptCookie.canHold(token)
                 {
                     value = AttemptCookie.value(attempt, moving: token)

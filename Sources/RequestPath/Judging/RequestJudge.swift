@@ -199,16 +199,6 @@ package struct EndpointCall: Sendable {
     package let request: EndpointRequest
 }
 
-/// A large value that few requests have. It is stored out of line, because every request pays for the size of its
-/// actions.
-package final class OutOfLine<Value: Sendable>: Sendable {
-    package let value: Value
-
-    init(_ value: Value) {
-        self.value = value
-    }
-}
-
 /// A session to look up: in the loop's cache, else in the store.
 package struct SessionQuestion {
     /// Why it is looked up.

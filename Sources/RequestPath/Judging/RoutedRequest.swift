@@ -7,47 +7,45 @@ import Vocabulary
 /// A request on its frozen route, as it is lent to each step of its judge: what the driver lends, what the listener judges
 /// with, and the route and host that were found.
 ///
-/// It cannot be copied, so that passing it on counts no reference.
+/// It has the addresses of these parts and owns none of them, so that making, reading and ending it counts no
+/// reference. Only `onRoute` makes one, and lends it for the time of a step. A step cannot copy or keep it, so it
+/// outlives none of its parts.
 struct RoutedRequest: ~Copyable {
-    let head: RequestHead
+    private let context: UnsafePointer<JudgingContext>
+    private let judgingAddress: UnsafePointer<JudgingProfile>
+    private let routeAddress: UnsafePointer<RouteEntry>
+    private let hostAddress: UnsafePointer<HostEntry>
+
+    @inline(__always)
+    fileprivate init(
+        _ context: UnsafePointer<JudgingContext>,
+        _ judging: UnsafePointer<JudgingProfile>,
+        _ route: UnsafePointer<RouteEntry>,
+        _ host: UnsafePointer<HostEntry>
+    ) {
+        self.context = context
+        self.judgingAddress = judging
+        self.routeAddress = route
+        self.hostAddress = host
+    }
+
+    var head: RequestHead { @inline(__always) _read { yield self.context.pointee.head } }
     /// The bytes to which the slices of the head refer.
-    let base: Bytes
-    let configuration: PathConfiguration
-    let clients: Pinned<ClientSnapshot>
+    @inline(__always) var base: Bytes { self.context.pointee.base }
+    var configuration: PathConfiguration { @inline(__always) _read { yield self.context.pointee.configuration } }
+    @inline(__always) var clients: Pinned<ClientSnapshot> { self.context.pointee.clients }
     /// The address of the other end of the connection.
-    let peer: IPAddress
-    let now: UnixTime
-    let wallNow: UnixTime
-    let proofKeys: Pinned<DPoPKeyCache>?
-    let judging: JudgingProfile
-    let route: RouteEntry
-    let host: HostEntry
-
-    /// Made where none of what it refers to is released: nothing is counted.
-    @inline(__always)
-    fileprivate init(_ given: JudgingContext, _ judging: JudgingProfile, _ route: RouteEntry, _ host: HostEntry) {
-        self.head = Self.uncounted(given.head)
-        self.base = given.base
-        self.configuration = Self.uncounted(given.configuration)
-        self.clients = given.clients
-        self.peer = given.peer
-        self.now = given.now
-        self.wallNow = given.wallNow
-        self.proofKeys = given.proofKeys
-        self.judging = Self.uncounted(judging)
-        self.route = Self.uncounted(route)
-        self.host = Self.uncounted(host)
-    }
-
-    /// The same object as if a reference to it had been counted, which is right only where none is released.
-    @inline(__always)
-    private static func uncounted<Object: AnyObject>(_ object: Object) -> Object {
-        Unmanaged.passUnretained(object).takeRetainedValue()
-    }
+    @inline(__always) var peer: IPAddress { self.context.pointee.peer }
+    @inline(__always) var now: UnixTime { self.context.pointee.now }
+    @inline(__always) var wallNow: UnixTime { self.context.pointee.wallNow }
+    @inline(__always) var proofKeys: Pinned<DPoPKeyCache>? { self.context.pointee.proofKeys }
+    var judging: JudgingProfile { @inline(__always) _read { yield self.judgingAddress.pointee } }
+    var route: RouteEntry { @inline(__always) _read { yield self.routeAddress.pointee } }
+    var host: HostEntry { @inline(__always) _read { yield self.hostAddress.pointee } }
 
     /// The names of the gateway's cookies on the host.
     @inline(__always) var cookies: OwnCookies { self.configuration.ownNames.cookies(of: self.host) }
-    /// The client of the route; nil: it names none, or one that does not exist any more.
+    /// The client of the route. `nil` if the route names none, or one that no longer exists.
     var client: ClientSettings? { self.route.settings.client.flatMap { name in self.clients.use { $0.client(name) } } }
     /// Whether a person sees the answer.
     var wantsPage: Bool { Navigation.wantsPage(self.head, self.base) }
@@ -65,8 +63,8 @@ struct RoutedRequest: ~Copyable {
 }
 
 extension RequestJudge {
-    /// Lends the request on its frozen route to the next step. The caller keeps all that it refers to: nothing is counted when
-    /// it is made, and nothing is released when the step has returned.
+    /// Lends the request on its frozen route to the next step. The route, the host and the judging profile are the
+    /// configuration's, which `given` keeps.
     @inline(__always)
     mutating func onRoute(
         _ given: JudgingContext,
@@ -77,13 +75,10 @@ extension RequestJudge {
         else {
             preconditionFailure("a request continues without a route")
         }
-        return route.lend { route in
-            host.lend { host in
-                judging.lend { judging in
-                    withUnsafeTemporaryAllocation(of: RoutedRequest.self, capacity: 1) { room in
-                        room.initializeElement(at: 0, to: RoutedRequest(given, judging, route, host))
-                        return next(&self, room[0])
-                    }
+        return route.lendAddress { route in
+            host.lendAddress { host in
+                judging.lendAddress { judging in
+                    withUnsafePointer(to: given) { next(&self, RoutedRequest($0, judging, route, host)) }
                 }
             }
         }

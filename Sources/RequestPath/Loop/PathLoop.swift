@@ -33,7 +33,8 @@ package final class PathLoop: TurnEndTask {
     let scratch: PathScratch
     /// The names of wildcards that clients of this loop have asked for lately.
     let namedHosts = NamedHostCache()
-    var http2 = HTTP2Scratch()
+    /// Memory that the connections of a protocol share on this loop; only the protocol knows its type (`HTTP2Scratch`).
+    var protocolScratch: AnyObject?
     /// Exact to a quarter of a second: for deadlines.
     private(set) var now: NIODeadline
     /// Exact to a quarter of a second: for the lifetimes of sessions, by the clock of their store.

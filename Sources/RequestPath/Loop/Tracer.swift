@@ -213,7 +213,7 @@ final class SpanWords: Sendable {
     private let options = SpanWords.method("OPTIONS")
     private let other = SpanWords.method("_OTHER")
 
-    /// Those of the process: they are few, and never freed.
+    /// The words of the process.
     static let all = SpanWords()
 
     private init() {}

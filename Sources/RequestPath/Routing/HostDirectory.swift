@@ -104,10 +104,6 @@ package final class HostEntry: Sendable {
         self.firstIndex = wildcard.firstIndex
     }
 
-    deinit {
-        self.spanRun.free()
-    }
-
     private static func spanRun(of url: PublicURL) -> SpanRun {
         SpanRun { span in
             span.attribute("url.scheme", url.scheme)

@@ -142,10 +142,6 @@ package final class RouteEntry: Sendable {
         self.spanRun = SpanRun(name: " \(settings.path)") { $0.attribute("http.route", settings.path) }
     }
 
-    deinit {
-        self.spanRun.free()
-    }
-
     /// Whom the app's assertions are for.
     ///
     /// - Parameter host: The host of the request.

@@ -16,7 +16,8 @@ extension HandoffConsumer {
         minted: TransferToken? = nil,
         on loop: any EventLoop
     ) -> EventLoopFuture<HandoffOutcome> {
-        var record = self.record(.refused(.handoffReplayed), attempt.request)
+        let replayed = HandoffOutcome.refused(.handoffReplayed, endsExisting: false)
+        var record = self.record(replayed.act, attempt.request)
         if let minted { record.note(minted) }
         // A first attempt has left no marker before: whatever spent the token was another one.
         let own = attempt.request.isFirstAttempt ? nil : attempt.session
@@ -32,13 +33,14 @@ extension HandoffConsumer {
                 self.completeRefusal(reason, record, attempt.request, on: loop)
             }
         case .burned(_, let reason):
-            record.act = .handoff(.refused(.handoffBurned))
+            let burned = HandoffOutcome.refused(.handoffBurned, endsExisting: false)
+            record.act = .handoff(burned.act)
             record.burnedFor = reason
             self.journal.record(record)
-            return loop.makeSucceededFuture(.refused(.handoffBurned, endsExisting: false))
+            return loop.makeSucceededFuture(burned)
         case .used(_, session: nil):
             self.journal.record(record)
-            return loop.makeSucceededFuture(.refused(.handoffReplayed, endsExisting: false))
+            return loop.makeSucceededFuture(replayed)
         case .used(_, session: .some(let derived)):
             return self.answerReplay(of: derived, record, attempt, on: loop)
         }
@@ -52,43 +54,45 @@ extension HandoffConsumer {
         _ attempt: Attempt,
         on loop: any EventLoop
     ) -> EventLoopFuture<HandoffOutcome> {
-        var record = self.record(isThisAttempt ? .sessionStays : .repeated, attempt.request)
+        let outcome = HandoffOutcome.alreadySignedIn(isRepeated: !isThisAttempt)
+        var record = self.record(outcome.act, attempt.request)
         record.sessionID = attempt.request.existing?.session.id
         record.fingerprint = attempt.request.existing?.key.fingerprint
         record.subject = attempt.request.existing?.session.subject
         let promised =
             isThisAttempt
             ? self.store.confirm(marker, of: attempt.key, on: loop) : loop.makeSucceededVoidFuture()
-        return promised.flatMap { [record] in self.renew(record, attempt, onlyAgain: !isThisAttempt, on: loop) }
+        return promised.flatMap { [record] in self.renew(record, attempt, isRepeated: !isThisAttempt, on: loop) }
     }
 
     /// Gives the browser a new token for the session that it keeps. The transfer token is used up by now: if the store
     /// fails here, the repetition of the attempt goes on from there.
     ///
-    /// - Parameter onlyAgain: Whether it only gets a token that it should have by now, because the answer was lost or two
-    ///   requests overtook each other.
+    /// - Parameter isRepeated: True if an earlier attempt used up the transfer token. Then the browser only gets a
+    ///   session token that it should have by now, because the answer was lost or two requests overtook each other.
     func renew(
         _ record: AuditRecord,
         _ attempt: Attempt,
-        onlyAgain: Bool,
+        isRepeated: Bool,
         on loop: any EventLoop
     ) -> EventLoopFuture<HandoffOutcome> {
         guard let existing = attempt.request.endable, let token = attempt.request.existingToken else {
             self.journal.record(record)
-            return loop.makeSucceededFuture(.alreadySignedIn)
+            return loop.makeSucceededFuture(.alreadySignedIn(isRepeated: isRepeated))
         }
         return SuccessorToken.issue(
             for: existing.key,
             after: token,
             by: self.authority,
-            onlyAgain: onlyAgain,
+            onlyAgain: isRepeated,
             now: self.clock.now(),
             in: self.store,
             on: loop
         ).map { issued in
             self.journal.record(record)
             // It has ended meanwhile: the request that ended it has told the browser.
-            return issued.map { .renewed(token: $0.token, session: $0.session) } ?? .alreadySignedIn
+            return issued.map { .renewed(token: $0.token, session: $0.session, isRepeated: isRepeated) }
+                ?? .alreadySignedIn(isRepeated: isRepeated)
         }
     }
 
@@ -133,16 +137,13 @@ extension HandoffConsumer {
         on loop: any EventLoop
     ) -> EventLoopFuture<HandoffOutcome> {
         let ended = reason == .handoffOtherUser && request.endsOtherUser ? request.endable : nil
+        // Which rule it was is no longer known.
+        let outcome = HandoffOutcome.refusal(reason, text: nil, endsExisting: ended != nil)
         var record = record
-        record.act = .handoff(.refused(reason))
+        record.act = .handoff(outcome.act)
         record.burns = true
         record.endedSessionID = ended?.session.id
-        let plan = Plan(
-            // Which rule it was is not known any more.
-            outcome: .refusal(reason, text: nil, endsExisting: ended != nil),
-            record: record
-        )
-        return self.finish(plan, request, on: loop)
+        return self.finish(Plan(outcome: outcome, record: record), request, on: loop)
     }
 
     // MARK: Another attempt's marker

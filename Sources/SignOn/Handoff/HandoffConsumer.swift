@@ -62,12 +62,10 @@ package struct HandoffConsumer: RecordCaller {
             return loop.makeSucceededFuture(self.refuse(error, request))
         }
         if attempt.isRepeated {
-            self.journal.record(self.record(.repeated, attempt.request))
-            return loop.makeSucceededFuture(.alreadySignedIn)
+            return loop.makeSucceededFuture(self.report(.alreadySignedIn(isRepeated: true), attempt.request))
         }
         return self.lookUp(attempt, isLast: false, on: loop).flatMapErrorThrowing { error in
-            self.journal.record(self.record(.unavailable, attempt.request))
-            return .unavailable(error as? StoreError ?? .unavailable)
+            self.report(.unavailable(error as? StoreError ?? .unavailable), attempt.request)
         }
     }
 
@@ -178,16 +176,17 @@ package struct HandoffConsumer: RecordCaller {
         ).flatMap { consumption in
             switch consumption {
             case .done where plan.renews:
-                return self.renew(plan.record, attempt, onlyAgain: false, on: loop)
+                return self.renew(plan.record, attempt, isRepeated: false, on: loop)
             case .done:
                 return self.finish(plan, attempt.request, on: loop)
             case .spent(let marker):
                 return self.answerSpent(marker, attempt, minted: stored.record, on: loop)
             case .quarantined:
-                var record = self.record(.refused(.handoffQuarantined), attempt.request)
+                let outcome = HandoffOutcome.refused(.handoffQuarantined, endsExisting: false)
+                var record = self.record(outcome.act, attempt.request)
                 record.note(stored.record)
                 self.journal.record(record)
-                return loop.makeSucceededFuture(.refused(.handoffQuarantined, endsExisting: false))
+                return loop.makeSucceededFuture(outcome)
             case .changed where isLast:
                 return loop.makeSucceededFuture(self.refuse(.handoffUnknown, attempt.request))
             case .changed:
@@ -218,29 +217,35 @@ package struct HandoffConsumer: RecordCaller {
             rules: made == nil ? self.rules : RuleBook()
         ).judged()
 
-        var record = self.record(.signedIn, attempt.request)
-        record.actor = token.actor
-        if made == nil {
-            record.note(token)
-            record.age = now.since(token.issuedAt)
+        func record(of outcome: HandoffOutcome) -> AuditRecord {
+            var record = self.record(outcome.act, request)
+            record.actor = token.actor
+            if made == nil {
+                record.note(token)
+                record.age = now.since(token.issuedAt)
+            }
+            record.binding = judgement.binding
+            record.passedInDryRun = judgement.passedInDryRun
+            record.rules = judgement.rules.findings
+            return record
         }
-        record.binding = judgement.binding
-        record.passedInDryRun = judgement.passedInDryRun
-        record.rules = judgement.rules.findings
+
         switch judgement.verdict {
         case .refuse(let reason, let burns, let isOtherUser):
             let ended = isOtherUser && request.endsOtherUser ? request.endable : nil
-            record.act = .handoff(.refused(reason))
+            let text = judgement.rules.objection?.text
+            let outcome = HandoffOutcome.refusal(reason, text: text, endsExisting: ended != nil)
+            var record = record(of: outcome)
             record.burns = burns
             record.endedSessionID = ended?.session.id
             return Plan(
                 marker: burns ? .burned(attempt.session.id, reason) : nil,
-                outcome: .refusal(reason, text: judgement.rules.objection?.text, endsExisting: ended != nil),
+                outcome: outcome,
                 record: record
             )
         case .accept(let parent):
             if made == nil, self.needsConfirmation(request, for: parent.subject) {
-                return Plan(marker: nil, outcome: .unconfirmed, record: record)
+                return Plan(marker: nil, outcome: .unconfirmed, record: record(of: .unconfirmed))
             }
             // Always a new id and a new token: what the browser presented never becomes the session (session fixation).
             let transfer = attempt.session
@@ -259,24 +264,27 @@ package struct HandoffConsumer: RecordCaller {
             if made == nil, let existing = request.existing, request.existingSuffices,
                 existing.session.outranks(session)
             {
-                record.act = .handoff(.sessionStays)
+                let outcome = HandoffOutcome.alreadySignedIn(isRepeated: false)
+                var record = record(of: outcome)
                 record.sessionID = existing.session.id
                 record.fingerprint = existing.key.fingerprint
                 return Plan(
                     marker: .used(transfer.id, session: existing.key),
                     renews: true,
-                    outcome: .alreadySignedIn,
+                    outcome: outcome,
                     record: record
                 )
             }
             let former = request.replacesExisting ? request.endable : nil
+            let outcome = HandoffOutcome.signedIn(token: transfer.token, session: session, replaces: former?.key)
+            var record = record(of: outcome)
             record.sessionID = session.id
             record.fingerprint = transfer.sessionKey.fingerprint
             record.endedSessionID = former?.session.id
             return Plan(
                 marker: transfer.success,
                 creating: NewSession(key: transfer.sessionKey, session: session),
-                outcome: .signedIn(token: transfer.token, session: session, replaces: former?.key),
+                outcome: outcome,
                 record: record
             )
         }
@@ -342,8 +350,13 @@ package struct HandoffConsumer: RecordCaller {
     }
 
     func refuse(_ reason: Reason, _ request: HandoffRequest) -> HandoffOutcome {
-        self.journal.record(self.record(.refused(reason), request))
-        return .refused(reason, endsExisting: false)
+        self.report(.refused(reason, endsExisting: false), request)
+    }
+
+    /// Records the outcome of a request, and returns it.
+    private func report(_ outcome: HandoffOutcome, _ request: HandoffRequest) -> HandoffOutcome {
+        self.journal.record(self.record(outcome.act, request))
+        return outcome
     }
 
     func record(_ act: HandoffAct, _ request: HandoffRequest) -> AuditRecord {

@@ -75,11 +75,15 @@ package struct HandoffRequest: Sendable {
 package enum HandoffOutcome: Sendable {
     /// A new web session. `replaces` is the browser's former session of the same user: it has ended.
     case signedIn(token: Secret, session: Session, replaces: RecordKey?)
-    /// The browser keeps its session: the token made it, or the token is used up and would have made a worse one for
-    /// the same user. The token is removed, nothing else happens.
-    case alreadySignedIn
-    /// The same, and the session goes on under a new token, which the browser gets (`SuccessorToken`).
-    case renewed(token: Secret, session: Session)
+    /// The browser keeps its session and its session token: the transfer token made the session, or it is used up and
+    /// would have made a worse one for the same user. The transfer token is removed, nothing else happens.
+    ///
+    /// - Parameter isRepeated: True if the transfer token was used up by an earlier attempt of this browser.
+    case alreadySignedIn(isRepeated: Bool)
+    /// The browser keeps its session under a new session token, which it gets (`SuccessorToken`).
+    ///
+    /// - Parameter isRepeated: True if the transfer token was used up by an earlier attempt of this browser.
+    case renewed(token: Secret, session: Session, isRepeated: Bool)
     /// Not signed in by this token. The reason is for logs only. `endsExisting`: the browser's session of another user
     /// has ended.
     case refused(Reason, endsExisting: Bool)
@@ -97,6 +101,17 @@ package enum HandoffOutcome: Sendable {
 }
 
 extension HandoffOutcome {
+    /// The outcome as audit records, metrics and the access log name it.
+    package var act: HandoffAct {
+        switch self {
+        case .signedIn: .signedIn
+        case .alreadySignedIn(let isRepeated), .renewed(_, _, let isRepeated): isRepeated ? .repeated : .sessionStays
+        case .refused(let reason, _), .denied(let reason, _): .refused(reason)
+        case .unconfirmed: .asked(.handoffOtherAccount)
+        case .unavailable: .unavailable
+        }
+    }
+
     /// The refusal for a reason: with a page, or without a word to the user.
     static func refusal(_ reason: Reason, text: String?, endsExisting: Bool) -> HandoffOutcome {
         switch reason {

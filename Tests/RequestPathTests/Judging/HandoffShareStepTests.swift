@@ -100,7 +100,8 @@ struct HandoffShareStepTests {
     func stays() throws {
         let bench = try self.bench()
         for (outcome, reason) in [
-            (.alreadySignedIn, nil), (.refused(.handoffExpired, endsExisting: false), .handoffExpired),
+            (.alreadySignedIn(isRepeated: true), nil),
+            (.refused(.handoffExpired, endsExisting: false), .handoffExpired),
             (.refused(.handoffUnknown, endsExisting: true), .handoffUnknown),
         ] as [(HandoffOutcome, Reason?)] {
             let request = JudgedRequest(bench, "GET", Self.query)

@@ -59,7 +59,7 @@ struct HandoffStepTests {
         let bench = try self.bench()
         for (outcome, reason, set) in [
             (try self.signedIn(bench), nil, [bench.cookie(), bench.cookie("-account")]),
-            (.alreadySignedIn, nil, []),
+            (.alreadySignedIn(isRepeated: true), nil, []),
             (.refused(.handoffExpired, endsExisting: false), .handoffExpired, [bench.cookie("-notice")]),
         ] as [(HandoffOutcome, Reason?, Set<String>)] {
             let request = JudgedRequest(bench, "GET", Self.query)

@@ -130,12 +130,12 @@ struct HandoffPair {
             guard replaces == nil || replaces == former else { throw Difference("it replaced another session") }
             return web
         case (.stays, .alreadySignedIn): return given.existing
-        case (.renewed(let number), .renewed(let token, let session)):
+        case (.renewed(let number), .renewed(let token, let session, _)):
             guard let web = given.existing, session.id == self.webs[web].session.id else { break }
             try self.note(token, number: number, of: web, isMissed: missesRenewal)
             return web
         // What is left of the token says that the browser should have this one by now.
-        case (.nobody, .renewed(let token, let session)):
+        case (.nobody, .renewed(let token, let session, _)):
             guard let web = given.existing, session.id == self.webs[web].session.id else { break }
             try self.note(token, number: self.model.webs[web].renewals, of: web, isMissed: missesRenewal)
             return web

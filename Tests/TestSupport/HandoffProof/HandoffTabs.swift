@@ -17,7 +17,8 @@ package enum HandoffTabs {
         let (one, other) = (requests[0], requests[1])
         async let left = bench.present(one, gateway: 0)
         async let right = bench.present(other, gateway: 1)
-        guard case .renewed(let token, let session) = try await left, case .renewed(let same, _) = try await right,
+        guard case .renewed(let token, let session, _) = try await left,
+            case .renewed(let same, _, _) = try await right,
             token == same
         else {
             throw Difference("two tabs got \(try await left) and \(try await right)")
@@ -26,7 +27,7 @@ package enum HandoffTabs {
         try await self.expect([(first, true), (second, true)], bench)
 
         let later = try await self.request(of: app, by: second, bench)
-        guard case .renewed(let next, let renewed) = try await bench.present(later, gateway: 0) else {
+        guard case .renewed(let next, let renewed, _) = try await bench.present(later, gateway: 0) else {
             throw Difference("another tab got no new token")
         }
         let third = HandoffWalkBench.Kept(token: next, key: first.key, session: renewed)

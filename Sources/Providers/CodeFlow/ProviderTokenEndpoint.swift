@@ -2,12 +2,12 @@ import JOSE
 import Vocabulary
 
 /// The token endpoint of a provider (RFC 6749 3.2).
-struct TokenEndpoint: Sendable {
+struct ProviderTokenEndpoint: Sendable {
     /// The largest answer in bytes: its longest tokens, and room for other members.
     private static let bodyLimit = 2 * JOSELimits.token
 
     let url: ProviderURL
-    let client: ClientAuthentication
+    let client: ProviderClientAuthentication
     let proofs: PossessionProofs
     /// The longest time for one request.
     var timeLimit: Duration = .seconds(5)
@@ -15,7 +15,7 @@ struct TokenEndpoint: Sendable {
     /// Asks once for tokens.
     ///
     /// - Parameter key: The key to which the tokens are bound (RFC 9449); nil: none.
-    func ask(_ parameters: [URLQuery.Parameter], key: SigningKey?) async throws(TokenFault) -> TokenAnswer {
+    func ask(_ parameters: [URLQuery.Parameter], key: SigningKey?) async throws(TokenFault) -> ProviderTokenAnswer {
         var call = await self.client.post(parameters, to: self.url, audience: self.url)
         call.timeLimit = self.timeLimit
         call.bodyLimit = Self.bodyLimit
@@ -29,7 +29,7 @@ struct TokenEndpoint: Sendable {
         } catch {
             throw TokenFault(error)
         }
-        return try TokenAnswer(answer)
+        return try ProviderTokenAnswer(answer)
     }
 }
 
@@ -62,7 +62,7 @@ struct TokenFault: Error, Sendable, Equatable {
     }
 }
 
-extension TokenAnswer {
+extension ProviderTokenAnswer {
     init(_ answer: ProviderAnswer) throws(TokenFault) {
         let value = Self.value(answer)
         let error = value.flatMap(Self.errorCode)
@@ -71,7 +71,7 @@ extension TokenAnswer {
             var flaw = Self.flaw(answer)
             if let value {
                 do throws(Flaw) {
-                    self = try TokenAnswer(value)
+                    self = try ProviderTokenAnswer(value)
                     return
                 } catch {
                     flaw = error.detail

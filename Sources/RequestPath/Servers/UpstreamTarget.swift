@@ -13,7 +13,7 @@ package final class UpstreamTarget: Sendable {
     /// All servers, in the order of the settings.
     package let servers: [UpstreamServer]
     /// Whether the settings have several.
-    private let isList: Bool
+    let isList: Bool
     /// How TLS with the app is set up now.
     private let security: Mutex<Security>
 
@@ -120,22 +120,6 @@ package final class UpstreamTarget: Sendable {
         let former = former.first { $0.settings.name == settings.name }
         if let former, former.settings == settings, former.files == UpstreamTLS.digests(settings) { return former }
         return try UpstreamTarget(settings, keeping: former, names: names)
-    }
-
-    /// The server whose origin the app writes in an answer with this head.
-    @inline(__always)
-    func server(namedIn head: ResponseHead, _ base: Bytes) -> Pinned<UpstreamServer> {
-        guard self.isList, head.hasLocation else { return Pinned(self.first) }
-        return Pinned(self.server(ofLocationIn: head, base))
-    }
-
-    private func server(ofLocationIn head: ResponseHead, _ base: Bytes) -> UpstreamServer {
-        for index in 0..<head.fields.count where head.fields[index].role == .location {
-            let value = head.fields[index].value.bytes(in: base)
-            guard let written = WrittenOrigin(value) else { break }
-            return self.servers.first { written.isSame(as: $0.origin) } ?? self.first
-        }
-        return self.first
     }
 
     /// Whether the operator may be told something for this reason now: once a minute, for all loops together.

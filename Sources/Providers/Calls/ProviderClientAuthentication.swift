@@ -4,7 +4,7 @@ package import Settings
 package import Vocabulary
 
 /// How the gateway proves itself as a client at the endpoints of a provider (RFC 6749 2.3, OpenID Connect Core 9).
-package struct ClientAuthentication: Sendable {
+package struct ProviderClientAuthentication: Sendable {
     private enum Proof: Sendable {
         case basic(Secret)
         case post(Secret)

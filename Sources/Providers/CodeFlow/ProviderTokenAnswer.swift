@@ -2,7 +2,7 @@ import JOSE
 import Vocabulary
 
 /// A successful answer of a token endpoint (RFC 6749 5.1).
-struct TokenAnswer: Sendable, Equatable {
+struct ProviderTokenAnswer: Sendable, Equatable {
     /// The longest access or refresh token in bytes; it goes into a field or form of requests.
     private static let longestToken = 16_384
     /// The longest lifetime that is believed.
@@ -28,7 +28,7 @@ struct TokenAnswer: Sendable, Equatable {
             case .none: "has no access_token"
             case .unfit:
                 "has an access_token with a blank or another character that cannot stand in an Authorization field"
-            case .long: "has an access_token of more than \(TokenAnswer.longestToken) bytes"
+            case .long: "has an access_token of more than \(ProviderTokenAnswer.longestToken) bytes"
             case .type: "has a token_type that is neither Bearer nor DPoP"
             }
         }

@@ -135,10 +135,6 @@ package final class UpstreamServer: Sendable {
 
     private static func text(_ addresses: [SocketAddress]) -> String { addresses.first?.ipAddress ?? "" }
 
-    deinit {
-        self.spanRun.free()
-    }
-
     /// Whether the settings name this server, with the same name in its certificate. Its weight may differ.
     func isSame(as other: ServerSettings, _ name: String?) -> Bool {
         var other = other

@@ -7,14 +7,14 @@ import Testing
 import Vocabulary
 
 @Suite("Client authentication at a provider")
-struct ClientAuthenticationTests {
+struct ProviderClientAuthenticationTests {
     private let clock = MovableClock()
 
     private func call(_ settings: ProviderClientSettings, _ parameters: [(name: String, value: String)] = [])
         async throws
         -> ProviderCall
     {
-        let client = try ClientAuthentication(settings, clock: self.clock.clock)
+        let client = try ProviderClientAuthentication(settings, clock: self.clock.clock)
         let url = try ProviderURL("https://idp.example.com/introspect")
         return await client.post(parameters, to: url, audience: try ProviderURL("https://idp.example.com/token"))
     }

@@ -3,7 +3,7 @@ import Settings
 import Vocabulary
 
 /// Builds requests to an authorization endpoint (RFC 6749 4.1.1, OpenID Connect Core 3.1.2.1).
-struct AuthorizationRequest: Sendable {
+struct ProviderAuthorizationRequest: Sendable {
     /// The longest `login_hint`.
     private static let longestHint = 320
     /// The longest `max_age`.

@@ -10,7 +10,7 @@ package struct Spares<Element> {
 
     package var count: Int { self.elements.count }
 
-    /// The one that was kept last; nil: there is none.
+    /// The element that was kept last. `nil` if there is none.
     @inline(__always)
     package mutating func take() -> Element? { self.elements.popLast() }
 
@@ -19,7 +19,7 @@ package struct Spares<Element> {
         if self.elements.count < self.limit { self.elements.append(element) }
     }
 
-    /// Frees all beyond so many: what a burst has left behind.
+    /// Frees the elements beyond `count`, which a burst has left behind.
     package mutating func shrink(to count: Int) {
         self.elements.removeLast(max(0, self.elements.count - count))
     }

@@ -1,0 +1,48 @@
+import NIOCore
+
+/// What streams ask of their connection.
+extension HTTP2Connection {
+    /// Whether apps may be read for the connection.
+    var hasRoom: Bool { self.queuedBytes < Self.highMark }
+
+    /// Tells the client that content of a stream was used, so that it may send more.
+    func consume(_ count: Int, of id: Int32) {
+        self.session?.consume(count, of: id)
+        self.sendSoon()
+    }
+
+    /// Lets the client send more on the connection, because content that no stream reads was dropped.
+    func consume(_ count: Int) {
+        if count > 0 { self.session?.consume(count) }
+    }
+
+    /// Sends the interim answer whose head is in `head` as HTTP/1.
+    func announce(_ head: ByteBuffer, on stream: HTTP2Stream) {
+        self.send(head) { session, fields in session.announce(fields, on: stream.id) }
+    }
+
+    /// Begins the answer whose head is in `head` as HTTP/1.
+    func answer(_ head: ByteBuffer, on stream: HTTP2Stream, hasContent: Bool) {
+        self.send(head) { session, fields in session.answer(fields, on: stream.id, hasContent: hasContent) }
+    }
+
+    @inline(__always)
+    private func send(_ head: ByteBuffer, _ body: (HTTP2Session, HTTP2AnswerFields) -> Void) {
+        guard let session = self.session else { return }
+        head.withUnsafeReadableBytes { bytes in
+            self.scratch.fields.read(bytes.bindMemory(to: UInt8.self))
+            body(session, self.scratch.fields)
+        }
+        self.sendSoon()
+    }
+
+    func resume(_ stream: HTTP2Stream) {
+        self.session?.resume(stream.id)
+        self.sendSoon()
+    }
+
+    func reset(_ stream: HTTP2Stream, _ code: HTTP2Session.Code) {
+        self.session?.reset(stream.id, code)
+        self.sendSoon()
+    }
+}

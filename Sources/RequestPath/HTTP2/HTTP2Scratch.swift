@@ -1,0 +1,31 @@
+import NIOCore
+
+/// Memory that the HTTP/2 connections of a loop use one after the other.
+final class HTTP2Scratch {
+    /// The most bytes that are collected for one write.
+    static let writeSize = 65_536
+
+    /// The fields of the answer that begins.
+    var fields = HTTP2AnswerFields()
+    private var output = ByteBuffer()
+
+    /// The memory of this loop's HTTP/2 connections. The first connection makes it.
+    static func of(_ loop: PathLoop) -> HTTP2Scratch {
+        if let scratch = loop.protocolScratch as? HTTP2Scratch { return scratch }
+        let scratch = HTTP2Scratch()
+        loop.protocolScratch = scratch
+        return scratch
+    }
+
+    /// Takes the buffer in which frames are collected.
+    func takeOutput() -> ByteBuffer {
+        var taken = ByteBuffer()
+        swap(&taken, &self.output)
+        return taken
+    }
+
+    /// Returns the buffer that `takeOutput` gave.
+    func giveBack(_ output: ByteBuffer) {
+        self.output = output
+    }
+}
