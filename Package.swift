@@ -11,7 +11,7 @@ let strict: [SwiftSetting] = [
 ]
 
 // Modules that no request in a hurry runs are compiled for size.
-let forSize: Set = ["Providers", "Pages", "Rules", "Endpoints", "SignOn", "RedisStore"]
+let forSize: Set = ["Providers", "Calls", "Pages", "Rules", "Endpoints", "SignOn", "RedisStore"]
 let compact = strict + [.unsafeFlags(["-Osize"], .when(configuration: .release))]
 
 // What only starts the gateway, or is a command, is not worth the optimiser's time: of 91 seconds for the command line, which
@@ -75,8 +75,13 @@ let modules: KeyValuePairs<String, [Target.Dependency]> = [
         "Cryptography", "Vocabulary", nioCore,
     ],
     "Providers": [
-        "JOSE", "Sessions", "Settings", "Observability", "AddressIntelligence", "Transport", "Cryptography",
-        "Vocabulary", nioCore, nioTLS, nioHTTP1, nioSSL, .product(name: "DequeModule", package: "swift-collections"),
+        "Calls", "JOSE", "Sessions", "Settings", "Observability", "AddressIntelligence", "Cryptography", "Vocabulary",
+        nioCore,
+    ],
+    // Calls to others over HTTP: providers, and whoever else the gateway asks or tells.
+    "Calls": [
+        "Sessions", "Settings", "Observability", "AddressIntelligence", "Transport", "Vocabulary", nioCore, nioTLS,
+        nioHTTP1, nioSSL, .product(name: "DequeModule", package: "swift-collections"),
     ],
     "Sessions": [
         "AddressIntelligence", "Cryptography", "Vocabulary", nioCore,

@@ -1,41 +1,22 @@
 package import NIOCore
 package import Sessions
-import Vocabulary
+package import Vocabulary
 
 /// Sends requests to the endpoints of a provider.
-package protocol ProviderTransport: Sendable {
+package protocol CallTransport: Sendable {
     /// Sends a request once; a question twice if the connection on which it was sent first had served other calls and ended
     /// without a byte of an answer. Redirects are not followed, and a body over the call's limit is an error. TLS is verified.
-    func send(_ call: ProviderCall) async throws(ProviderCallError) -> ProviderAnswer
+    func send(_ call: OutgoingCall) async throws(CallError) -> CallAnswer
     /// Counts a call that is not made, because too many are under way, or too many of its client (`CallLimit`).
-    func withhold(_ purpose: ProviderCall.Purpose)
+    func withhold(_ purpose: OutgoingCall.Purpose)
 }
 
-extension ProviderTransport {
-    package func withhold(_ purpose: ProviderCall.Purpose) {}
-
-    /// A public document.
-    ///
-    /// - Throws: There is no answer, or one that says no.
-    func document(
-        at url: String,
-        for purpose: ProviderCall.Purpose,
-        bodyLimit: Int
-    ) async throws(MetadataError) -> [UInt8] {
-        let fields = [(name: "accept", value: "application/json")]
-        let answer: ProviderAnswer
-        do throws(ProviderCallError) {
-            answer = try await self.send(ProviderCall("GET", url, for: purpose, fields: fields, bodyLimit: bodyLimit))
-        } catch {
-            throw MetadataError(error.detail)
-        }
-        guard answer.status == 200 else { throw MetadataError("\(url) answered with status \(answer.status)") }
-        return answer.body
-    }
+extension CallTransport {
+    package func withhold(_ purpose: OutgoingCall.Purpose) {}
 }
 
 /// A request to an endpoint of a provider.
-package struct ProviderCall: Sendable {
+package struct OutgoingCall: Sendable {
     /// What a call is for, in the names of metrics.
     package enum Purpose: String, Sendable, CaseIterable {
         case metadata, keys, token, userinfo, introspection, revocation
@@ -104,7 +85,7 @@ package struct ProviderCall: Sendable {
 }
 
 /// A provider's answer.
-package struct ProviderAnswer: Sendable {
+package struct CallAnswer: Sendable {
     package var status: Int
     /// Names in lower case.
     package var fields: [(name: String, value: String)]
@@ -122,13 +103,13 @@ package struct ProviderAnswer: Sendable {
     }
 
     /// The body as JSON; nil if it is none.
-    func json(maxDepth: Int = 32) -> JSONValue? {
+    package func json(maxDepth: Int = 32) -> JSONValue? {
         JSONText.decode(self.body, maxDepth: maxDepth, loneSurrogates: .replaced)
     }
 }
 
 /// Why there is no answer.
-package struct ProviderCallError: Error, Sendable, Hashable, CustomStringConvertible {
+package struct CallError: Error, Sendable, Hashable, CustomStringConvertible {
     package enum Cause: Sendable, Hashable {
         /// The host's name has no address.
         case name
