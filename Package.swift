@@ -11,7 +11,7 @@ let strict: [SwiftSetting] = [
 ]
 
 // Modules that no request in a hurry runs are compiled for size.
-let forSize: Set = ["Providers", "Pages", "Rules", "Endpoints", "SignOn", "RedisStore"]
+let forSize: Set = ["Providers", "Calls", "Pages", "Rules", "Endpoints", "SignOn", "RedisStore"]
 let compact = strict + [.unsafeFlags(["-Osize"], .when(configuration: .release))]
 
 // What only starts the gateway, or is a command, is not worth the optimiser's time: of 91 seconds for the command line, which
@@ -55,7 +55,8 @@ let indirect: [Target.Dependency] = [
 let modules: KeyValuePairs<String, [Target.Dependency]> = [
     // What operators do: check, explain, ask running gateways, print configurations of proxies, keep keys, try the demo.
     "Operating": [
-        "RequestPath", "Endpoints", "SignOn", "Pages", "Providers", "JOSE", "Sessions", "RedisStore", "Settings",
+        "RequestPath", "Endpoints", "SignOn", "Pages", "Providers", "Calls", "JOSE", "Sessions", "RedisStore",
+        "Settings",
         "Rules", "Observability", "AddressIntelligence", "Transport", "Cryptography", "Vocabulary", "CLinux", nioCore,
         nioPosix, nioSSL, .product(name: "ArgumentParser", package: "swift-argument-parser"),
     ],
@@ -72,7 +73,7 @@ let modules: KeyValuePairs<String, [Target.Dependency]> = [
     ],
     // The gateway's own endpoints, above the seam by which the request path calls them.
     "Endpoints": [
-        "SignOn", "Pages", "Providers", "JOSE", "Sessions", "Settings", "Observability", "AddressIntelligence",
+        "SignOn", "Pages", "Providers", "Calls", "JOSE", "Sessions", "Settings", "Observability", "AddressIntelligence",
         "Cryptography", "Vocabulary", nioCore,
     ],
     // How users and their apps are signed in: sign-in, handoff, the OAuth clients, their tokens and id_tokens.
@@ -81,8 +82,13 @@ let modules: KeyValuePairs<String, [Target.Dependency]> = [
         "Cryptography", "Vocabulary", nioCore,
     ],
     "Providers": [
-        "JOSE", "Sessions", "Settings", "Observability", "AddressIntelligence", "Transport", "Cryptography",
-        "Vocabulary", nioCore, nioTLS, nioHTTP1, nioSSL, .product(name: "DequeModule", package: "swift-collections"),
+        "Calls", "JOSE", "Sessions", "Settings", "Observability", "AddressIntelligence", "Cryptography", "Vocabulary",
+        nioCore,
+    ],
+    // Calls to others over HTTP: providers, and whoever else the gateway asks or tells.
+    "Calls": [
+        "Sessions", "Settings", "Observability", "AddressIntelligence", "Transport", "Vocabulary", nioCore, nioTLS,
+        nioHTTP1, nioSSL, .product(name: "DequeModule", package: "swift-collections"),
     ],
     "Sessions": [
         "AddressIntelligence", "Cryptography", "Vocabulary", nioCore,
@@ -133,7 +139,8 @@ let rigs: KeyValuePairs<String, [Target.Dependency]> = [
     "StoreConformance": ["Sessions", "AddressIntelligence", "Vocabulary", "StoreBench", nioCore],
     // Bytes on the wire, both ways: tables, corpora of others, a differential oracle and what the fuzzers run.
     "FuzzTargets": [
-        "RequestPath", "Endpoints", "SignOn", "Providers", "JOSE", "Sessions", "RedisStore", "Settings", "Rules",
+        "RequestPath", "Endpoints", "SignOn", "Providers", "Calls", "JOSE", "Sessions", "RedisStore", "Settings",
+        "Rules",
         "Observability", "AddressIntelligence", "Transport", "Cryptography", "Vocabulary", "TestSupport", nioCore,
         nioEmbedded,
     ],
@@ -183,7 +190,7 @@ let tests: KeyValuePairs<String, [Target.Dependency]> = [
     "EndpointsTests": ["Endpoints", "Pages", "Cryptography", "Vocabulary", "TestSupport", "EndpointBench"],
     "SettingsTests": ["Pages", "Settings", "Rules", "AddressIntelligence", "Vocabulary"],
     "ProvidersTests": [
-        "Providers", "JOSE", "Sessions", "Settings", "AddressIntelligence", "Transport", "Cryptography",
+        "Providers", "Calls", "JOSE", "Sessions", "Settings", "AddressIntelligence", "Transport", "Cryptography",
         "Vocabulary", "TestSupport", "StoreBench", "SocialBench", "RedisServers", nioCore, nioPosix, nioSSL,
     ],
     "SessionEndpointsTests": [
@@ -254,7 +261,8 @@ let package = Package(
         .executableTarget(
             name: "sallyport",
             dependencies: [
-                "Operating", "RequestPath", "Endpoints", "SignOn", "Providers", "JOSE", "Sessions", "RedisStore",
+                "Operating", "RequestPath", "Endpoints", "SignOn", "Providers", "Calls", "JOSE", "Sessions",
+                "RedisStore",
                 "Settings", "Rules", "Observability", "AddressIntelligence", "Transport", "Cryptography", "Vocabulary",
                 nioCore, logging,
                 .product(name: "UnixSignals", package: "swift-service-lifecycle"),

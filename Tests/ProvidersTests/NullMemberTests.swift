@@ -1,3 +1,4 @@
+import Calls
 import JOSE
 import Providers
 import Sessions
@@ -86,7 +87,7 @@ struct NullMemberTests {
         for name in ["issuer", "authorization_endpoint", "token_endpoint", "jwks_uri"] {
             let document = JSONText.encode(Self.with([name], OpenIDProviderBench.metadata()))
             let error = #expect(throws: MetadataError.self) {
-                try ProviderMetadata(document, of: try ProviderURL(OpenIDProviderBench.issuer))
+                try ProviderMetadata(document, of: try EndpointURL(OpenIDProviderBench.issuer))
             }
             #expect(error?.description == "\(name) is missing")
         }
@@ -222,7 +223,7 @@ struct NullMemberTests {
             return
         }
         #expect(wanted.page == nil)
-        let empty = ProviderAnswer.json(["session": .null, "session_token": .null])
+        let empty = CallAnswer.json(["session": .null, "session_token": .null])
         #expect(KratosProviderBench().provider.signedInAt(empty) == nil)
     }
 }

@@ -1,3 +1,4 @@
+import Calls
 package import Providers
 internal import Sessions
 package import SignOn
@@ -167,7 +168,7 @@ package struct KratosEndEndpoints: Sendable {
     // MARK: Passing on
 
     /// - Throws: `provider.unavailable` if there is no answer. Kratos may have done what was asked.
-    private func pass(_ request: EndpointRequest) async throws(NotDone) -> ProviderAnswer {
+    private func pass(_ request: EndpointRequest) async throws(NotDone) -> CallAnswer {
         guard let passed = request.passedOn else { throw NotDone(.providerUnavailable) }
         let answer = await self.kratos.pass(
             // Kratos takes HEAD for GET, and the listener drops the body.

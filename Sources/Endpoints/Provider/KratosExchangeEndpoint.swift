@@ -1,4 +1,5 @@
 internal import AddressIntelligence
+import Calls
 package import Providers
 internal import Sessions
 package import SignOn

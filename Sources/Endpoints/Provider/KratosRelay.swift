@@ -1,4 +1,5 @@
 internal import AddressIntelligence
+import Calls
 internal import Providers
 internal import Vocabulary
 
@@ -20,7 +21,7 @@ enum KratosRelay {
     }
 
     /// Kratos's answer without the fields of its connection (RFC 9110 7.6.1).
-    static func response(_ answer: ProviderAnswer) -> EndpointResponse {
+    static func response(_ answer: CallAnswer) -> EndpointResponse {
         let dropped: Set<String> = [
             "connection", "keep-alive", "proxy-connection", "transfer-encoding", "te", "trailer", "upgrade",
             "content-length", "date", "x-request-id",

@@ -1,3 +1,4 @@
+import Calls
 import NIOCore
 import NIOPosix
 import NIOSSL
@@ -10,7 +11,7 @@ enum CertificateProbe {
     private static let patience = TimeAmount.seconds(2)
 
     /// What is wrong with the times of the certificates; nil: nothing, so their authority is the reason.
-    static func fault(of url: ProviderURL, now: UnixTime) async -> String? {
+    static func fault(of url: EndpointURL, now: UnixTime) async -> String? {
         let loop = MultiThreadedEventLoopGroup.singleton.any()
         let validities = (try? await Self.validities(url, on: loop).get()) ?? []
         return self.fault(of: validities, now: now, mend: "renew it")
@@ -29,7 +30,7 @@ enum CertificateProbe {
         return "an authority between its certificate and a trusted one expired on \(former.until.day): renew it"
     }
 
-    private static func validities(_ url: ProviderURL, on loop: any EventLoop) -> EventLoopFuture<
+    private static func validities(_ url: EndpointURL, on loop: any EventLoop) -> EventLoopFuture<
         [RedisDiagnosis.Validity]
     > {
         let answer = loop.makePromise(of: [RedisDiagnosis.Validity].self)

@@ -1,5 +1,6 @@
 import AddressIntelligence
 import ArgumentParser
+import Calls
 import Providers
 import RedisStore
 import Settings
@@ -102,7 +103,7 @@ struct CheckCommand: WiredCommand {
     private func verdicts(on settings: Settings) async throws -> [Verdict]? {
         var verdicts: [Verdict]?
         if let redis = settings.store.redis { verdicts = try await Self.verdicts(on: redis) }
-        let client = ProviderHTTPClient(group: try TransportGroup(count: 1))
+        let client = CallClient(group: try TransportGroup(count: 1))
         for provider in settings.providers {
             // The files were read with the settings.
             let transport = try client.transport(

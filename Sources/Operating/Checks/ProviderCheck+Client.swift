@@ -1,3 +1,4 @@
+import Calls
 import Cryptography
 import Providers
 import Vocabulary
@@ -13,7 +14,7 @@ extension ProviderCheck {
             guard let url = try? await provider.begin(BrowserSignIn(callback: callback)).url else { continue }
             // The provider shall answer at once instead of showing its pages (OpenID Connect Core 3.1.2.1).
             let quiet = url.utf8.contains("&prompt=".utf8) ? url : "\(url)&prompt=none"
-            let call = ProviderCall(
+            let call = OutgoingCall(
                 "GET",
                 quiet,
                 for: .authorization,
@@ -30,7 +31,7 @@ extension ProviderCheck {
         return verdicts
     }
 
-    private static func verdict(on callback: String, _ answer: ProviderAnswer) -> Verdict {
+    private static func verdict(on callback: String, _ answer: CallAnswer) -> Verdict {
         let subject = "provider redirect"
         if let location = answer.field("location"), (300..<400).contains(answer.status) {
             guard location.hasPrefix(callback) else {
@@ -103,7 +104,7 @@ extension ProviderCheck {
     // MARK: Credentials
 
     /// Redeems a code that does not exist. The client is judged before the code (RFC 6749 5.2).
-    func credentials(_ client: ProviderClientAuthentication, at url: ProviderURL) async -> Verdict {
+    func credentials(_ client: ProviderClientAuthentication, at url: EndpointURL) async -> Verdict {
         let subject = "provider client"
         let call = await client.post(
             [
@@ -146,7 +147,7 @@ extension ProviderCheck {
     /// Asks about a token that does not exist.
     ///
     /// - Parameter audience: Who the provider is, in a client assertion.
-    func introspection(_ client: ProviderClientAuthentication, at url: ProviderURL?, audience: ProviderURL) async
+    func introspection(_ client: ProviderClientAuthentication, at url: EndpointURL?, audience: EndpointURL) async
         -> Verdict
     {
         let subject = "provider introspection"
@@ -178,9 +179,9 @@ extension ProviderCheck {
     }
 
     /// Asks without a token, which must be refused.
-    func userinfo(at url: ProviderURL) async -> Verdict {
+    func userinfo(at url: EndpointURL) async -> Verdict {
         let subject = "provider userinfo"
-        let call = ProviderCall("GET", url.text, for: .userinfo, fields: Self.json)
+        let call = OutgoingCall("GET", url.text, for: .userinfo, fields: Self.json)
         return await .of { () async throws(Verdict) in
             let answer = try await self.ask(call, subject)
             switch answer.status {

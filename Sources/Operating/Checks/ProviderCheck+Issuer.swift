@@ -1,3 +1,4 @@
+import Calls
 import JOSE
 import Providers
 import Settings
@@ -7,13 +8,13 @@ extension ProviderCheck {
     // MARK: Metadata
 
     /// Reads the metadata of the issuer; without them nothing else can be checked.
-    func metadata(of issuer: ProviderURL) async -> (verdicts: [Verdict], metadata: ProviderMetadata?) {
+    func metadata(of issuer: EndpointURL) async -> (verdicts: [Verdict], metadata: ProviderMetadata?) {
         let subject = "provider metadata"
         let location = ProviderMetadata.location(of: issuer)
         let began = ContinuousClock.now
-        let answer: ProviderAnswer
+        let answer: CallAnswer
         do throws(Verdict) {
-            answer = try await self.ask(ProviderCall("GET", location, for: .metadata, fields: Self.json), subject)
+            answer = try await self.ask(OutgoingCall("GET", location, for: .metadata, fields: Self.json), subject)
         } catch {
             return ([error], nil)
         }
@@ -44,7 +45,7 @@ extension ProviderCheck {
     // MARK: Time
 
     /// The field `Date` against this machine's clock: tokens that seem to be of the future, or expired, are refused.
-    private func time(of answer: ProviderAnswer, took: Duration) -> [Verdict] {
+    private func time(of answer: CallAnswer, took: Duration) -> [Verdict] {
         guard let text = answer.field("date"), let date = HTTPDate.time(text) else { return [] }
         // The answer was made in between.
         let ours = self.clock.now().advanced(by: .zero - took / 2)
@@ -58,9 +59,9 @@ extension ProviderCheck {
 
     // MARK: Keys
 
-    func keys(at url: ProviderURL, _ settings: OpenIDSettings) async throws(Verdict) -> [Verdict] {
+    func keys(at url: EndpointURL, _ settings: OpenIDSettings) async throws(Verdict) -> [Verdict] {
         let subject = "provider keys"
-        let call = ProviderCall("GET", url.text, for: .keys, fields: Self.json, bodyLimit: JOSELimits.keySet)
+        let call = OutgoingCall("GET", url.text, for: .keys, fields: Self.json, bodyLimit: JOSELimits.keySet)
         let answer = try await self.ask(call, subject)
         guard answer.status == 200 else {
             throw .error(subject, "\(url) \(ProviderWords.status(answer, forDocument: true))")

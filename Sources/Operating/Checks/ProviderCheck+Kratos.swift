@@ -1,3 +1,4 @@
+import Calls
 import Providers
 import Settings
 import Vocabulary
@@ -16,8 +17,8 @@ extension ProviderCheck {
         return verdicts
     }
 
-    private func call(_ url: String) -> ProviderCall {
-        ProviderCall("GET", url, for: .health, fields: [("accept", "application/json")])
+    private func call(_ url: String) -> OutgoingCall {
+        OutgoingCall("GET", url, for: .health, fields: [("accept", "application/json")])
     }
 
     private func readiness(at url: String, _ subject: String) async -> Verdict {
@@ -58,7 +59,7 @@ extension ProviderCheck {
         }
     }
 
-    private func error(in answer: ProviderAnswer) -> JSONValue? {
+    private func error(in answer: CallAnswer) -> JSONValue? {
         JSONText.decode(answer.body)?["error"]
     }
 }

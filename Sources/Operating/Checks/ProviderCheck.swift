@@ -1,3 +1,4 @@
+import Calls
 import Endpoints
 import Pages
 import Providers
@@ -11,7 +12,7 @@ struct ProviderCheck: Sendable {
     /// What the gateway tolerates between two clocks when it judges a token.
     static let clockTolerance = 60
 
-    let transport: any ProviderTransport
+    let transport: any CallTransport
     /// Those through which the transport sends its calls.
     let proxies: OutgoingProxies
     let clock: Clock
@@ -21,7 +22,7 @@ struct ProviderCheck: Sendable {
     let origins: [String]
 
     init(
-        transport: any ProviderTransport,
+        transport: any CallTransport,
         name: String = Realm.default.name,
         hosts: [HostSettings],
         pages: PageDesign = .included,
@@ -57,7 +58,7 @@ struct ProviderCheck: Sendable {
     /// Which way the calls go, if there is a proxy.
     private func way(to text: String?) -> [Verdict] {
         guard self.proxies.secure != nil || self.proxies.plain != nil,
-            let url = text.flatMap({ try? ProviderURL($0, allowsPlainHTTP: true) })
+            let url = text.flatMap({ try? EndpointURL($0, allowsPlainHTTP: true) })
         else { return [] }
         guard let proxy = self.proxy(for: url) else {
             return [.ok("provider proxy", "\(url.host) is called directly, without a proxy")]
@@ -65,7 +66,7 @@ struct ProviderCheck: Sendable {
         return [.ok("provider proxy", "\(url.host) is called through the proxy \(proxy.name) (\(proxy.origin))")]
     }
 
-    private func proxy(for url: ProviderURL) -> OutgoingProxy? {
+    private func proxy(for url: EndpointURL) -> OutgoingProxy? {
         let host = url.host.hasPrefix("[") ? String(url.host.dropFirst().dropLast()) : url.host
         return self.proxies.proxy(forHost: host, port: url.port ?? (url.isHTTPS ? 443 : 80), isHTTPS: url.isHTTPS)
     }
@@ -73,7 +74,7 @@ struct ProviderCheck: Sendable {
     // MARK: Kinds of providers
 
     private func check(_ settings: OpenIDSettings) async throws -> [Verdict] {
-        let issuer = try ProviderURL(settings.issuer)
+        let issuer = try EndpointURL(settings.issuer)
         var (verdicts, metadata) = await self.metadata(of: issuer)
         guard let metadata else { return verdicts }
         do throws(Verdict) {
@@ -88,7 +89,7 @@ struct ProviderCheck: Sendable {
         verdicts.append(await self.credentials(client, at: metadata.tokenEndpoint))
         if let introspection = settings.introspection {
             let client = try ProviderClientAuthentication(introspection.client, clock: self.clock)
-            let url = try introspection.url.map { try ProviderURL($0) } ?? metadata.introspectionEndpoint
+            let url = try introspection.url.map { try EndpointURL($0) } ?? metadata.introspectionEndpoint
             verdicts.append(await self.introspection(client, at: url, audience: metadata.tokenEndpoint))
         }
         return verdicts
@@ -97,7 +98,7 @@ struct ProviderCheck: Sendable {
     private func check(_ settings: OAuth2Settings) async throws -> [Verdict] {
         let provider = try OAuth2Provider(settings, transport: self.transport, clock: self.clock)
         let client = try ProviderClientAuthentication(settings.client, clock: self.clock)
-        let (tokens, userinfo) = (try ProviderURL(settings.tokenURL), try ProviderURL(settings.userinfoURL))
+        let (tokens, userinfo) = (try EndpointURL(settings.tokenURL), try EndpointURL(settings.userinfoURL))
         return await self.redirects(by: provider) + [
             await self.credentials(client, at: tokens), await self.userinfo(at: userinfo),
         ]
@@ -106,7 +107,7 @@ struct ProviderCheck: Sendable {
     private func check(_ settings: IntrospectionSettings) async throws -> [Verdict] {
         let client = try ProviderClientAuthentication(settings.client, clock: self.clock)
         guard let text = settings.url else { return [] }
-        let url = try ProviderURL(text)
+        let url = try EndpointURL(text)
         return [await self.introspection(client, at: url, audience: url)]
     }
 
@@ -115,13 +116,13 @@ struct ProviderCheck: Sendable {
     /// Sends a call.
     ///
     /// - Throws: The verdict on why there is no answer.
-    func ask(_ call: ProviderCall, _ subject: String) async throws(Verdict) -> ProviderAnswer {
-        do throws(ProviderCallError) {
+    func ask(_ call: OutgoingCall, _ subject: String) async throws(Verdict) -> CallAnswer {
+        do throws(CallError) {
             return try await self.transport.send(call)
         } catch {
             let finding = ProviderWords.failure(error)
             // The probe goes directly.
-            guard error.cause == .certificate, let url = try? ProviderURL(call.url), self.proxy(for: url) == nil,
+            guard error.cause == .certificate, let url = try? EndpointURL(call.url), self.proxy(for: url) == nil,
                 let fault = await CertificateProbe.fault(of: url, now: self.clock.now())
             else { throw .error(subject, finding) }
             throw .error(subject, "\(url.host): \(fault)")

@@ -1,9 +1,10 @@
+import Calls
 import Providers
 
 /// Messages for the operator about the provider. What it wrote is shown only in a short form without control characters.
 enum ProviderWords {
     /// Why there is no answer, and how to correct it.
-    static func failure(_ error: ProviderCallError) -> String {
+    static func failure(_ error: CallError) -> String {
         let mend =
             switch error.cause {
             case .name: "is the name right, and does this machine's DNS know it?"
@@ -22,7 +23,7 @@ enum ProviderWords {
     /// What an unexpected status means.
     ///
     /// - Parameter isDocument: Whether the call was for a public document.
-    static func status(_ answer: ProviderAnswer, forDocument isDocument: Bool = false) -> String {
+    static func status(_ answer: CallAnswer, forDocument isDocument: Bool = false) -> String {
         let words = "answers with status \(answer.status)"
         switch answer.status {
         case 300..<400:

@@ -1,3 +1,4 @@
+import Calls
 import Endpoints
 import Providers
 package import RequestPath
@@ -10,7 +11,7 @@ package enum DemoApp {
     /// Starts the app on a free port of loopback.
     package static func start(at place: DemoPlace) async throws -> EndpointServer {
         let group = try TransportGroup(count: 1)
-        let client = ProviderHTTPClient(group: group)
+        let client = CallClient(group: group)
         let native = DemoNativeApp(gateway: place.inside, host: place.insideHost, transport: try client.transport())
         let waiting = DemoWaitingSignIns()
         let methods = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]

@@ -1,3 +1,4 @@
+import Calls
 import Cryptography
 import Providers
 import Vocabulary
@@ -12,17 +13,17 @@ struct DemoNativeApp: Sendable {
     /// The gateway's origin, e.g. `http://127.0.0.1:8080`, and the host in it.
     let gateway: String
     let host: String
-    let transport: any ProviderTransport
+    let transport: any CallTransport
 
     /// Signs the user in, and mints a session-transfer token.
     func transferToken(for user: DemoUser) async throws -> String {
-        let flow = try await self.value(of: "id", in: ProviderCall("GET", "\(self.gateway)/self-service/login/api"))
+        let flow = try await self.value(of: "id", in: OutgoingCall("GET", "\(self.gateway)/self-service/login/api"))
         let signIn: JSONValue = [
             "method": "password", "identifier": .string(user.identifier), "password": .string(user.password),
         ]
         let session = try await self.value(
             of: "session_token",
-            in: ProviderCall(
+            in: OutgoingCall(
                 "POST",
                 "\(self.gateway)/self-service/login?flow=\(flow)",
                 fields: [("content-type", "application/json")],
@@ -39,7 +40,7 @@ struct DemoNativeApp: Sendable {
         ])
         return try await self.value(
             of: "access_token",
-            in: ProviderCall(
+            in: OutgoingCall(
                 "POST",
                 "\(self.gateway)/oauth/token",
                 fields: [("content-type", "application/x-www-form-urlencoded")],
@@ -73,7 +74,7 @@ struct DemoNativeApp: Sendable {
         ])
         return try await self.value(
             of: "access_token",
-            in: ProviderCall(
+            in: OutgoingCall(
                 "POST",
                 "\(self.gateway)/oauth/token",
                 fields: [("content-type", "application/x-www-form-urlencoded")],
@@ -85,7 +86,7 @@ struct DemoNativeApp: Sendable {
     /// What the API behind the gateway answers to the native app.
     func order(with accessToken: String) async throws -> String {
         let fields = [(name: "authorization", value: "Bearer \(accessToken)")]
-        let answer = try await self.transport.send(ProviderCall("GET", "\(self.gateway)/orders/1", fields: fields))
+        let answer = try await self.transport.send(OutgoingCall("GET", "\(self.gateway)/orders/1", fields: fields))
         guard answer.status == 200, let text = String(validating: answer.body, as: UTF8.self) else {
             throw Failure(description: "status \(answer.status) for its access token")
         }
@@ -93,14 +94,14 @@ struct DemoNativeApp: Sendable {
     }
 
     /// A text in the document that answers the call.
-    private func value(of member: String, in call: ProviderCall) async throws -> String {
+    private func value(of member: String, in call: OutgoingCall) async throws -> String {
         guard let value = try await self.document(call)[member]?.string else {
             throw Failure(description: "an answer without \(member)")
         }
         return value
     }
 
-    private func document(_ call: ProviderCall) async throws -> JSONValue {
+    private func document(_ call: OutgoingCall) async throws -> JSONValue {
         var call = call
         // By it users tell the app from others in the list of their sessions.
         call.fields.append(("user-agent", "DemoApp/1.0 (iPhone)"))

@@ -1,3 +1,4 @@
+import Calls
 import JOSE
 import Vocabulary
 

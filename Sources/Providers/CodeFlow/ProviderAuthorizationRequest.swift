@@ -1,3 +1,4 @@
+import Calls
 import Cryptography
 import Settings
 import Vocabulary
@@ -25,7 +26,7 @@ struct ProviderAuthorizationRequest: Sendable {
     var answersByForm = false
 
     /// The URL for the browser, and what completes the sign-in.
-    func make(_ wish: BrowserSignIn, at endpoint: ProviderURL) -> BrowserBeginning {
+    func make(_ wish: BrowserSignIn, at endpoint: EndpointURL) -> BrowserBeginning {
         let pending = PendingSignIn(
             provider: self.provider,
             id: Random.base64URL(16),

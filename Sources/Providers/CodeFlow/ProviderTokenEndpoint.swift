@@ -1,3 +1,4 @@
+import Calls
 import JOSE
 import Vocabulary
 
@@ -6,7 +7,7 @@ struct ProviderTokenEndpoint: Sendable {
     /// The largest answer in bytes: its longest tokens, and room for other members.
     private static let bodyLimit = 2 * JOSELimits.token
 
-    let url: ProviderURL
+    let url: EndpointURL
     let client: ProviderClientAuthentication
     let proofs: PossessionProofs
     /// The longest time for one request.
@@ -19,8 +20,8 @@ struct ProviderTokenEndpoint: Sendable {
         var call = await self.client.post(parameters, to: self.url, audience: self.url)
         call.timeLimit = self.timeLimit
         call.bodyLimit = Self.bodyLimit
-        let answer: ProviderAnswer
-        do throws(ProviderCallError) {
+        let answer: CallAnswer
+        do throws(CallError) {
             if let key {
                 answer = try await self.proofs.send(call, to: self.url, key: key)
             } else {
@@ -57,13 +58,13 @@ struct TokenFault: Error, Sendable, Equatable {
         self.detail = detail
     }
 
-    init(_ error: ProviderCallError) {
+    init(_ error: CallError) {
         self.init(error.isUnsent ? .unsent : .lost, error.detail)
     }
 }
 
 extension ProviderTokenAnswer {
-    init(_ answer: ProviderAnswer) throws(TokenFault) {
+    init(_ answer: CallAnswer) throws(TokenFault) {
         let value = Self.value(answer)
         let error = value.flatMap(Self.errorCode)
         switch answer.status {
@@ -99,7 +100,7 @@ extension ProviderTokenAnswer {
     }
 
     /// JSON, or a form where the provider says so.
-    private static func value(_ answer: ProviderAnswer) -> JSONValue? {
+    private static func value(_ answer: CallAnswer) -> JSONValue? {
         guard answer.isType("application/x-www-form-urlencoded") else { return answer.json() }
         guard let pairs = FormText.strictPairs(answer.body) else { return nil }
         let members = Dictionary(pairs.map { ($0.name, JSONValue.string($0.value)) }, uniquingKeysWith: { $1 })
@@ -107,7 +108,7 @@ extension ProviderTokenAnswer {
     }
 
     /// Why a body has no members to read. The text follows what the body is.
-    private static func flaw(_ answer: ProviderAnswer) -> String {
+    private static func flaw(_ answer: CallAnswer) -> String {
         guard !answer.isType("application/x-www-form-urlencoded") else { return "is no form, or has a field twice" }
         do throws(JSONFault) {
             _ = try JSONText.object(answer.body, loneSurrogates: .replaced)
@@ -119,7 +120,7 @@ extension ProviderTokenAnswer {
 
     /// Whether a body can be of the endpoint itself: a JSON object, whole or not, or a form. Else something before it
     /// answers, such as a page that tells of maintenance, and the request has had no effect.
-    private static func isOfEndpoint(_ answer: ProviderAnswer) -> Bool {
+    private static func isOfEndpoint(_ answer: CallAnswer) -> Bool {
         answer.isType("application/x-www-form-urlencoded") || answer.body.first { $0 > 0x20 } == UInt8(ascii: "{")
     }
 

@@ -1,9 +1,10 @@
+import Calls
 import JOSE
 import Vocabulary
 
 /// Asks a provider for claims with an access token (OpenID Connect Core 5.3).
 struct UserInfo: Sendable {
-    let url: ProviderURL
+    let url: EndpointURL
     let proofs: PossessionProofs
     /// The longest time for one request.
     var timeLimit: Duration = .seconds(5)
@@ -18,15 +19,15 @@ struct UserInfo: Sendable {
 
     func ask(_ accessToken: Secret, type: String, key: SigningKey?) async throws(ProviderFault) -> Answer {
         let token = String(decoding: accessToken.bytes, as: UTF8.self)
-        let call = ProviderCall(
+        let call = OutgoingCall(
             "GET",
             self.url.text,
             for: .userinfo,
             fields: [("accept", "application/json, application/jwt;q=0.9"), ("authorization", "\(type) \(token)")],
             timeLimit: self.timeLimit
         )
-        let answer: ProviderAnswer
-        do throws(ProviderCallError) {
+        let answer: CallAnswer
+        do throws(CallError) {
             if type == "DPoP", let key {
                 answer = try await self.proofs.send(call, to: self.url, key: key, accessToken: accessToken)
             } else {
@@ -38,7 +39,7 @@ struct UserInfo: Sendable {
         return try Self.read(answer)
     }
 
-    private static func read(_ answer: ProviderAnswer) throws(ProviderFault) -> Answer {
+    private static func read(_ answer: CallAnswer) throws(ProviderFault) -> Answer {
         guard answer.status == 200 else {
             throw ProviderFault(
                 "the userinfo endpoint answered with status \(answer.status)",

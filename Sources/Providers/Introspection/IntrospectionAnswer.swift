@@ -1,3 +1,4 @@
+import Calls
 import JOSE
 import Vocabulary
 
@@ -17,7 +18,7 @@ struct IntrospectionAnswer: Sendable {
 
     /// The verdict in an answer. One that RFC 7662 does not know says nothing about the token: the provider is
     /// unavailable.
-    func verdict(_ answer: ProviderAnswer, now: UnixTime) -> TokenVerdict {
+    func verdict(_ answer: CallAnswer, now: UnixTime) -> TokenVerdict {
         // 401 and 403 say that the gateway's own credentials are not accepted (RFC 7662 2.3).
         guard answer.status == 200, let members = answer.json()?.members,
             case .bool(let isActive) = members["active"]

@@ -1,3 +1,4 @@
+package import Calls
 package import Settings
 package import Vocabulary
 
@@ -6,7 +7,7 @@ package import Vocabulary
 package final class IntrospectionProvider: TokenProvider {
     /// Where tokens are judged.
     private enum Place: Sendable {
-        case configured(ProviderURL)
+        case configured(EndpointURL)
         /// Where the issuer's metadata say.
         case discovered(MetadataCache)
     }
@@ -20,7 +21,7 @@ package final class IntrospectionProvider: TokenProvider {
     private let use: TokenUse
     private let client: ProviderClientAuthentication
     private let answers: IntrospectionAnswer
-    private let transport: any ProviderTransport
+    private let transport: any CallTransport
     private let clock: Clock
     private let calls = SharedCallLimit(most: 128)
     private let tellOutage: @Sendable (String) -> Void
@@ -31,7 +32,7 @@ package final class IntrospectionProvider: TokenProvider {
     /// - Throws: `ProviderSetUpError` that names the setting.
     package convenience init(
         _ settings: IntrospectionSettings,
-        transport: any ProviderTransport,
+        transport: any CallTransport,
         clock: Clock,
         tellOutage: @escaping @Sendable (String) -> Void = { _ in }
     ) throws(ProviderSetUpError) {
@@ -40,7 +41,7 @@ package final class IntrospectionProvider: TokenProvider {
             settings,
             .access,
             name: settings.issuer ?? url,
-            place: .configured(try ProviderURL(url, of: "url")),
+            place: .configured(try EndpointURL(url, of: "url")),
             transport: transport,
             clock: clock,
             tellOutage: tellOutage
@@ -55,7 +56,7 @@ package final class IntrospectionProvider: TokenProvider {
         _ settings: IntrospectionSettings,
         of issuer: OpenIDIssuer,
         judging use: TokenUse = .access,
-        transport: any ProviderTransport,
+        transport: any CallTransport,
         clock: Clock,
         tellOutage: @escaping @Sendable (String) -> Void = { _ in }
     ) throws(ProviderSetUpError) {
@@ -66,7 +67,7 @@ package final class IntrospectionProvider: TokenProvider {
             use,
             name: issuer.name,
             place: try settings.url.map { (text) throws(ProviderSetUpError) in
-                .configured(try ProviderURL(text, of: "url"))
+                .configured(try EndpointURL(text, of: "url"))
             }
                 ?? .discovered(issuer.metadata),
             transport: transport,
@@ -80,7 +81,7 @@ package final class IntrospectionProvider: TokenProvider {
         _ use: TokenUse,
         name: String,
         place: Place,
-        transport: any ProviderTransport,
+        transport: any CallTransport,
         clock: Clock,
         tellOutage: @escaping @Sendable (String) -> Void
     ) throws(ProviderSetUpError) {
@@ -138,7 +139,7 @@ package final class IntrospectionProvider: TokenProvider {
         call.purpose = .introspection
         call.caller = presented.caller
         call.bodyLimit = Self.bodyLimit
-        do throws(ProviderCallError) {
+        do throws(CallError) {
             let answer = try await self.transport.send(call)
             let verdict = self.answers.verdict(answer, now: self.clock.now())
             guard verdict == .unavailable else { return verdict }
@@ -159,7 +160,7 @@ package final class IntrospectionProvider: TokenProvider {
 
     /// The endpoint, and who the provider is for client assertions; nil if the issuer's metadata are not known or name
     /// none.
-    private func endpoint() async -> (url: ProviderURL, audience: ProviderURL)? {
+    private func endpoint() async -> (url: EndpointURL, audience: EndpointURL)? {
         switch self.place {
         case .configured(let url): return (url, url)
         case .discovered(let metadata):

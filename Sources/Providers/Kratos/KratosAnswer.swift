@@ -1,3 +1,4 @@
+import Calls
 import Sessions
 import Settings
 import Vocabulary
@@ -12,7 +13,7 @@ struct KratosAnswer: Sendable {
     /// The verdict in an answer: `ended` if Kratos knows no such session, or one that is over. Only a session, Kratos's own 401
     /// and its demand for another factor say something about the credential. Too many requests (429), errors (5xx), and answers
     /// of something else that listens there do not.
-    func verdict(_ answer: ProviderAnswer, now: UnixTime) -> TokenVerdict {
+    func verdict(_ answer: CallAnswer, now: UnixTime) -> TokenVerdict {
         guard let document = answer.json() else { return .unavailable }
         switch answer.status {
         case 200:
@@ -30,7 +31,7 @@ struct KratosAnswer: Sendable {
 
     /// `Ory-Session-Cache-For` in seconds, which Kratos sends if its feature `cacheable_sessions` is on, limits the
     /// configured time.
-    private func lifetime(_ answer: ProviderAnswer) -> Duration {
+    private func lifetime(_ answer: CallAnswer) -> Duration {
         guard let text = answer.field("ory-session-cache-for"), (1...9).contains(text.utf8.count),
             text.utf8.allSatisfy({ (0x30...0x39).contains($0) }), let seconds = Int64(text)
         else { return self.cacheLifetime }

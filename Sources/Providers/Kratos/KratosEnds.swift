@@ -1,3 +1,4 @@
+package import Calls
 internal import Sessions
 internal import Vocabulary
 
@@ -89,12 +90,12 @@ extension KratosProvider {
         _ target: String,
         fields: [(name: String, value: String)],
         body: [UInt8]
-    ) async -> ProviderAnswer? {
+    ) async -> CallAnswer? {
         // By `fields` alone: Kratos answers some requests by what they accept.
         var call = self.call(method, target, for: .revocation)
         call.fields = fields
         call.body = body
-        do throws(ProviderCallError) {
+        do throws(CallError) {
             return try await self.transport.send(call)
         } catch {
             self.tellOutage(error.detail)

@@ -1,3 +1,4 @@
+package import Calls
 package import Vocabulary
 
 /// The exchange of two codes for a session.
@@ -9,11 +10,11 @@ extension KratosProvider {
         initCode: String,
         returnToCode: String,
         fields: [(name: String, value: String)]
-    ) async -> ProviderAnswer? {
+    ) async -> CallAnswer? {
         let query = FormText.encoded([("init_code", initCode), ("return_to_code", returnToCode)])
         var call = self.call("GET", "\(Self.exchangePath)?\(query)", for: .exchange)
         call.fields = fields
-        do throws(ProviderCallError) {
+        do throws(CallError) {
             return try await self.transport.send(call)
         } catch {
             self.tellOutage(error.detail)
@@ -23,7 +24,7 @@ extension KratosProvider {
 
     /// When the user of a session in an answer of `exchange` signed in, by Kratos's clock; nil if the answer has no
     /// session.
-    package func signedInAt(_ answer: ProviderAnswer) -> UnixTime? {
+    package func signedInAt(_ answer: CallAnswer) -> UnixTime? {
         guard let session = answer.json()?["session"].flatMap(KratosSession.init) else {
             self.tellOutage("it answers \(Self.exchangePath) with status \(answer.status) and no session of a user")
             return nil

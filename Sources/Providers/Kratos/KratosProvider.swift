@@ -1,3 +1,4 @@
+package import Calls
 package import Sessions
 package import Settings
 import Synchronization
@@ -22,7 +23,7 @@ package final class KratosProvider: TokenProvider {
     private let answers: KratosAnswer
     private let verdicts: SharedQuestions<PresentedToken, TokenVerdict>
     private let readiness: SharedQuestions<String, Bool>
-    let transport: any ProviderTransport
+    let transport: any CallTransport
     private let clock: Clock
     let tellOutage: @Sendable (String) -> Void
     private let silence = Mutex(Silence())
@@ -44,7 +45,7 @@ package final class KratosProvider: TokenProvider {
     /// - Parameter tellOutage: Told why Kratos does not say whose a session is, without a part of its token.
     package init(
         _ settings: KratosSettings,
-        transport: any ProviderTransport,
+        transport: any CallTransport,
         clock: Clock,
         tellOutage: @escaping @Sendable (String) -> Void = { _ in }
     ) {
@@ -119,7 +120,7 @@ package final class KratosProvider: TokenProvider {
     {
         var call = self.call("GET", Self.whoamiPath, for: .session, fields: credentials)
         call.caller = caller
-        do throws(ProviderCallError) {
+        do throws(CallError) {
             let answer = try await self.transport.send(call)
             let verdict = self.answers.verdict(answer, now: self.clock.now())
             self.note(verdict == .unavailable ? Self.words(answer) : nil)
@@ -130,7 +131,7 @@ package final class KratosProvider: TokenProvider {
         }
     }
 
-    private static func words(_ answer: ProviderAnswer) -> String {
+    private static func words(_ answer: CallAnswer) -> String {
         let words = "it answers with status \(answer.status)"
         guard answer.status == 200 else { return words }
         do throws(JSONFault) {
@@ -164,7 +165,7 @@ package final class KratosProvider: TokenProvider {
     // MARK: Sign-out
 
     package func revoke(_ presented: PresentedToken, sessionID: String?) async -> Bool {
-        do throws(ProviderCallError) {
+        do throws(CallError) {
             if let adminURL = self.adminURL, let sessionID, Self.isPathSegment(sessionID) {
                 return try await self.revoke(sessionID, at: adminURL)
             }
@@ -178,9 +179,9 @@ package final class KratosProvider: TokenProvider {
     }
 
     /// Disables the session; 404: there is none.
-    private func revoke(_ sessionID: String, at adminURL: String) async throws(ProviderCallError) -> Bool {
+    private func revoke(_ sessionID: String, at adminURL: String) async throws(CallError) -> Bool {
         let answer = try await self.transport.send(
-            ProviderCall(
+            OutgoingCall(
                 "DELETE",
                 "\(adminURL)/admin/sessions/\(sessionID)",
                 for: .revocation,
@@ -196,7 +197,7 @@ package final class KratosProvider: TokenProvider {
     }
 
     /// The native logout. 403: the token is not, or no longer, one of Kratos's.
-    private func revoke(token: Secret) async throws(ProviderCallError) -> Bool {
+    private func revoke(token: Secret) async throws(CallError) -> Bool {
         var call = self.call("DELETE", "/self-service/logout/api", for: .revocation)
         call.fields.append(("content-type", "application/json"))
         call.body = JSONText.encode(["session_token": .string(String(decoding: token.bytes, as: UTF8.self))])
@@ -205,7 +206,7 @@ package final class KratosProvider: TokenProvider {
     }
 
     /// The browser's logout: first a logout token for this cookie, then the logout with both. 401: the session has ended.
-    private func revoke(cookie: PresentedToken) async throws(ProviderCallError) -> Bool {
+    private func revoke(cookie: PresentedToken) async throws(CallError) -> Bool {
         let field = self.field(of: cookie)
         let begun = try await self.transport.send(
             self.call("GET", "/self-service/logout/browser", for: .revocation, fields: [field])
@@ -223,10 +224,10 @@ package final class KratosProvider: TokenProvider {
     func call(
         _ method: String,
         _ path: String,
-        for purpose: ProviderCall.Purpose,
+        for purpose: OutgoingCall.Purpose,
         fields: [(name: String, value: String)] = []
-    ) -> ProviderCall {
-        ProviderCall(
+    ) -> OutgoingCall {
+        OutgoingCall(
             method,
             self.publicURL + path,
             for: purpose,

@@ -1,3 +1,4 @@
+import Calls
 import Sessions
 import Synchronization
 import Vocabulary

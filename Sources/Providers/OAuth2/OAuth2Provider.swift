@@ -1,3 +1,4 @@
+package import Calls
 import JOSE
 package import Sessions
 package import Settings
@@ -7,7 +8,7 @@ package import Vocabulary
 /// userinfo URL.
 package struct OAuth2Provider: BrowserProvider, RefreshingProvider {
     private let settings: OAuth2Settings
-    private let authorizationURL: ProviderURL
+    private let authorizationURL: EndpointURL
     private let userinfo: UserInfo
     private let tokens: ProviderTokenEndpoint
     private let mapping: ClaimsMapping
@@ -18,16 +19,16 @@ package struct OAuth2Provider: BrowserProvider, RefreshingProvider {
     /// - Throws: `ProviderSetUpError` that names the setting.
     package init(
         _ settings: OAuth2Settings,
-        transport: any ProviderTransport,
+        transport: any CallTransport,
         clock: Clock
     ) throws(ProviderSetUpError) {
         let proofs = PossessionProofs(transport: transport, clock: clock)
         self.settings = settings
         self.clock = clock
-        self.authorizationURL = try ProviderURL(settings.authorizationURL, of: "authorization_url")
-        self.userinfo = UserInfo(url: try ProviderURL(settings.userinfoURL, of: "userinfo_url"), proofs: proofs)
+        self.authorizationURL = try EndpointURL(settings.authorizationURL, of: "authorization_url")
+        self.userinfo = UserInfo(url: try EndpointURL(settings.userinfoURL, of: "userinfo_url"), proofs: proofs)
         self.tokens = ProviderTokenEndpoint(
-            url: try ProviderURL(settings.tokenURL, of: "token_url"),
+            url: try EndpointURL(settings.tokenURL, of: "token_url"),
             client: try ProviderClientAuthentication(settings.client, clock: clock),
             proofs: proofs
         )

@@ -1,3 +1,4 @@
+package import Calls
 import Synchronization
 package import Vocabulary
 
@@ -14,12 +15,12 @@ package final class MetadataCache: Sendable {
         var keeper: Task<Void, Never>?
     }
 
-    private let issuer: ProviderURL
-    private let transport: any ProviderTransport
+    private let issuer: EndpointURL
+    private let transport: any CallTransport
     private let clock: Clock
     private let state = Mutex(State())
 
-    package init(issuer: ProviderURL, transport: any ProviderTransport, clock: Clock) {
+    package init(issuer: EndpointURL, transport: any CallTransport, clock: Clock) {
         self.issuer = issuer
         self.transport = transport
         self.clock = clock
@@ -96,8 +97,8 @@ package final class MetadataCache: Sendable {
 
     /// Asks an issuer once.
     private static func fetch(
-        _ issuer: ProviderURL,
-        _ transport: any ProviderTransport
+        _ issuer: EndpointURL,
+        _ transport: any CallTransport
     ) async throws(MetadataError) -> ProviderMetadata {
         let location = ProviderMetadata.location(of: issuer)
         let document = try await transport.document(at: location, for: .metadata, bodyLimit: Self.bodyLimit)

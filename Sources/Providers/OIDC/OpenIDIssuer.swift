@@ -1,10 +1,11 @@
+package import Calls
 package import JOSE
 package import Settings
 package import Vocabulary
 
 /// An OpenID issuer as far as sign-in and access tokens share it: its metadata and its keys.
 package final class OpenIDIssuer: Sendable {
-    package let url: ProviderURL
+    package let url: EndpointURL
     package let metadata: MetadataCache
     package let keys: JWKSetCache
     /// What may sign the issuer's tokens.
@@ -13,10 +14,10 @@ package final class OpenIDIssuer: Sendable {
     /// - Throws: `ProviderSetUpError` that names the setting.
     package init(
         _ settings: OpenIDSettings,
-        transport: any ProviderTransport,
+        transport: any CallTransport,
         clock: Clock
     ) throws(ProviderSetUpError) {
-        let url = try ProviderURL(settings.issuer, of: "issuer")
+        let url = try EndpointURL(settings.issuer, of: "issuer")
         self.url = url
         self.algorithms = Set(settings.algorithms.compactMap(JWSAlgorithm.init(rawValue:)))
         guard self.algorithms.count == settings.algorithms.count else {

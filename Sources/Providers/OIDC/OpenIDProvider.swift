@@ -1,3 +1,4 @@
+package import Calls
 import JOSE
 package import Settings
 package import Vocabulary
@@ -24,7 +25,7 @@ package struct OpenIDProvider: BrowserProvider, RefreshingProvider {
     package init(
         _ settings: OpenIDSettings,
         issuer: OpenIDIssuer? = nil,
-        transport: any ProviderTransport,
+        transport: any CallTransport,
         clock: Clock,
         noteUserInfo: @escaping @Sendable (String) -> Void = { _ in }
     ) throws(ProviderSetUpError) {

@@ -1,15 +1,16 @@
+package import Calls
 import Vocabulary
 
 /// What an issuer says about itself (OpenID Connect Discovery 1.0 3, RFC 8414 2).
 package struct ProviderMetadata: Sendable, Hashable {
-    package let authorizationEndpoint: ProviderURL
-    package let tokenEndpoint: ProviderURL
+    package let authorizationEndpoint: EndpointURL
+    package let tokenEndpoint: EndpointURL
     /// `jwks_uri`
-    package let keySetURL: ProviderURL
-    package let userinfoEndpoint: ProviderURL?
-    package let endSessionEndpoint: ProviderURL?
-    package let revocationEndpoint: ProviderURL?
-    package let introspectionEndpoint: ProviderURL?
+    package let keySetURL: EndpointURL
+    package let userinfoEndpoint: EndpointURL?
+    package let endSessionEndpoint: EndpointURL?
+    package let revocationEndpoint: EndpointURL?
+    package let introspectionEndpoint: EndpointURL?
     /// Whether every answer of the authorization endpoint has `iss` (RFC 9207 3).
     package let announcesIssuer: Bool
     /// Whether logout tokens and id_tokens have `sid` (OpenID Connect Back-Channel Logout 1.0 2.1).
@@ -28,7 +29,7 @@ package struct ProviderMetadata: Sendable, Hashable {
 
     /// Reads the document of `issuer`, and refuses it if it is of another one, or if an endpoint that sign-in needs is
     /// missing or not https. An issuer on loopback, in http, may name others of its kind.
-    package init(_ body: [UInt8], of issuer: ProviderURL) throws(MetadataError) {
+    package init(_ body: [UInt8], of issuer: EndpointURL) throws(MetadataError) {
         let value: JSONValue
         do throws(JSONFault) {
             value = .object(try JSONText.object(body, loneSurrogates: .replaced))
@@ -36,24 +37,24 @@ package struct ProviderMetadata: Sendable, Hashable {
             throw MetadataError("it \(error.rawValue)")
         }
         try Self.checkIssuer(value["issuer"]?.string, issuer.text)
-        func endpoint(_ name: String) throws(MetadataError) -> ProviderURL? {
+        func endpoint(_ name: String) throws(MetadataError) -> EndpointURL? {
             guard let member = value[name] else { return nil }
             guard let text = member.string else { throw MetadataError("\(name) is not a text") }
-            let url: ProviderURL
-            do throws(ProviderURLError) {
-                url = try ProviderURL(text)
+            let url: EndpointURL
+            do throws(EndpointURLError) {
+                url = try EndpointURL(text)
             } catch {
                 throw MetadataError("\(name) cannot be used: \(error)")
             }
             guard url.isHTTPS || !issuer.isHTTPS else { throw MetadataError("\(name) is not https, as the issuer is") }
             return url
         }
-        func required(_ name: String) throws(MetadataError) -> ProviderURL {
+        func required(_ name: String) throws(MetadataError) -> EndpointURL {
             guard let url = try endpoint(name) else { throw MetadataError("\(name) is missing") }
             return url
         }
         var faults: [String] = []
-        func optional(_ name: String) -> ProviderURL? {
+        func optional(_ name: String) -> EndpointURL? {
             do throws(MetadataError) {
                 return try endpoint(name)
             } catch {
@@ -82,7 +83,7 @@ package struct ProviderMetadata: Sendable, Hashable {
     }
 
     /// Where the document of an issuer is (OpenID Connect Discovery 1.0 4).
-    package static func location(of issuer: ProviderURL) -> String {
+    package static func location(of issuer: EndpointURL) -> String {
         let base = issuer.text.hasSuffix("/") ? String(issuer.text.dropLast()) : issuer.text
         return base + "/.well-known/openid-configuration"
     }

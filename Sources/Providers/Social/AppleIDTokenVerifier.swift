@@ -1,3 +1,4 @@
+package import Calls
 import JOSE
 package import Settings
 package import Vocabulary
@@ -16,12 +17,12 @@ package struct AppleIDTokenVerifier: SocialVerifier {
     /// - Throws: `ProviderSetUpError` that names the setting.
     package init(
         _ settings: AppleSettings,
-        transport: any ProviderTransport,
+        transport: any CallTransport,
         clock: Clock
     ) throws(ProviderSetUpError) {
         self.settings = settings
         self.keys = SocialKeys(
-            try ProviderURL(settings.keysURL, of: "apple.jwks_url"),
+            try EndpointURL(settings.keysURL, of: "apple.jwks_url"),
             transport: transport,
             clock: clock
         )

@@ -1,3 +1,4 @@
+package import Calls
 import JOSE
 import Sessions
 package import Settings
@@ -12,10 +13,10 @@ package struct AppleVerifier: SocialVerifier {
     private static let codeLifetime: Duration = .seconds(600)
 
     private let settings: AppleSettings
-    private let tokenURL: ProviderURL
+    private let tokenURL: EndpointURL
     private let secret: AppleClientSecret
     private let keys: SocialKeys
-    private let transport: any ProviderTransport
+    private let transport: any CallTransport
     private let clock: Clock
     private let calls = SharedCallLimit()
     private let account = SocialAccount(kind: .apple)
@@ -23,13 +24,13 @@ package struct AppleVerifier: SocialVerifier {
     /// - Throws: `ProviderSetUpError` that names the setting.
     package init(
         _ settings: AppleSettings,
-        transport: any ProviderTransport,
+        transport: any CallTransport,
         clock: Clock
     ) throws(ProviderSetUpError) {
         self.settings = settings
-        self.tokenURL = try ProviderURL(settings.tokenURL, of: "apple.token_url")
+        self.tokenURL = try EndpointURL(settings.tokenURL, of: "apple.token_url")
         self.secret = try AppleClientSecret(settings)
-        let keysURL = try ProviderURL(settings.keysURL, of: "apple.jwks_url")
+        let keysURL = try EndpointURL(settings.keysURL, of: "apple.jwks_url")
         self.keys = SocialKeys(keysURL, transport: transport, clock: clock)
         self.transport = transport
         self.clock = clock
@@ -79,15 +80,15 @@ package struct AppleVerifier: SocialVerifier {
             ("client_id", bundleID), ("client_secret", self.secret.make(for: bundleID, now: self.clock.now())),
             ("code", String(decoding: code.bytes, as: UTF8.self)), ("grant_type", "authorization_code"),
         ]
-        let call = ProviderCall(
+        let call = OutgoingCall(
             "POST",
             self.tokenURL.text,
             for: .token,
             fields: [("content-type", "application/x-www-form-urlencoded"), ("accept", "application/json")],
             body: Array(FormText.encoded(form).utf8)
         )
-        let answer: ProviderAnswer
-        do throws(ProviderCallError) {
+        let answer: CallAnswer
+        do throws(CallError) {
             answer = try await self.transport.send(call)
         } catch {
             throw TokenFault(error)

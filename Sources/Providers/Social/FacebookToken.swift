@@ -1,3 +1,4 @@
+import Calls
 import Vocabulary
 
 /// A live token, as Facebook's debug endpoint describes it.
@@ -9,7 +10,7 @@ struct FacebookToken: Sendable, Equatable {
     let end: UnixTime
 
     /// - Parameter leeway: How far the clocks may differ.
-    init(_ answer: ProviderAnswer, appID: String, now: UnixTime, leeway: Duration) throws(ProviderFault) {
+    init(_ answer: CallAnswer, appID: String, now: UnixTime, leeway: Duration) throws(ProviderFault) {
         let document = answer.json(maxDepth: 16)
         guard answer.status == 200 else { throw Self.failure(answer.status, document?["error"]) }
         guard let data = document?["data"], case .bool(let isValid) = data["is_valid"] else {

@@ -1,3 +1,4 @@
+package import Calls
 import Cryptography
 import Sessions
 package import Settings
@@ -16,8 +17,8 @@ package struct FacebookVerifier: SocialVerifier {
     /// Facebook asks for the proof where the app is set up so.
     private let accessToken: Secret
     private let proof: Secret
-    private let debugURL: ProviderURL
-    private let transport: any ProviderTransport
+    private let debugURL: EndpointURL
+    private let transport: any CallTransport
     private let clock: Clock
     private let calls = SharedCallLimit()
     private let account = SocialAccount(kind: .facebook)
@@ -25,7 +26,7 @@ package struct FacebookVerifier: SocialVerifier {
     /// - Throws: `ProviderSetUpError` that names the setting.
     package init(
         _ settings: FacebookSettings,
-        transport: any ProviderTransport,
+        transport: any CallTransport,
         clock: Clock
     ) throws(ProviderSetUpError) {
         let accessToken = Array("\(settings.appID)|".utf8) + settings.appSecret.bytes
@@ -36,7 +37,7 @@ package struct FacebookVerifier: SocialVerifier {
         self.appID = settings.appID
         self.accessToken = Secret(accessToken)
         self.proof = Secret(proof)
-        self.debugURL = try ProviderURL(settings.debugURL, of: "facebook.debug_url")
+        self.debugURL = try EndpointURL(settings.debugURL, of: "facebook.debug_url")
         self.transport = transport
         self.clock = clock
     }
@@ -77,8 +78,8 @@ package struct FacebookVerifier: SocialVerifier {
         }
     }
 
-    private func answer(about token: [UInt8]) async throws(ProviderFault) -> ProviderAnswer {
-        do throws(ProviderCallError) {
+    private func answer(about token: [UInt8]) async throws(ProviderFault) -> CallAnswer {
+        do throws(CallError) {
             return try await self.transport.send(self.call(about: token))
         } catch {
             throw ProviderFault(error.detail, isOutage: true)
@@ -86,11 +87,11 @@ package struct FacebookVerifier: SocialVerifier {
     }
 
     /// Facebook wants all of it in the query.
-    private func call(about token: [UInt8]) -> ProviderCall {
+    private func call(about token: [UInt8]) -> OutgoingCall {
         let parameters = [
             ("input_token", token), ("access_token", self.accessToken.bytes), ("appsecret_proof", self.proof.bytes),
         ].map { (name: $0.0, value: String(decoding: $0.1, as: UTF8.self)) }
-        return ProviderCall(
+        return OutgoingCall(
             "GET",
             URLQuery.appending(parameters, to: self.debugURL),
             for: .introspection,

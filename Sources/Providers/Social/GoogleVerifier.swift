@@ -1,3 +1,4 @@
+package import Calls
 import JOSE
 package import Settings
 package import Vocabulary
@@ -17,10 +18,10 @@ package struct GoogleVerifier: SocialVerifier {
     /// - Throws: `ProviderSetUpError` that names the setting.
     package init(
         _ settings: GoogleSettings,
-        transport: any ProviderTransport,
+        transport: any CallTransport,
         clock: Clock
     ) throws(ProviderSetUpError) {
-        let url = try ProviderURL(settings.keysURL, of: "google.jwks_url")
+        let url = try EndpointURL(settings.keysURL, of: "google.jwks_url")
         self.settings = settings
         self.keys = SocialKeys(url, transport: transport, clock: clock)
         self.clock = clock

@@ -1,3 +1,4 @@
+import Calls
 import JOSE
 import Vocabulary
 
@@ -5,7 +6,7 @@ import Vocabulary
 struct SocialKeys: Sendable {
     private let cache: JWKSetCache
 
-    init(_ url: ProviderURL, transport: any ProviderTransport, clock: Clock) {
+    init(_ url: EndpointURL, transport: any CallTransport, clock: Clock) {
         self.cache = JWKSetCache(clock: clock) {
             try await transport.document(at: url.text, for: .keys, bodyLimit: JOSELimits.keySet)
         }

@@ -1,3 +1,4 @@
+package import Calls
 package import Settings
 package import Vocabulary
 
@@ -21,7 +22,7 @@ package struct SocialVerifiers: Sendable {
     /// - Throws: `ProviderSetUpError` that names the setting.
     package init(
         _ settings: NativeSocialSettings?,
-        transport: any ProviderTransport,
+        transport: any CallTransport,
         clock: Clock,
         tellOutage: @escaping @Sendable (String) -> Void = { _ in }
     ) throws(ProviderSetUpError) {

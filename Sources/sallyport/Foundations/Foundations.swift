@@ -1,3 +1,4 @@
+import Calls
 import Logging
 import NIOCore
 import Observability
@@ -22,7 +23,7 @@ struct Foundations: Sendable {
     let users = KnownUsers()
     /// Providers' tokens; a renewal under way continues across a reload.
     let grants: ProviderGrants
-    let providerClient: ProviderHTTPClient
+    let providerClient: CallClient
     let idTokenKeys: IDTokenKeys
     /// What was changed of clients at run time.
     let clientOverlay: ClientOverlay
@@ -58,7 +59,7 @@ struct Foundations: Sendable {
             records: self.records,
             journal: GrantJournal(audit: audit, metrics: registry) { grantLog.note($0, $1) }
         )
-        self.providerClient = ProviderHTTPClient(group: providerGroup)
+        self.providerClient = CallClient(group: providerGroup)
         self.idTokenKeys = IDTokenKeys(
             store: store,
             ring: keys.sealing,

@@ -1,3 +1,4 @@
+import Calls
 import Endpoints
 import Observability
 import Operating
@@ -29,7 +30,7 @@ struct AssembledProvider: Sendable {
     init(_ provider: NamedProvider?, _ foundations: Foundations, former: AssembledProvider?) throws {
         guard let provider else { return }
         let place = provider.name == Realm.default.name ? "provider" : "provider \(provider.name)"
-        func transport(_ caFile: String?, allowsPlainHTTP: Bool = false) throws -> any ProviderTransport {
+        func transport(_ caFile: String?, allowsPlainHTTP: Bool = false) throws -> any CallTransport {
             try Self.transport(caFile, allowsPlainHTTP: allowsPlainHTTP, provider.proxies, foundations)
         }
         let outages: @Sendable (String) -> Void = OutageLog(name: place).note
@@ -122,7 +123,7 @@ struct AssembledProvider: Sendable {
     private static func introspection(
         _ settings: IntrospectionSettings,
         of issuer: OpenIDIssuer,
-        _ transport: any ProviderTransport,
+        _ transport: any CallTransport,
         _ tokens: [any TokenProvider],
         _ outages: @escaping @Sendable (String) -> Void
     ) throws -> (tokens: [any TokenProvider], refreshTokens: IntrospectionProvider?) {
@@ -173,7 +174,7 @@ struct AssembledProvider: Sendable {
         allowsPlainHTTP: Bool = false,
         _ proxies: OutgoingProxies,
         _ foundations: Foundations
-    ) throws -> any ProviderTransport {
+    ) throws -> any CallTransport {
         try foundations.providerClient.transport(
             caFile: caFile,
             allowsPlainHTTP: allowsPlainHTTP,

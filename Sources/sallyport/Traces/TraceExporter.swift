@@ -1,3 +1,4 @@
+import Calls
 import Logging
 import NIOCore
 import Observability
@@ -21,7 +22,7 @@ final class TraceExporter: Sendable {
     private let settings: TelemetrySettings
     private let url: String
     private let fields: [(name: String, value: String)]
-    private let transport: any ProviderTransport
+    private let transport: any CallTransport
     private let logger: Logger
     private let failures: SeldomLine
     private let wakeUps: AsyncStream<Void>
@@ -32,7 +33,7 @@ final class TraceExporter: Sendable {
     private let pausing = Mutex<Task<Void, any Error>?>(nil)
 
     /// - Throws: `StartRefusal` for a file that cannot be used.
-    init?(_ settings: Settings, client: ProviderHTTPClient, logger: Logger) throws {
+    init?(_ settings: Settings, client: CallClient, logger: Logger) throws {
         let telemetry = settings.telemetry
         let sampler = TraceSampler(ratio: telemetry.share, followsParent: telemetry.sampler.followsParent)
         guard let url = telemetry.url, sampler.recordsAny else { return nil }
@@ -221,12 +222,12 @@ final class TraceExporter: Sendable {
     }
 
     private func attempt(_ body: ByteBuffer) async -> Outcome {
-        var call = ProviderCall("POST", self.url, fields: self.fields, bodyLimit: Self.answerLimit)
+        var call = OutgoingCall("POST", self.url, fields: self.fields, bodyLimit: Self.answerLimit)
         call.longBody = body
         call.timeLimit = self.settings.timeout
         // A collector knows spans by their ids.
         call.isHarmlessTwice = true
-        do throws(ProviderCallError) {
+        do throws(CallError) {
             let answer = try await self.transport.send(call)
             switch answer.status {
             case 200..<300: return .taken(PartialSuccess(answer.body, self.request.form))

@@ -1,3 +1,4 @@
+import Calls
 import Cryptography
 import JOSE
 import Providers
@@ -267,7 +268,7 @@ struct BearerTests {
     @Test("While the issuer's keys were never read, no token is refused; afterwards an outage changes nothing")
     func outage() async throws {
         let bench = try BearerBench()
-        let answer = ProviderAnswer(status: 503)
+        let answer = CallAnswer(status: 503)
         bench.openID.transport.on(OpenIDProviderBench.keysURL, answer)
         #expect(await bench.judge(bench.token()) == .unavailable)
         bench.openID.transport.on(OpenIDProviderBench.keysURL, .json(JWKSet(keys: [bench.openID.key.publicKey]).value))

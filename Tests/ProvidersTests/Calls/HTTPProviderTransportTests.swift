@@ -1,3 +1,4 @@
+import Calls
 import NIOCore
 import NIOPosix
 import NIOSSL
@@ -18,7 +19,7 @@ struct HTTPProviderTransportTests {
             .answer("HTTP/1.1 201 Created\r\nX-One: 1\r\nDPoP-Nonce: n\r\nContent-Length: 5\r\n\r\nhello")
         }
         try await withProviderClient { client in
-            let call = ProviderCall(
+            let call = OutgoingCall(
                 "POST",
                 "http://127.0.0.1:\(server.port)/token?a=b",
                 fields: [("content-type", "text/plain"), ("authorization", "Basic YTpi")],
@@ -45,7 +46,7 @@ struct HTTPProviderTransportTests {
             .answer("HTTP/1.1 302 Found\r\nLocation: /other\r\nContent-Length: 0\r\n\r\n")
         }
         try await withProviderClient { client in
-            let answer = try await client.transport().send(ProviderCall("GET", "http://127.0.0.1:\(server.port)/"))
+            let answer = try await client.transport().send(OutgoingCall("GET", "http://127.0.0.1:\(server.port)/"))
             #expect(answer.status == 302 && server.requests.count == 1)
         }
         try await server.stop()
@@ -62,9 +63,9 @@ struct HTTPProviderTransportTests {
         try await withProviderClient { client in
             let url = "http://127.0.0.1:\(server.port)/"
             let transport = try client.transport()
-            let error = await transport.failure(of: ProviderCall("GET", url, bodyLimit: 10))
+            let error = await transport.failure(of: OutgoingCall("GET", url, bodyLimit: 10))
             #expect(error?.isUnsent == false && error?.detail.contains("more than 10 bytes") == true)
-            #expect(try await transport.send(ProviderCall("GET", url, bodyLimit: 11)).body.count == 11)
+            #expect(try await transport.send(OutgoingCall("GET", url, bodyLimit: 11)).body.count == 11)
         }
         try await server.stop()
     }
@@ -80,7 +81,7 @@ struct HTTPProviderTransportTests {
         let server = try await RawServer.start(Self.group) { _ in reaction }
         try await withProviderClient { client in
             for body in ["", "refresh_token=secret-1"] {
-                let call = ProviderCall(
+                let call = OutgoingCall(
                     body.isEmpty ? "GET" : "POST",
                     "http://127.0.0.1:\(server.port)/?a=secret-2",
                     fields: [("authorization", "Bearer secret-3")],
@@ -102,7 +103,7 @@ struct HTTPProviderTransportTests {
                 "http://127.0.0.1:1/", "https://127.0.0.1:1/", "https://no-such-name.invalid/",
                 "http://192.0.2.1/", "file:///etc/passwd", "http+unix://%2Ftmp%2Fa/", "unix:///tmp/a", "https://a@b/",
             ] {
-                let call = ProviderCall("POST", url, body: Array("a=b".utf8), timeLimit: .seconds(2))
+                let call = OutgoingCall("POST", url, body: Array("a=b".utf8), timeLimit: .seconds(2))
                 let error = await transport.failure(of: call)
                 #expect(error?.isUnsent == true, "\(url)")
             }
@@ -112,7 +113,7 @@ struct HTTPProviderTransportTests {
     @Test("A field value that is not allowed is refused and not shown")
     func badField() async throws {
         try await withProviderClient { client in
-            let call = ProviderCall("GET", "http://127.0.0.1:9/", fields: [("authorization", "secret\r\nX: y")])
+            let call = OutgoingCall("GET", "http://127.0.0.1:9/", fields: [("authorization", "secret\r\nX: y")])
             let error = try await client.transport().failure(of: call)
             #expect(error?.isUnsent == true && error?.detail.contains("secret") == false)
         }
@@ -132,17 +133,17 @@ struct HTTPProviderTransportTests {
             .answer("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
         }
         try await withProviderClient { client in
-            let call = ProviderCall("POST", "https://localhost:\(server.port)/", body: Array("a=b".utf8))
+            let call = OutgoingCall("POST", "https://localhost:\(server.port)/", body: Array("a=b".utf8))
             let stranger = try #require(try await client.transport().failure(of: call))
             #expect(stranger.isUnsent && stranger.detail.contains("TLS"), "\(stranger)")
             let trusting = try client.transport(caFile: certificates.authority)
             #expect(try await trusting.send(call).status == 200)
             // The certificate has no address.
-            let address = ProviderCall("POST", "https://127.0.0.1:\(server.port)/", body: Array("a=b".utf8))
+            let address = OutgoingCall("POST", "https://127.0.0.1:\(server.port)/", body: Array("a=b".utf8))
             #expect(await trusting.failure(of: address)?.isUnsent == true)
             // A connection that was made with one trust serves no call with another.
             #expect(try await client.transport().failure(of: call)?.isUnsent == true)
-            #expect(throws: ProviderTLSError.self) { try client.transport(caFile: "/no/such/file.pem") }
+            #expect(throws: CallTLSError.self) { try client.transport(caFile: "/no/such/file.pem") }
         }
         try await server.stop()
     }
@@ -150,9 +151,9 @@ struct HTTPProviderTransportTests {
     @Test("A call that is cancelled ends, and after the shutdown no call is sent")
     func ended() async throws {
         let server = try await RawServer.start(Self.group) { _ in .silence }
-        let client = ProviderHTTPClient(group: try ProviderClientBench.group.get())
+        let client = CallClient(group: try ProviderClientBench.group.get())
         let transport = try client.transport()
-        let call = ProviderCall("GET", "http://127.0.0.1:\(server.port)/", timeLimit: .seconds(60))
+        let call = OutgoingCall("GET", "http://127.0.0.1:\(server.port)/", timeLimit: .seconds(60))
         let task = Task { await transport.failure(of: call) }
         try await waitUntil("a request") { !server.requests.isEmpty }
         task.cancel()
@@ -170,7 +171,7 @@ struct HTTPProviderTransportTests {
         }
         try await withProviderClient { client in
             for _ in 0..<20 {
-                _ = try await client.transport().send(ProviderCall("GET", "http://127.0.0.1:\(server.port)/"))
+                _ = try await client.transport().send(OutgoingCall("GET", "http://127.0.0.1:\(server.port)/"))
             }
             // The client returns an answer a moment before its connection is free again,
             // so a call can need another connection where the machine is busy.
@@ -188,7 +189,7 @@ struct HTTPProviderTransportTests {
             let transport = try client.transport()
             let url = "http://127.0.0.1:\(server.port)/"
             let statuses = try await withThrowingTaskGroup(of: Int.self) { group in
-                for _ in 0..<50 { group.addTask { try await transport.send(ProviderCall("GET", url)).status } }
+                for _ in 0..<50 { group.addTask { try await transport.send(OutgoingCall("GET", url)).status } }
                 return try await group.reduce(into: []) { $0.append($1) }
             }
             #expect(statuses == Array(repeating: 200, count: 50))
@@ -204,10 +205,10 @@ struct HTTPProviderTransportTests {
             let transport = try client.transport()
             let url = "http://127.0.0.1:\(server.port)/"
             let slow = (0..<8).map { _ in
-                Task { await transport.failure(of: ProviderCall("GET", url + "slow", timeLimit: .seconds(60))) }
+                Task { await transport.failure(of: OutgoingCall("GET", url + "slow", timeLimit: .seconds(60))) }
             }
             try await waitUntil("eight requests") { server.requests.count == 8 }
-            let error = await transport.failure(of: ProviderCall("GET", url, timeLimit: .milliseconds(50)))
+            let error = await transport.failure(of: OutgoingCall("GET", url, timeLimit: .milliseconds(50)))
             #expect(error?.isUnsent == true && error?.cause == .time && error?.detail.contains("busy") == true)
             for task in slow { task.cancel() }
             for task in slow { #expect(await task.value?.isUnsent == false) }
@@ -223,7 +224,7 @@ struct HTTPProviderTransportTests {
         }
         try await withProviderClient { client in
             for _ in 0..<5 {
-                _ = try await client.transport().send(ProviderCall("GET", "http://127.0.0.1:\(server.port)/"))
+                _ = try await client.transport().send(OutgoingCall("GET", "http://127.0.0.1:\(server.port)/"))
                 try await Task.sleep(for: .milliseconds(50))
             }
             #expect(server.connections == 5)
@@ -240,9 +241,9 @@ struct HTTPProviderTransportTests {
         try await withProviderClient { client in
             let transport = try client.transport()
             let url = "http://127.0.0.1:\(server.port)/"
-            #expect(try await transport.send(ProviderCall("GET", url)).body == Array("hello".utf8))
-            #expect(try await transport.send(ProviderCall("GET", url + "empty")).status == 204)
-            #expect(try await transport.send(ProviderCall("POST", url + "empty?")).body.isEmpty)
+            #expect(try await transport.send(OutgoingCall("GET", url)).body == Array("hello".utf8))
+            #expect(try await transport.send(OutgoingCall("GET", url + "empty")).status == 204)
+            #expect(try await transport.send(OutgoingCall("POST", url + "empty?")).body.isEmpty)
             #expect(server.requests.last?.contains("Content-Length: 0\r\n") == true)
             #expect(server.requests.last?.hasPrefix("POST /empty? HTTP/1.1\r\n") == true)
         }
@@ -255,7 +256,7 @@ struct HTTPProviderTransportTests {
         try await withProviderClient { client in
             let transport = try client.transport()
             let url = "https://127.0.0.1:\(silent.port)/"
-            let late = await transport.failure(of: ProviderCall("POST", url, timeLimit: .milliseconds(200)))
+            let late = await transport.failure(of: OutgoingCall("POST", url, timeLimit: .milliseconds(200)))
             #expect(late?.isUnsent == true && late?.cause == .time && late?.detail.contains("handshake") == true)
         }
         try await silent.stop()
@@ -269,7 +270,7 @@ struct HTTPProviderTransportTests {
         try await withProviderClient { client in
             for (path, target) in [("", "/"), ("?a=b", "/?a=b"), ("/a%2Fb;c?d=%20", "/a%2Fb;c?d=%20")] {
                 let url = "http://LOCALHOST:\(server.port)\(path)"
-                _ = try await client.transport().send(ProviderCall("GET", url))
+                _ = try await client.transport().send(OutgoingCall("GET", url))
                 let request = try #require(server.requests.last)
                 #expect(request.hasPrefix("GET \(target) HTTP/1.1\r\n"))
                 #expect(request.contains("\r\nHost: localhost:\(server.port)\r\n"))
@@ -298,7 +299,7 @@ struct HTTPProviderTransportTests {
         }
         try await withProviderClient { client in
             for method in ["GET", "POST"] {
-                let call = ProviderCall(method, "http://127.0.0.1:\(server.port)/")
+                let call = OutgoingCall(method, "http://127.0.0.1:\(server.port)/")
                 let error = try #require(try await client.transport().failure(of: call))
                 #expect(!error.isUnsent && error.detail.contains("127.0.0.1 is compressed"), "\(error)")
                 #expect(error.detail.contains("Content-Encoding: \(coding)"), "\(error)")
@@ -322,7 +323,7 @@ struct HTTPProviderTransportTests {
             .bytes(Self.answer(body, coding, status: status))
         }
         try await withProviderClient { client in
-            let call = ProviderCall("GET", "http://127.0.0.1:\(server.port)/")
+            let call = OutgoingCall("GET", "http://127.0.0.1:\(server.port)/")
             let answer = try await client.transport().send(call)
             #expect(answer.body == body && "\(answer.status)" == status.prefix(3))
         }
@@ -345,7 +346,7 @@ struct HTTPProviderTransportTests {
                     )
                 }
                 try await withProviderClient { client in
-                    let call = ProviderCall("GET", "http://127.0.0.1:\(server.port)/")
+                    let call = OutgoingCall("GET", "http://127.0.0.1:\(server.port)/")
                     let answer = try await client.transport().send(call)
                     #expect(answer.body == Array(expected.utf8))
                 }
@@ -366,7 +367,7 @@ struct HTTPProviderTransportTests {
                 // More than there are connections, so that one is used at once by the next call.
                 for _ in 0..<40 {
                     group.addTask {
-                        let body = try? await transport.send(ProviderCall("GET", url)).body
+                        let body = try? await transport.send(OutgoingCall("GET", url)).body
                         #expect(body == Array("a".utf8))
                     }
                 }
@@ -383,7 +384,7 @@ struct HTTPProviderTransportTests {
         }
         try await withProviderClient { client in
             for _ in 0..<2 {
-                let call = ProviderCall("GET", "http://127.0.0.1:\(server.port)/")
+                let call = OutgoingCall("GET", "http://127.0.0.1:\(server.port)/")
                 let answer = try await client.transport().send(call)
                 #expect(answer.status == 101)
             }

@@ -1,3 +1,4 @@
+import Calls
 import NIOCore
 import NIOPosix
 import NIOSSL
@@ -19,7 +20,7 @@ struct KeptConnectionTests {
     private struct Bench {
         enum Way: CaseIterable { case plain, tls, tunnel }
 
-        let transport: HTTPProviderTransport
+        let transport: HTTPCallTransport
         let url: String
         let server: RawServer
 
@@ -58,7 +59,7 @@ struct KeptConnectionTests {
                     case .tunnel: "https://\(host)/"
                     }
                 let bench = Bench(transport: transport, url: url, server: server)
-                #expect(try await transport.send(ProviderCall("GET", url)).status == 200)
+                #expect(try await transport.send(OutgoingCall("GET", url)).status == 200)
                 try await bench.settle()
                 try await body(bench)
             }
@@ -72,18 +73,18 @@ struct KeptConnectionTests {
         }
     }
 
-    private static let questions: [(method: String, purpose: ProviderCall.Purpose, body: String)] = [
+    private static let questions: [(method: String, purpose: OutgoingCall.Purpose, body: String)] = [
         ("GET", .metadata, ""), ("GET", .keys, ""), ("GET", .userinfo, ""), ("GET", .session, ""),
         ("HEAD", .health, ""),
         ("POST", .introspection, "token=a"),
     ]
 
     @Test("A question whose kept connection ends is asked once more, on a new one", arguments: Self.questions)
-    func again(_ method: String, _ purpose: ProviderCall.Purpose, _ body: String) async throws {
+    func again(_ method: String, _ purpose: OutgoingCall.Purpose, _ body: String) async throws {
         for way in Bench.Way.allCases {
             let head = "HTTP/1.1 200 OK\r\n\r\n"
             try await Bench.with([.close] + (method == "HEAD" ? [.answer(head)] : []), way) { bench in
-                let call = ProviderCall(method, bench.url, for: purpose, body: Array(body.utf8))
+                let call = OutgoingCall(method, bench.url, for: purpose, body: Array(body.utf8))
                 let answer = try await bench.transport.send(call)
                 #expect(answer.status == 200, "\(way)")
                 #expect(bench.server.requests.count == 3 && bench.server.connections == 2, "\(way)")
@@ -95,12 +96,12 @@ struct KeptConnectionTests {
     @Test("It is asked no third time, and in no more than its time")
     func onlyOnce() async throws {
         try await Bench.with([.close, .close]) { bench in
-            let error = try #require(await bench.transport.failure(of: ProviderCall("GET", bench.url)))
+            let error = try #require(await bench.transport.failure(of: OutgoingCall("GET", bench.url)))
             #expect(!error.isUnsent && error.cause == .other)
             #expect(bench.server.requests.count == 3 && bench.server.connections == 2)
         }
         try await Bench.with([.close, .silence]) { bench in
-            let call = ProviderCall("GET", bench.url, timeLimit: .seconds(3))
+            let call = OutgoingCall("GET", bench.url, timeLimit: .seconds(3))
             let error = try #require(await bench.transport.failure(of: call))
             #expect(!error.isUnsent && error.cause == .time && bench.server.requests.count == 3)
         }
@@ -116,7 +117,7 @@ struct KeptConnectionTests {
     )
     func begun(_ reaction: RawServer.Reaction) async throws {
         try await Bench.with([reaction]) { bench in
-            let call = ProviderCall("GET", bench.url, timeLimit: .seconds(3))
+            let call = OutgoingCall("GET", bench.url, timeLimit: .seconds(3))
             #expect(await bench.transport.failure(of: call)?.isUnsent == false)
             #expect(bench.server.requests.count == 2 && bench.server.connections == 1)
         }
@@ -125,16 +126,16 @@ struct KeptConnectionTests {
     @Test(
         "What has an effect, or a proof that is good for one request, is sent once, on a new connection",
         arguments: [
-            ("POST", ProviderCall.Purpose.token, ""), ("POST", .revocation, ""), ("DELETE", .revocation, ""),
+            ("POST", OutgoingCall.Purpose.token, ""), ("POST", .revocation, ""), ("DELETE", .revocation, ""),
             ("GET", .revocation, ""), ("GET", .exchange, ""), ("GET", .userinfo, "dpop"),
             ("POST", .introspection, "dpop"),
         ]
     )
-    func once(_ method: String, _ purpose: ProviderCall.Purpose, _ field: String) async throws {
+    func once(_ method: String, _ purpose: OutgoingCall.Purpose, _ field: String) async throws {
         for way in Bench.Way.allCases {
             try await Bench.with([.close], way) { bench in
                 let fields = field.isEmpty ? [] : [(name: field, value: "a")]
-                let call = ProviderCall(method, bench.url, for: purpose, fields: fields)
+                let call = OutgoingCall(method, bench.url, for: purpose, fields: fields)
                 #expect(await bench.transport.failure(of: call)?.isUnsent == false)
                 #expect(bench.server.requests.count == 2 && bench.server.connections == 2, "\(way)")
             }
@@ -145,9 +146,9 @@ struct KeptConnectionTests {
     func follows() async throws {
         try await Bench.with([]) { bench in
             try await bench.settle()
-            _ = try await bench.transport.send(ProviderCall("POST", bench.url))
+            _ = try await bench.transport.send(OutgoingCall("POST", bench.url))
             try await bench.settle()
-            _ = try await bench.transport.send(ProviderCall("GET", bench.url, for: .userinfo))
+            _ = try await bench.transport.send(OutgoingCall("GET", bench.url, for: .userinfo))
             #expect(bench.server.requests.count == 3 && bench.server.connections == 2)
         }
     }
@@ -159,13 +160,13 @@ struct KeptConnectionTests {
             for _ in 0..<5 {
                 await withTaskGroup(of: Int?.self) { group in
                     for index in 0..<40 {
-                        let call = ProviderCall(index % 2 == 0 ? "GET" : "POST", url, timeLimit: .seconds(20))
+                        let call = OutgoingCall(index % 2 == 0 ? "GET" : "POST", url, timeLimit: .seconds(20))
                         group.addTask { try? await transport.send(call).status }
                     }
                     for await status in group { #expect(status == 200) }
                 }
                 try await bench.settle()
-                let answer = try await transport.send(ProviderCall("POST", url))
+                let answer = try await transport.send(OutgoingCall("POST", url))
                 #expect(answer.status == 200)
             }
             #expect(bench.server.requests.count == 206)

@@ -1,3 +1,4 @@
+import Calls
 import Cryptography
 import JOSE
 import Providers
@@ -12,11 +13,11 @@ struct ProviderClientAuthenticationTests {
 
     private func call(_ settings: ProviderClientSettings, _ parameters: [(name: String, value: String)] = [])
         async throws
-        -> ProviderCall
+        -> OutgoingCall
     {
         let client = try ProviderClientAuthentication(settings, clock: self.clock.clock)
-        let url = try ProviderURL("https://idp.example.com/introspect")
-        return await client.post(parameters, to: url, audience: try ProviderURL("https://idp.example.com/token"))
+        let url = try EndpointURL("https://idp.example.com/introspect")
+        return await client.post(parameters, to: url, audience: try EndpointURL("https://idp.example.com/token"))
     }
 
     @Test("client_secret_basic form-encodes the id and the secret first")

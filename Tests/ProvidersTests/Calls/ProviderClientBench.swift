@@ -1,3 +1,4 @@
+import Calls
 import NIOCore
 import Providers
 import Testing
@@ -13,9 +14,9 @@ enum ProviderClientBench {
 /// - Parameter idleTime: How long its connections wait for another call.
 func withProviderClient<Value>(
     idleTime: TimeAmount = .seconds(1),
-    _ body: (ProviderHTTPClient) async throws -> Value
+    _ body: (CallClient) async throws -> Value
 ) async throws -> Value {
-    let client = ProviderHTTPClient(group: try ProviderClientBench.group.get(), idleTime: idleTime)
+    let client = CallClient(group: try ProviderClientBench.group.get(), idleTime: idleTime)
     let result: Result<Value, any Error>
     do {
         result = .success(try await body(client))
@@ -26,9 +27,9 @@ func withProviderClient<Value>(
     return try result.get()
 }
 
-extension HTTPProviderTransport {
+extension HTTPCallTransport {
     /// The error of a call that is expected to fail.
-    func failure(of call: ProviderCall) async -> ProviderCallError? {
+    func failure(of call: OutgoingCall) async -> CallError? {
         do {
             let answer = try await self.send(call)
             Issue.record("an answer with status \(answer.status)")

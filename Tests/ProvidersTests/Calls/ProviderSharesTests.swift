@@ -1,4 +1,5 @@
 import AddressIntelligence
+import Calls
 import NIOPosix
 import Providers
 import Sessions
@@ -18,7 +19,7 @@ struct ProviderSharesTests {
     }
 
     /// A provider that does not answer questions whose path begins with `/hang`.
-    private static func with(_ body: (HTTPProviderTransport, RawServer, String) async throws -> Void) async throws {
+    private static func with(_ body: (HTTPCallTransport, RawServer, String) async throws -> Void) async throws {
         let server = try await RawServer.start(MultiThreadedEventLoopGroup.singleton) { request in
             request.contains(" /hang") ? .silence : .answer(Self.ok)
         }
@@ -28,8 +29,8 @@ struct ProviderSharesTests {
         try await server.stop()
     }
 
-    private static func question(_ url: String, of client: AddressKey?) -> ProviderCall {
-        var call = ProviderCall("GET", url, for: .session, timeLimit: .seconds(600))
+    private static func question(_ url: String, of client: AddressKey?) -> OutgoingCall {
+        var call = OutgoingCall("GET", url, for: .session, timeLimit: .seconds(600))
         call.caller = .request(client)
         return call
     }
@@ -47,7 +48,7 @@ struct ProviderSharesTests {
                 try await waitUntil("four questions") { server.requests.count >= 4 }
                 for _ in 0..<6 {
                     let known = try await transport.send(Self.question("\(url)/other", of: other))
-                    let signIn = try await transport.send(ProviderCall("POST", "\(url)/token"))
+                    let signIn = try await transport.send(OutgoingCall("POST", "\(url)/token"))
                     #expect(known.status == 200 && signIn.status == 200)
                 }
                 #expect(server.requests.count { $0.contains(" /hang") } == 4)
@@ -60,8 +61,8 @@ struct ProviderSharesTests {
     func signIns() async throws {
         try await Self.with { transport, server, url in
             let (flood, other) = (try Self.address(1), try Self.address(2))
-            func signIn(_ path: String, of client: AddressKey) -> ProviderCall {
-                var call = ProviderCall("POST", url + path, timeLimit: .seconds(600))
+            func signIn(_ path: String, of client: AddressKey) -> OutgoingCall {
+                var call = OutgoingCall("POST", url + path, timeLimit: .seconds(600))
                 call.caller = .endpoint(client)
                 return call
             }
@@ -94,7 +95,7 @@ struct ProviderSharesTests {
                 }
                 try await waitUntil("six questions") { server.requests.count >= 6 }
                 for _ in 0..<6 {
-                    let signIn = try await transport.send(ProviderCall("POST", "\(url)/token"))
+                    let signIn = try await transport.send(OutgoingCall("POST", "\(url)/token"))
                     #expect(signIn.status == 200)
                 }
                 #expect(server.requests.count { $0.contains(" /hang") } == 6)

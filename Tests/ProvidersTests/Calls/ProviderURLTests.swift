@@ -1,3 +1,4 @@
+import Calls
 import Providers
 import Testing
 
@@ -12,7 +13,7 @@ struct ProviderURLTests {
         ]
     )
     func accepted(_ text: String) throws {
-        #expect(try ProviderURL(text).text == text)
+        #expect(try EndpointURL(text).text == text)
     }
 
     @Test(
@@ -29,23 +30,23 @@ struct ProviderURLTests {
         ]
     )
     func refused(_ text: String) {
-        #expect(throws: ProviderURLError.self) { try ProviderURL(text) }
+        #expect(throws: EndpointURLError.self) { try EndpointURL(text) }
     }
 
     @Test("A URL of more than 2048 bytes is refused")
     func long() throws {
         let base = "https://a/"
-        _ = try ProviderURL(base + String(repeating: "a", count: 2048 - base.count))
-        #expect(throws: ProviderURLError.self) {
-            try ProviderURL(base + String(repeating: "a", count: 2049 - base.count))
+        _ = try EndpointURL(base + String(repeating: "a", count: 2048 - base.count))
+        #expect(throws: EndpointURLError.self) {
+            try EndpointURL(base + String(repeating: "a", count: 2049 - base.count))
         }
     }
 
     @Test("The origin has scheme, host and port, without the scheme's default port")
     func origin() throws {
-        #expect(try ProviderURL("https://IDP.example.com:443/a?b").origin == "https://idp.example.com")
-        #expect(try ProviderURL("https://idp.example.com:80/a").origin == "https://idp.example.com:80")
-        #expect(try ProviderURL("http://[::1]:80/").origin == "http://[::1]")
-        #expect(try ProviderURL("http://127.0.0.1:81").origin == "http://127.0.0.1:81")
+        #expect(try EndpointURL("https://IDP.example.com:443/a?b").origin == "https://idp.example.com")
+        #expect(try EndpointURL("https://idp.example.com:80/a").origin == "https://idp.example.com:80")
+        #expect(try EndpointURL("http://[::1]:80/").origin == "http://[::1]")
+        #expect(try EndpointURL("http://127.0.0.1:81").origin == "http://127.0.0.1:81")
     }
 }

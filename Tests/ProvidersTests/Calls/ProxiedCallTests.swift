@@ -1,3 +1,4 @@
+import Calls
 import NIOCore
 import NIOPosix
 import NIOSSL
@@ -49,7 +50,7 @@ struct ProxiedCallTests {
         try await withProviderClient { client in
             let proxies = try Self.proxies(["HTTPS_PROXY": "http://user:p%40ss@127.0.0.1:\(proxy.port)"])
             let transport = try client.transport(caFile: certificates.authority, proxies: proxies)
-            let call = ProviderCall("POST", "https://\(Self.host)/token", body: Array("a=b".utf8))
+            let call = OutgoingCall("POST", "https://\(Self.host)/token", body: Array("a=b".utf8))
             for _ in 0..<2 { #expect(try await transport.send(call).body == Array("ok".utf8)) }
             let question =
                 "CONNECT \(Self.host):443 HTTP/1.1\r\nHost: \(Self.host):443\r\nUser-Agent: sallyport\r\n"
@@ -66,7 +67,7 @@ struct ProxiedCallTests {
 
             let stranger = try #require(try await client.transport(proxies: proxies).failure(of: call))
             #expect(stranger.cause == .certificate && stranger.isUnsent && stranger.detail.contains(Self.host))
-            let other = ProviderCall("GET", "https://other.proxied.invalid/")
+            let other = OutgoingCall("GET", "https://other.proxied.invalid/")
             let misnamed = try #require(await transport.failure(of: other))
             #expect(misnamed.cause == .certificateName && misnamed.isUnsent)
 
@@ -96,7 +97,7 @@ struct ProxiedCallTests {
         try await withProviderClient { client in
             let proxies = try Self.proxies(["HTTPS_PROXY": "http://127.0.0.1:\(proxy.port)"])
             let transport = try client.transport(caFile: certificates.authority, proxies: proxies)
-            let call = ProviderCall("POST", "https://\(Self.host)/token", body: Array("a=b".utf8))
+            let call = OutgoingCall("POST", "https://\(Self.host)/token", body: Array("a=b".utf8))
             #expect(try await transport.send(call).body == Array("ok".utf8))
         }
         try await proxy.stop()
@@ -131,7 +132,7 @@ struct ProxiedCallTests {
         let proxy = try await TestProxy.start(Self.group) { _ in reaction }
         try await withProviderClient { client in
             let proxies = try Self.proxies(["HTTPS_PROXY": "http://user:secret-1@127.0.0.1:\(proxy.port)"])
-            let call = ProviderCall(
+            let call = OutgoingCall(
                 "POST",
                 "https://\(Self.host)/",
                 body: Array("code=secret-2".utf8),
@@ -154,7 +155,7 @@ struct ProxiedCallTests {
         try await proxy.stop()
         try await withProviderClient { client in
             let proxies = try Self.proxies(["https_proxy": "127.0.0.1:\(port)"])
-            let call = ProviderCall("GET", "https://\(Self.host)/")
+            let call = OutgoingCall("GET", "https://\(Self.host)/")
             let error = try #require(try await client.transport(proxies: proxies).failure(of: call))
             #expect(
                 error.cause == .connection && error.isUnsent && error.detail.contains("the proxy 127.0.0.1:\(port)")
@@ -176,12 +177,12 @@ struct ProxiedCallTests {
             let proxies = try Self.proxies(["http_proxy": "http://user:pass@127.0.0.1:\(proxy.port)"])
             let transport = try client.transport(allowsPlainHTTP: true, proxies: proxies)
             let url = "http://kratos.proxied.invalid:4433"
-            #expect(try await transport.send(ProviderCall("GET", "\(url)/sessions/whoami?a=b")).status == 200)
+            #expect(try await transport.send(OutgoingCall("GET", "\(url)/sessions/whoami?a=b")).status == 200)
             let request = try #require(proxy.requests.first)
             #expect(request.hasPrefix("GET \(url)/sessions/whoami?a=b HTTP/1.1\r\n"))
             #expect(request.contains("\r\nHost: kratos.proxied.invalid:4433\r\n"))
             #expect(request.contains("\r\nProxy-Authorization: Basic dXNlcjpwYXNz\r\n"))
-            let error = try #require(await transport.failure(of: ProviderCall("GET", "\(url)/closed")))
+            let error = try #require(await transport.failure(of: OutgoingCall("GET", "\(url)/closed")))
             #expect(error.cause == .proxy && error.detail.contains("407"))
         }
         try await proxy.stop()
@@ -195,7 +196,7 @@ struct ProxiedCallTests {
         let proxy = try await TestProxy.start(Self.group) { _ in .answer("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
         }
         try await withProviderClient { client in
-            let call = ProviderCall("GET", "http://127.0.0.1:\(server.port)/")
+            let call = OutgoingCall("GET", "http://127.0.0.1:\(server.port)/")
             let name = "http://127.0.0.1:\(proxy.port)"
             let environment = try Self.proxies(["http_proxy": name, "ALL_PROXY": name])
             #expect(try await client.transport(proxies: environment).send(call).status == 204)

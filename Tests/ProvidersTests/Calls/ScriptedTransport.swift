@@ -1,14 +1,15 @@
+import Calls
 import Providers
 import Synchronization
 import Vocabulary
 
 /// Answers calls as a test says, and keeps them.
-final class ScriptedTransport: ProviderTransport {
-    typealias Handler = @Sendable (ProviderCall) throws(ProviderCallError) -> ProviderAnswer
+final class ScriptedTransport: CallTransport {
+    typealias Handler = @Sendable (OutgoingCall) throws(CallError) -> CallAnswer
 
     private struct State {
         var handlers: [String: Handler] = [:]
-        var calls: [ProviderCall] = []
+        var calls: [OutgoingCall] = []
         var isHeld = false
         var held: [CheckedContinuation<Void, Never>] = []
     }
@@ -16,10 +17,10 @@ final class ScriptedTransport: ProviderTransport {
     private let state = Mutex(State())
 
     /// The calls in order.
-    var calls: [ProviderCall] { self.state.withLock { $0.calls } }
+    var calls: [OutgoingCall] { self.state.withLock { $0.calls } }
 
     /// The calls to this URL, in order.
-    func calls(of url: String) -> [ProviderCall] { self.calls.filter { $0.url == url } }
+    func calls(of url: String) -> [OutgoingCall] { self.calls.filter { $0.url == url } }
 
     /// Answers calls to `url` from now on.
     func on(_ url: String, _ handler: @escaping Handler) {
@@ -27,7 +28,7 @@ final class ScriptedTransport: ProviderTransport {
     }
 
     /// Answers calls to `url` with these answers in turn, and then with the last one again.
-    func on(_ url: String, _ answers: [ProviderAnswer]) {
+    func on(_ url: String, _ answers: [CallAnswer]) {
         let place = Mutex(0)
         self.on(url) { _ in
             let index = place.withLock { place in
@@ -38,10 +39,10 @@ final class ScriptedTransport: ProviderTransport {
         }
     }
 
-    func on(_ url: String, _ answer: ProviderAnswer) { self.on(url) { _ in answer } }
+    func on(_ url: String, _ answer: CallAnswer) { self.on(url) { _ in answer } }
 
-    func on(_ url: String, failing error: ProviderCallError) {
-        self.on(url) { (_) throws(ProviderCallError) in throw error }
+    func on(_ url: String, failing error: CallError) {
+        self.on(url) { (_) throws(CallError) in throw error }
     }
 
     /// From now on answers are held until `release`.
@@ -58,7 +59,7 @@ final class ScriptedTransport: ProviderTransport {
         for continuation in held { continuation.resume() }
     }
 
-    func send(_ call: ProviderCall) async throws(ProviderCallError) -> ProviderAnswer {
+    func send(_ call: OutgoingCall) async throws(CallError) -> CallAnswer {
         let handler = self.state.withLock { state in
             state.calls.append(call)
             return state.handlers[call.url]
@@ -70,12 +71,12 @@ final class ScriptedTransport: ProviderTransport {
             }
             if goesOn { continuation.resume() }
         }
-        guard let handler else { throw ProviderCallError(isUnsent: true, detail: "no server at \(call.url)") }
+        guard let handler else { throw CallError(isUnsent: true, detail: "no server at \(call.url)") }
         return try handler(call)
     }
 }
 
-extension ProviderCall {
+extension OutgoingCall {
     /// The first field of this name.
     func field(_ name: String) -> String? { self.fields.first { $0.name == name }?.value }
 
@@ -85,10 +86,10 @@ extension ProviderCall {
     }
 }
 
-extension ProviderAnswer {
+extension CallAnswer {
     /// A JSON document.
     static func json(_ value: JSONValue, status: Int = 200, fields: [(name: String, value: String)] = []) -> Self {
-        ProviderAnswer(
+        CallAnswer(
             status: status,
             fields: [("content-type", "application/json")] + fields,
             body: JSONText.encode(value)

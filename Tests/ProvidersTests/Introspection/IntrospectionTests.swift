@@ -1,3 +1,4 @@
+import Calls
 import Cryptography
 import JOSE
 import Providers
@@ -30,7 +31,7 @@ struct IntrospectionTests {
         try IntrospectionProvider(self.settings(change), transport: self.transport, clock: self.clock.clock)
     }
 
-    private static func answer(_ changes: [String: JSONValue] = [:]) -> ProviderAnswer {
+    private static func answer(_ changes: [String: JSONValue] = [:]) -> CallAnswer {
         var members: [String: JSONValue] = [
             "active": true, "sub": "user-1", "aud": "api", "exp": .integer(now + 300), "iat": .integer(now - 10),
             "token_type": "Bearer", "client_id": "app", "scope": "a b", "email": "jane@example.com",
@@ -142,7 +143,7 @@ struct IntrospectionTests {
     }
 
     /// An answer about a refresh token of the client `app`, as Hydra gives it.
-    private static func refreshAnswer(_ changes: [String: JSONValue] = [:]) -> ProviderAnswer {
+    private static func refreshAnswer(_ changes: [String: JSONValue] = [:]) -> CallAnswer {
         let usual: [String: JSONValue] = ["token_use": "refresh_token", "aud": "absent"]
         return Self.answer(usual.merging(changes) { $1 })
     }
@@ -241,14 +242,14 @@ struct IntrospectionTests {
     @Test(
         "What is no answer says nothing about the token",
         arguments: [
-            ProviderAnswer(status: 500), ProviderAnswer(status: 503), ProviderAnswer(status: 429),
-            ProviderAnswer(status: 401), ProviderAnswer(status: 403), ProviderAnswer(status: 404),
-            ProviderAnswer(status: 302), ProviderAnswer(status: 400), ProviderAnswer(status: 200),
-            ProviderAnswer(status: 200, body: Array("<html>".utf8)), .json([]), .json([:]), .json(["active": "true"]),
+            CallAnswer(status: 500), CallAnswer(status: 503), CallAnswer(status: 429),
+            CallAnswer(status: 401), CallAnswer(status: 403), CallAnswer(status: 404),
+            CallAnswer(status: 302), CallAnswer(status: 400), CallAnswer(status: 200),
+            CallAnswer(status: 200, body: Array("<html>".utf8)), .json([]), .json([:]), .json(["active": "true"]),
             .json(["active": 1]), .json(["active": .null]),
         ]
     )
-    func noAnswer(answer: ProviderAnswer) async throws {
+    func noAnswer(answer: CallAnswer) async throws {
         self.transport.on(Self.url, answer)
         #expect(try await self.provider().introspect(Secret("token-one")) == .unavailable)
     }
@@ -278,7 +279,7 @@ struct IntrospectionTests {
 
     @Test("A provider that cannot be reached is unavailable, and is asked again")
     func unreachable() async throws {
-        self.transport.on(Self.url, failing: ProviderCallError(isUnsent: true, detail: "refused"))
+        self.transport.on(Self.url, failing: CallError(isUnsent: true, detail: "refused"))
         let provider = try self.provider()
         #expect(await provider.introspect(Secret("token-one")) == .unavailable)
         self.transport.on(Self.url, Self.answer())

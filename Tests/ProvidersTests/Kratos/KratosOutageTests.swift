@@ -1,3 +1,4 @@
+import Calls
 import NIOCore
 import Providers
 import Sessions
@@ -19,7 +20,7 @@ struct KratosOutageTests {
             case .away:
                 kratos.transport.on(
                     KratosProviderBench.whoami,
-                    failing: ProviderCallError(isUnsent: false, detail: "it hangs", cause: .time)
+                    failing: CallError(isUnsent: false, detail: "it hangs", cause: .time)
                 )
             case .error: kratos.transport.on(KratosProviderBench.whoami, KratosProviderBench.error(500))
             case .tooMany: kratos.transport.on(KratosProviderBench.whoami, KratosProviderBench.error(429))

@@ -1,3 +1,4 @@
+import Calls
 import Providers
 import Sessions
 import Settings
@@ -54,7 +55,7 @@ struct KratosProviderBench {
     }
 
     /// Kratos's error envelope.
-    static func error(_ code: Int, id: String? = nil, page: String? = nil) -> ProviderAnswer {
+    static func error(_ code: Int, id: String? = nil, page: String? = nil) -> CallAnswer {
         var error: [String: JSONValue] = ["code": .integer(Int64(code)), "status": "Status", "message": "A message"]
         error["id"] = id.map { .string($0) }
         var members: [String: JSONValue] = ["error": .object(error)]

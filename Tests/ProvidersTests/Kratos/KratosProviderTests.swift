@@ -1,3 +1,4 @@
+import Calls
 import Providers
 import Sessions
 import Settings
@@ -170,17 +171,17 @@ struct KratosProviderTests {
     @Test(
         "What says nothing about the token is no answer, and is never kept",
         arguments: [
-            ProviderAnswer(status: 500), KratosProviderBench.error(500), KratosProviderBench.error(503),
+            CallAnswer(status: 500), KratosProviderBench.error(500), KratosProviderBench.error(503),
             KratosProviderBench.error(429),
-            KratosProviderBench.error(403), KratosProviderBench.error(404), ProviderAnswer(status: 302),
-            ProviderAnswer(status: 200),
-            ProviderAnswer(status: 200, body: Array("<html>".utf8)), .json([]), .json([:]),
-            ProviderAnswer(status: 401, body: Array("<html>Unauthorized</html>".utf8)), .json([:], status: 401),
+            KratosProviderBench.error(403), KratosProviderBench.error(404), CallAnswer(status: 302),
+            CallAnswer(status: 200),
+            CallAnswer(status: 200, body: Array("<html>".utf8)), .json([]), .json([:]),
+            CallAnswer(status: 401, body: Array("<html>Unauthorized</html>".utf8)), .json([:], status: 401),
             .json(["error": ["code": 500]], status: 401), .json(["error": ["code": "401"]], status: 401),
-            ProviderAnswer(status: 204),
+            CallAnswer(status: 204),
         ]
     )
-    func garbage(answer: ProviderAnswer) async {
+    func garbage(answer: CallAnswer) async {
         let bench = KratosProviderBench()
         bench.transport.on(KratosProviderBench.whoami, answer)
         #expect(await bench.provider.introspect(Secret(KratosProviderBench.token)) == .unavailable)
@@ -224,7 +225,7 @@ struct KratosProviderTests {
     func wall() async {
         let bench = KratosProviderBench()
         bench.transport.on(KratosProviderBench.whoami, KratosProviderBench.error(401))
-        bench.transport.on(KratosProviderBench.ready, ProviderAnswer(status: 503))
+        bench.transport.on(KratosProviderBench.ready, CallAnswer(status: 503))
         var good = PresentedToken(Secret(KratosProviderBench.token))
         #expect(await bench.provider.introspect(good) == .unknown(.credentialInvalidToken))
         #expect(
@@ -236,7 +237,7 @@ struct KratosProviderTests {
         #expect(bench.transport.calls(of: KratosProviderBench.ready).count == 1)
         bench.transport.on(
             KratosProviderBench.ready,
-            failing: ProviderCallError(isUnsent: false, detail: "time", cause: .time)
+            failing: CallError(isUnsent: false, detail: "time", cause: .time)
         )
         bench.clock.advance(by: .seconds(1))
         #expect(await bench.provider.introspect(good) == .unavailable)

@@ -1,3 +1,4 @@
+import Calls
 import Providers
 import Sessions
 import Settings
@@ -17,7 +18,7 @@ struct KratosRevocationTests {
     )
     func native(status: Int, isEnded: Bool) async throws {
         let bench = KratosProviderBench()
-        bench.transport.on(Self.logout, ProviderAnswer(status: status))
+        bench.transport.on(Self.logout, CallAnswer(status: status))
         #expect(await bench.provider.revoke(self.token, sessionID: "s-1") == isEnded)
         let call = try #require(bench.transport.calls.first)
         #expect(call.method == "DELETE" && call.field("content-type") == "application/json")
@@ -29,7 +30,7 @@ struct KratosRevocationTests {
         let bench = KratosProviderBench()
         bench.transport.on(Self.begin, .json(["logout_token": "lo t", "logout_url": "http://kratos/x"]))
         let url = "\(KratosProviderBench.url)/self-service/logout?token=lo%20t"
-        bench.transport.on(url, ProviderAnswer(status: 204))
+        bench.transport.on(url, CallAnswer(status: 204))
         #expect(await bench.provider.revoke(self.cookie, sessionID: "s-1"))
         #expect(bench.transport.calls.map(\.url) == [Self.begin, url])
         for call in bench.transport.calls {
@@ -42,11 +43,11 @@ struct KratosRevocationTests {
         let bench = KratosProviderBench()
         bench.transport.on(Self.begin, KratosProviderBench.error(401))
         #expect(await bench.provider.revoke(self.cookie, sessionID: nil))
-        for answer in [ProviderAnswer(status: 500), .json([:]), KratosProviderBench.error(429)] {
+        for answer in [CallAnswer(status: 500), .json([:]), KratosProviderBench.error(429)] {
             bench.transport.on(Self.begin, answer)
             #expect(await !bench.provider.revoke(self.cookie, sessionID: nil))
         }
-        bench.transport.on(Self.begin, failing: ProviderCallError(isUnsent: true, detail: "away"))
+        bench.transport.on(Self.begin, failing: CallError(isUnsent: true, detail: "away"))
         #expect(await !bench.provider.revoke(self.cookie, sessionID: nil))
     }
 
@@ -56,8 +57,8 @@ struct KratosRevocationTests {
     )
     func admin(status: Int, isEnded: Bool) async throws {
         let bench = KratosProviderBench { $0.adminURL = PublicURL(isHTTPS: false, host: "kratos", port: 4434) }
-        bench.transport.on("\(KratosProviderBench.admin)/admin/sessions/s-1", ProviderAnswer(status: status))
-        bench.transport.on(Self.logout, ProviderAnswer(status: 204))
+        bench.transport.on("\(KratosProviderBench.admin)/admin/sessions/s-1", CallAnswer(status: status))
+        bench.transport.on(Self.logout, CallAnswer(status: 204))
         for presented in [self.token, self.cookie] {
             #expect(await bench.provider.revoke(presented, sessionID: "s-1") == isEnded)
         }

@@ -1,3 +1,4 @@
+import Calls
 import Cryptography
 import Providers
 import Sessions
@@ -130,7 +131,7 @@ struct OAuth2ProviderTests {
         let begun = try await bench.begin()
         bench.transport.on(
             OAuth2ProviderBench.tokenURL,
-            ProviderAnswer(
+            CallAnswer(
                 status: 200,
                 fields: [("content-type", "application/json")],
                 body: Array(refused.answer.utf8)
@@ -149,7 +150,7 @@ struct OAuth2ProviderTests {
         func answer(_ body: String) {
             bench.transport.on(
                 OAuth2ProviderBench.tokenURL,
-                ProviderAnswer(
+                CallAnswer(
                     status: 200,
                     fields: [("content-type", "application/x-www-form-urlencoded; charset=utf-8")],
                     body: Array(body.utf8)
@@ -178,9 +179,9 @@ struct OAuth2ProviderTests {
         }
         bench.transport.on(OAuth2ProviderBench.userinfoURL, .json(["id": 1_000_000_000_000_000]))
         #expect(try await bench.signIn().user?.identity.id == "1000000000000000")
-        bench.transport.on(OAuth2ProviderBench.userinfoURL, ProviderAnswer(status: 401))
+        bench.transport.on(OAuth2ProviderBench.userinfoURL, CallAnswer(status: 401))
         #expect(try await bench.signIn().cause == .signInProviderError)
-        bench.transport.on(OAuth2ProviderBench.userinfoURL, ProviderAnswer(status: 503))
+        bench.transport.on(OAuth2ProviderBench.userinfoURL, CallAnswer(status: 503))
         #expect(try await bench.signIn().outage != nil)
     }
 
@@ -250,7 +251,7 @@ struct OAuth2ProviderTests {
             Issue.record("another subject")
             return
         }
-        bench.transport.on(OAuth2ProviderBench.userinfoURL, ProviderAnswer(status: 500))
+        bench.transport.on(OAuth2ProviderBench.userinfoURL, CallAnswer(status: 500))
         guard case .refreshed(_, nil) = await bench.provider.refresh(tokens, of: Identity(id: "583231", traits: [:]))
         else {
             Issue.record("an outage of userinfo")

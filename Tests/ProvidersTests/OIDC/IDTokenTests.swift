@@ -1,3 +1,4 @@
+import Calls
 import Cryptography
 import JOSE
 import Providers
@@ -223,7 +224,7 @@ struct IDTokenTests {
     @Test("Without the issuer's keys nothing is decided")
     func noKeys() async throws {
         let bench = try OpenIDProviderBench()
-        bench.transport.on(OpenIDProviderBench.keysURL, ProviderAnswer(status: 503))
+        bench.transport.on(OpenIDProviderBench.keysURL, CallAnswer(status: 503))
         #expect(try await bench.signIn().outage?.contains("the issuer's keys are not known") == true)
     }
 }

@@ -1,3 +1,4 @@
+import Calls
 import JOSE
 import Providers
 import StoreBench
@@ -86,7 +87,7 @@ struct LogoutTokenTests {
         flooded.transport.on(OpenIDProviderBench.keysURL, .json(JWKSet(keys: [next.publicKey]).value))
         #expect(try await self.verdict(bench: flooded, key: next).outage != nil, "the provider is to repeat it")
         let bench = try OpenIDProviderBench()
-        bench.transport.on(OpenIDProviderBench.keysURL, ProviderAnswer(status: 503))
+        bench.transport.on(OpenIDProviderBench.keysURL, CallAnswer(status: 503))
         #expect(try await self.verdict(bench: bench).outage != nil)
     }
 }

@@ -1,3 +1,4 @@
+import Calls
 import Cryptography
 import Providers
 import Settings
@@ -108,7 +109,7 @@ struct OpenIDBeginTests {
     func away() async throws {
         let bench = try OpenIDProviderBench()
         let wish = BrowserSignIn(callback: OpenIDProviderBench.callback)
-        bench.transport.on(OpenIDProviderBench.metadataURL, ProviderAnswer(status: 502))
+        bench.transport.on(OpenIDProviderBench.metadataURL, CallAnswer(status: 502))
         #expect(!bench.provider.issuer.isKnown)
         #expect(await Result(try await bench.provider.begin(wish)).error?.reason == .providerUnavailable)
         #expect(!bench.provider.issuer.isKnown)

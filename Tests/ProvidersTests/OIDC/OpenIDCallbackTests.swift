@@ -1,3 +1,4 @@
+import Calls
 import Providers
 import Settings
 import StoreBench
@@ -115,9 +116,9 @@ struct OpenIDCallbackTests {
     func tokenEndpoint() async throws {
         let bench = try OpenIDProviderBench()
         let begun = try await bench.begin()
-        let refusals: [ProviderAnswer] = [
+        let refusals: [CallAnswer] = [
             .json(["error": "invalid_grant"], status: 400), .json(["error": "invalid_client"], status: 401),
-            .json(["error": "code-1 secret"], status: 400), ProviderAnswer(status: 302), ProviderAnswer(status: 404),
+            .json(["error": "code-1 secret"], status: 400), CallAnswer(status: 302), CallAnswer(status: 404),
             .json(["error": "bad_verification_code"]), .json([:], status: 400),
         ]
         for answer in refusals {
@@ -126,11 +127,11 @@ struct OpenIDCallbackTests {
             #expect(completion.cause == .signInProviderError, "\(answer): \(completion)")
             #expect(completion.detail?.contains("secret") == false)
         }
-        let outages: [ProviderAnswer] = [
-            ProviderAnswer(status: 500), ProviderAnswer(status: 503), ProviderAnswer(status: 429),
-            ProviderAnswer(status: 200, body: Array("<html>".utf8)), .json(["access_token": 1]),
+        let outages: [CallAnswer] = [
+            CallAnswer(status: 500), CallAnswer(status: 503), CallAnswer(status: 429),
+            CallAnswer(status: 200, body: Array("<html>".utf8)), .json(["access_token": 1]),
             .json(["access_token": "a b"]), .json(["access_token": "a", "token_type": "mac"]),
-            ProviderAnswer(status: 200, body: Array(#"{"access_token":"a","access_token":"b"}"#.utf8)),
+            CallAnswer(status: 200, body: Array(#"{"access_token":"a","access_token":"b"}"#.utf8)),
         ]
         for answer in outages {
             bench.transport.on(OpenIDProviderBench.tokenURL, answer)
@@ -140,7 +141,7 @@ struct OpenIDCallbackTests {
         for isUnsent in [true, false] {
             bench.transport.on(
                 OpenIDProviderBench.tokenURL,
-                failing: ProviderCallError(isUnsent: isUnsent, detail: "away")
+                failing: CallError(isUnsent: isUnsent, detail: "away")
             )
             #expect(await bench.provider.completion(begun.callback(), state: begun.state).outage?.isEmpty == false)
         }

@@ -1,3 +1,4 @@
+import Calls
 import Cryptography
 import JOSE
 import Providers
@@ -52,8 +53,8 @@ final class OpenIDProviderBench: Sendable {
         )
         self.transport.on(Self.metadataURL, .json(Self.metadata(metadata)))
         self.transport.on(Self.keysURL, .json(JWKSet(keys: [self.key.publicKey]).value))
-        self.transport.on(Self.userinfoURL, ProviderAnswer(status: 500))
-        self.transport.on(Self.revocationURL, ProviderAnswer(status: 200))
+        self.transport.on(Self.userinfoURL, CallAnswer(status: 500))
+        self.transport.on(Self.revocationURL, CallAnswer(status: 200))
     }
 
     /// The issuer's metadata, with changed members; `.null` removes one.

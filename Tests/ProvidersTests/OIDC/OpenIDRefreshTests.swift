@@ -1,3 +1,4 @@
+import Calls
 import JOSE
 import Providers
 import Sessions
@@ -74,30 +75,30 @@ struct OpenIDRefreshTests {
             case .ambiguous: .ambiguous
             }
         }
-        let cases: [(ProviderAnswer, Kind)] = [
+        let cases: [(CallAnswer, Kind)] = [
             (.json(["error": "invalid_grant"], status: 400), .ended),
             (.json(["error": "invalid_grant"], status: 403), .ended),
             (.json(["error": "invalid_client"], status: 401), .later(nil)),
             (.json(["error": "unauthorized_client"], status: 400), .later(nil)),
             (.json(["error": "invalid_request"], status: 400), .later(nil)),
             (.json(["error": "temporarily_unavailable"], status: 400), .later(nil)),
-            (ProviderAnswer(status: 400), .later(nil)), (ProviderAnswer(status: 404), .later(nil)),
-            (ProviderAnswer(status: 302, fields: [("location", "https://evil.example.com")]), .later(nil)),
-            (ProviderAnswer(status: 429, fields: [("retry-after", "7")]), .later(.seconds(7))),
-            (ProviderAnswer(status: 503, fields: [("retry-after", "99999999999999999999")]), .later(.seconds(3600))),
-            (ProviderAnswer(status: 503, fields: [("retry-after", "soon")]), .later(nil)),
-            (ProviderAnswer(status: 500), .later(nil)),
+            (CallAnswer(status: 400), .later(nil)), (CallAnswer(status: 404), .later(nil)),
+            (CallAnswer(status: 302, fields: [("location", "https://evil.example.com")]), .later(nil)),
+            (CallAnswer(status: 429, fields: [("retry-after", "7")]), .later(.seconds(7))),
+            (CallAnswer(status: 503, fields: [("retry-after", "99999999999999999999")]), .later(.seconds(3600))),
+            (CallAnswer(status: 503, fields: [("retry-after", "soon")]), .later(nil)),
+            (CallAnswer(status: 500), .later(nil)),
             (.json(["error": "invalid_grant"], status: 500), .later(nil)),
-            (ProviderAnswer(status: 200), .later(nil)), (.json([1]), .later(nil)), (.json(.null), .later(nil)),
-            (ProviderAnswer(status: 200, body: Array("<html>{}".utf8)), .later(nil)),
-            (ProviderAnswer(status: 200, body: Array(" \n<!DOCTYPE html>".utf8)), .later(nil)),
+            (CallAnswer(status: 200), .later(nil)), (.json([1]), .later(nil)), (.json(.null), .later(nil)),
+            (CallAnswer(status: 200, body: Array("<html>{}".utf8)), .later(nil)),
+            (CallAnswer(status: 200, body: Array(" \n<!DOCTYPE html>".utf8)), .later(nil)),
             (
-                ProviderAnswer(status: 200, fields: [("retry-after", "7")], body: Array("We are back soon".utf8)),
+                CallAnswer(status: 200, fields: [("retry-after", "7")], body: Array("We are back soon".utf8)),
                 .later(.seconds(7))
             ),
             (.json(["error": "invalid_grant"]), .ended), (.json(["error": "server_error"]), .later(nil)),
-            (ProviderAnswer(status: 200, body: Array("{".utf8)), .ambiguous),
-            (ProviderAnswer(status: 200, body: Array(#" {"access_token":"a","expi"#.utf8)), .ambiguous),
+            (CallAnswer(status: 200, body: Array("{".utf8)), .ambiguous),
+            (CallAnswer(status: 200, body: Array(#" {"access_token":"a","expi"#.utf8)), .ambiguous),
             (.json(["token_type": "Bearer"]), .ambiguous),
         ]
         for (answer, expected) in cases {
@@ -110,7 +111,7 @@ struct OpenIDRefreshTests {
         for (isUnsent, expected) in [(true, Kind.later(nil)), (false, .ambiguous)] {
             bench.transport.on(
                 OpenIDProviderBench.tokenURL,
-                failing: ProviderCallError(isUnsent: isUnsent, detail: "away")
+                failing: CallError(isUnsent: isUnsent, detail: "away")
             )
             #expect(kind(await bench.provider.refresh(tokens, of: Identity(id: Self.subject, traits: [:]))) == expected)
         }

@@ -1,3 +1,4 @@
+import Calls
 import Cryptography
 import JOSE
 import Providers
@@ -80,7 +81,7 @@ struct PossessionTests {
         let bench = try OpenIDProviderBench()
         let begun = try await bench.begin()
         let token = bench.idToken(bench.claims(nonce: begun.parameters["nonce"]))
-        let good = ProviderAnswer.json(
+        let good = CallAnswer.json(
             OpenIDProviderBench.tokens(idToken: token, Self.bound),
             fields: [("dpop-nonce", "n-2")]
         )
@@ -124,7 +125,7 @@ struct PossessionTests {
         }
         bench.transport.on(userinfo) { call in
             guard let proof = try? Proof(call.field("dpop")), proof.claims["nonce"] == "r-1" else {
-                return ProviderAnswer(
+                return CallAnswer(
                     status: 401,
                     fields: [
                         ("www-authenticate", #"DPoP error="use_dpop_nonce", error_description="x""#),
@@ -146,7 +147,7 @@ struct PossessionTests {
     func query() async throws {
         let url = OpenIDProviderBench.tokenURL + "?tenant=1"
         let bench = try OpenIDProviderBench(metadata: ["token_endpoint": .string(url)]) { $0.usesDPoP = true }
-        bench.transport.on(url, ProviderAnswer(status: 500))
+        bench.transport.on(url, CallAnswer(status: 500))
         let begun = try await bench.begin()
         _ = await bench.provider.completion(begun.callback(), state: begun.state)
         let proof = try Proof(bench.transport.calls(of: url).first?.field("dpop"))

@@ -1,3 +1,4 @@
+import Calls
 import Providers
 import StoreBench
 import TestSupport
@@ -10,7 +11,7 @@ struct ProviderMetadataTests {
         _ value: JSONValue,
         of issuer: String = OpenIDProviderBench.issuer
     ) throws -> Result<ProviderMetadata, MetadataError> {
-        let issuer = try ProviderURL(issuer)
+        let issuer = try EndpointURL(issuer)
         do throws(MetadataError) {
             return .success(try ProviderMetadata(JSONText.encode(value), of: issuer))
         } catch {
@@ -46,7 +47,7 @@ struct ProviderMetadataTests {
             ("https://a.example/", "https://a.example/.well-known/openid-configuration"),
             ("https://a.example/b", "https://a.example/b/.well-known/openid-configuration"),
         ] {
-            #expect(ProviderMetadata.location(of: try ProviderURL(issuer)) == location)
+            #expect(ProviderMetadata.location(of: try EndpointURL(issuer)) == location)
         }
     }
 
@@ -86,7 +87,7 @@ struct ProviderMetadataTests {
 
     @Test("An optional endpoint that cannot be used counts as not named, and is told by name", arguments: Self.optional)
     func unusable(_ name: String) throws {
-        func endpoints(_ metadata: ProviderMetadata) -> [ProviderURL?] {
+        func endpoints(_ metadata: ProviderMetadata) -> [EndpointURL?] {
             [
                 metadata.userinfoEndpoint, metadata.endSessionEndpoint, metadata.revocationEndpoint,
                 metadata.introspectionEndpoint,
@@ -123,7 +124,7 @@ struct ProviderMetadataTests {
 
     @Test("What is no JSON object, or repeats a member, is refused")
     func syntax() throws {
-        let issuer = try ProviderURL(OpenIDProviderBench.issuer)
+        let issuer = try EndpointURL(OpenIDProviderBench.issuer)
         for text in ["", "<html>", "[]", "null", #"{"issuer":"a","issuer":"a"}"#] {
             #expect(throws: MetadataError.self) { try ProviderMetadata(Array(text.utf8), of: issuer) }
         }
@@ -137,7 +138,7 @@ struct MetadataCacheTests {
 
     private func cache() throws -> MetadataCache {
         MetadataCache(
-            issuer: try ProviderURL(OpenIDProviderBench.issuer),
+            issuer: try EndpointURL(OpenIDProviderBench.issuer),
             transport: self.transport,
             clock: self.clock.clock
         )
@@ -171,7 +172,7 @@ struct MetadataCacheTests {
         let cache = try self.cache()
         self.transport.on(
             OpenIDProviderBench.metadataURL,
-            failing: ProviderCallError(isUnsent: true, detail: "refused")
+            failing: CallError(isUnsent: true, detail: "refused")
         )
         for pause in [1, 2, 4, 8, 16, 32, 60, 60, 60] {
             let before = self.asked
@@ -197,7 +198,7 @@ struct MetadataCacheTests {
         cache.start()
         try await waitUntil("metadata") { cache.known != nil }
         #expect(self.asked == 1)
-        self.transport.on(OpenIDProviderBench.metadataURL, ProviderAnswer(status: 500))
+        self.transport.on(OpenIDProviderBench.metadataURL, CallAnswer(status: 500))
         self.clock.advance(by: .seconds(3600))
         #expect(await cache.refreshIfDue() == cache.known)
         #expect(self.asked == 2 && cache.known != nil && cache.failure != nil)

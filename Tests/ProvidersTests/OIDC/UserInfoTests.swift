@@ -1,3 +1,4 @@
+import Calls
 import Cryptography
 import JOSE
 import Providers
@@ -29,24 +30,24 @@ struct UserInfoTests {
         return .object(usual.merging(changes) { $1 })
     }
 
-    private static func token(_ text: String, type: String = "application/jwt") -> ProviderAnswer {
-        ProviderAnswer(status: 200, fields: [("content-type", type)], body: Array(text.utf8))
+    private static func token(_ text: String, type: String = "application/jwt") -> CallAnswer {
+        CallAnswer(status: 200, fields: [("content-type", type)], body: Array(text.utf8))
     }
 
     /// Answers that cannot be used, and whether that may pass by itself.
-    private static let failures: [(answer: ProviderAnswer, isOutage: Bool)] = [
-        (ProviderAnswer(status: 401), false), (ProviderAnswer(status: 403), false),
-        (ProviderAnswer(status: 404), false),
-        (ProviderAnswer(status: 204), false), (ProviderAnswer(status: 200), false),
-        (ProviderAnswer(status: 406), false),
-        (ProviderAnswer(status: 302, fields: [("location", "https://idp.example.com/login")]), false),
-        (ProviderAnswer(status: 200, fields: [("content-type", "text/html")], body: Array("<html>".utf8)), false),
-        (ProviderAnswer(status: 200, body: Array(#"{"sub":"user-1","name":"Ja"#.utf8)), false),
+    private static let failures: [(answer: CallAnswer, isOutage: Bool)] = [
+        (CallAnswer(status: 401), false), (CallAnswer(status: 403), false),
+        (CallAnswer(status: 404), false),
+        (CallAnswer(status: 204), false), (CallAnswer(status: 200), false),
+        (CallAnswer(status: 406), false),
+        (CallAnswer(status: 302, fields: [("location", "https://idp.example.com/login")]), false),
+        (CallAnswer(status: 200, fields: [("content-type", "text/html")], body: Array("<html>".utf8)), false),
+        (CallAnswer(status: 200, body: Array(#"{"sub":"user-1","name":"Ja"#.utf8)), false),
         (.json([1]), false), (.json(.null), false), (.json("user-1"), false), (.json([:]), false),
         (.json(["name": "Eve"]), false), (.json(["sub": .null, "name": "Eve"]), false),
         (.json(["sub": 1, "name": "Eve"]), false), (.json(["error": "invalid_token"]), false),
-        (ProviderAnswer(status: 200, fields: [("content-type", "application/jwt")], body: Array("{}".utf8)), false),
-        (ProviderAnswer(status: 500), true), (ProviderAnswer(status: 503), true), (ProviderAnswer(status: 429), true),
+        (CallAnswer(status: 200, fields: [("content-type", "application/jwt")], body: Array("{}".utf8)), false),
+        (CallAnswer(status: 500), true), (CallAnswer(status: 503), true), (CallAnswer(status: 429), true),
     ]
 
     @Test("Without a usable answer a sign-in goes on with the id_token's claims, and that is told")
@@ -59,7 +60,7 @@ struct UserInfoTests {
         }
         bench.transport.on(
             OpenIDProviderBench.userinfoURL,
-            failing: ProviderCallError(isUnsent: false, detail: "no answer in 5 s", cause: .time)
+            failing: CallError(isUnsent: false, detail: "no answer in 5 s", cause: .time)
         )
         #expect(try await bench.signIn().user?.identity.traits == Self.alone)
         #expect(bench.notes.count == Self.failures.count + 1)
@@ -127,7 +128,7 @@ struct UserInfoTests {
             (403, [:], .signInProviderError), (503, [:], nil), (403, ["groups": ["other"]], .signInNotAllowed),
             (503, ["groups": ["other"]], .signInNotAllowed),
         ] as [(Int, [String: JSONValue], Reason?)] {
-            bench.transport.on(OpenIDProviderBench.userinfoURL, ProviderAnswer(status: status))
+            bench.transport.on(OpenIDProviderBench.userinfoURL, CallAnswer(status: status))
             let completion = try await bench.signIn(claims: claims)
             #expect(completion.user == nil && completion.cause == cause, "\(status) \(claims): \(completion)")
             if claims.isEmpty {
@@ -139,7 +140,7 @@ struct UserInfoTests {
         #expect(try await bench.signIn(claims: ["groups": ["staff"]]).user != nil)
         // An address that userinfo alone could call verified.
         let verified = try Self.bench { $0.allow.emailDomains = ["example.com"] }
-        verified.transport.on(OpenIDProviderBench.userinfoURL, ProviderAnswer(status: 401))
+        verified.transport.on(OpenIDProviderBench.userinfoURL, CallAnswer(status: 401))
         #expect(try await verified.signIn().cause == .signInProviderError)
         #expect(try await verified.signIn(claims: ["email_verified": false]).cause == .signInNotAllowed)
         #expect(try await verified.signIn(claims: ["email_verified": true]).user != nil)
@@ -285,7 +286,7 @@ struct UserInfoTests {
             let bench = try Self.bench(use)
             bench.transport.on(OpenIDProviderBench.userinfoURL, .json(Self.document()))
             let tokens = try #require(try await bench.signIn().evidence?.tokens)
-            bench.transport.on(OpenIDProviderBench.userinfoURL, ProviderAnswer(status: 500))
+            bench.transport.on(OpenIDProviderBench.userinfoURL, CallAnswer(status: 500))
             guard case .refreshed(_, let user) = await self.refresh(bench, tokens, ["email": "new@example.com"]) else {
                 Issue.record("\(use)")
                 continue

@@ -1,3 +1,4 @@
+import Calls
 import Providers
 import Sessions
 import Settings
@@ -13,7 +14,7 @@ struct SocialServerTests {
     func overHTTP() async throws {
         let server = try SocialServer()
         let network = server.network
-        let client = ProviderHTTPClient(group: try TransportGroup(count: 1))
+        let client = CallClient(group: try TransportGroup(count: 1))
         let verifiers = try SocialVerifiers(
             NativeSocialSettings(network),
             transport: try client.transport(),

@@ -1,3 +1,4 @@
+import Calls
 import JOSE
 import Providers
 import Sessions
@@ -64,19 +65,19 @@ extension NativeSocialSettings {
 }
 
 /// Brings calls to the doubles without a network.
-private struct SocialWire: ProviderTransport {
+private struct SocialWire: CallTransport {
     private let network: SocialNetwork
 
     init(_ network: SocialNetwork) {
         self.network = network
     }
 
-    func send(_ call: ProviderCall) async throws(ProviderCallError) -> ProviderAnswer {
+    func send(_ call: OutgoingCall) async throws(CallError) -> CallAnswer {
         let request = SocialRequest(call.method, call.url, base: self.network.base, body: call.body)
         guard let answer = self.network.answer(to: request) else {
-            throw ProviderCallError(isUnsent: false, detail: "no answer in time", cause: .time)
+            throw CallError(isUnsent: false, detail: "no answer in time", cause: .time)
         }
-        return ProviderAnswer(status: answer.status, fields: [("content-type", "application/json")], body: answer.body)
+        return CallAnswer(status: answer.status, fields: [("content-type", "application/json")], body: answer.body)
     }
 }
 

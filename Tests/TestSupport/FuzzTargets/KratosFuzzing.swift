@@ -1,3 +1,4 @@
+import Calls
 import Providers
 import Sessions
 import Settings
@@ -43,7 +44,7 @@ enum KratosFuzzing {
     static func answer(_ bytes: [UInt8]) async -> String? {
         guard let first = bytes.first else { return nil }
         let status = self.statuses[Int(first) % self.statuses.count]
-        let answer = ProviderAnswer.fuzzed(Array(bytes.dropFirst()), status: status)
+        let answer = CallAnswer.fuzzed(Array(bytes.dropFirst()), status: status)
         let transport = FuzzedTransport(answers: [.session: answer, .exchange: answer, .health: .fuzzed([])])
         let settings = KratosSettings(publicURL: PublicURL(isHTTPS: false, host: "kratos", port: 4433))
         let provider = KratosProvider(settings, transport: transport, clock: self.clock)

@@ -1,3 +1,4 @@
+import Calls
 import JOSE
 import Providers
 import Sessions
@@ -6,19 +7,19 @@ import TestSupport
 import Vocabulary
 
 /// Answers what each kind of call is to get, and nothing to any other.
-struct FuzzedTransport: ProviderTransport {
-    let answers: [ProviderCall.Purpose: ProviderAnswer]
+struct FuzzedTransport: CallTransport {
+    let answers: [OutgoingCall.Purpose: CallAnswer]
 
-    func send(_ call: ProviderCall) async throws(ProviderCallError) -> ProviderAnswer {
-        guard let answer = self.answers[call.purpose] else { throw ProviderCallError(isUnsent: true, detail: "nobody") }
+    func send(_ call: OutgoingCall) async throws(CallError) -> CallAnswer {
+        guard let answer = self.answers[call.purpose] else { throw CallError(isUnsent: true, detail: "nobody") }
         return answer
     }
 }
 
-extension ProviderAnswer {
+extension CallAnswer {
     /// A JSON document with these bytes.
-    static func fuzzed(_ body: [UInt8], status: Int = 200) -> ProviderAnswer {
-        ProviderAnswer(status: status, fields: [("content-type", "application/json")], body: body)
+    static func fuzzed(_ body: [UInt8], status: Int = 200) -> CallAnswer {
+        CallAnswer(status: status, fields: [("content-type", "application/json")], body: body)
     }
 }
 
@@ -181,7 +182,7 @@ enum ProviderFuzzing {
             userinfoURL: "\(self.issuer)/user",
             client: ProviderClientSettings(id: "gateway", secret: Secret("secret"))
         )
-        let answers: [ProviderCall.Purpose: ProviderAnswer] = [
+        let answers: [OutgoingCall.Purpose: CallAnswer] = [
             .token: .fuzzed(document == .plainTokens ? body : JSONText.encode(.object(self.goodTokens))),
             .userinfo: .fuzzed(document == .plainUser ? body : Array(#"{"id":1,"sub":"user-1"}"#.utf8)),
         ]
@@ -204,7 +205,7 @@ enum ProviderFuzzing {
 
     // MARK: What is as it should be
 
-    private static let answers: [ProviderCall.Purpose: ProviderAnswer] = [
+    private static let answers: [OutgoingCall.Purpose: CallAnswer] = [
         .metadata: .fuzzed(
             JSONText.encode(
                 .object(

@@ -8,7 +8,7 @@ import Vocabulary
 import Glibc
 #endif
 
-extension ProviderCallError {
+extension CallError {
     /// What failed on the way to a host. Errors are not printed as they are: some contain values of fields, or paths of the
     /// machine that built the gateway.
     ///
@@ -20,7 +20,7 @@ extension ProviderCallError {
         of host: String,
         through proxy: String? = nil,
         isUnsent: Bool,
-        step: ProviderExchange.Step = .waiting
+        step: CallExchange.Step = .waiting
     ) {
         let (cause, detail) = Self.words(for: error, host, proxy, step)
         self.init(isUnsent: isUnsent, detail: detail, cause: cause)
@@ -30,7 +30,7 @@ extension ProviderCallError {
         for error: any Error,
         _ target: String,
         _ proxy: String?,
-        _ step: ProviderExchange.Step
+        _ step: CallExchange.Step
     ) -> (Cause, String) {
         // Up to the handshake the gateway speaks with the proxy alone.
         let isAtProxy = step == .connecting || step == .tunnelling
@@ -53,13 +53,13 @@ extension ProviderCallError {
         case is AnswerCutShort, HTTPParserError.invalidEOFState:
             return (.other, "\(host) closed the connection before its answer was complete")
         case is HTTPParserError: return (.other, "the answer of \(host) is not HTTP/1.1")
-        case is ProviderClientEnded: return (.other, "the gateway stops, and calls \(host) no more")
+        case is CallClientEnded: return (.other, "the gateway stops, and calls \(host) no more")
         case is CancellationError: return (.other, "the call was cancelled")
         default: return (.other, "the call of \(host) failed: \(type(of: error))")
         }
     }
 
-    private static func late(_ host: String, _ step: ProviderExchange.Step) -> String {
+    private static func late(_ host: String, _ step: CallExchange.Step) -> String {
         switch step {
         case .waiting: "\(host) is busy with other calls and had no time for this one"
         case .connecting: "\(host) could not be connected to in time"
@@ -88,7 +88,7 @@ extension ProviderCallError {
     private static func tls(
         _ error: NIOSSLError,
         _ host: String,
-        _ step: ProviderExchange.Step
+        _ step: CallExchange.Step
     ) -> (Cause, String) {
         if case .uncleanShutdown = error, step == .sent {
             return (.other, "\(host) closed the connection before its answer was complete")

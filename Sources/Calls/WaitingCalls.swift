@@ -10,19 +10,19 @@ import Sessions
 struct WaitingCalls {
     /// Calls of one kind.
     private struct Lane {
-        private var lines: [AddressKey?: Deque<ProviderExchange>] = [:]
+        private var lines: [AddressKey?: Deque<CallExchange>] = [:]
         /// The clients with a line, in the order of their turns.
         private var turns: Deque<AddressKey?> = []
 
         var isEmpty: Bool { self.turns.isEmpty }
 
-        mutating func append(_ call: ProviderExchange) {
+        mutating func append(_ call: CallExchange) {
             let client = call.caller.client
             if self.lines[client] == nil { self.turns.append(client) }
             self.lines[client, default: []].append(call)
         }
 
-        mutating func prepend(_ call: ProviderExchange) {
+        mutating func prepend(_ call: CallExchange) {
             let client = call.caller.client
             self.turns.removeAll { $0 == client }
             self.turns.prepend(client)
@@ -30,7 +30,7 @@ struct WaitingCalls {
         }
 
         /// Removes the first call that may have a connection.
-        mutating func popFirst(where admits: (ProviderExchange) -> Bool) -> ProviderExchange? {
+        mutating func popFirst(where admits: (CallExchange) -> Bool) -> CallExchange? {
             for _ in 0..<self.turns.count {
                 guard let client = self.turns.popFirst() else { return nil }
                 while self.lines[client]?.first?.isOver == true { self.lines[client]?.removeFirst() }
@@ -66,33 +66,33 @@ struct WaitingCalls {
     var isEmpty: Bool { self.signIns.isEmpty && self.requests.isEmpty }
 
     /// Records that a call gets a connection.
-    mutating func take(_ call: ProviderExchange) {
+    mutating func take(_ call: CallExchange) {
         guard !call.isSeated else { return }
         call.isSeated = true
         self.limit.begin(call.caller)
     }
 
     /// Records that a call is over.
-    mutating func giveBack(_ call: ProviderExchange) {
+    mutating func giveBack(_ call: CallExchange) {
         guard call.isSeated else { return }
         call.isSeated = false
         self.limit.end(call.caller)
     }
 
     /// Has a call wait.
-    mutating func append(_ call: ProviderExchange) {
+    mutating func append(_ call: CallExchange) {
         if call.caller.isRequest { self.requests.append(call) } else { self.signIns.append(call) }
     }
 
     /// Has a call wait whose turn has come already.
-    mutating func prepend(_ call: ProviderExchange) {
+    mutating func prepend(_ call: CallExchange) {
         if call.caller.isRequest { self.requests.prepend(call) } else { self.signIns.prepend(call) }
     }
 
     /// Removes the call whose turn it is. `nil` if none waits that may have a connection.
-    mutating func popFirst() -> ProviderExchange? {
+    mutating func popFirst() -> CallExchange? {
         let limit = self.limit
-        let admits = { (call: ProviderExchange) in call.isSeated || limit.admits(call.caller) }
+        let admits = { (call: CallExchange) in call.isSeated || limit.admits(call.caller) }
         return self.signIns.popFirst(where: admits) ?? self.requests.popFirst(where: admits)
     }
 }

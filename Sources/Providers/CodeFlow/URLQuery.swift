@@ -1,3 +1,4 @@
+import Calls
 import Vocabulary
 
 /// Parameters of requests to providers, as `application/x-www-form-urlencoded` (RFC 6749 B).
@@ -5,7 +6,7 @@ enum URLQuery {
     typealias Parameter = (name: String, value: String)
 
     /// The URL with the parameters after those that it has: they must be retained (RFC 6749 3.1).
-    static func appending(_ parameters: [Parameter], to url: ProviderURL) -> String {
+    static func appending(_ parameters: [Parameter], to url: EndpointURL) -> String {
         let text = url.text
         let separator =
             !text.utf8.contains(UInt8(ascii: "?")) ? "?" : text.hasSuffix("?") || text.hasSuffix("&") ? "" : "&"

@@ -1,3 +1,4 @@
+package import Calls
 import Cryptography
 import JOSE
 package import Settings
@@ -48,9 +49,9 @@ package struct ProviderClientAuthentication: Sendable {
     ///   Core 9), which is the value that providers agree on.
     package func post(
         _ parameters: [(name: String, value: String)],
-        to url: ProviderURL,
-        audience: ProviderURL
-    ) async -> ProviderCall {
+        to url: EndpointURL,
+        audience: EndpointURL
+    ) async -> OutgoingCall {
         var form = parameters
         var fields = [("content-type", "application/x-www-form-urlencoded"), ("accept", "application/json")]
         switch self.proof {
@@ -68,11 +69,11 @@ package struct ProviderClientAuthentication: Sendable {
         case .none:
             form.append(("client_id", self.clientID))
         }
-        return ProviderCall("POST", url.text, fields: fields, body: Array(FormText.encoded(form).utf8))
+        return OutgoingCall("POST", url.text, fields: fields, body: Array(FormText.encoded(form).utf8))
     }
 
     /// RFC 7523 3.
-    private func assertion(_ key: SigningKey, audience: ProviderURL) -> String {
+    private func assertion(_ key: SigningKey, audience: EndpointURL) -> String {
         let now = self.clock.now()
         let claims: JSONValue = [
             "iss": .string(self.clientID), "sub": .string(self.clientID), "aud": .string(audience.text),
@@ -93,5 +94,16 @@ package struct ProviderSetUpError: Error, Sendable, Hashable, CustomStringConver
 
     package init(description: String) {
         self.description = description
+    }
+}
+
+extension EndpointURL {
+    /// Reads the URL in the settings' `key`.
+    init(_ text: String, of key: String) throws(ProviderSetUpError) {
+        do throws(EndpointURLError) {
+            try self.init(text)
+        } catch {
+            throw ProviderSetUpError(description: "\(key): \(error)")
+        }
     }
 }

@@ -6,7 +6,7 @@ import Settings
 import Vocabulary
 
 /// A server of a provider, and how it is trusted: what a connection can be used for.
-struct ProviderServer: Hashable {
+struct CallServer: Hashable {
     let host: String
     let port: Int
     /// nil: without TLS.
@@ -14,7 +14,7 @@ struct ProviderServer: Hashable {
     /// nil: it is connected to directly.
     let proxy: OutgoingProxy?
 
-    init(_ url: ProviderURL, tls: NIOSSLContext?, proxies: OutgoingProxies = OutgoingProxies()) {
+    init(_ url: EndpointURL, tls: NIOSSLContext?, proxies: OutgoingProxies = OutgoingProxies()) {
         // Without the brackets of an IPv6 address.
         self.host = url.host.hasPrefix("[") ? String(url.host.dropFirst().dropLast()) : url.host
         self.port = url.port ?? (url.isHTTPS ? 443 : 80)
@@ -46,7 +46,7 @@ struct ProviderServer: Hashable {
 }
 
 /// One request to a provider and its answer. Used on the loop of the connections.
-final class ProviderExchange: @unchecked Sendable {
+final class CallExchange: @unchecked Sendable {
     enum Step: Sendable {
         /// All connections are in use.
         case waiting
@@ -58,7 +58,7 @@ final class ProviderExchange: @unchecked Sendable {
         case sent
     }
 
-    let server: ProviderServer
+    let server: CallServer
     let head: HTTPRequestHead
     let body: ByteBuffer
     let deadline: NIODeadline
@@ -66,7 +66,7 @@ final class ProviderExchange: @unchecked Sendable {
     /// Whether it may be sent on a connection that has served another call, and again on a new one if that ends.
     private(set) var takesKeptConnection: Bool
     /// The connection that was opened for it, or that it is sent on.
-    weak var connection: ProviderConnection?
+    weak var connection: CallConnection?
     /// Who needs it.
     let caller: ProviderCaller
     /// Whether it counts among the calls of the server that are under way (`WaitingCalls`).
@@ -75,7 +75,7 @@ final class ProviderExchange: @unchecked Sendable {
     private let bodyLimit: Int
     /// The host as it is named to people.
     private let host: String
-    private let promise: EventLoopPromise<ProviderAnswer>
+    private let promise: EventLoopPromise<CallAnswer>
     private var timer: Scheduled<Void>?
     private var answerHead: HTTPResponseHead?
     private var answerBody = ByteBuffer()
@@ -85,7 +85,7 @@ final class ProviderExchange: @unchecked Sendable {
     /// Called once, when it is over.
     private var whenOver: (() -> Void)?
 
-    init(_ call: ProviderCall, to server: ProviderServer, _ url: ProviderURL, on loop: any EventLoop) {
+    init(_ call: OutgoingCall, to server: CallServer, _ url: EndpointURL, on loop: any EventLoop) {
         self.server = server
         self.host = url.host
         self.deadline = .now() + .nanoseconds(call.timeLimit.wholeMilliseconds * 1_000_000)
@@ -119,8 +119,8 @@ final class ProviderExchange: @unchecked Sendable {
         )
     }
 
-    /// Never fails with another error than `ProviderCallError`, unless the loop ends.
-    var answer: EventLoopFuture<ProviderAnswer> { self.promise.futureResult }
+    /// Never fails with another error than `CallError`, unless the loop ends.
+    var answer: EventLoopFuture<CallAnswer> { self.promise.futureResult }
 
     /// Begins to count the time.
     func start(_ whenOver: @escaping () -> Void) {
@@ -145,7 +145,7 @@ final class ProviderExchange: @unchecked Sendable {
     /// Ignored if the exchange is over.
     func fail(_ error: any Error) {
         guard self.end() else { return }
-        let failure = ProviderCallError(
+        let failure = CallError(
             error,
             of: self.host,
             through: self.server.proxy?.name,
@@ -185,7 +185,7 @@ final class ProviderExchange: @unchecked Sendable {
         guard let head = self.answerHead, self.end() else { return false }
         self.skipByteOrderMark()
         self.promise.succeed(
-            ProviderAnswer(
+            CallAnswer(
                 status: Int(head.status.code),
                 fields: head.headers.map { ($0.name.lowercased(), $0.value) },
                 body: Array(self.answerBody.readableBytesView)
@@ -223,7 +223,7 @@ final class ProviderExchange: @unchecked Sendable {
 
 /// A call has reached its time limit.
 struct ProviderTimeout: Error {
-    let step: ProviderExchange.Step
+    let step: CallExchange.Step
 }
 
 /// The server has closed the connection, or broken it, before the answer was complete.
@@ -241,4 +241,4 @@ struct AnswerEncoded: Error {
 }
 
 /// The client has shut down.
-struct ProviderClientEnded: Error {}
+struct CallClientEnded: Error {}

@@ -2,7 +2,7 @@ import NIOSSL
 import Synchronization
 
 /// Which certificates are trusted in calls to a provider.
-final class ProviderTrust: Sendable {
+final class CallTrust: Sendable {
     private let configuration: TLSConfiguration
     private let made = Mutex<NIOSSLContext?>(nil)
 

@@ -9,21 +9,21 @@ import NIOCore
 /// A server may close an idle connection while a call is on its way to it (RFC 9112 9.3.1). So only calls that may be sent
 /// twice use one, and are sent again, once, on a new one. All others get a new connection: if that fails, it is known
 /// whether a code or a refresh token may have been used.
-final class ProviderConnections {
+final class CallConnections {
     /// Connections to one server. More calls wait (`WaitingCalls`), so that a slow provider is not given ever more.
     private static let limit = 8
 
     private struct Place {
-        var idle: [ProviderConnection] = []
+        var idle: [CallConnection] = []
         /// Also those that are being opened, and the idle ones.
         var openCount = 0
-        var waiting = WaitingCalls(limit: ProviderConnections.limit)
+        var waiting = WaitingCalls(limit: CallConnections.limit)
     }
 
     private let idleTime: TimeAmount
-    private var places: [ProviderServer: Place] = [:]
+    private var places: [CallServer: Place] = [:]
     /// Those that have begun and are not over.
-    private var exchanges: [ObjectIdentifier: ProviderExchange] = [:]
+    private var exchanges: [ObjectIdentifier: CallExchange] = [:]
     private var isShutDown = false
 
     /// - Parameter idleTime: How long a connection waits for another call.
@@ -32,8 +32,8 @@ final class ProviderConnections {
     }
 
     /// Sends a request as soon as there is a connection for it.
-    func begin(_ exchange: ProviderExchange) {
-        guard !self.isShutDown else { return exchange.fail(ProviderClientEnded()) }
+    func begin(_ exchange: CallExchange) {
+        guard !self.isShutDown else { return exchange.fail(CallClientEnded()) }
         guard !exchange.isOver else { return }
         let id = ObjectIdentifier(exchange)
         self.exchanges[id] = exchange
@@ -46,7 +46,7 @@ final class ProviderConnections {
     }
 
     /// Counts that a call is over. Its connection may be busy for longer, and others need not wait for that.
-    private func ended(_ exchange: ProviderExchange) {
+    private func ended(_ exchange: CallExchange) {
         let server = exchange.server
         self.places[server]?.waiting.giveBack(exchange)
         guard self.places[server]?.waiting.isEmpty == false else { return }
@@ -54,15 +54,15 @@ final class ProviderConnections {
     }
 
     /// Sends a request once more, on a new connection, whatever became of the first time.
-    func beginAgain(_ exchange: ProviderExchange) {
-        guard !self.isShutDown, !exchange.isOver else { return exchange.fail(ProviderClientEnded()) }
+    func beginAgain(_ exchange: CallExchange) {
+        guard !self.isShutDown, !exchange.isOver else { return exchange.fail(CallClientEnded()) }
         exchange.startAgain()
         self.places[exchange.server, default: Place()].waiting.prepend(exchange)
         self.serve(exchange.server)
     }
 
     /// Sends the calls that wait, as far as there are connections for them.
-    private func serve(_ server: ProviderServer) {
+    private func serve(_ server: CallServer) {
         while !self.isShutDown, let exchange = self.places[server]?.waiting.popFirst() {
             if exchange.takesKeptConnection, let connection = self.idle(to: server) {
                 self.places[server]?.waiting.take(exchange)
@@ -82,7 +82,7 @@ final class ProviderConnections {
     }
 
     /// An idle connection that can be used.
-    private func idle(to server: ProviderServer) -> ProviderConnection? {
+    private func idle(to server: CallServer) -> CallConnection? {
         while let connection = self.places[server]?.idle.popLast() {
             if connection.isUsable { return connection }
             connection.close()
@@ -91,20 +91,20 @@ final class ProviderConnections {
     }
 
     /// Opens a connection for a call.
-    private func open(for exchange: ProviderExchange) {
+    private func open(for exchange: CallExchange) {
         self.places[exchange.server, default: Place()].openCount += 1
-        ProviderConnection(to: exchange.server, of: self).open(for: exchange)
+        CallConnection(to: exchange.server, of: self).open(for: exchange)
     }
 
     /// Takes back a connection that can be used again.
-    func free(_ connection: ProviderConnection) {
+    func free(_ connection: CallConnection) {
         connection.rest(for: self.idleTime)
         self.places[connection.server]?.idle.append(connection)
         self.serve(connection.server)
     }
 
     /// A connection has closed, or could not be opened. Called once for each.
-    func closed(_ connection: ProviderConnection) {
+    func closed(_ connection: CallConnection) {
         guard self.places[connection.server] != nil else { return }
         self.places[connection.server]?.openCount -= 1
         self.places[connection.server]?.idle.removeAll { $0 === connection }
@@ -114,7 +114,7 @@ final class ProviderConnections {
     /// Fails all calls and closes all connections.
     func shutDown() {
         self.isShutDown = true
-        for exchange in self.exchanges.values { exchange.fail(ProviderClientEnded()) }
+        for exchange in self.exchanges.values { exchange.fail(CallClientEnded()) }
         for connection in self.places.values.flatMap(\.idle) { connection.close() }
     }
 }

@@ -1,16 +1,18 @@
-extension ProviderTransport {
+import Calls
+
+extension CallTransport {
     /// A public document.
     ///
     /// - Throws: There is no answer, or one that says no.
     func document(
         at url: String,
-        for purpose: ProviderCall.Purpose,
+        for purpose: OutgoingCall.Purpose,
         bodyLimit: Int
     ) async throws(MetadataError) -> [UInt8] {
         let fields = [(name: "accept", value: "application/json")]
-        let answer: ProviderAnswer
-        do throws(ProviderCallError) {
-            answer = try await self.send(ProviderCall("GET", url, for: purpose, fields: fields, bodyLimit: bodyLimit))
+        let answer: CallAnswer
+        do throws(CallError) {
+            answer = try await self.send(OutgoingCall("GET", url, for: purpose, fields: fields, bodyLimit: bodyLimit))
         } catch {
             throw MetadataError(error.detail)
         }

@@ -25,7 +25,7 @@ final class ProxyTunnel: ChannelInboundHandler {
     private let whenFailed: (any Error) -> Void
 
     init(
-        to server: ProviderServer,
+        to server: CallServer,
         through proxy: OutgoingProxy,
         whenOpen: @escaping (any Channel) throws -> Void,
         whenFailed: @escaping (any Error) -> Void

@@ -1,3 +1,4 @@
+import Calls
 import JOSE
 import Synchronization
 import Vocabulary
@@ -8,13 +9,13 @@ final class PossessionProofs: Sendable {
     private static let longestNonce = 512
 
     /// Sends calls without a proof.
-    let transport: any ProviderTransport
+    let transport: any CallTransport
     private let clock: Clock
     /// By origin: a nonce is good for the server that gave it (RFC 9449 8.2, 9). The endpoints of a provider have few
     /// origins.
     private let nonces = Mutex<[String: String]>([:])
 
-    init(transport: any ProviderTransport, clock: Clock) {
+    init(transport: any CallTransport, clock: Clock) {
         self.transport = transport
         self.clock = clock
     }
@@ -23,22 +24,22 @@ final class PossessionProofs: Sendable {
     ///
     /// - Parameter accessToken: The token in the call, to which the proof is bound (`ath`).
     func send(
-        _ call: ProviderCall,
-        to url: ProviderURL,
+        _ call: OutgoingCall,
+        to url: EndpointURL,
         key: SigningKey,
         accessToken: Secret? = nil
-    ) async throws(ProviderCallError) -> ProviderAnswer {
+    ) async throws(CallError) -> CallAnswer {
         let answer = try await self.attempt(call, to: url, key, accessToken)
         guard answer.demandsNonce, answer.field("dpop-nonce") != nil else { return answer }
         return try await self.attempt(call, to: url, key, accessToken)
     }
 
     private func attempt(
-        _ call: ProviderCall,
-        to url: ProviderURL,
+        _ call: OutgoingCall,
+        to url: EndpointURL,
         _ key: SigningKey,
         _ accessToken: Secret?
-    ) async throws(ProviderCallError) -> ProviderAnswer {
+    ) async throws(CallError) -> CallAnswer {
         var call = call
         call.fields.append(("dpop", self.proof(method: call.method, url, key, accessToken)))
         let answer = try await self.transport.send(call)
@@ -48,7 +49,7 @@ final class PossessionProofs: Sendable {
         return answer
     }
 
-    private func proof(method: String, _ url: ProviderURL, _ key: SigningKey, _ accessToken: Secret?) -> String {
+    private func proof(method: String, _ url: EndpointURL, _ key: SigningKey, _ accessToken: Secret?) -> String {
         DPoPProofMaker(key).proof(
             method: method,
             url: url.text,
@@ -59,7 +60,7 @@ final class PossessionProofs: Sendable {
     }
 }
 
-extension ProviderAnswer {
+extension CallAnswer {
     /// RFC 9449 8 (token endpoint) and 9 (resources).
     fileprivate var demandsNonce: Bool {
         switch self.status {

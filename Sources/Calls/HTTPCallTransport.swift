@@ -6,9 +6,9 @@ import Settings
 import Vocabulary
 
 /// Sends calls over the network, counts them, and writes those of requests that are traced as spans.
-package struct HTTPProviderTransport: ProviderTransport {
-    private let client: ProviderHTTPClient
-    private let trust: ProviderTrust
+package struct HTTPCallTransport: CallTransport {
+    private let client: CallClient
+    private let trust: CallTrust
     private let allowsPlainHTTP: Bool
     private let proxies: OutgoingProxies
     private let registry: MetricsRegistry?
@@ -18,8 +18,8 @@ package struct HTTPProviderTransport: ProviderTransport {
     ///   - proxies: The proxies of the network.
     ///   - registry: Counts the calls, which are rare enough for its own lock; nil: they are not counted.
     init(
-        _ client: ProviderHTTPClient,
-        trust: ProviderTrust,
+        _ client: CallClient,
+        trust: CallTrust,
         allowsPlainHTTP: Bool,
         proxies: OutgoingProxies,
         registry: MetricsRegistry?
@@ -31,27 +31,27 @@ package struct HTTPProviderTransport: ProviderTransport {
         self.registry = registry
         guard let registry else { return }
         // So that each is a series from the start.
-        for purpose in ProviderCall.Purpose.allCases {
+        for purpose in OutgoingCall.Purpose.allCases {
             for result in CallResult.allCases { _ = registry.calls(for: purpose, result) }
             _ = registry.durations(of: purpose)
         }
     }
 
-    package func send(_ call: ProviderCall) async throws(ProviderCallError) -> ProviderAnswer {
+    package func send(_ call: OutgoingCall) async throws(CallError) -> CallAnswer {
         let began = NIODeadline.now()
-        do throws(ProviderCallError) {
-            let url: ProviderURL
+        do throws(CallError) {
+            let url: EndpointURL
             do {
-                url = try ProviderURL(call.url, allowsPlainHTTP: self.allowsPlainHTTP)
+                url = try EndpointURL(call.url, allowsPlainHTTP: self.allowsPlainHTTP)
             } catch {
-                throw ProviderCallError(isUnsent: true, detail: "the URL of the call cannot be used: \(error)")
+                throw CallError(isUnsent: true, detail: "the URL of the call cannot be used: \(error)")
             }
             guard call.hasWellFormedFields else {
                 let detail = "the call of \(url.host) has a field that cannot be sent"
-                throw ProviderCallError(isUnsent: true, detail: detail)
+                throw CallError(isUnsent: true, detail: detail)
             }
             guard self.client.isOpen else {
-                throw ProviderCallError(ProviderClientEnded(), of: url.host, isUnsent: true)
+                throw CallError(CallClientEnded(), of: url.host, isUnsent: true)
             }
             var tls = url.isHTTPS ? self.trust.context : nil
             if url.isHTTPS, tls == nil {
@@ -59,13 +59,13 @@ package struct HTTPProviderTransport: ProviderTransport {
                     tls = try await offLoop { Result { try self.trust.makeContext() } }.get()
                 } catch {
                     let detail = "TLS with \(url.host) is impossible: the system has no certificates to trust"
-                    throw ProviderCallError(isUnsent: true, detail: detail, cause: .tls)
+                    throw CallError(isUnsent: true, detail: detail, cause: .tls)
                 }
             }
             let (loop, connections) = (self.client.loop, self.client.connections)
-            let server = ProviderServer(url, tls: tls, proxies: self.proxies)
-            let exchange = ProviderExchange(call, to: server, url, on: loop)
-            let answer: ProviderAnswer
+            let server = CallServer(url, tls: tls, proxies: self.proxies)
+            let exchange = CallExchange(call, to: server, url, on: loop)
+            let answer: CallAnswer
             do {
                 answer = try await withTaskCancellationHandler {
                     loop.execute { connections.value.begin(exchange) }
@@ -75,7 +75,7 @@ package struct HTTPProviderTransport: ProviderTransport {
                 }
             } catch {
                 // The exchange has no other errors.
-                throw (error as? ProviderCallError) ?? ProviderCallError(error, of: url.host, isUnsent: true)
+                throw (error as? CallError) ?? CallError(error, of: url.host, isUnsent: true)
             }
             self.note(call, since: began, .success(answer))
             return answer
@@ -85,7 +85,7 @@ package struct HTTPProviderTransport: ProviderTransport {
         }
     }
 
-    package func withhold(_ purpose: ProviderCall.Purpose) {
+    package func withhold(_ purpose: OutgoingCall.Purpose) {
         guard let registry = self.registry else { return }
         registry.increment(registry.calls(for: purpose, .withheld))
     }
@@ -93,9 +93,9 @@ package struct HTTPProviderTransport: ProviderTransport {
     /// Counts a call that has ended, and writes it as a span of the request for which it was made. A URL's query may hold a
     /// secret, and is no part of it.
     private func note(
-        _ call: ProviderCall,
+        _ call: OutgoingCall,
         since began: NIODeadline,
-        _ result: Result<ProviderAnswer, ProviderCallError>
+        _ result: Result<CallAnswer, CallError>
     ) {
         let ended = NIODeadline.now()
         let (status, failure): (Int?, String?) =
@@ -114,7 +114,7 @@ package struct HTTPProviderTransport: ProviderTransport {
             registry.increment(registry.calls(for: call.purpose, counted))
             registry.observe(registry.durations(of: call.purpose), nanoseconds: (ended - began).nanoseconds)
         }
-        guard let trace = CallTrace.current, let url = try? ProviderURL(call.url, allowsPlainHTTP: true) else { return }
+        guard let trace = CallTrace.current, let url = try? EndpointURL(call.url, allowsPlainHTTP: true) else { return }
         trace.note(
             TracedCall(
                 .provider(method: call.method, origin: url.origin, path: url.path, status: status),
@@ -133,16 +133,16 @@ private enum CallResult: String, CaseIterable {
 }
 
 extension MetricsRegistry {
-    fileprivate func calls(for purpose: ProviderCall.Purpose, _ result: CallResult) -> CounterID {
+    fileprivate func calls(for purpose: OutgoingCall.Purpose, _ result: CallResult) -> CounterID {
         self.counter(MetricNames.providerCalls, purpose.rawValue, result.rawValue)
     }
 
-    fileprivate func durations(of purpose: ProviderCall.Purpose) -> HistogramID {
+    fileprivate func durations(of purpose: OutgoingCall.Purpose) -> HistogramID {
         self.histogram(MetricNames.providerCallDuration, purpose.rawValue)
     }
 }
 
-extension ProviderCall {
+extension OutgoingCall {
     /// Whether the names and values of the fields have the syntax of HTTP (RFC 9110 5.1 and 5.5), so that none of them
     /// becomes two.
     fileprivate var hasWellFormedFields: Bool {

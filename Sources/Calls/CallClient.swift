@@ -7,9 +7,9 @@ import Synchronization
 /// that a transport is given.
 ///
 /// One is made for the process, and kept across reloads of the configuration.
-package final class ProviderHTTPClient: Sendable {
+package final class CallClient: Sendable {
     let loop: any EventLoop
-    let connections: NIOLoopBoundBox<ProviderConnections>
+    let connections: NIOLoopBoundBox<CallConnections>
     /// Whether calls are not sent any more: the loop may have ended.
     private let isShutDown = Atomic(false)
 
@@ -20,7 +20,7 @@ package final class ProviderHTTPClient: Sendable {
     ///     so that few calls have to be sent again.
     package init(group: any EventLoopGroup, idleTime: TimeAmount = .seconds(1)) {
         self.loop = group.next()
-        self.connections = .makeBoxSendingValue(ProviderConnections(idleTime: idleTime), eventLoop: self.loop)
+        self.connections = .makeBoxSendingValue(CallConnections(idleTime: idleTime), eventLoop: self.loop)
     }
 
     /// A transport over these connections.
@@ -31,25 +31,25 @@ package final class ProviderHTTPClient: Sendable {
     ///   - allowsPlainHTTP: Whether calls may go to other machines without TLS.
     ///   - proxies: The proxies of the network.
     ///   - registry: Counts the calls; nil: they are not counted.
-    /// - Throws: `ProviderTLSError`, which names the file.
+    /// - Throws: `CallTLSError`, which names the file.
     package func transport(
         caFile: String? = nil,
         certificate: (chain: String, key: String)? = nil,
         allowsPlainHTTP: Bool = false,
         proxies: OutgoingProxies = OutgoingProxies(),
         countedIn registry: MetricsRegistry? = nil
-    ) throws(ProviderTLSError) -> HTTPProviderTransport {
+    ) throws(CallTLSError) -> HTTPCallTransport {
         do {
-            return HTTPProviderTransport(
+            return HTTPCallTransport(
                 self,
-                trust: try ProviderTrust(caFile: caFile, certificate: certificate),
+                trust: try CallTrust(caFile: caFile, certificate: certificate),
                 allowsPlainHTTP: allowsPlainHTTP,
                 proxies: proxies,
                 registry: registry
             )
         } catch {
             let others = certificate.map { ", client_certificate_file: \($0.chain), client_key_file" } ?? ""
-            throw ProviderTLSError(description: "ca_file: \(caFile ?? "none")\(others) cannot be used: \(error)")
+            throw CallTLSError(description: "ca_file: \(caFile ?? "none")\(others) cannot be used: \(error)")
         }
     }
 
@@ -64,6 +64,6 @@ package final class ProviderHTTPClient: Sendable {
 }
 
 /// A file for TLS to a provider cannot be used.
-package struct ProviderTLSError: Error, Sendable, Hashable, CustomStringConvertible {
+package struct CallTLSError: Error, Sendable, Hashable, CustomStringConvertible {
     package let description: String
 }

@@ -5,7 +5,7 @@ import Vocabulary
 ///
 /// What it accepts is read alike by every URL parser: visible ASCII, no user, no fragment (RFC 6749 3.1 and 3.2), no
 /// escapes in the host.
-package struct ProviderURL: Sendable, Hashable, CustomStringConvertible {
+package struct EndpointURL: Sendable, Hashable, CustomStringConvertible {
     /// The longest URL in bytes.
     private static let longest = 2048
 
@@ -19,13 +19,13 @@ package struct ProviderURL: Sendable, Hashable, CustomStringConvertible {
 
     /// - Parameter allowsPlainHTTP: Whether http is accepted beyond loopback too: for Kratos, which stands beside the
     ///   gateway as an app does.
-    /// - Throws: `ProviderURLError`, which says what is wrong and does not repeat the URL.
-    package init(_ text: String, allowsPlainHTTP: Bool = false) throws(ProviderURLError) {
+    /// - Throws: `EndpointURLError`, which says what is wrong and does not repeat the URL.
+    package init(_ text: String, allowsPlainHTTP: Bool = false) throws(EndpointURLError) {
         guard (1...Self.longest).contains(text.utf8.count) else {
-            throw ProviderURLError(description: "it is empty or longer than \(Self.longest) bytes")
+            throw EndpointURLError(description: "it is empty or longer than \(Self.longest) bytes")
         }
         guard text.utf8.allSatisfy(Self.isAllowed) else {
-            throw ProviderURLError(description: "it has a fragment or characters that a URL cannot have")
+            throw EndpointURLError(description: "it has a fragment or characters that a URL cannot have")
         }
         // All bytes are characters.
         let rest: Substring.UTF8View
@@ -34,15 +34,15 @@ package struct ProviderURL: Sendable, Hashable, CustomStringConvertible {
         } else if text.hasPrefix("http://") {
             (self.isHTTPS, rest) = (false, text.utf8.dropFirst(7))
         } else {
-            throw ProviderURLError(description: "it does not begin with https://")
+            throw EndpointURLError(description: "it does not begin with https://")
         }
         guard let authority = Self.authority(Substring(rest.prefix { !Self.endsAuthority($0) })) else {
-            throw ProviderURLError(description: "its host or port is malformed, or it has a user")
+            throw EndpointURLError(description: "its host or port is malformed, or it has a user")
         }
         (self.host, self.port) = authority
         self.text = text
         guard self.isHTTPS || allowsPlainHTTP || self.isLoopback else {
-            throw ProviderURLError(description: "http is accepted for localhost, 127.0.0.1 and [::1] only: use https")
+            throw EndpointURLError(description: "http is accepted for localhost, 127.0.0.1 and [::1] only: use https")
         }
     }
 
@@ -56,12 +56,12 @@ package struct ProviderURL: Sendable, Hashable, CustomStringConvertible {
     package var origin: String { (self.isHTTPS ? "https://" : "http://") + self.authority }
 
     /// The value of `Host`: host, and port unless it is the scheme's (RFC 9110 7.2).
-    var authority: String {
+    package var authority: String {
         self.host + (self.port.flatMap { $0 == (self.isHTTPS ? 443 : 80) ? nil : ":\($0)" } ?? "")
     }
 
     /// The target of a request: path and query (RFC 9112 3.2.1).
-    var target: String {
+    package var target: String {
         let rest = self.text.utf8.dropFirst(self.isHTTPS ? 8 : 7).drop { !Self.endsAuthority($0) }
         return rest.first == UInt8(ascii: "/") ? String(Substring(rest)) : "/" + Substring(rest)
     }
@@ -107,18 +107,7 @@ package struct ProviderURL: Sendable, Hashable, CustomStringConvertible {
     }
 }
 
-extension ProviderURL {
-    /// - Parameter key: The setting, for the error.
-    init(_ text: String, of key: String) throws(ProviderSetUpError) {
-        do throws(ProviderURLError) {
-            try self.init(text)
-        } catch {
-            throw ProviderSetUpError(description: "\(key): \(error)")
-        }
-    }
-}
-
 /// Why a text is not the URL of a provider, as the end of a sentence that begins with what it is of.
-package struct ProviderURLError: Error, Sendable, Hashable, CustomStringConvertible {
+package struct EndpointURLError: Error, Sendable, Hashable, CustomStringConvertible {
     package let description: String
 }

@@ -1,6 +1,6 @@
 import Vocabulary
 
-extension ProviderAnswer {
+extension CallAnswer {
     /// The longest pause that a provider's answer can cause.
     private static let longestPause: Duration = .seconds(3600)
 

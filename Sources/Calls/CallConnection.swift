@@ -6,19 +6,19 @@ import Transport
 
 /// A connection to a server of a provider: the last handler of its channel. It sends one request at a time. Used on its
 /// loop.
-final class ProviderConnection: ChannelInboundHandler {
+final class CallConnection: ChannelInboundHandler {
     typealias InboundIn = HTTPClientResponsePart
     typealias OutboundOut = HTTPClientRequestPart
 
     /// Until the connection is open, without the handshake of TLS.
     private static let connectTimeout = TimeAmount.seconds(4)
 
-    let server: ProviderServer
+    let server: CallServer
     /// nil: it has been told of the end, or the process has no client any more.
-    private weak var owner: ProviderConnections?
+    private weak var owner: CallConnections?
     private var context: ChannelHandlerContext?
     private var channel: PipelineChannel?
-    private var exchange: ProviderExchange?
+    private var exchange: CallExchange?
     private var idleTimer: Scheduled<Void>?
     private var isConnecting = false
     private var isClosed = false
@@ -27,7 +27,7 @@ final class ProviderConnection: ChannelInboundHandler {
     /// Whether a byte of the answer to its call has come.
     private var hasAnswerBegun = false
 
-    init(to server: ProviderServer, of owner: ProviderConnections) {
+    init(to server: CallServer, of owner: CallConnections) {
         self.server = server
         self.owner = owner
     }
@@ -35,7 +35,7 @@ final class ProviderConnection: ChannelInboundHandler {
     // MARK: Opening
 
     /// Connects, and sends the request of the call. If the call ends before, so does the connection.
-    func open(for exchange: ProviderExchange) {
+    func open(for exchange: CallExchange) {
         exchange.advance(to: .connecting)
         exchange.connection = self
         self.exchange = exchange
@@ -125,7 +125,7 @@ final class ProviderConnection: ChannelInboundHandler {
         return self.hasAnswerBegun
     }
 
-    func send(_ exchange: ProviderExchange) {
+    func send(_ exchange: CallExchange) {
         guard let context = self.context else { return exchange.fail(AnswerCutShort()) }
         self.idleTimer.take()?.cancel()
         self.exchange = exchange
@@ -236,9 +236,9 @@ private final class UnaskedBytes: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
     typealias InboundOut = ByteBuffer
 
-    private unowned let connection: ProviderConnection
+    private unowned let connection: CallConnection
 
-    init(_ connection: ProviderConnection) {
+    init(_ connection: CallConnection) {
         self.connection = connection
     }
 

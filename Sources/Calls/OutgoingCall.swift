@@ -1,22 +1,22 @@
 package import NIOCore
 package import Sessions
-import Vocabulary
+package import Vocabulary
 
 /// Sends requests to the endpoints of a provider.
-package protocol ProviderTransport: Sendable {
+package protocol CallTransport: Sendable {
     /// Sends a request once; a question twice if the connection on which it was sent first had served other calls and ended
     /// without a byte of an answer. Redirects are not followed, and a body over the call's limit is an error. TLS is verified.
-    func send(_ call: ProviderCall) async throws(ProviderCallError) -> ProviderAnswer
+    func send(_ call: OutgoingCall) async throws(CallError) -> CallAnswer
     /// Counts a call that is not made, because too many are under way, or too many of its client (`CallLimit`).
-    func withhold(_ purpose: ProviderCall.Purpose)
+    func withhold(_ purpose: OutgoingCall.Purpose)
 }
 
-extension ProviderTransport {
-    package func withhold(_ purpose: ProviderCall.Purpose) {}
+extension CallTransport {
+    package func withhold(_ purpose: OutgoingCall.Purpose) {}
 }
 
 /// A request to an endpoint of a provider.
-package struct ProviderCall: Sendable {
+package struct OutgoingCall: Sendable {
     /// What a call is for, in the names of metrics.
     package enum Purpose: String, Sendable, CaseIterable {
         case metadata, keys, token, userinfo, introspection, revocation
@@ -85,7 +85,7 @@ package struct ProviderCall: Sendable {
 }
 
 /// A provider's answer.
-package struct ProviderAnswer: Sendable {
+package struct CallAnswer: Sendable {
     package var status: Int
     /// Names in lower case.
     package var fields: [(name: String, value: String)]
@@ -103,13 +103,13 @@ package struct ProviderAnswer: Sendable {
     }
 
     /// The body as JSON; nil if it is none.
-    func json(maxDepth: Int = 32) -> JSONValue? {
+    package func json(maxDepth: Int = 32) -> JSONValue? {
         JSONText.decode(self.body, maxDepth: maxDepth, loneSurrogates: .replaced)
     }
 }
 
 /// Why there is no answer.
-package struct ProviderCallError: Error, Sendable, Hashable, CustomStringConvertible {
+package struct CallError: Error, Sendable, Hashable, CustomStringConvertible {
     package enum Cause: Sendable, Hashable {
         /// The host's name has no address.
         case name
