@@ -4,6 +4,7 @@
 # real browser, a dozen real apps, an hour of a WebSocket, ten minutes without a name server, the costs of a request; two hours
 # of mixed load with faults: MIXED_MINUTES), searches the models of the store's protocols, and repeats the suite with the
 # address sanitizer.
+# It ends with the tests that were skipped, and why, and with the slowest suites.
 set -euo pipefail
 
 # shellcheck source=deploy/build.sh
@@ -95,17 +96,25 @@ order=()
 without=()
 if ((soak)); then order=(--no-parallel); fi
 flags=("${SALLYPORT_FLAGS[@]}")
-run() { swift test --package-path "$SALLYPORT_ROOT" --skip-build "${flags[@]}" "${order[@]}" "$@"; }
+# What Swift Testing and the tests that wait for their turn say of each run.
+reports="$SALLYPORT_ROOT/.build/reports"
+rm -rf "$reports"
+mkdir -p "$reports"
+runs=0
+run() {
+    runs=$((runs + 1))
+    TEST_TURNS="$reports/$runs.turns" swift test --package-path "$SALLYPORT_ROOT" --skip-build "${flags[@]}" "${order[@]}" \
+        --event-stream-version 6.3 --event-stream-output-path "$reports/$runs.jsonl" "$@"
+}
 # Runs suites. A test that fails runs once more, by itself: what failed because a busy machine held up a server (an
 # election, a replica) passes then and is named, and what is wrong fails again. More than two in all, or a crash, are
 # not repeated. The last line says how many were: each has a cause that is to be mended.
 repeated=0
-trap 'echo "repeated by themselves: $repeated"' EXIT
+trap '"$SALLYPORT_ROOT/deploy/test-report.py" summary "$reports" || true; echo "repeated by themselves: $repeated"' EXIT
 run_suites() {
-    local report="$SALLYPORT_ROOT/.build/report" failed name
-    rm -f "$report"*.xml
-    if run --xunit-output "$report.xml" "$@"; then return; fi
-    failed=$(python3 "$SALLYPORT_ROOT/deploy/failed-tests.py" "$report-swift-testing.xml" $((2 - repeated))) || return 1
+    local failed name
+    if run "$@"; then return; fi
+    failed=$("$SALLYPORT_ROOT/deploy/test-report.py" failed $((2 - repeated)) "$reports/$runs.jsonl") || return 1
     while read -r name; do
         echo "repeating by itself: $name" >&2
         repeated=$((repeated + 1))
