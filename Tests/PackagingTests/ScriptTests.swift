@@ -5,7 +5,8 @@ import Testing
 @Suite struct ScriptTests {
     @Test(
         arguments: [
-            "deploy/build.sh", "deploy/demo.sh", "deploy/docs.sh", "deploy/test.sh", "deploy/release.sh",
+            "deploy/build.sh", "deploy/progress.sh", "deploy/demo.sh", "deploy/docs.sh", "deploy/test.sh",
+            "deploy/release.sh",
             "deploy/compose/secrets.sh", "Tests/Models/check.sh", ".ci/run",
         ]
     )
@@ -33,7 +34,7 @@ import Testing
         defer { try? FileManager.default.removeItem(at: folder) }
         let script = """
             set -e; FOLDER='\(folder.path)'; mkdir -p "$FOLDER/deploy" "$FOLDER/bin"
-            cp deploy/build.sh deploy/demo.sh "$FOLDER/deploy"
+            cp deploy/build.sh deploy/progress.sh deploy/demo.sh "$FOLDER/deploy"
             cat >"$FOLDER/bin/swift" <<'END'
             #!/bin/sh
             echo swift "$@"
@@ -51,6 +52,56 @@ import Testing
         #expect(lines.first?.contains("takes five to ten minutes the first time") == true)
         #expect(result.output.contains(" --product sallyport ") && !result.output.contains("--build-tests"))
         #expect(lines.last == "demo --port 0")
+    }
+
+    /// What SwiftPM prints of a build that fails, abridged.
+    private static let failedBuild = """
+        Fetching https://github.com/apple/swift-nio
+        Building for production...
+        [0/461] Write swift-version-6A52383ED409C6A7.txt
+        [4/462] Compiling voprf.cc
+        [477/480] Compiling NIOCore AddressedEnvelope.swift
+        error: emit-module command failed with exit code 1 (use -v to see invocation)
+        [478/481] Emitting module Rules
+        Sources/Rules/Rule.swift:3:5: error: cannot find 'x' in scope
+        1 | import Vocabulary
+        3 |     x
+          |     `- error: cannot find 'x' in scope
+        [478/481] Compiling Transport ChannelConnector.swift
+        error: fatalError
+
+        """
+
+    @Test("A build prints its errors in whole and nothing for each file, and its status remains")
+    func progress() throws {
+        let diagnostics = Self.failedBuild.split(separator: "\n").filter {
+            $0.prefix { $0 != " " }.contains(/^(e|S|\d|$)/)
+        }
+        let script = """
+            source deploy/build.sh
+            swift() { printf '%s' "$BUILD"; return 3; }
+            sallyport_swift_build --product sallyport || echo "status $?"
+            """
+        let build = try #require(
+            try PackageFiles.run(["env", "BUILD=\(Self.failedBuild)", "bash", "-c", script])
+        )
+        #expect(build.output == diagnostics.joined(separator: "\n") + "\nstatus 3\n")
+    }
+
+    @Test("On a terminal one line of a build changes, and diagnostics stand in lines of their own")
+    func progressOnATerminal() throws {
+        let script = "printf '%s' \"$BUILD\" | deploy/progress.sh gateway"
+        let terminal = try #require(
+            try PackageFiles.run(["env", "BUILD=\(Self.failedBuild)", "script", "-qec", script, "/dev/null"])
+        )
+        let lines = terminal.output.replacing("\r\n", with: "\n").split(separator: "\n")
+        #expect(lines.count == 6, "\(terminal.output)")
+        #expect(
+            lines.first?.contains(
+                "\r\u{1B}[Kstep 477 of 480: Compiling NIOCore AddressedEnvelope.swift\r\u{1B}[Kerror: "
+            ) == true
+        )
+        #expect(lines.dropFirst(3).first == "3 |     x")
     }
 
     /// The events of a run of swift test, as `deploy/test-report.py` reads them.
