@@ -8,6 +8,8 @@ set -euo pipefail
 # Each function has a section of its own: the linker leaves out those that nothing calls, and makes one of those with the
 # same code.
 SALLYPORT_FLAGS=(-c release -Xswiftc -cross-module-optimization -Xswiftc -enforce-exclusivity=unchecked -Xswiftc -gline-tables-only -Xcc -g0 -Xcxx -g0 -Xswiftc -Xfrontend -Xswiftc -function-sections -Xcc -ffunction-sections)
+# SALLYPORT_PLAIN=1 builds with the compiler's defaults, also in Package.swift. The gateway does not know the variable.
+if [[ ${SALLYPORT_PLAIN-} == 1 ]]; then SALLYPORT_FLAGS=(-c release); fi
 SALLYPORT_ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 
 # Installs packages without starting the servers among them: the tests start their own.
