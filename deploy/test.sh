@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Builds the gateway and runs its tests: deploy/test.sh [--soak] [arguments of swift test]
+# Builds the gateway and runs its tests: deploy/test.sh [--soak | --in-process] [arguments of swift test]
+# --in-process runs only those that start no gateway, which takes a few minutes after the build.
 # --soak adds the long ones (three hours of fuzzing: FUZZ_SECONDS for each of 18; gigabyte streams, thousands of connections, a
 # real browser, a dozen real apps, an hour of a WebSocket, ten minutes without a name server, the costs of a request; two hours
 # of mixed load with faults: MIXED_MINUTES), searches the models of the store's protocols, and repeats the suite with the
@@ -16,8 +17,11 @@ packages=(
     dnsmasq-base
     libnginx-mod-stream openssl nghttp2-client prometheus faketime glewlwyd php-cli php-fpm fcgiwrap litmus systemd
 )
-soak=0
-if [[ ${1-} == --soak ]]; then
+soak=0 in_process=0
+if [[ ${1-} == --in-process ]]; then
+    shift
+    in_process=1
+elif [[ ${1-} == --soak ]]; then
     shift
     soak=1
     # The binary refuses unknown variables that begin with SALLYPORT_.
@@ -131,6 +135,7 @@ suite() {
     # them, while their sessions expire and their connections time out.
     local processes='IntegrationTests|ProxyTests|EdgeTests|DemoTests|PackagingTests'
     run_suites --skip "$processes|RedisStoreTests"
+    if ((in_process)); then return; fi
     run_suites --filter RedisStoreTests
     run_suites --filter "$processes" "${without[@]}"
 }
@@ -138,7 +143,7 @@ suite "$@"
 
 # The native apps of deploy/examples: what needs no phone. With --soak all of them run against the gateway, with a browser in
 # the role of their WebViews; PyPI has the Kotlin compiler for Android's.
-if (($# == 0)); then
+if (($# == 0 && !in_process)); then
     examples="$SALLYPORT_ROOT/.build/examples"
     swift test --package-path "$SALLYPORT_ROOT/deploy/examples/ios" --scratch-path "$examples/ios"
     if ((soak)); then

@@ -142,7 +142,7 @@ import Testing
                 at: 100,
                 #"Test \"D\" with 2 test cases passed after 0.001 seconds."#
             ),
-            // What a tool printed: a NUL, an escape sequence, what XML forbids, and in the place of # what is not UTF-8.
+            // A tool printed a NUL, an escape sequence, what XML forbids, and instead of # what is not UTF-8.
             event("issueRecorded", slow, at: 110, ##"a\u0000b\u001b[31mc\ufffe<&#"##, issue),
             event("testEnded", fast, at: 110), event("testEnded", slow, at: 140),
         ]

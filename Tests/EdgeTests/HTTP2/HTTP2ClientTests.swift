@@ -107,9 +107,8 @@ enum PlainHTTP2 {
     @Test(
         "httpx is answered, one request after the other and many at once",
         .enabled(if: python != nil, "httpx is not installed")
-    ) func httpx()
-        throws
-    {
+    )
+    func httpx() throws {
         try PlainHTTP2.with { gateway, _ throws in
             let script = """
                 import asyncio, httpx

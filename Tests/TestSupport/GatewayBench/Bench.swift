@@ -74,8 +74,8 @@ private actor Turns {
     }
 }
 
-/// The file that the variable `TEST_TURNS` names. Each test writes down when its turn began and ended: Swift Testing's own times
-/// include the wait for it.
+/// The file that the variable `TEST_TURNS` names. Each test writes down when its turn began and ended, because Swift
+/// Testing's own times include the wait for it.
 private struct TurnRecord: Sendable {
     static let shared = ProcessInfo.processInfo.environment["TEST_TURNS"].flatMap(TurnRecord.init)
     private let file: FileHandle
