@@ -1,25 +1,29 @@
 // swift-tools-version:6.1
 import PackageDescription
 
+// With SALLYPORT_PLAIN=1 in the environment no target has unsafe flags: the compiler and linker work as they do by default,
+// and warnings remain warnings. A release of Swift that changes a flag then stops nobody who wants to build the gateway.
+let isPlain = Context.environment["SALLYPORT_PLAIN"] == "1"
+
 // Every module is internal to the gateway: `package` access, Swift 6 mode, no warning survives.
-let strict: [SwiftSetting] = [
-    .swiftLanguageMode(.v6),
-    .enableUpcomingFeature("ExistentialAny"),
-    .enableUpcomingFeature("MemberImportVisibility"),
-    .enableUpcomingFeature("InternalImportsByDefault"),
-    .unsafeFlags(["-warnings-as-errors"]),
-]
+let strict: [SwiftSetting] =
+    [
+        .swiftLanguageMode(.v6),
+        .enableUpcomingFeature("ExistentialAny"),
+        .enableUpcomingFeature("MemberImportVisibility"),
+        .enableUpcomingFeature("InternalImportsByDefault"),
+    ] + (isPlain ? [] : [.unsafeFlags(["-warnings-as-errors"])])
 
 // Modules that no request in a hurry runs are compiled for size.
 let forSize: Set = ["Providers", "Calls", "Pages", "Rules", "Endpoints", "SignOn", "RedisStore"]
-let compact = strict + [.unsafeFlags(["-Osize"], .when(configuration: .release))]
+let compact = isPlain ? strict : strict + [.unsafeFlags(["-Osize"], .when(configuration: .release))]
 
 // What only starts the gateway, or is a command, is not worth the optimiser's time: of 91 seconds for the command line, which
 // is compiled last and alone, it took 69. Settings are read once, but they are values that every request uses: LLVM
 // optimises them, and only Swift's own optimiser, half of 80 seconds, is left out.
-let quick = strict + [.unsafeFlags(["-Onone"], .when(configuration: .release))]
-let lean =
-    strict + [.unsafeFlags(["-Osize", "-Xfrontend", "-disable-sil-perf-optzns"], .when(configuration: .release))]
+let quick = isPlain ? strict : strict + [.unsafeFlags(["-Onone"], .when(configuration: .release))]
+let sizeWithoutSIL = ["-Osize", "-Xfrontend", "-disable-sil-perf-optzns"]
+let lean = isPlain ? strict : strict + [.unsafeFlags(sizeWithoutSIL, .when(configuration: .release))]
 
 let nioCore: Target.Dependency = .product(name: "NIOCore", package: "swift-nio")
 let nioPosix: Target.Dependency = .product(name: "NIOPosix", package: "swift-nio")
@@ -32,18 +36,21 @@ let logging: Target.Dependency = .product(name: "Logging", package: "swift-log")
 // The executable carries the Swift runtime and FoundationEssentials, so the container image needs neither.
 // (`--static-swift-stdlib` would do the same for the whole build, but then Swift Testing is not found and tests would need
 // a build of their own.) Nothing imports Foundation itself, whose data for all languages has 40 MB.
-let staticRuntime: [LinkerSetting] = [
-    .unsafeFlags(
-        ["-static-stdlib", "-Xlinker", "--start-group"]
-            + ["FoundationEssentials", "_FoundationCShims", "_FoundationCollections", "swiftSynchronization"]
-            .map { "-l\($0)" }
-            + ["-Xlinker", "--end-group", "-lstdc++"]
-            // Relocations are packed (glibc 2.36, Debian 12), and functions with the same code are one.
-            + ["-use-ld=lld"] + ["-z", "pack-relative-relocs", "--icf=all"].flatMap { ["-Xlinker", $0] }
-    ),
-    // Nothing is loaded into the gateway, so no function of it needs to be found by name, except a sanitizer's by libc.
-    .unsafeFlags(["-Xlinker", "--no-export-dynamic"], .when(configuration: .release)),
-]
+let staticRuntime: [LinkerSetting] =
+    isPlain
+    ? []
+    : [
+        .unsafeFlags(
+            ["-static-stdlib", "-Xlinker", "--start-group"]
+                + ["FoundationEssentials", "_FoundationCShims", "_FoundationCollections", "swiftSynchronization"]
+                .map { "-l\($0)" }
+                + ["-Xlinker", "--end-group", "-lstdc++"]
+                // Relocations are packed (glibc 2.36, Debian 12), and functions with the same code are one.
+                + ["-use-ld=lld"] + ["-z", "pack-relative-relocs", "--icf=all"].flatMap { ["-Xlinker", $0] }
+        ),
+        // Nothing is loaded into the gateway, so no function of it needs to be found by name, except a sanitizer's by libc.
+        .unsafeFlags(["-Xlinker", "--no-export-dynamic"], .when(configuration: .release)),
+    ]
 
 // SwiftPM warns of a package that no target uses, so the packages that are named for their version alone are used on a
 // platform that does not exist: what is built and linked stays the same.

@@ -8,6 +8,8 @@ set -euo pipefail
 # Each function has a section of its own: the linker leaves out those that nothing calls, and makes one of those with the
 # same code.
 SALLYPORT_FLAGS=(-c release -Xswiftc -cross-module-optimization -Xswiftc -enforce-exclusivity=unchecked -Xswiftc -gline-tables-only -Xcc -g0 -Xcxx -g0 -Xswiftc -Xfrontend -Xswiftc -function-sections -Xcc -ffunction-sections)
+# SALLYPORT_PLAIN=1 builds with the compiler's defaults, also in Package.swift. The gateway does not know the variable.
+if [[ ${SALLYPORT_PLAIN-} == 1 ]]; then SALLYPORT_FLAGS=(-c release); fi
 SALLYPORT_ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 
 # Installs packages without starting the servers among them: the tests start their own.
@@ -52,19 +54,26 @@ sallyport_prepare() {
         libnghttp2-dev libyaml-dev pkg-config "$@"
 }
 
-# Builds the gateway alone. Arguments as above.
+# swift build with the flags above, and its progress for people.
+sallyport_swift_build() {
+    local progress=("$SALLYPORT_ROOT/deploy/progress.sh")
+    if [[ $* == *'--product sallyport'* ]]; then progress+=(gateway); fi
+    swift build --package-path "$SALLYPORT_ROOT" "$@" "${SALLYPORT_FLAGS[@]}" 2>&1 | "${progress[@]}" >&2
+}
+
+# Builds the gateway alone. Arguments as for sallyport_prepare.
 sallyport_build_gateway() {
     sallyport_prepare "$@"
     if [[ ! -x "$SALLYPORT_ROOT/.build/release/sallyport" ]]; then
         echo "building the gateway from its sources, which takes five to ten minutes the first time" >&2
     fi
-    swift build --package-path "$SALLYPORT_ROOT" --product sallyport "${SALLYPORT_FLAGS[@]}" >&2
+    sallyport_swift_build --product sallyport
 }
 
-# Builds the gateway and the tests. Arguments as above.
+# Builds the gateway and the tests. Arguments as for sallyport_prepare.
 sallyport_build() {
     sallyport_prepare "$@"
-    swift build --package-path "$SALLYPORT_ROOT" --build-tests "${SALLYPORT_FLAGS[@]}" >&2
+    sallyport_swift_build --build-tests
 }
 
 if [[ ${BASH_SOURCE[0]} == "$0" ]]; then

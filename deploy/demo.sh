@@ -6,4 +6,5 @@ set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/build.sh"
 
 sallyport_build_gateway curl
-exec "$SALLYPORT_ROOT/.build/release/sallyport" demo "$@"
+# The gateway refuses variables that it does not know.
+exec env -u SALLYPORT_PLAIN "$SALLYPORT_ROOT/.build/release/sallyport" demo "$@"

@@ -1,9 +1,11 @@
 #!/usr/bin/env bash
-# Builds the gateway and runs its tests: deploy/test.sh [--soak] [arguments of swift test]
+# Builds the gateway and runs its tests: deploy/test.sh [--soak | --in-process] [arguments of swift test]
+# --in-process runs only those that start no gateway, which takes a few minutes after the build.
 # --soak adds the long ones (three hours of fuzzing: FUZZ_SECONDS for each of 18; gigabyte streams, thousands of connections, a
 # real browser, a dozen real apps, an hour of a WebSocket, ten minutes without a name server, the costs of a request; two hours
 # of mixed load with faults: MIXED_MINUTES), searches the models of the store's protocols, and repeats the suite with the
 # address sanitizer.
+# It ends with the tests that were skipped, and why, and with the slowest suites.
 set -euo pipefail
 
 # shellcheck source=deploy/build.sh
@@ -15,8 +17,11 @@ packages=(
     dnsmasq-base
     libnginx-mod-stream openssl nghttp2-client prometheus faketime glewlwyd php-cli php-fpm fcgiwrap litmus systemd
 )
-soak=0
-if [[ ${1-} == --soak ]]; then
+soak=0 in_process=0
+if [[ ${1-} == --in-process ]]; then
+    shift
+    in_process=1
+elif [[ ${1-} == --soak ]]; then
     shift
     soak=1
     # The binary refuses unknown variables that begin with SALLYPORT_.
@@ -96,17 +101,25 @@ order=()
 without=()
 if ((soak)); then order=(--no-parallel); fi
 flags=("${SALLYPORT_FLAGS[@]}")
-run() { swift test --package-path "$SALLYPORT_ROOT" --skip-build "${flags[@]}" "${order[@]}" "$@"; }
+# What Swift Testing and the tests that wait for their turn say of each run.
+reports="$SALLYPORT_ROOT/.build/reports"
+rm -rf "$reports"
+mkdir -p "$reports"
+runs=0
+run() {
+    runs=$((runs + 1))
+    TEST_TURNS="$reports/$runs.turns" swift test --package-path "$SALLYPORT_ROOT" --skip-build "${flags[@]}" "${order[@]}" \
+        --event-stream-version 6.3 --event-stream-output-path "$reports/$runs.jsonl" "$@"
+}
 # Runs suites. A test that fails runs once more, by itself: what failed because a busy machine held up a server (an
 # election, a replica) passes then and is named, and what is wrong fails again. More than two in all, or a crash, are
 # not repeated. The last line says how many were: each has a cause that is to be mended.
 repeated=0
-trap 'echo "repeated by themselves: $repeated"' EXIT
+trap '"$SALLYPORT_ROOT/deploy/test-report.py" summary "$reports" || true; echo "repeated by themselves: $repeated"' EXIT
 run_suites() {
-    local report="$SALLYPORT_ROOT/.build/report" failed name
-    rm -f "$report"*.xml
-    if run --xunit-output "$report.xml" "$@"; then return; fi
-    failed=$(python3 "$SALLYPORT_ROOT/deploy/failed-tests.py" "$report-swift-testing.xml" $((2 - repeated))) || return 1
+    local failed name
+    if run "$@"; then return; fi
+    failed=$("$SALLYPORT_ROOT/deploy/test-report.py" failed $((2 - repeated)) "$reports/$runs.jsonl") || return 1
     while read -r name; do
         echo "repeating by itself: $name" >&2
         repeated=$((repeated + 1))
@@ -123,6 +136,7 @@ suite() {
     # them, while their sessions expire and their connections time out.
     local processes='IntegrationTests|ProxyTests|EdgeTests|DemoTests|PackagingTests'
     run_suites --skip "$processes|RedisStoreTests"
+    if ((in_process)); then return; fi
     run_suites --filter RedisStoreTests
     run_suites --filter "$processes" "${without[@]}"
 }
@@ -130,7 +144,7 @@ suite "$@"
 
 # The native apps of deploy/examples: what needs no phone. With --soak all of them run against the gateway, with a browser in
 # the role of their WebViews; PyPI has the Kotlin compiler for Android's.
-if (($# == 0)); then
+if (($# == 0 && !in_process)); then
     examples="$SALLYPORT_ROOT/.build/examples"
     swift test --package-path "$SALLYPORT_ROOT/deploy/examples/ios" --scratch-path "$examples/ios"
     if ((soak)); then

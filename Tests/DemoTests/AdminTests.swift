@@ -28,7 +28,7 @@ import Testing
     }
 
     /// After requests of several kinds, so that the metrics have values.
-    @Test(.enabled(if: FileManager.default.isExecutableFile(atPath: "/usr/bin/promtool")))
+    @Test(.enabled(if: FileManager.default.isExecutableFile(atPath: "/usr/bin/promtool"), "promtool is not installed"))
     func metricsPleasePromtool() throws {
         let demo = try Demo()
         defer { _ = demo.stop() }

@@ -3,7 +3,7 @@ import GatewayBench
 import Testing
 
 /// The browser's part of the walk in a real browser, which `deploy/test.sh --soak` installs.
-@Suite(.enabled(if: ProcessInfo.processInfo.environment["SOAK"] != nil), .serialized)
+@Suite(.enabled(if: ProcessInfo.processInfo.environment["SOAK"] != nil, "only with SOAK"), .serialized)
 struct BrowserTests {
     private static let signInPage = "document.title.startsWith('Sign in - ') && document.readyState === 'complete'"
 

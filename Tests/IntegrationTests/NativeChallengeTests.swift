@@ -59,7 +59,7 @@ import Testing
 
     @Test(
         "The page's script tells the app's bridge where to go, and fails nowhere",
-        .enabled(if: FileManager.default.isExecutableFile(atPath: node)),
+        .enabled(if: FileManager.default.isExecutableFile(atPath: node), "node is not installed"),
         arguments: views
     )
     func bridges(view: String) throws {

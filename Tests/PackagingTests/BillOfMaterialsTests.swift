@@ -71,7 +71,7 @@ import Testing
         try JSONDecoder().decode(Bill.self, from: Data(text.utf8))
     }
 
-    @Test(.enabled(if: hasDpkg)) func namesPackagesSwiftAndTheLibrariesOfTheBinary() throws {
+    @Test(.enabled(if: hasDpkg, "dpkg is not installed")) func namesPackagesSwiftAndTheLibrariesOfTheBinary() throws {
         let text = try Self.write()
         let bill = try Self.bill(text)
         let version = try #require(try PackageFiles.run([".build/release/sallyport", "--version"])).output
@@ -89,7 +89,7 @@ import Testing
         #expect(try Self.write() == text)
     }
 
-    @Test(.enabled(if: hasDpkg)) func anImageHasItsBaseAndWhatIsCopiedToIt() throws {
+    @Test(.enabled(if: hasDpkg, "dpkg is not installed")) func anImageHasItsBaseAndWhatIsCopiedToIt() throws {
         let base = "registry.example.com/base@sha256:\(String(repeating: "a", count: 64))"
         let options = "--image \(base) \"$FOLDER/status\" \"$FOLDER/copied\""
         let bill = try Self.bill(try Self.write(options, environment: "SOURCE_DATE_EPOCH=1700000000"))
@@ -101,7 +101,10 @@ import Testing
         #expect(image.version.hasPrefix("sha256:aaaa") && bill.needs(base) == debian.prefix(1).compactMap(\.purl))
     }
 
-    @Test(.enabled(if: hasDpkg), .enabled(if: PackageFiles.hasClientsPython, "no validator is installed"))
+    @Test(
+        .enabled(if: hasDpkg, "dpkg is not installed"),
+        .enabled(if: PackageFiles.hasClientsPython, "no validator is installed")
+    )
     func isValidByTheSchema() throws {
         let script = """
             import sys

@@ -22,7 +22,8 @@ import Testing
         && (try? PackageFiles.run(["unshare", "--mount", "--net", "--pid", "--fork", "--mount-proc", "true"]))??.status
             == 0
 
-    @Test(.enabled(if: canTry)) func printedCommandsStartAGatewayThatSignsUsersIn() throws {
+    @Test(.enabled(if: canTry, "needs root and namespaces")) func printedCommandsStartAGatewayThatSignsUsersIn() throws
+    {
         let folder = FileManager.default.temporaryDirectory.appending(path: "sallyport-image-\(UUID())")
         defer { try? FileManager.default.removeItem(at: folder) }
         let image = folder.appending(path: "image")
@@ -55,7 +56,8 @@ import Testing
     }
 
     /// The image's own user, entry point and command. The first process of a container gets only the signals that it handles.
-    @Test(.enabled(if: canTry)) func imageServesAsNobodyAndAsTheFirstProcessOfAReadOnlyContainer() throws {
+    @Test(.enabled(if: canTry, "needs root and namespaces"))
+    func imageServesAsNobodyAndAsTheFirstProcessOfAReadOnlyContainer() throws {
         let folder = FileManager.default.temporaryDirectory.appending(path: "sallyport-image-\(UUID())")
         defer { try? FileManager.default.removeItem(at: folder) }
         let image = folder.appending(path: "image")

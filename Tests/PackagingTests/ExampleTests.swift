@@ -15,7 +15,7 @@ import Testing
     }
 
     /// The part without React Native runs: what it sends, what it keeps, and how it tells failures apart.
-    @Test(.enabled(if: hasNode)) func reactNativeRuns() throws {
+    @Test(.enabled(if: hasNode, "node is not installed")) func reactNativeRuns() throws {
         let program = """
             import {AppSession} from './\(Self.folder)/react-native/AppSession.mjs';
             import {announcement, challengedTarget, isPageOf, makeTries, pageWithToken}

@@ -65,7 +65,7 @@ import Testing
 
     @Test(
         "Every object is valid by the schemas of the API, without unknown fields",
-        .enabled(if: hasKubectl),
+        .enabled(if: hasKubectl, "kubectl is not installed"),
         .enabled(if: PackageFiles.hasClientsPython, "no validator is installed")
     )
     func schemas() throws {
@@ -89,7 +89,7 @@ import Testing
 
     @Test(
         "Every pod runs under the restricted security standard: nobody, without rights, on a read-only file system",
-        .enabled(if: hasKubectl),
+        .enabled(if: hasKubectl, "kubectl is not installed"),
         arguments: overlays
     )
     func restricted(_ overlay: String) throws {
@@ -111,7 +111,10 @@ import Testing
         #expect(gateway["enableServiceLinks"] as? Bool == false)
     }
 
-    @Test("Probes, services and policies name ports of the pod, and selectors find it", .enabled(if: hasKubectl))
+    @Test(
+        "Probes, services and policies name ports of the pod, and selectors find it",
+        .enabled(if: hasKubectl, "kubectl is not installed")
+    )
     func names() throws {
         for overlay in Self.overlays {
             let objects = try Self.objects(overlay).objects
@@ -152,7 +155,7 @@ import Testing
 
     @Test(
         "The binary takes the settings, variables and arguments of each overlay, and drains within its patience",
-        .enabled(if: hasKubectl),
+        .enabled(if: hasKubectl, "kubectl is not installed"),
         arguments: overlays
     )
     func settings(_ overlay: String) throws {
@@ -226,7 +229,7 @@ import Testing
 
     @Test(
         "A proxy leads every host of the settings to the service's port, and is let through to it",
-        .enabled(if: hasKubectl),
+        .enabled(if: hasKubectl, "kubectl is not installed"),
         arguments: overlays.filter { !$0.hasSuffix("single") }
     )
     func proxies(_ overlay: String) throws {
@@ -257,7 +260,7 @@ import Testing
 
     @Test(
         "The Prometheus operator finds the pods and their admin port, under the name that the alerts ask for",
-        .enabled(if: hasKubectl),
+        .enabled(if: hasKubectl, "kubectl is not installed"),
         arguments: ["production+podmonitor", "helm/gateway-api"]
     )
     func monitored(_ overlay: String) throws {

@@ -112,4 +112,19 @@ import Testing
             .map { ($0.packageRef.identity, $0.state.checkoutState.version) }
         #expect(Dictionary(uniqueKeysWithValues: named) == Dictionary(uniqueKeysWithValues: fetched))
     }
+
+    @Test("A plain build has no unsafe flags, for a compiler that refuses one", arguments: [false, true])
+    func plainBuild(_ isPlain: Bool) throws {
+        let folder = FileManager.default.temporaryDirectory.appending(path: "sallyport-manifest-\(UUID())")
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let variable = "SALLYPORT_PLAIN=\(isPlain ? 1 : 0)"
+        // The scratch folder of the running `swift test` is locked.
+        let command = ["swift", "package", "--scratch-path", folder.path, "dump-package"]
+        let manifest = try #require(try PackageFiles.run(["env", variable] + command))
+        #expect(manifest.status == 0 && manifest.output.contains("swiftLanguageMode"), "\(manifest.output)")
+        #expect(manifest.output.contains("unsafeFlags") != isPlain)
+        let script = #"source deploy/build.sh; echo "${SALLYPORT_FLAGS[*]}""#
+        let flags = try #require(try PackageFiles.run(["env", variable, "bash", "-c", script]))
+        #expect((flags.output == "-c release\n") == isPlain)
+    }
 }

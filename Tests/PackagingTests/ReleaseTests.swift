@@ -7,42 +7,77 @@ import Testing
     private typealias Mapping = [String: Any]
 
     private static let workflow = ".github/workflows/release.yml"
+    private static let workflows = [workflow, ".github/workflows/check.yml"]
 
     @Test(
-        "The workflow and the forms of issues are valid by their schemas",
+        "The workflows, the forms of issues and the bot's file are valid by their schemas",
         .enabled(if: PackageFiles.hasSchemas, "no validator is installed")
     )
     func schemas() throws {
         let forms = [".github/ISSUE_TEMPLATE/bug.yml", ".github/ISSUE_TEMPLATE/request.yml"]
-        try PackageFiles.expectValid([Self.workflow], by: "github-workflows")
+        try PackageFiles.expectValid(Self.workflows, by: "github-workflows")
         try PackageFiles.expectValid(forms, by: "github-issue-forms")
         try PackageFiles.expectValid([".github/ISSUE_TEMPLATE/config.yml"], by: "github-issue-config")
+        try PackageFiles.expectValid([".github/dependabot.yml"], by: "dependabot")
         // Where actionlint is installed, it finds nothing.
-        if let judged = try PackageFiles.run(["actionlint", Self.workflow]) {
+        if let judged = try PackageFiles.run(["actionlint"] + Self.workflows) {
             #expect(judged.status == 0, "\(judged.output)")
         }
     }
 
-    @Test("The workflow has no rights but those of its jobs, and each action is one commit")
-    func rights() throws {
-        let text = try PackageFiles.text(Self.workflow)
+    @Test(
+        "A workflow has no rights but those of its jobs, and each action is one commit",
+        arguments: [
+            (workflow, ["build", "publish"], writer: "publish", actions: 6, scripts: 6),
+            (".github/workflows/check.yml", ["format", "plain"], writer: "none", actions: 2, scripts: 2),
+        ]
+    )
+    func rights(_ path: String, _ names: [String], writer: String, actions: Int, scripts: Int) throws {
+        let text = try PackageFiles.text(path)
         let workflow = try #require(try PackageFiles.yaml(text).first as? Mapping)
         #expect((workflow["permissions"] as? Mapping)?.isEmpty == true)
         let jobs = try #require(workflow["jobs"] as? [String: Mapping])
-        #expect(jobs.keys.sorted() == ["build", "publish"])
+        #expect(jobs.keys.sorted() == names)
         for (name, job) in jobs {
             #expect(job["permissions"] is Mapping && job["timeout-minutes"] is Int, "\(name)")
             let writes = (job["permissions"] as? [String: String] ?? [:]).filter { $0.value == "write" }.keys
-            #expect(writes.contains("contents") == (name == "publish"), "only the release itself is written")
+            #expect(writes.contains("contents") == (name == writer), "only the release itself is written")
+            #expect(writer != "none" || writes.isEmpty, "a pull request writes nothing")
         }
         let uses = text.split(separator: "\n").filter { $0.contains("uses: ") }
-        #expect(uses.count >= 6)
+        #expect(uses.count >= actions)
         for line in uses {
             #expect(line.contains(/uses: [\w.-]+\/[\w.-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+$/), "\(line)")
         }
         // What is in a commit's or tag's name is never a part of a script.
-        let scripts = text.split(separator: "\n").filter { $0.contains("run: ") }
-        #expect(scripts.allSatisfy { !$0.contains("${{") } && scripts.count == 6, "\(scripts)")
+        let lines = text.split(separator: "\n").filter { $0.contains("run: ") }
+        #expect(lines.allSatisfy { !$0.contains("${{") } && lines.count == scripts, "\(lines)")
+    }
+
+    @Test("A pull request has the format that CI checks, and the tests on a build without unsafe flags")
+    func pullRequests() throws {
+        let text = try PackageFiles.text(".github/workflows/check.yml")
+        let format = try #require(
+            try PackageFiles.text(".ci/run").split(separator: "\n").first { $0.hasPrefix("swift ") }
+        )
+        #expect(text.contains("- run: \(format)\n"))
+        #expect(text.contains("SALLYPORT_PLAIN: \"1\"\n") && text.contains("run: deploy/test.sh --in-process\n"))
+        #expect(!text.contains("pull_request_target"), "code of others would run with the rights of this repository")
+    }
+
+    @Test("The bot's file names folders that exist, and every kind of package that has one version")
+    func bot() throws {
+        let bot = try #require(try PackageFiles.yaml(PackageFiles.text(".github/dependabot.yml")).first as? Mapping)
+        let updates = try #require(bot["updates"] as? [Mapping])
+        let kinds = updates.compactMap { $0["package-ecosystem"] as? String }
+        #expect(kinds == ["swift", "github-actions", "docker", "docker-compose"])
+        for update in updates {
+            let folders = update["directories"] as? [String] ?? [update["directory"] as? String ?? "none"]
+            for folder in folders {
+                let path = PackageFiles.root.appending(path: folder).path
+                #expect(FileManager.default.fileExists(atPath: path), "\(folder)")
+            }
+        }
     }
 
     /// Runs the steps of the workflow with doubles, which write down how they were called.
@@ -163,7 +198,10 @@ import Testing
         #expect(header.output.contains("Library runpath: [$ORIGIN]"))
     }
 
-    @Test("What the documents of .github name between backticks exists", arguments: ["CONTRIBUTING.md", "SECURITY.md"])
+    @Test(
+        "What the documents of .github name between backticks exists",
+        arguments: ["CONTRIBUTING.md", "SECURITY.md", "pull_request_template.md"]
+    )
     func documents(_ name: String) throws {
         let text = try PackageFiles.text(".github/\(name)")
         let paths = text.matches(of: /`((Sources|Tests|deploy|Config|\.ci)(\/[\w.]+)*)/).map { String($0.1) }

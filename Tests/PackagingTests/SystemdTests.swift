@@ -18,7 +18,7 @@ import Testing
         try body(unit.path)
     }
 
-    @Test("systemd accepts the unit without a warning", .enabled(if: isInstalled))
+    @Test("systemd accepts the unit without a warning", .enabled(if: isInstalled, "systemd is not installed"))
     func verify() throws {
         try Self.with { unit in
             let verdict = try #require(try PackageFiles.run(["systemd-analyze", "verify", "--man=no", unit]))
@@ -26,7 +26,10 @@ import Testing
         }
     }
 
-    @Test("The sandbox of the unit leaves an exposure of at most 1.5 of 10", .enabled(if: isInstalled))
+    @Test(
+        "The sandbox of the unit leaves an exposure of at most 1.5 of 10",
+        .enabled(if: isInstalled, "systemd is not installed")
+    )
     func exposure() throws {
         try Self.with { unit in
             let arguments = ["systemd-analyze", "security", "--offline=true", "--threshold=15", unit]

@@ -104,9 +104,11 @@ enum PlainHTTP2 {
             return run?.status == 0 ? python : nil
         }
 
-    @Test("httpx is answered, one request after the other and many at once", .enabled(if: python != nil)) func httpx()
-        throws
-    {
+    @Test(
+        "httpx is answered, one request after the other and many at once",
+        .enabled(if: python != nil, "httpx is not installed")
+    )
+    func httpx() throws {
         try PlainHTTP2.with { gateway, _ throws in
             let script = """
                 import asyncio, httpx

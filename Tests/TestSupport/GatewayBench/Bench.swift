@@ -1,4 +1,5 @@
 import Dispatch
+import Foundation
 package import Testing
 
 /// Something outside the code under test that keeps a test from running as planned.
@@ -26,6 +27,8 @@ package struct Blocking: SuiteTrait, TestTrait, TestScoping {
         performing function: @Sendable () async throws -> Void
     ) async throws {
         await Turns.shared.take()
+        let start = Date()
+        defer { TurnRecord.shared?.add(test, since: start) }
         do {
             try await withTaskExecutorPreference(Threads.shared) { try await function() }
         } catch {
@@ -68,5 +71,23 @@ private actor Turns {
 
     func give() {
         if self.waiting.isEmpty { self.free += 1 } else { self.waiting.removeFirst().resume() }
+    }
+}
+
+/// The file that the variable `TEST_TURNS` names. Each test writes down when its turn began and ended, because Swift
+/// Testing's own times include the wait for it.
+private struct TurnRecord: Sendable {
+    static let shared = ProcessInfo.processInfo.environment["TEST_TURNS"].flatMap(TurnRecord.init)
+    private let file: FileHandle
+
+    init?(path: String) {
+        let descriptor = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0o644)
+        guard descriptor >= 0 else { return nil }
+        self.file = FileHandle(fileDescriptor: descriptor)
+    }
+
+    func add(_ test: Test, since start: Date) {
+        let line = "\(start.timeIntervalSince1970) \(Date().timeIntervalSince1970) \(test.id)\n"
+        self.file.write(Data(line.utf8))
     }
 }
