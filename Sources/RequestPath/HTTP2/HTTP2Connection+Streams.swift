@@ -11,6 +11,16 @@ extension HTTP2Connection {
         self.sendSoon()
     }
 
+    /// Lets the client send a long body faster.
+    ///
+    /// - Returns: False if as many streams as may have a wide window have one.
+    func widen(_ stream: HTTP2Stream) -> Bool {
+        guard self.wideCount < HTTP2Session.mostWide else { return false }
+        self.wideCount += 1
+        self.session?.widen(stream.id)
+        return true
+    }
+
     /// Lets the client send more on the connection, because content that no stream reads was dropped.
     func consume(_ count: Int) {
         if count > 0 { self.session?.consume(count) }

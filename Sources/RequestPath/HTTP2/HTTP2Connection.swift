@@ -66,6 +66,8 @@ package final class HTTP2Connection {
     private var sessionNotes = SessionNotes()
     /// The bytes of answers that the session has not taken.
     var queuedBytes = 0
+    /// The number of streams with a wide window.
+    var wideCount = 0
     /// Whether the client has taken bytes of a stream that waits for it.
     var hasRelieved = false
     package var listIndex = -1

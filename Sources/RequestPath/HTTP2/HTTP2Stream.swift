@@ -20,6 +20,10 @@ package final class HTTP2Stream {
     private var keptHead: (bytes: ByteBuffer, since: NIODeadline)?
     /// Bytes of the body that the exchange has not taken. They keep the stream's window closed.
     private var input = ByteBuffer()
+    /// The bytes of the body that the exchange has taken, until the window is wide.
+    private var takenBytes = 0
+    /// Whether the client may send a long body faster.
+    private var isWide = false
     /// Whether the client has ended its side.
     private(set) var inputHasEnded = false
     /// Whether the exchange has all of the request's body, or needs none.
@@ -156,6 +160,9 @@ package final class HTTP2Stream {
         swap(&content, &self.input)
         body(&content)
         self.connection.consume(count, of: self.id)
+        guard !self.isWide else { return }
+        self.takenBytes &+= count
+        if self.takenBytes >= HTTP2Session.streamWindow { self.isWide = self.connection.widen(self) }
     }
 
     // MARK: The answer
@@ -217,6 +224,9 @@ package final class HTTP2Stream {
         self.exchange.detach()
         self.connection.queuedBytes -= self.output.readableBytes
         self.connection.consume(self.input.readableBytes)
+        if self.isWide { self.connection.wideCount -= 1 }
+        self.isWide = false
+        self.takenBytes = 0
         self.id = 0
         self.keptHead = nil
         Self.empty(&self.input)

@@ -34,7 +34,7 @@ import Vocabulary
         }
         #expect(value(3) == [0, 0, 0, 100] && value(4) == [0, 1, 0, 0] && value(6) == [0, 1, 0, 0])
         #expect(value(8) == [0, 0, 0, 1] && value(9) == [0, 0, 0, 1])
-        #expect(sent.contains { $0.kind == 8 && $0.stream == 0 && $0.number == 200 * 65_536 - 65_535 })
+        #expect(sent.contains { $0.kind == 8 && $0.stream == 0 && $0.number == 200 * 65_536 + 8 * 983_040 - 65_535 })
     }
 
     @Test("A request reaches the app as HTTP/1, and its answer comes back without fields of one hop") func forwards()
@@ -399,7 +399,7 @@ import Vocabulary
                 if frame.stream == 199 { flowing += Int(frame.number) }
             }
         }
-        window = 200 * 65_536
+        window = 200 * 65_536 + 8 * 983_040
         let part = [UInt8](repeating: 0x61, count: 13_107)
         for stream in stride(from: 1, to: 199, by: 2) as StrideTo<UInt32> {
             let app = bench.app()
@@ -419,6 +419,31 @@ import Vocabulary
             come(ClientFrames().data(199, part))
         }
         #expect(app.sent.utf8.count == 1000 * part.count, "\(window) \(flowing)")
+    }
+
+    @Test("A client may send a megabyte ahead of an app that takes a long body, on four streams at a time")
+    func wideWindows() throws {
+        let bench = try HTTP2Bench()
+        let part = [UInt8](repeating: 0x61, count: 16_000)
+        /// What the client may send on a stream whose app has taken eight parts.
+        func room(_ stream: UInt32) -> Int {
+            let app = bench.app()
+            bench.come(ClientFrames().headers(stream, ClientFrames.request("POST"), endsStream: false))
+            app.send()
+            var room = 65_536
+            for _ in 0..<8 {
+                room -= part.count
+                for frame in bench.come(ClientFrames().data(stream, part)) where frame.kind == 8 {
+                    if frame.stream == stream { room += Int(frame.number) }
+                }
+            }
+            #expect(app.sent.utf8.count == 8 * part.count)
+            return room
+        }
+        for stream in [1, 3, 5, 7] as [UInt32] { #expect(room(stream) > 1 << 19) }
+        #expect(room(9) <= 65_536)
+        bench.come(ClientFrames().reset(3))
+        #expect(room(11) > 1 << 19)
     }
 
     @Test("A client cannot send beyond a stream's window") func windowExceeded() throws {
