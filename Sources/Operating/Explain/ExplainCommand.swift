@@ -341,9 +341,9 @@ struct ExplainCommand: WiredCommand {
     ) {
         guard draft.records.authority.key(.session, of: token) == nil else {
             let place =
-                settings.store.redis == nil
-                ? "in the memory of the gateway, another process, which this command cannot see"
-                : "in Redis, which is not asked"
+                settings.store.isShared
+                ? "in \(settings.store.title), which is not asked"
+                : "in the memory of the gateway, another process, which this command cannot see"
             if !isAssumed { self.say("note", ["whether the token's session lives is \(place); --user assumes one"]) }
             return
         }

@@ -78,6 +78,12 @@ package struct StoreSettings: Sendable, Equatable {
     package var redis: RedisSettings?
 
     package init() {}
+
+    /// True if all gateways with these settings keep their sessions in one store.
+    package var isShared: Bool { self.redis != nil }
+
+    /// The name of the store in messages.
+    package var title: String { self.redis == nil ? "memory" : "Redis" }
 }
 
 /// The Redis that gateways share.

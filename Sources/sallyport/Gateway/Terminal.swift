@@ -42,7 +42,7 @@ extension Settings {
         let ways = self.providers.map { Self.words($0.settings) }
         let signIn = ways.isEmpty ? "nobody signs in" : "sign-in by \(ways.joined(separator: " or "))"
         return
-            "ready: \(url)\(others) -> \(target), \(signIn), sessions in \(self.store.redis == nil ? "memory" : "Redis")"
+            "ready: \(url)\(others) -> \(target), \(signIn), sessions in \(self.store.title)"
     }
 
     private static func words(_ provider: ProviderSettings) -> String {
