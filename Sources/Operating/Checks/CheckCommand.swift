@@ -106,7 +106,7 @@ struct CheckCommand: WiredCommand {
             // The files were read with the settings.
             let transport = try client.transport(
                 caFile: provider.settings.caFile,
-                allowsPlainHTTP: provider.settings.cookieName != nil,
+                allowsPlainHTTP: provider.settings.allowsPlainHTTP,
                 proxies: provider.proxies
             )
             let hosts = settings.hosts.filter { $0.providers.contains(provider.name) }
@@ -117,7 +117,7 @@ struct CheckCommand: WiredCommand {
                 pages: settings.pages,
                 proxies: provider.proxies
             )
-            guard let found = await check.run(provider.settings) else { continue }
+            guard let found = await check.run(provider.settings, by: wiring.checkProvider) else { continue }
             let isNamed = settings.providers.count > 1
             verdicts = (verdicts ?? []) + found.map { isNamed ? $0.of(provider.name) : $0 }
         }

@@ -10,18 +10,22 @@ package struct GatewayWiring: Sendable {
     let draft: @Sendable (LoadedSettings) throws -> Draft
     /// Makes the store of these settings. It connects when it is started.
     let backing: @Sendable (StoreSettings, ProcessKeys, any EventLoopGroup) throws -> any StoreBacking
-    /// Asks the servers of the store of these settings, and returns what is right and wrong with them; `nil` if the store
-    /// has no servers.
+    /// Asks the servers of the store of these settings, and returns what is right and wrong with them; `nil` without
+    /// servers.
     let checkStore: @Sendable (StoreSettings) async throws -> [Verdict]?
+    /// Asks a provider of any kind, and returns what is right and wrong with it.
+    let checkProvider: ProviderCheck.OfAnyKind
 
     package init(
         draft: @escaping @Sendable (LoadedSettings) throws -> Draft,
         backing: @escaping @Sendable (StoreSettings, ProcessKeys, any EventLoopGroup) throws -> any StoreBacking,
-        checkStore: @escaping @Sendable (StoreSettings) async throws -> [Verdict]?
+        checkStore: @escaping @Sendable (StoreSettings) async throws -> [Verdict]?,
+        checkProvider: @escaping ProviderCheck.OfAnyKind
     ) {
         self.draft = draft
         self.backing = backing
         self.checkStore = checkStore
+        self.checkProvider = checkProvider
     }
 }
 

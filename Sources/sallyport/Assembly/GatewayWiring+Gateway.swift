@@ -13,7 +13,8 @@ extension GatewayWiring {
     static let gateway = GatewayWiring(
         draft: { try Self.draft($0) },
         backing: { try StoreChoice.backing($0, keys: $1, group: $2) },
-        checkStore: { try await StoreChoice.verdicts(on: $0) }
+        checkStore: { try await StoreChoice.verdicts(on: $0) },
+        checkProvider: { try await ProviderAssembly.check($0, by: $1) }
     )
 
     private static func draft(_ loaded: LoadedSettings) throws -> Draft {
