@@ -1,4 +1,3 @@
-import Calls
 import Endpoints
 import Observability
 import Operating
