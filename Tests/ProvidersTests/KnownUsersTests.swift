@@ -6,8 +6,8 @@ import Vocabulary
 
 @Suite("Users of the settings across reloads")
 struct KnownUsersTests {
-    private func settings(_ users: (id: String, hash: String)...) -> ProviderSettings {
-        .fixedUsers(
+    private func settings(_ users: (id: String, hash: String)...) -> FixedUsersSettings {
+        FixedUsersSettings(
             users.enumerated().map { number, user in
                 UserSettings(
                     identifier: "name-\(number)",
@@ -21,7 +21,7 @@ struct KnownUsersTests {
     }
 
     /// The ids of users who are gone, and of users with another password.
-    private func changes(_ users: KnownUsers, _ settings: ProviderSettings?) -> [[String]] {
+    private func changes(_ users: KnownUsers, _ settings: (any ProviderSettings)?) -> [[String]] {
         let changes = users.adopt(settings)
         return [changes.gone, changes.changed]
     }
@@ -43,10 +43,10 @@ struct KnownUsersTests {
     @Test("Users of a provider that a reload puts beside another one are the same users")
     func names() {
         let users = KnownUsers()
-        func named(_ mark: String) -> ProviderSettings {
-            guard case .fixedUsers(var list) = self.settings(("ada", "1")) else { return .fixedUsers([]) }
-            list[0].id = mark + "ada"
-            return .fixedUsers(list)
+        func named(_ mark: String) -> FixedUsersSettings {
+            var settings = self.settings(("ada", "1"))
+            settings.users[0].id = mark + "ada"
+            return settings
         }
         #expect(self.changes(users, named("")) == [[], []])
         #expect(self.changes(users, named("staff|")) == [[], []])
@@ -84,9 +84,8 @@ struct KnownUsersTests {
                 provider: provider.map { ProviderSession(name: $0) }
             )
         }
-        func provider(_ settings: ProviderSettings, _ known: KnownUsers?) -> StaticProvider {
-            guard case .fixedUsers(let users) = settings else { preconditionFailure("other settings") }
-            return StaticProvider(users: users, known: known)
+        func provider(_ settings: FixedUsersSettings, _ known: KnownUsers?) -> StaticProvider {
+            StaticProvider(users: settings.users, known: known)
         }
         let (users, first) = (KnownUsers(), self.settings(("ada", "1"), ("bob", "1")))
         let former = provider(first, users)

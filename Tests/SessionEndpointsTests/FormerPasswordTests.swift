@@ -60,9 +60,9 @@ struct FormerPasswordTests {
         let known = KnownUsers()
         let alice = try Gateway.alice()
         let next = try change.users(alice)
-        _ = known.adopt(.fixedUsers([alice]))
+        _ = known.adopt(FixedUsersSettings([alice]))
         let provider = OvertakenProvider(base: StaticProvider(users: [alice], known: known)) {
-            _ = known.adopt(.fixedUsers(next))
+            _ = known.adopt(FixedUsersSettings(next))
         }
         return try Gateway(provider: provider, users: provider)
     }

@@ -63,9 +63,9 @@ import Vocabulary
     @Test("Users of a provider that has company are named by it, but for those of the first of all")
     func names() throws {
         let settings = try SettingsBench().load(Self.file(Self.three)).get().settings
-        guard case .openID(let google)? = settings.provider(named: "google"),
-            case .openID(let partner)? = settings.provider(named: "partner"),
-            case .fixedUsers(let users)? = settings.provider(named: "staff")
+        guard let google = settings.provider(named: "google") as? OpenIDSettings,
+            let partner = settings.provider(named: "partner") as? OpenIDSettings,
+            let users = (settings.provider(named: "staff") as? FixedUsersSettings)?.users
         else {
             Issue.record("other kinds of providers")
             return
@@ -84,7 +84,7 @@ import Vocabulary
         let alone = try SettingsBench().load(
             Self.file("{public_url: https://app.example.com, provider: google, routes: [{path: /**}]}")
         ).get().settings
-        guard case .openID(let lone)? = alone.provider(named: "google") else { return }
+        guard let lone = alone.provider(named: "google") as? OpenIDSettings else { return }
         #expect(
             lone.names.name(of: "7") == "7" && lone.names.name(of: "staff|7") == "staff|7" && lone.names.marks == []
         )

@@ -46,7 +46,7 @@ import Vocabulary
         #expect(settings.hosts.map(\.providers) == [["customers"], ["staff"], ["staff"]])
         #expect(settings.clients.map(\.providers) == [["staff"], ["customers"]])
         #expect(settings.provider(named: "staff")?.redirects == true && settings.provider(named: "x") == nil)
-        #expect(settings.provider?.cookieName == "ory_kratos_session")
+        #expect(settings.provider?.credentialCookie == "ory_kratos_session")
     }
 
     @Test("Each provider's hosts have settings of their own: its hosts, its clients, its issuer, its way to sign in")
@@ -143,5 +143,24 @@ import Vocabulary
         let client = "provider: staff\n    native_social_login: {google: {enabled: true}}"
         let problems = SettingsBench().problems(Self.file([Self.kratos, Self.oidc("staff")], client: client, google))
         #expect(problems.contains { $0.key == "clients[0].native_social_login" }, "\(problems)")
+    }
+
+    @Test("every kind of provider is read as settings of its own")
+    func kinds() throws {
+        let client = "client_id: a, client_secret_file: provider.secret"
+        let smallest = [
+            "oidc": "{issuer: \"https://id.example.com\", \(client)}",
+            "kratos": "{public_url: \"http://127.0.0.1:4433\"}",
+            "oauth2": "{name: hub, authorization_url: \"https://hub/a\", token_url: \"https://hub/t\", "
+                + "userinfo_url: \"https://hub/u\", \(client), claims: {subject: id}}",
+            "introspection": "{url: \"https://id.example.com/i\", \(client), audiences: [api]}",
+            "static": "{users_file: users.yaml}",
+        ]
+        #expect(smallest.keys.sorted() == ProviderKind.all.map(\.key).sorted())
+        for (key, keys) in smallest {
+            let settings = try SettingsBench().load(SettingsBench.file(provider: "{\(key): \(keys)}")).get().settings
+            let provider = try #require(settings.provider)
+            #expect(type(of: provider).key == key)
+        }
     }
 }

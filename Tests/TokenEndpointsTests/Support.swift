@@ -214,7 +214,7 @@ final class TokenBench: Sendable {
         var provider = OpenIDSettings(issuer: "https://idp.example.com", client: ProviderClientSettings(id: "gateway"))
         provider.claims.levels = [ClaimSettings.Level(claim: .acr, value: "mfa", level: .aal2)]
         var settings = Settings(hosts: [], upstreams: [])
-        settings.provider = .openID(provider)
+        settings.provider = provider
         return settings.providers
     }()
 

@@ -2,7 +2,6 @@ import AddressIntelligence
 import ArgumentParser
 import Calls
 import Providers
-import RedisStore
 import Settings
 import Transport
 import Vocabulary
@@ -81,7 +80,7 @@ struct CheckCommand: WiredCommand {
         self.say("warnings", loaded.warnings + draft.findings)
         if !self.quiet { self.sayAll(loaded, draft) }
         guard self.network else { return }
-        let verdicts = try await self.verdicts(on: loaded.settings)
+        let verdicts = try await self.verdicts(on: loaded.settings, wiring)
         self.say("network", verdicts?.map(Self.line) ?? ["nothing to connect to: sessions and users are kept here"])
         let isBroken = verdicts?.contains(where: { $0.level == .error }) ?? false
         // What cannot be connected to cannot be asked either, and has been told.
@@ -100,15 +99,14 @@ struct CheckCommand: WiredCommand {
     }
 
     /// What is right and wrong with the servers that the settings name; nil: they name none.
-    private func verdicts(on settings: Settings) async throws -> [Verdict]? {
-        var verdicts: [Verdict]?
-        if let redis = settings.store.redis { verdicts = try await Self.verdicts(on: redis) }
+    private func verdicts(on settings: Settings, _ wiring: GatewayWiring) async throws -> [Verdict]? {
+        var verdicts = try await wiring.checkStore(settings.store)
         let client = CallClient(group: try TransportGroup(count: 1))
         for provider in settings.providers {
             // The files were read with the settings.
             let transport = try client.transport(
                 caFile: provider.settings.caFile,
-                allowsPlainHTTP: provider.settings.cookieName != nil,
+                allowsPlainHTTP: provider.settings.allowsPlainHTTP,
                 proxies: provider.proxies
             )
             let hosts = settings.hosts.filter { $0.providers.contains(provider.name) }
@@ -119,7 +117,7 @@ struct CheckCommand: WiredCommand {
                 pages: settings.pages,
                 proxies: provider.proxies
             )
-            guard let found = await check.run(provider.settings) else { continue }
+            guard let found = await check.run(provider.settings, by: wiring.checkProvider) else { continue }
             let isNamed = settings.providers.count > 1
             verdicts = (verdicts ?? []) + found.map { isNamed ? $0.of(provider.name) : $0 }
         }
@@ -156,19 +154,6 @@ struct CheckCommand: WiredCommand {
         guard !lines.isEmpty else { return }
         Console.say("\n\(title):")
         for line in lines { Console.say("  \(line)") }
-    }
-
-    private static func verdicts(on redis: RedisSettings) async throws -> [Verdict] {
-        do {
-            // The URL was validated with the settings.
-            let configuration = try RedisConfiguration(url: redis.url)
-            let faults = configuration.tls.map(RedisCheck.faults) ?? []
-            guard faults.isEmpty else { return faults }
-            let loop = try TransportGroup(count: 1).next()
-            return try await RedisCheck(configuration, redis, loop: loop).run()
-        } catch {
-            return [.error("certificates", "ca=, cert= or key= of the URL cannot be used: \(error)")]
-        }
     }
 
     /// `0.0.0.0:443  TLS  h2, http/1.1  PROXY protocol from 10.0.0.0/16, others refused`

@@ -10,7 +10,7 @@ enum ClientDrift {
     ///
     /// - Throws: An error of the store's configuration.
     static func lines(_ loaded: LoadedSettings, _ wiring: GatewayWiring) async throws -> [String]? {
-        guard loaded.settings.store.redis != nil, let secrets = loaded.settings.secrets else { return nil }
+        guard loaded.settings.store.isShared, let secrets = loaded.settings.secrets else { return nil }
         let keys = ProcessKeys(secrets)
         let group = try TransportGroup(count: 1)
         // What is wrong with the store is among the verdicts.

@@ -21,7 +21,7 @@ struct AssumedUser {
 
     /// A user of the static provider.
     init(named identifier: String, _ provider: NamedProvider?) throws {
-        guard let provider, case .fixedUsers(let users) = provider.settings else {
+        guard let provider, let users = (provider.settings as? FixedUsersSettings)?.users else {
             throw ValidationError(
                 "--user names a user of the static provider: write the claims of a user to a file for --claims."
             )
@@ -86,45 +86,32 @@ struct AssumedUser {
                 "The file of --claims must hold a JSON object, such as {\"sub\": \"1\", \"email\": \"ada@example.com\"}; it \(error.rawValue)."
             )
         }
-        let claims = UserClaims([value])
-        let realm = provider.map { Realm($0.name) } ?? .default
-        switch provider?.settings {
-        case .openID(let settings):
-            let (issuer, names) = (settings.issuer, settings.names)
-            return try self.mapped(claims, settings.claims, settings.allow, names, issuer, realm, links)
-        case .oauth2(let settings):
-            return try self.mapped(claims, settings.claims, settings.allow, settings.names, settings.name, realm, links)
-        case .introspection(let settings):
-            let name = settings.issuer ?? settings.url ?? ""
-            return try self.mapped(claims, settings.claims, AdmissionSettings(), settings.names, name, realm, nil)
-        case .kratos, .fixedUsers, nil:
-            throw ValidationError(
-                "--claims needs provider.oidc, provider.oauth2 or provider.introspection: use --user."
-            )
+        guard let provider, let mapping = provider.settings.claimMapping else {
+            throw ValidationError("--claims needs \(ProviderKind.keysWithClaims): use --user.")
         }
+        return try self.mapped(UserClaims([value]), mapping, provider, links)
     }
 
     private static func mapped(
         _ claims: UserClaims,
         _ settings: ClaimSettings,
-        _ allow: AdmissionSettings,
-        _ names: SubjectNames,
-        _ provider: String,
-        _ realm: Realm,
+        _ provider: NamedProvider,
         _ links: AccountLinks?
     ) throws(Refusal) -> AssumedUser {
-        let mapping = ClaimsMapping(settings, names: names)
+        let realm = Realm(provider.name)
+        let mapping = ClaimsMapping(settings, names: provider.settings.names)
         let user: Authentication
         let refusal: String?
         do throws(ClaimsError) {
             let subject = try mapping.subject(claims)
             user = try mapping.authentication(subject, claims, fallback: "provider", now: Clock.system.now())
-            refusal = Admission(allow, settings).refusal(claims)
+            refusal = Admission(provider.settings.allow, settings).refusal(claims)
         } catch {
             throw Refusal(words: error.detail)
         }
         if let refusal { throw Refusal(words: "\(Reason.signInNotAllowed.rawValue): \(refusal)") }
-        return AssumedUser(links?.linked(user, of: realm) ?? user, provider: provider, realm: realm)
+        let ownName = provider.settings.ownName ?? ""
+        return AssumedUser(links?.linked(user, of: realm) ?? user, provider: ownName, realm: realm)
     }
 }
 

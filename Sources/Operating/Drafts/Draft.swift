@@ -96,7 +96,7 @@ package struct Draft {
 
     /// Lists the values of this provider's users in the settings that cannot be sent in header fields, each once.
     private func findings(of provider: NamedProvider) -> [String] {
-        guard case .fixedUsers(let users) = provider.settings else { return [] }
+        guard let users = (provider.settings as? FixedUsersSettings)?.users else { return [] }
         let realm = Realm(provider.name)
         var findings: [String] = []
         for user in users {

@@ -2,7 +2,6 @@ package import ArgumentParser
 package import NIOCore
 package import Sessions
 package import Settings
-package import Vocabulary
 
 /// How a gateway's parts are put together, for commands that look at these parts without starting a gateway. The
 /// executable has the wiring and hands it to each command that needs it.
@@ -11,13 +10,22 @@ package struct GatewayWiring: Sendable {
     let draft: @Sendable (LoadedSettings) throws -> Draft
     /// Makes the store of these settings. It connects when it is started.
     let backing: @Sendable (StoreSettings, ProcessKeys, any EventLoopGroup) throws -> any StoreBacking
+    /// Asks the servers of the store of these settings, and returns what is right and wrong with them; `nil` without
+    /// servers.
+    let checkStore: @Sendable (StoreSettings) async throws -> [Verdict]?
+    /// Asks a provider of any kind, and returns what is right and wrong with it.
+    let checkProvider: ProviderCheck.OfAnyKind
 
     package init(
         draft: @escaping @Sendable (LoadedSettings) throws -> Draft,
-        backing: @escaping @Sendable (StoreSettings, ProcessKeys, any EventLoopGroup) throws -> any StoreBacking
+        backing: @escaping @Sendable (StoreSettings, ProcessKeys, any EventLoopGroup) throws -> any StoreBacking,
+        checkStore: @escaping @Sendable (StoreSettings) async throws -> [Verdict]?,
+        checkProvider: @escaping ProviderCheck.OfAnyKind
     ) {
         self.draft = draft
         self.backing = backing
+        self.checkStore = checkStore
+        self.checkProvider = checkProvider
     }
 }
 
@@ -25,17 +33,4 @@ package struct GatewayWiring: Sendable {
 package protocol WiredCommand: ParsableCommand {
     /// Does the work of the command.
     func run(with wiring: GatewayWiring) async throws
-}
-
-/// The place where a process keeps sessions and all other records. It opens and closes the store that it holds.
-package protocol StoreBacking: Sendable {
-    /// The store of the records.
-    var store: any RecordStore { get }
-    /// The clock for the lifetimes of the records.
-    var clock: Clock { get }
-
-    /// Starts to connect. A store that cannot be reached is tried again and again.
-    func start() async throws
-    /// Closes the store. No request uses it any more.
-    func stop() async
 }

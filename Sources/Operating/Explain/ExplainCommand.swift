@@ -319,8 +319,9 @@ struct ExplainCommand: WiredCommand {
             return named
         }
         let fitting = all.first { provider in
-            let isStatic = if case .fixedUsers = provider.settings { true } else { false }
-            return self.user != nil ? isStatic : self.claims != nil ? provider.settings.claims != nil : true
+            let settings = provider.settings
+            if self.user != nil { return settings is FixedUsersSettings }
+            return self.claims == nil || settings.claimMapping != nil
         }
         return fitting ?? all.first
     }
@@ -341,9 +342,9 @@ struct ExplainCommand: WiredCommand {
     ) {
         guard draft.records.authority.key(.session, of: token) == nil else {
             let place =
-                settings.store.redis == nil
-                ? "in the memory of the gateway, another process, which this command cannot see"
-                : "in Redis, which is not asked"
+                settings.store.isShared
+                ? "in \(settings.store.title), which is not asked"
+                : "in the memory of the gateway, another process, which this command cannot see"
             if !isAssumed { self.say("note", ["whether the token's session lives is \(place); --user assumes one"]) }
             return
         }
@@ -426,14 +427,7 @@ struct ExplainCommand: WiredCommand {
     ) -> [String] {
         let page = isOnly ? "that page" : "for \(way.name) it"
         var lines: [String] = []
-        switch way.settings {
-        case .openID(let provider): lines.append("\(page) sends the browser to \(provider.issuer)")
-        case .kratos(let provider):
-            lines.append("\(page) sends the browser to the login of Kratos at \(provider.publicURL)")
-        case .oauth2(let provider): lines.append("\(page) sends the browser to \(provider.authorizationURL)")
-        case .fixedUsers: lines.append("\(page) asks for the password")
-        case .introspection: break
-        }
+        if let step = way.settings.signInStep { lines.append("\(page) \(step)") }
         if way.settings.redirects {
             let path = BrowserSessionEndpoints.callbackPath(of: place.providers.count > 1 ? way.name : nil, by: pages)
             lines.append("the provider sends it back to \(place.origin)\(path)")

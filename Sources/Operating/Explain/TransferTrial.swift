@@ -16,23 +16,24 @@ struct TransferTrial {
 
     /// The lines for the request that would consume the token.
     func lines(_ request: HandoffRequest) async -> [String] {
-        guard self.draft.settings.store.redis != nil else {
+        let store = self.draft.settings.store
+        guard store.isShared else {
             return [
                 "it is in the memory of the gateway that minted it, another process, which this command cannot see:",
                 "whether it was used, burned or never minted, only a gateway with store.redis can tell",
             ]
         }
-        guard self.usesNetwork else { return ["--network asks Redis what has become of it"] }
+        guard self.usesNetwork else { return ["--network asks \(store.title) what has become of it"] }
         do {
             return try await self.ask(request)
         } catch {
-            return ["Redis cannot be asked: \((error as? StartRefusal)?.description ?? "it does not answer")"]
+            return ["\(store.title) cannot be asked: \((error as? StartRefusal)?.description ?? "it does not answer")"]
         }
     }
 
     private func ask(_ request: HandoffRequest) async throws -> [String] {
         let (draft, settings) = (self.draft, self.draft.settings)
-        // Connections to Redis need loops of the transport.
+        // Connections to the store need loops of the transport.
         let group = try TransportGroup(count: 1)
         let backing = try self.wiring.backing(settings.store, draft.keys, group)
         try await backing.start()

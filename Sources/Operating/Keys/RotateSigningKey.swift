@@ -51,7 +51,7 @@ struct RotateSigningKey: WiredCommand {
                 """
             )
         }
-        guard settings.store.redis != nil, let secrets = settings.secrets else {
+        guard settings.store.isShared, let secrets = settings.secrets else {
             throw Console.failure(
                 """
                 store.memory keeps no key: each gateway makes one of its own, which ends with it. Configure store.redis, \
@@ -79,12 +79,14 @@ struct RotateSigningKey: WiredCommand {
         }
         await backing.stop()
         switch outcome {
-        case .success(let rotation): Console.say(Self.sentence(rotation, isDiscard: self.discard))
-        case .failure(let refusal): throw Console.failure(Self.sentence(refusal))
+        case .success(let rotation): Console.say(Self.sentence(rotation, isDiscard: self.discard, in: settings.store))
+        case .failure(let refusal): throw Console.failure(Self.sentence(refusal, of: settings.store))
         }
     }
 
-    private static func sentence(_ rotation: IDTokenKeys.Rotation, isDiscard: Bool) -> String {
+    private static func sentence(_ rotation: IDTokenKeys.Rotation, isDiscard: Bool, in store: StoreSettings)
+        -> String
+    {
         guard let former = rotation.former else {
             return """
                 made key \(rotation.keyID), which signs id_tokens from now on
@@ -96,18 +98,18 @@ struct RotateSigningKey: WiredCommand {
             \(rotation.signsFrom.rfc3339Seconds) on
             until then clients learn of it (caches keep jwks.json for \(KeysStep.maxAge)), and \(former.keyID) signs
             \(former.keyID) stays published until its id_tokens have ended: \(former.publishedUntil.rfc3339Seconds)
-            every gateway of this Redis follows by itself
+            every gateway of this \(store.title) follows by itself
             """
     }
 
-    private static func sentence(_ refusal: IDTokenKeys.RotationRefusal) -> String {
+    private static func sentence(_ refusal: IDTokenKeys.RotationRefusal, of store: StoreSettings) -> String {
         switch refusal {
         case .waiting(let keyID, let until):
             "key \(keyID) of an earlier rotation waits: it signs from \(until.rfc3339Seconds) on; rotate again after that"
         case .failure(.unreadable): IDTokenKeyFailure.unreadable.sentence
         case .failure(.unavailable):
             """
-            Redis did not confirm the change: `sallyport check --network` says what is wrong with it; then rotate again, \
+            \(store.title) did not confirm the change: `sallyport check --network` says what is wrong with it; then rotate again, \
             which is refused if the change was made after all
             """
         }

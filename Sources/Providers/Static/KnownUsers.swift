@@ -28,8 +28,8 @@ package final class KnownUsers: Sendable {
     /// Takes other settings; the first ones change nothing, nor does a provider without users in the settings. From now
     /// on a sign-in that an earlier configuration has judged does not begin (`hashes(of:)`), so that whoever ends the
     /// sessions of `changed` after this misses none.
-    package func adopt(_ provider: ProviderSettings?) -> Changes {
-        guard case .fixedUsers(let users)? = provider else { return Changes() }
+    package func adopt(_ provider: (any ProviderSettings)?) -> Changes {
+        guard let users = (provider as? FixedUsersSettings)?.users else { return Changes() }
         let hashes = Self.hashes(of: users)
         return self.state.withLock { state in
             let gone = state.present.subtracting(hashes.keys)

@@ -18,7 +18,7 @@ package enum DenialForm: Equatable, Sendable {
         _ base: Bytes,
         _ route: RouteSettings,
         session: Session?,
-        provider: ProviderSettings?,
+        provider: (any ProviderSettings)?,
         now: UnixTime
     ) -> DenialForm {
         let mayRedirect =

@@ -14,7 +14,7 @@ package enum StepUp {
     package static func helps(
         _ require: RequirementSettings,
         _ session: Session,
-        _ provider: ProviderSettings?,
+        _ provider: (any ProviderSettings)?,
         _ now: UnixTime
     ) -> Bool {
         // Signing in changes the cookie's session, but not a token that a program presents.
@@ -44,7 +44,7 @@ package enum StepUp {
         _ require: RequirementSettings,
         _ denial: Denial,
         _ session: Session?,
-        _ provider: ProviderSettings?,
+        _ provider: (any ProviderSettings)?,
         _ now: UnixTime
     ) -> SignInDemand {
         var demand = SignInDemand(providers: require.providers)
@@ -65,16 +65,5 @@ package enum StepUp {
             demand.isAgain = !isTold || !self.helps(require, session, provider, now)
         }
         return demand
-    }
-}
-
-extension ProviderSettings {
-    /// Whether a sign-in can be told the level and the age that it must reach (OpenID Connect Core 3.1.2.1; Kratos's
-    /// `aal` and `refresh`), and does not end without it.
-    var takesDemands: Bool {
-        switch self {
-        case .openID, .kratos: true
-        case .fixedUsers, .oauth2, .introspection: false
-        }
     }
 }

@@ -122,7 +122,7 @@ package final class PathConfiguration: Sendable {
         self.handoffClearing = routes.hosts.map { Self.clearing(handoffCookies, on: $0) }
         self.origins = ServedOrigins(settings.hosts)
         // Only one provider has a cookie of its own. On the hosts of the other providers that cookie is ignored.
-        let providerCookie = settings.providers.lazy.compactMap(\.settings.cookieName).first
+        let providerCookie = settings.providers.lazy.compactMap(\.settings.credentialCookie).first
         func ownCookies(_ reach: CookieReach) -> OwnCookies {
             OwnCookies(
                 session: reach.name(settings.session.cookieName),
@@ -175,7 +175,7 @@ package final class PathConfiguration: Sendable {
         of host: HostEntry?,
         for session: Session? = nil,
         meeting require: RequirementSettings = RequirementSettings()
-    ) -> ProviderSettings? {
+    ) -> (any ProviderSettings)? {
         guard let host else { return self.settings.provider }
         let names = host.settings.providers.filter { require.providers.isEmpty || require.providers.contains($0) }
         if names.count == 1 { return self.settings.provider(named: names[0]) }
@@ -187,9 +187,7 @@ package final class PathConfiguration: Sendable {
     /// Whether the host's sign-in page is the gateway's own.
     func hasSignInPage(_ host: HostEntry) -> Bool {
         host.realms.areSeveral
-            || host.settings.providers.contains { name in
-                if case .fixedUsers? = self.settings.provider(named: name) { true } else { false }
-            }
+            || host.settings.providers.contains { self.settings.provider(named: $0)?.asksForPasswords == true }
     }
 
     /// The answer with a redirect that finds the gateway's own page where browsers do.

@@ -11,13 +11,19 @@ struct ClientObject {
         "infinite_token_lifetime", "web_origins",
     ]
 
+    /// The table of the whole file.
+    private let file: Section
     private(set) var problems: [SettingsProblem] = []
+
+    init(file: Section) {
+        self.file = file
+    }
 
     /// The mapping that the object is, by the keys of the file. Members that no key has are left out, but a name that
     /// looks like a misspelt key is a problem: what it says would not count.
     mutating func tree(of members: JSONValue) -> SettingsTree {
         let node = self.node(members, .section(.client), path: "")
-        var decoder = SettingsDecoder(YAMLDocument(root: node, path: ""))
+        var decoder = SettingsDecoder(YAMLDocument(root: node, path: ""), file: self.file)
         let tree = decoder.tree(of: .client)
         self.problems += decoder.problems
         return tree

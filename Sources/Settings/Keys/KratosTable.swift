@@ -41,3 +41,7 @@ extension Section {
         isOption: true
     )
 }
+
+extension KratosSettings: SettingsRecord {
+    static var initial: KratosSettings { KratosSettings(publicURL: .initial) }
+}

@@ -199,32 +199,6 @@ extension AuthorizationRequestSettings: SettingsRecord {
     static var initial: AuthorizationRequestSettings { AuthorizationRequestSettings(scopes: []) }
 }
 
-extension OpenIDSettings: SettingsRecord {
-    static var initial: OpenIDSettings { OpenIDSettings(issuer: "", client: ProviderClientSettings(id: "")) }
-}
-
-extension OAuth2Settings: SettingsRecord {
-    static var initial: OAuth2Settings {
-        OAuth2Settings(
-            name: "",
-            authorizationURL: "",
-            tokenURL: "",
-            userinfoURL: "",
-            client: ProviderClientSettings(id: "")
-        )
-    }
-}
-
-extension IntrospectionSettings: SettingsRecord {
-    static var initial: IntrospectionSettings {
-        IntrospectionSettings(url: nil, client: ProviderClientSettings(id: ""), audiences: [])
-    }
-}
-
-extension KratosSettings: SettingsRecord {
-    static var initial: KratosSettings { KratosSettings(publicURL: .initial) }
-}
-
 extension GoogleSettings: SettingsRecord {
     static var initial: GoogleSettings { GoogleSettings(audiences: []) }
 }
@@ -238,5 +212,5 @@ extension FacebookSettings: SettingsRecord {
 }
 
 extension PublicURL {
-    fileprivate static let initial = PublicURL(isHTTPS: false, host: "", port: nil)
+    static let initial = PublicURL(isHTTPS: false, host: "", port: nil)
 }

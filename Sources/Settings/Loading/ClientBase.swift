@@ -55,7 +55,7 @@ package struct ClientBase: Sendable, CustomReflectable {
     ///
     /// - Throws: What is wrong with members by themselves.
     package func normalised(_ members: JSONValue) throws(ClientFault) -> JSONValue {
-        var object = ClientObject()
+        var object = ClientObject(file: .file)
         let tree = object.tree(of: members)
         if let problem = object.problems.first { throw ClientFault(clientID: members["client_id"]?.string, problem) }
         return members.merged(with: ClientObject.members(of: tree))
@@ -100,7 +100,7 @@ package struct ClientBase: Sendable, CustomReflectable {
         _ written: SettingsTree?,
         _ files: inout SettingsFiles
     ) throws(ClientFault) -> Setting {
-        var object = ClientObject()
+        var object = ClientObject(file: .file)
         var tree = object.tree(of: definition.members)
         if let problem = object.problems.first { throw ClientFault(clientID: id, problem) }
         for key in ClientObject.fileKeys { tree[key] = written?[key] }

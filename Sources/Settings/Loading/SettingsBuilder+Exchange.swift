@@ -1,6 +1,6 @@
 extension SettingsBuilder {
     /// Web to native.
-    mutating func setExchange(_ exchange: inout ExchangeSettings, _ provider: ProviderSettings?) {
+    mutating func setExchange(_ exchange: inout ExchangeSettings, _ provider: (any ProviderSettings)?) {
         let tree = self.tree.tree("exchange")
         exchange.providers = (tree?.pairs("providers") ?? []).map {
             ExchangeSettings.Choice(id: $0.name, label: $0.text)
@@ -10,7 +10,7 @@ extension SettingsBuilder {
         if let tree, tree["return_to"] != nil { self.check(exchange, provider, tree.place(of: "return_to")) }
     }
 
-    private mutating func check(_ exchange: ExchangeSettings, _ provider: ProviderSettings?, _ place: KeyPlace) {
+    private mutating func check(_ exchange: ExchangeSettings, _ provider: (any ProviderSettings)?, _ place: KeyPlace) {
         if provider?.signsIn != true, !exchange.returnTo.isEmpty, !self.isPartial {
             self.report(
                 place,
@@ -24,19 +24,6 @@ extension SettingsBuilder {
             self.warnings.append(
                 "exchange.return_to: any app can register the scheme \(target.scheme): and take the code; prefer an https URL that the app claims, or a scheme such as com.example.app"
             )
-        }
-    }
-}
-
-extension ProviderSettings {
-    /// The name of the sign-in at this provider, where the settings choose none; nil: nobody can sign in.
-    var exchangeChoice: ExchangeSettings.Choice? {
-        switch self {
-        case .fixedUsers: ExchangeSettings.Choice(id: "static", label: "user name and password")
-        case .openID: ExchangeSettings.Choice(id: "oidc", label: "single sign-on")
-        case .oauth2: ExchangeSettings.Choice(id: "oauth2", label: "single sign-on")
-        // Kratos has endpoints of its own for it.
-        case .introspection, .kratos: nil
         }
     }
 }

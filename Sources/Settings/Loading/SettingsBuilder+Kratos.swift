@@ -1,7 +1,18 @@
 internal import Vocabulary
 
+extension ProviderKind {
+    static let kratos = ProviderKind(
+        KratosSettings.self,
+        .kratos,
+        "Ory Kratos: users sign in at its pages, and its session tokens and cookie are accepted.",
+        isSingle: true,
+        read: { $0.kratos($1, besides: $2.session) },
+        check: { $0.checkKratos(at: $1) }
+    )
+}
+
 extension SettingsBuilder {
-    mutating func kratos(_ tree: SettingsTree, besides session: SessionSettings) -> KratosSettings? {
+    fileprivate mutating func kratos(_ tree: SettingsTree, besides session: SessionSettings) -> KratosSettings? {
         let caFile = self.readablePath("ca_file", of: tree)
         self.reportMissingKeys(of: tree, in: .kratos)
         guard let publicURL = tree.url("public_url") else { return nil }
@@ -26,5 +37,27 @@ extension SettingsBuilder {
         upstream.caFile = settings.publicURL.isHTTPS ? settings.caFile : nil
         self.upstreams.append(upstream)
         return settings
+    }
+
+    /// Refuses Kratos if browsers cannot reach its sign-in, or if its sign-in would have to give a ticket for another
+    /// host.
+    fileprivate mutating func checkKratos(at place: ProviderKind.Place) {
+        if !place.hosts.isEmpty, !place.hosts.contains(where: \.endpoints), !self.isPartial {
+            self.report(
+                place.section,
+                found: "Kratos, and no host with endpoints: true",
+                allowed: "it with a host on which browsers and apps reach it",
+                mend: "write endpoints: true on the host that is Kratos's serve.public.base_url"
+            )
+        }
+        if !self.isPartial, let host = place.hosts.first(where: { $0.providers.count > 1 && !$0.endpoints }) {
+            self.report(
+                place.section,
+                found: "Kratos beside other providers on \(host.publicURL), which has no endpoints",
+                allowed:
+                    "Kratos beside others on hosts with endpoints: true: its sign-in gives no ticket for another host",
+                mend: "write endpoints: true on that host, or give it one provider"
+            )
+        }
     }
 }

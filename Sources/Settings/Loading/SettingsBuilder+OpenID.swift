@@ -1,9 +1,16 @@
 internal import Vocabulary
 
-extension SettingsBuilder {
-    // MARK: The providers
+extension ProviderKind {
+    static let openID = ProviderKind(
+        OpenIDSettings.self,
+        .openID,
+        "An OpenID provider.",
+        read: { builder, tree, _ in builder.openID(tree) }
+    )
+}
 
-    mutating func openID(_ tree: SettingsTree) -> OpenIDSettings? {
+extension SettingsBuilder {
+    fileprivate mutating func openID(_ tree: SettingsTree) -> OpenIDSettings? {
         let caFile = self.readablePath("ca_file", of: tree)
         let client = self.providerClient(tree)
         self.reportMissingKeys(of: tree, in: .openID)
@@ -71,53 +78,5 @@ extension SettingsBuilder {
         settings.claims = provider.claims
         settings.allow = provider.allow
         return settings
-    }
-
-    mutating func oauth2(_ tree: SettingsTree) -> OAuth2Settings? {
-        let caFile = self.readablePath("ca_file", of: tree)
-        let client = self.providerClient(tree)
-        self.reportMissingKeys(of: tree, in: .oauth2)
-        let urls = ["authorization_url", "token_url", "userinfo_url"].compactMap { tree.text($0) }
-        var settings = OAuth2Settings(
-            name: tree.text("name") ?? "",
-            authorizationURL: urls.first ?? "",
-            tokenURL: urls.count == 3 ? urls[1] : "",
-            userinfoURL: urls.last ?? "",
-            client: client ?? ProviderClientSettings(id: "")
-        )
-        tree.set(.oauth2, in: &settings)
-        settings.caFile = caFile
-        settings.claims = self.claims(of: tree)
-        self.setAuthorization(&settings.authorization, tree, .oauth2)
-        settings.allow = self.admission(tree)
-        if settings.claims.subject.isEmpty { return nil }
-        return client == nil || urls.count < 3 || settings.name.isEmpty ? nil : settings
-    }
-
-    mutating func introspection(_ tree: SettingsTree) -> IntrospectionSettings? {
-        let caFile = self.readablePath("ca_file", of: tree)
-        let client = self.providerClient(tree)
-        self.reportMissingKeys(of: tree, in: .introspection)
-        let audiences = self.someTexts("audiences", of: tree)
-        guard let client, let url = tree.text("url"), let audiences else { return nil }
-        self.checkAuthenticates(client, tree)
-        var settings = IntrospectionSettings(url: url, client: client, audiences: audiences)
-        tree.set(.introspection, in: &settings)
-        settings.caFile = caFile
-        settings.claims = self.claims(of: tree)
-        return settings
-    }
-
-    /// An introspection endpoint must know who asks, or anybody could try tokens there (RFC 7662 2.1).
-    private mutating func checkAuthenticates(_ client: ProviderClientSettings, _ tree: SettingsTree) {
-        guard client.method == .none, tree["client_authentication"] == nil, !self.isPartial else { return }
-        let isElsewhere = tree["client_secret_file"] != nil || tree["client_key_file"] != nil
-        guard !self.lacksFiles || !isElsewhere else { return }
-        self.report(
-            KeyPlace(origin: tree.origin, key: tree.key(of: "client_secret_file")),
-            found: "nothing by which the gateway could prove itself to the introspection endpoint",
-            allowed: "client_secret_file or client_key_file (RFC 7662 2.1)",
-            mend: "add one; for an endpoint that asks for no proof write client_authentication: none"
-        )
     }
 }

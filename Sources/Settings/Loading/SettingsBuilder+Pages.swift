@@ -164,7 +164,7 @@ extension SettingsBuilder {
             names: "those that `sallyport texts` prints"
         )
         do throws(SettingsFailure) {
-            var decoder = SettingsDecoder(try YAMLDocument(Array(file.content.utf8), path: file.path))
+            var decoder = SettingsDecoder(try YAMLDocument(Array(file.content.utf8), path: file.path), file: .file)
             let tree = decoder.tree(of: section)
             self.problems += decoder.problems
             return Dictionary(

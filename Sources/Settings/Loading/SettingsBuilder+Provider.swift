@@ -119,7 +119,7 @@ extension SettingsBuilder {
             var provider = provider
             let others = marked.filter { $0 != provider.name }
             let names = SubjectNames(of: marked.contains(provider.name) ? provider.name : nil, besides: others)
-            if case .fixedUsers(let users) = provider.settings,
+            if let users = (provider.settings as? FixedUsersSettings)?.users,
                 let user = users.first(where: { names.name(of: $0.id) == nil })
             {
                 self.report(
@@ -140,37 +140,36 @@ extension SettingsBuilder {
         _ provider: String,
         _ settings: Settings
     ) -> NamedProvider? {
-        let written = tree.entries.map(\.name).filter { Section.providerKinds[$0] != nil }
-        guard let name = written.first else {
+        let written = tree.entries.compactMap { ProviderKind.named($0.name) }
+        guard let kind = written.first else {
             self.reportMissing(
                 tree.place,
-                Section.providerKinds.keys.map(\.name).joined(separator: ", "),
+                ProviderKind.all.map(\.key).joined(separator: ", "),
                 "add one of these keys"
             )
             return nil
         }
         if written.count > 1 {
             self.report(
-                tree.place(of: written[1]),
-                found: "both \(name) and \(written[1])",
+                tree.place(of: written[1].key),
+                found: "both \(kind.key) and \(written[1].key)",
                 allowed: "one provider",
-                mend: "remove one: the other is at \(tree.place(of: name).origin)"
+                mend: "remove one: the other is at \(tree.place(of: kind.key).origin)"
             )
         }
         // A section with a problem has been reported.
-        guard let section = tree.tree(name) else { return nil }
-        let read: ProviderSettings? =
-            switch name {
-            case "oidc": self.openID(section).map(ProviderSettings.openID)
-            case "kratos": self.kratos(section, besides: settings.session).map(ProviderSettings.kratos)
-            case "oauth2": self.oauth2(section).map(ProviderSettings.oauth2)
-            case "introspection": self.introspection(section).map(ProviderSettings.introspection)
-            default: self.fixedUsers(section, settings)
-            }
-        guard let read else { return nil }
-        self.checkProvider(read, provider, of: tree, section.place, settings)
+        guard let section = tree.tree(kind.key), let read = kind.read(&self, section, settings) else { return nil }
+        let hosts = settings.hosts.filter { $0.providers.contains(provider) }
+        let place = ProviderKind.Place(
+            name: provider,
+            tree: tree,
+            section: section.place,
+            hosts: hosts,
+            settings: settings
+        )
+        self.check(read, kind, at: place)
         var named = NamedProvider(name: provider, settings: read)
-        if !read.isLocal { named.proxies = self.proxies(of: tree, settings.proxies) }
+        if read.calledURL != nil { named.proxies = self.proxies(of: tree, settings.proxies) }
         named.label = tree.text("label")
         named.image = self.image("icon_file", of: tree)
         named.isEssential = tree.boolean("essential")
@@ -183,23 +182,25 @@ extension SettingsBuilder {
     /// Refuses providers that cannot be told apart. Kratos's cookie and paths can belong to one Kratos only, and the
     /// users of the settings are one list.
     private mutating func checkTogether(_ providers: [NamedProvider]) {
-        func firstTwin(_ index: Int, _ isTwin: (ProviderSettings, ProviderSettings) -> Bool) -> NamedProvider? {
-            providers[..<index].first { isTwin($0.settings, providers[index].settings) }
-        }
         let trees = self.tree.trees("providers")
         for (index, provider) in providers.enumerated() {
             let place = trees.firstIndex { $0.text("name") == provider.name } ?? index
+            let settings = provider.settings
             func refuse(_ found: String, allowed: String, mend: String) {
                 self.report(trees[place].place, found: found, allowed: allowed, mend: mend)
             }
-            if let twin = firstTwin(index, { $0.isSecondOfItsKind(after: $1) }) {
+            if ProviderKind.of(settings)?.isSingle == true,
+                let twin = providers[..<index].first(where: { type(of: $0.settings) == type(of: settings) })
+            {
                 refuse(
                     "a second provider of the kind of \(twin.name)",
                     allowed:
                         "one static provider and one Kratos: the cookie and the paths of Kratos cannot belong to two",
                     mend: "remove one"
                 )
-            } else if let twin = firstTwin(index, { $0.ownName != nil && $0.ownName == $1.ownName }) {
+            } else if let name = settings.ownName,
+                let twin = providers[..<index].first(where: { $0.settings.ownName == name })
+            {
                 refuse(
                     "the issuer or name that \(twin.name) has, too",
                     allowed: "each provider once: by it the sessions and tokens of providers are told apart",
@@ -213,7 +214,7 @@ extension SettingsBuilder {
         guard settings.hosts.contains(where: { $0.routes.contains { $0.auth == .required } }) else { return }
         self.reportMissing(
             self.tree.place(of: "provider"),
-            "provider.oidc, provider.kratos, provider.oauth2, provider.introspection or provider.static",
+            ProviderKind.allKeys,
             "name an OpenID provider (SALLYPORT_OIDC_URL), Kratos (SALLYPORT_KRATOS_URL) or users (SALLYPORT_USERS_FILE), or "
                 + "write auth: public on every route; without a provider no one can sign in"
         )
@@ -221,58 +222,27 @@ extension SettingsBuilder {
 
     // MARK: What the rest of the settings demands of it
 
-    private mutating func checkProvider(
-        _ provider: ProviderSettings,
-        _ chosen: String,
-        of tree: SettingsTree,
-        _ place: KeyPlace,
-        _ settings: Settings
-    ) {
-        let hosts = settings.hosts.filter { $0.providers.contains(chosen) }
-        if hosts.isEmpty, !settings.hosts.isEmpty {
-            self.warnings.append("\(tree.key): no host has the provider \(chosen), so nobody can use it")
+    private mutating func check(_ provider: any ProviderSettings, _ kind: ProviderKind, at place: ProviderKind.Place) {
+        let (hosts, section) = (place.hosts, place.section)
+        if hosts.isEmpty, !place.settings.hosts.isEmpty {
+            self.warnings.append("\(place.tree.key): no host has the provider \(place.name), so nobody can use it")
         }
-        if case .kratos = provider, !hosts.isEmpty, !hosts.contains(where: \.endpoints), !self.isPartial {
-            self.report(
-                place,
-                found: "Kratos, and no host with endpoints: true",
-                allowed: "it with a host on which browsers and apps reach it",
-                mend: "write endpoints: true on the host that is Kratos's serve.public.base_url"
-            )
-        }
-        if case .kratos = provider, !self.isPartial,
-            let host = hosts.first(where: { $0.providers.count > 1 && !$0.endpoints })
-        {
-            self.report(
-                place,
-                found: "Kratos beside other providers on \(host.publicURL), which has no endpoints",
-                allowed:
-                    "Kratos beside others on hosts with endpoints: true: its sign-in gives no ticket for another host",
-                mend: "write endpoints: true on that host, or give it one provider"
-            )
-        }
+        kind.check(&self, place)
         if provider.redirects, !hosts.isEmpty, !hosts.contains(where: \.endpoints), !self.isPartial {
             self.report(
-                place,
+                section,
                 found: "a provider that sends browsers back, and no host with endpoints: true",
                 allowed: "it with a host whose callback is registered at the provider",
                 mend: "write endpoints: true on the host whose /.sallyport/callback is registered"
             )
         }
-        if case .fixedUsers = provider, settings.hosts.contains(where: \.endpoints), !hosts.isEmpty,
-            !hosts.contains(where: \.endpoints)
-        {
-            self.warnings.append(
-                "\(tree.key): no host of the provider \(chosen) has endpoints: true, so its users cannot sign in"
-            )
-        }
         // Where users choose, another provider may suffice.
-        for route in self.writtenRoutes(ofOnly: chosen) {
-            self.checkLevel(route, provider, place.key)
+        for route in self.writtenRoutes(ofOnly: place.name) {
+            self.checkLevel(route, provider, kind, section.key)
             if !provider.signsIn, route.text("unauthenticated") == "login" {
                 self.report(
                     route.place(of: "unauthenticated"),
-                    found: "login, but with \(place.key) nobody can sign in",
+                    found: "login, but with \(section.key) nobody can sign in",
                     allowed: "auto or 401",
                     mend: "remove it"
                 )
@@ -283,16 +253,19 @@ extension SettingsBuilder {
     /// Refuses a level that no sign-in and no token of this provider reaches: the route would refuse everybody.
     ///
     /// - Parameter key: That of the provider.
-    private mutating func checkLevel(_ route: SettingsTree, _ provider: ProviderSettings, _ key: String) {
+    private mutating func checkLevel(
+        _ route: SettingsTree,
+        _ provider: any ProviderSettings,
+        _ kind: ProviderKind,
+        _ key: String
+    ) {
         guard let require = route.tree("require"), let level = require.text("aal").map(AssuranceLevel.init(named:)),
             let highest = provider.highestAssurance, level > highest
         else { return }
         let mend =
-            switch provider {
-            case .openID, .introspection:
-                "name the values that reach it, e.g. \(key).claims.acr: {phr: \(level.rawValue)}, or require less"
-            default: "require less: a provider without id_token does not say how users signed in"
-            }
+            kind.mapsLevels
+            ? "name the values that reach it, e.g. \(key).claims.acr: {phr: \(level.rawValue)}, or require less"
+            : "require less: a provider without id_token does not say how users signed in"
         self.report(
             require.place(of: "aal"),
             found: "\(level.rawValue), which no sign-in by \(key) reaches",
@@ -302,16 +275,9 @@ extension SettingsBuilder {
     }
 
     /// Refuses a field for a token that the provider never gives.
-    mutating func checkToken(_ path: String, _ place: KeyPlace, _ providers: [ProviderSettings]) {
+    mutating func checkToken(_ path: String, _ place: KeyPlace, _ providers: [any ProviderSettings]) {
         guard IdentitySettings.tokenPaths.contains(path), !self.isPartial else { return }
-        let isGiven = providers.contains { provider in
-            switch provider {
-            case .openID: true
-            case .oauth2, .introspection: path == "provider.access_token"
-            case .kratos, .fixedUsers: false
-            }
-        }
-        guard !isGiven else { return }
+        guard !providers.contains(where: { $0.givenTokens.contains(path) }) else { return }
         self.report(
             place,
             found: "\(quoted(path)), which this provider does not give to the gateway",
@@ -319,15 +285,5 @@ extension SettingsBuilder {
                 "provider.id_token with provider.oidc, and provider.access_token with every provider but static",
             mend: "remove the field"
         )
-    }
-}
-
-extension ProviderSettings {
-    /// Whether both providers are of the same kind, and only one provider of that kind may be configured.
-    fileprivate func isSecondOfItsKind(after first: ProviderSettings) -> Bool {
-        switch (first, self) {
-        case (.kratos, .kratos), (.fixedUsers, .fixedUsers): true
-        default: false
-        }
     }
 }

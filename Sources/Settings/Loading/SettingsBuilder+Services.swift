@@ -19,7 +19,7 @@ extension SettingsBuilder {
         "x-forwarded-access-token",
     ]
 
-    mutating func setIdentity(_ identity: inout IdentitySettings, providers: [ProviderSettings]) {
+    mutating func setIdentity(_ identity: inout IdentitySettings, providers: [any ProviderSettings]) {
         guard let tree = self.tree.tree("identity") else { return }
         identity.delimiter = tree.text("delimiter")?.utf8.first ?? identity.delimiter
         if let headers = tree.tree("headers") { identity.fields = self.identityFields(headers, providers) }
@@ -48,7 +48,7 @@ extension SettingsBuilder {
 
     private mutating func identityFields(
         _ headers: SettingsTree,
-        _ providers: [ProviderSettings]
+        _ providers: [any ProviderSettings]
     ) -> [IdentitySettings.Field] {
         var names: [String: SettingsOrigin] = [:]
         var fields: [IdentitySettings.Field] = []

@@ -10,7 +10,7 @@ extension SettingsBuilder {
         let hosts = self.hostProviders.filter { $0.count > 1 }
         for (index, provider) in providers.enumerated() where !provider.domains.isEmpty && !self.isPartial {
             let tree = trees.first { $0.text("name") == provider.name } ?? trees.first
-            guard let section = tree?.entries.map(\.name).first(where: { Section.providerKinds[$0] != nil }),
+            guard let section = tree?.entries.map(\.name).first(where: { ProviderKind.named($0) != nil }),
                 let place = tree?.tree(section)?.place(of: "domains")
             else { continue }
             let company = hosts.filter { $0.contains(provider.name) }
@@ -71,7 +71,7 @@ extension SettingsBuilder {
         self.tree.trees("providers").contains { provider in
             guard let name = provider.text("name"), names.contains(name) else { return false }
             return provider.entries.contains { kind in
-                Section.providerKinds[kind.name] != nil
+                ProviderKind.named(kind.name) != nil
                     && provider.tree(kind.name)?.texts("domains")?.isEmpty == false
             }
         }
@@ -143,7 +143,7 @@ extension SettingsBuilder {
     ///
     /// - Parameter section: The keys of the provider.
     mutating func checkEmail(of provider: NamedProvider, _ section: SettingsTree) {
-        guard let claims = provider.settings.claims else { return }
+        guard let claims = provider.settings.claimMapping else { return }
         let address = ClaimSettings.text(of: claims.path(ofTrait: "email"))
         let verified = ClaimSettings.text(of: claims.path(ofTrait: "email_verified"))
         let written = section.tree("claims")

@@ -152,6 +152,7 @@ package enum SettingsLoader {
                 let bytes = try self.read(named.path, named.origin, files)
                 var decoder = SettingsDecoder(
                     try YAMLDocument(bytes, path: named.path),
+                    file: .file,
                     elsewhere: EnvironmentOverlay.keys(setBy: environment)
                 )
                 tree = decoder.tree(of: .file)

@@ -3,12 +3,15 @@ internal import Vocabulary
 /// Reads nodes by the table of keys, and collects every problem instead of stopping at the first.
 struct SettingsDecoder {
     let document: YAMLDocument
+    /// The table of the whole file, for keys that are written in the wrong place.
+    private let file: Section
     /// Keys that variables set, so they may be missing in the document.
     private let elsewhere: Set<String>
     private(set) var problems: [SettingsProblem] = []
 
-    init(_ document: YAMLDocument, elsewhere: Set<String> = []) {
+    init(_ document: YAMLDocument, file: Section, elsewhere: Set<String> = []) {
         self.document = document
+        self.file = file
         self.elsewhere = elsewhere
     }
 
@@ -127,7 +130,7 @@ struct SettingsDecoder {
         } else if path.hasSuffix("require.\(name)") {
             mend = "write one of those keys: without the rule every user who is signed in passes"
             isAllowedShown = true
-        } else if let other = Section.file.allKeys().first(where: { $0.key.name == name }) {
+        } else if let other = self.file.allKeys().first(where: { $0.key.name == name }) {
             mend = "move it: the key is \(other.path)"
         } else {
             isAllowedShown = true

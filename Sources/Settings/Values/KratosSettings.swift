@@ -1,3 +1,5 @@
+package import Vocabulary
+
 /// Ory Kratos, which keeps users and their sessions.
 package struct KratosSettings: Sendable, Equatable {
     package var publicURL: PublicURL
@@ -15,4 +17,24 @@ package struct KratosSettings: Sendable, Equatable {
 
     /// The name of the upstream through which its endpoints are reached.
     package static let upstream = "provider.kratos"
+}
+
+extension KratosSettings: ProviderSettings {
+    package static var key: String { "kratos" }
+
+    package var calledURL: String? { self.publicURL.description }
+    package var allowsPlainHTTP: Bool { true }
+    package var takesDemands: Bool { true }
+    package var credentialCookie: String? { self.cookieName }
+    package var ownName: String? { self.publicURL.description }
+    package var highestAssurance: AssuranceLevel? { .aal2 }
+
+    package func naming(_ names: SubjectNames) -> KratosSettings {
+        var settings = self
+        settings.names = names
+        return settings
+    }
+
+    package var title: String { "Kratos at \(self.publicURL)" }
+    package var signInStep: String? { "sends the browser to the login of Kratos at \(self.publicURL)" }
 }

@@ -5,7 +5,11 @@ package import Vocabulary
 package struct NamedProvider: Sendable, Equatable {
     /// Unique in the settings; the name of its users' realm, under which their sessions are stored.
     package var name: String
-    package var settings: ProviderSettings
+    package var settings: any ProviderSettings {
+        get { self.anySettings.value }
+        set { self.anySettings.value = newValue }
+    }
+    private var anySettings: AnyProviderSettings
     /// How it is reached.
     package var proxies = OutgoingProxies()
     /// What its button on a sign-in page calls it; nil: its usual name.
@@ -19,9 +23,9 @@ package struct NamedProvider: Sendable, Equatable {
     /// Whether its word on a verified address may make its users those of other providers.
     package var trustsEmail = false
 
-    package init(name: String, settings: ProviderSettings, proxies: OutgoingProxies = OutgoingProxies()) {
+    package init(name: String, settings: any ProviderSettings, proxies: OutgoingProxies = OutgoingProxies()) {
         self.name = name
-        self.settings = settings
+        self.anySettings = AnyProviderSettings(value: settings)
         self.proxies = proxies
     }
 
@@ -36,168 +40,93 @@ package struct NamedProvider: Sendable, Equatable {
     }
 }
 
-/// How users sign in, and which tokens of others are accepted.
-package enum ProviderSettings: Sendable, Equatable {
-    /// Users in the configuration, for demos and tests. Not served beyond loopback without its flag.
-    case fixedUsers([UserSettings])
-    /// An OpenID provider: discovery, sign-in in the browser, access tokens as credentials.
-    case openID(OpenIDSettings)
-    /// Ory Kratos: sign-in at its pages, its session tokens and its cookie as credentials.
-    case kratos(KratosSettings)
-    /// A provider of plain OAuth 2.0, without discovery and id_token.
-    case oauth2(OAuth2Settings)
-    /// Access tokens only, judged by an introspection endpoint (RFC 7662); nobody can sign in.
-    case introspection(IntrospectionSettings)
+/// The settings of a provider: how its users sign in, and which of its tokens are accepted. Each kind of provider has
+/// one type of settings.
+package protocol ProviderSettings: Sendable, Equatable {
+    /// The key below `provider` under which settings of this kind are written.
+    static var key: String { get }
 
-    /// The assurance level that a sign-in of this user can reach; nil when it is unknown.
+    /// The URL that the gateway calls first; `nil` if the gateway calls nothing for the provider.
+    var calledURL: String? { get }
+    /// The certificates to trust for its endpoints; `nil` for the system's.
+    var caFile: String? { get }
+    /// True if its endpoints may have plain http also beyond loopback.
+    var allowsPlainHTTP: Bool { get }
+
+    /// True if a browser can sign in.
+    var signsIn: Bool { get }
+    /// True if users type their passwords on the gateway's own page.
+    var asksForPasswords: Bool { get }
+    /// True if the provider sends browsers back to the gateway.
+    var redirects: Bool { get }
+    /// True if a sign-in can be told the level and the age that it must reach (OpenID Connect Core 3.1.2.1; Kratos's
+    /// `aal` and `refresh`), and does not end without it.
+    var takesDemands: Bool { get }
+    /// The paths among `IdentitySettings.tokenPaths` to the tokens that the provider gives to the gateway.
+    var givenTokens: [String] { get }
+    /// The name of the provider's own session cookie, which is accepted as a credential; `nil` if there is none.
+    var credentialCookie: String? { get }
+    /// The name of the provider in the sessions and records that come from it; `nil` for users of the settings. No two
+    /// configured providers have the same name.
+    var ownName: String? { get }
+    /// `iss` of the tokens that the provider signs; `nil` if no token that it signs is accepted.
+    var tokenIssuer: String? { get }
+
+    /// The mapping of its claims to traits; `nil` if its users have traits themselves.
+    var claimMapping: ClaimSettings? { get }
+    /// The users who may sign in.
+    var allow: AdmissionSettings { get }
+    /// The names of its users.
+    var names: SubjectNames { get }
+    /// Returns these settings for users with these names.
+    func naming(_ names: SubjectNames) -> Self
+
+    /// The highest level that any sign-in or token can reach; `nil` if it depends on the user.
+    var highestAssurance: AssuranceLevel? { get }
+    /// The highest level that some sign-in can reach; `aal0` if nobody can sign in.
+    var highestSignIn: AssuranceLevel { get }
+    /// Returns the assurance level that a sign-in of this user can reach; `nil` if it is unknown.
     ///
     /// - Parameter ownID: The provider's own id of the user.
-    package func assurance(of ownID: String) -> AssuranceLevel? {
-        switch self {
-        case .fixedUsers(let users): users.first { $0.ownID == ownID }?.aal
-        case .introspection: nil
-        case .openID, .kratos, .oauth2: self.highestAssurance
-        }
-    }
-
-    /// The highest level that any sign-in or token can reach; nil: it depends on the user.
-    var highestAssurance: AssuranceLevel? {
-        switch self {
-        case .fixedUsers: nil
-        case .openID(let settings): settings.claims.highest
-        case .kratos: .aal2
-        case .oauth2: .aal1
-        case .introspection(let settings): settings.claims.highest
-        }
-    }
-
-    /// The highest level that some sign-in can reach; `aal0` if nobody can sign in.
-    package var highestSignIn: AssuranceLevel {
-        switch self {
-        case .fixedUsers(let users): users.map(\.aal).max() ?? .aal1
-        case .introspection: .aal0
-        case .openID, .kratos, .oauth2: self.highestAssurance ?? .aal1
-        }
-    }
-
+    func assurance(of ownID: String) -> AssuranceLevel?
     /// The levels of the provider's own values of `acr`.
-    package var acrLevels: [String: AssuranceLevel] {
-        guard case .openID(let settings) = self else { return [:] }
-        let levels = settings.claims.levels.filter { $0.claim == .acr }.map { ($0.value, $0.level) }
-        return Dictionary(levels, uniquingKeysWith: max)
-    }
+    var acrLevels: [String: AssuranceLevel] { get }
 
-    /// The same provider, whose users have these names.
-    func naming(_ names: SubjectNames) -> ProviderSettings {
-        switch self {
-        case .fixedUsers(let users):
-            return .fixedUsers(
-                users.map { user in
-                    var user = user
-                    user.id = names.name(of: user.id) ?? user.id
-                    return user
-                }
-            )
-        case .openID(var settings):
-            settings.names = names
-            settings.introspection?.names = names
-            return .openID(settings)
-        case .kratos(var settings):
-            settings.names = names
-            return .kratos(settings)
-        case .oauth2(var settings):
-            settings.names = names
-            return .oauth2(settings)
-        case .introspection(var settings):
-            settings.names = names
-            return .introspection(settings)
-        }
-    }
-
-    /// Whether nothing is called for it.
-    var isLocal: Bool {
-        if case .fixedUsers = self { true } else { false }
-    }
-
-    /// How its claims become traits; nil: its users have traits themselves.
-    package var claims: ClaimSettings? {
-        switch self {
-        case .fixedUsers, .kratos: nil
-        case .openID(let settings): settings.claims
-        case .oauth2(let settings): settings.claims
-        case .introspection(let settings): settings.claims
-        }
-    }
-
-    /// The certificates to trust for its endpoints; nil: the system's.
-    package var caFile: String? {
-        switch self {
-        case .fixedUsers: nil
-        case .openID(let settings): settings.caFile
-        case .kratos(let settings): settings.caFile
-        case .oauth2(let settings): settings.caFile
-        case .introspection(let settings): settings.caFile
-        }
-    }
-
-    /// Whether it sends browsers back to the gateway.
-    package var redirects: Bool {
-        switch self {
-        case .openID, .oauth2: true
-        case .kratos, .fixedUsers, .introspection: false
-        }
-    }
-
-    /// The name of the provider's own session cookie, which counts as a credential; nil: none does.
-    package var cookieName: String? {
-        if case .kratos(let settings) = self { settings.cookieName } else { nil }
-    }
-
-    /// What the provider calls itself in the sessions and records that come from it; nil: nothing. No two configured
-    /// providers call themselves the same.
-    package var ownName: String? {
-        switch self {
-        case .fixedUsers: nil
-        case .openID(let settings): settings.issuer
-        case .kratos(let settings): settings.publicURL.description
-        case .oauth2(let settings): settings.name
-        case .introspection(let settings): settings.issuer ?? settings.url
-        }
-    }
-
-    /// `iss` of the tokens that it signs; nil: it signs none that count here.
-    package var tokenIssuer: String? {
-        if case .openID(let settings) = self { settings.issuer } else { nil }
-    }
-
-    /// Whether a browser can sign in.
-    package var signsIn: Bool {
-        if case .introspection = self { false } else { true }
-    }
+    /// The provider in the line that says that the gateway is ready, such as `OpenID at https://id.example.com`.
+    var title: String { get }
+    /// What the sign-in page does with a browser, such as `asks for the password`; `nil` if nobody can sign in.
+    var signInStep: String? { get }
+    /// The name of the sign-in at this provider for web to native, unless the settings choose one; `nil` if web to native
+    /// does not lead to the provider.
+    var exchangeChoice: ExchangeSettings.Choice? { get }
 }
 
-/// A user of the `static` provider.
-package struct UserSettings: Sendable, Equatable {
-    /// What the user types: an email address or a name.
-    package var identifier: String
-    /// What apps call the user.
-    package var id: String
-    /// The id in the settings, without the provider's name before it.
-    package let ownID: String
-    /// By scrypt, bcrypt or Argon2, as `TextRule.passwordHash` permits.
-    package var passwordHash: Secret
-    package var traits: JSONValue
-    /// The level that signing in reaches.
-    package var aal: AssuranceLevel
+extension ProviderSettings {
+    package var caFile: String? { nil }
+    package var allowsPlainHTTP: Bool { false }
+    package var signsIn: Bool { true }
+    package var asksForPasswords: Bool { false }
+    package var redirects: Bool { false }
+    package var takesDemands: Bool { false }
+    package var givenTokens: [String] { [] }
+    package var credentialCookie: String? { nil }
+    package var tokenIssuer: String? { nil }
+    package var claimMapping: ClaimSettings? { nil }
+    package var allow: AdmissionSettings { AdmissionSettings() }
+    package var highestSignIn: AssuranceLevel { self.highestAssurance ?? .aal1 }
+    package func assurance(of ownID: String) -> AssuranceLevel? { self.highestAssurance }
+    package var acrLevels: [String: AssuranceLevel] { [:] }
+    package var exchangeChoice: ExchangeSettings.Choice? { nil }
 
-    package init(identifier: String, id: String, passwordHash: Secret, traits: JSONValue, aal: AssuranceLevel) {
-        self.identifier = identifier
-        self.id = id
-        self.ownID = id
-        self.passwordHash = passwordHash
-        self.traits = traits
-        self.aal = aal
-    }
+    /// Returns true if `other` has the same type and an equal value.
+    fileprivate func equals(_ other: any ProviderSettings) -> Bool { other as? Self == self }
+}
+
+/// The settings of a provider of any kind.
+private struct AnyProviderSettings: Sendable, Equatable {
+    var value: any ProviderSettings
+
+    static func == (one: Self, other: Self) -> Bool { one.value.equals(other.value) }
 }
 
 /// How the gateway names and proves itself at an endpoint of a provider.
@@ -396,54 +325,6 @@ package struct AdmissionSettings: Sendable, Equatable {
     package init() {}
 }
 
-/// An OpenID provider.
-package struct OpenIDSettings: Sendable, Equatable {
-    /// Every algorithm that may be allowed, in the order of the default.
-    package static let algorithms = [
-        "RS256", "PS256", "ES256", "EdDSA", "RS384", "RS512", "PS384", "PS512", "ES384", "ES512",
-    ]
-
-    package var issuer: String
-    package var caFile: String?
-    package var client: ProviderClientSettings
-    package var authorization = AuthorizationRequestSettings(scopes: ["openid", "profile", "email"])
-    package var claims = ClaimSettings()
-    package var allow = AdmissionSettings()
-    package var userinfo = UserInfoUse.auto
-    package var responseMode = ResponseMode.query
-    package var algorithms = Self.algorithms
-    /// The audiences of access tokens; empty: none is accepted as a credential.
-    package var audiences: [String] = []
-    package var audienceClaim = AudienceClaim.audience
-    /// How opaque access tokens are judged; nil: they are not accepted.
-    package var introspection: IntrospectionSettings?
-    package var usesDPoP = false
-    /// What the users are called.
-    package var names = SubjectNames()
-
-    package init(issuer: String, client: ProviderClientSettings) {
-        self.issuer = issuer
-        self.client = client
-    }
-}
-
-/// When a provider's userinfo endpoint is asked.
-package enum UserInfoUse: String, Sendable, CaseIterable, SettingWord {
-    /// For traits that the id_token lacks. A sign-in goes on without an answer if the id_token suffices.
-    case auto
-    /// At each sign-in, which fails without an answer.
-    case required
-    case off
-}
-
-/// How the provider sends its answer with the browser (`response_mode`).
-package enum ResponseMode: String, Sendable, CaseIterable, SettingWord {
-    /// In the query of the callback.
-    case query
-    /// In a form that the browser posts (OAuth 2.0 Form Post Response Mode), as Apple does where it is asked for scopes.
-    case formPost = "form_post"
-}
-
 /// The claim that says for whom an access token is.
 package enum AudienceClaim: String, Sendable, CaseIterable, SettingWord {
     /// `aud` (RFC 9068 2.2)
@@ -451,58 +332,4 @@ package enum AudienceClaim: String, Sendable, CaseIterable, SettingWord {
     /// `client_id`, the client to which it was issued: for providers that write no `aud`, as Amazon Cognito. Where there
     /// is one, it counts too.
     case clientID = "client_id"
-}
-
-/// A provider of plain OAuth 2.0.
-package struct OAuth2Settings: Sendable, Equatable {
-    package var name: String
-    package var authorizationURL: String
-    package var tokenURL: String
-    package var userinfoURL: String
-    package var caFile: String?
-    package var client: ProviderClientSettings
-    package var authorization = AuthorizationRequestSettings(scopes: [])
-    package var usesPKCE = true
-    package var claims = ClaimSettings()
-    package var allow = AdmissionSettings()
-    /// What the users are called.
-    package var names = SubjectNames()
-
-    package init(
-        name: String,
-        authorizationURL: String,
-        tokenURL: String,
-        userinfoURL: String,
-        client: ProviderClientSettings
-    ) {
-        self.name = name
-        self.authorizationURL = authorizationURL
-        self.tokenURL = tokenURL
-        self.userinfoURL = userinfoURL
-        self.client = client
-    }
-}
-
-/// An introspection endpoint (RFC 7662).
-package struct IntrospectionSettings: Sendable, Equatable {
-    /// nil: the one that the issuer's metadata names.
-    package var url: String?
-    package var caFile: String?
-    package var issuer: String?
-    package var client: ProviderClientSettings
-    package var audiences: [String]
-    package var audienceClaim = AudienceClaim.audience
-    /// The provider's ids of the clients whose refresh tokens count; empty: none does.
-    package var refreshTokenClients: [String] = []
-    /// Whose refresh tokens count: they make sessions of browsers.
-    package var allow = AdmissionSettings()
-    package var claims = ClaimSettings()
-    /// What the users are called.
-    package var names = SubjectNames()
-
-    package init(url: String?, client: ProviderClientSettings, audiences: [String]) {
-        self.url = url
-        self.client = client
-        self.audiences = audiences
-    }
 }

@@ -78,6 +78,12 @@ package struct StoreSettings: Sendable, Equatable {
     package var redis: RedisSettings?
 
     package init() {}
+
+    /// True if all gateways with these settings keep their sessions in one store.
+    package var isShared: Bool { self.redis != nil }
+
+    /// The name of the store in messages.
+    package var title: String { self.redis == nil ? "memory" : "Redis" }
 }
 
 /// The Redis that gateways share.
@@ -172,7 +178,9 @@ package struct IdentitySettings: Sendable, Equatable {
         "methods", "authenticated_at", "origin", "actor", "scopes", "client_id", "provider.name",
     ]
     /// The paths to tokens of the session's provider, for `fields` only.
-    package static let tokenPaths = ["provider.access_token", "provider.id_token"]
+    package static let tokenPaths = [Self.accessTokenPath, "provider.id_token"]
+    /// The path to the access token of the session's provider.
+    package static let accessTokenPath = "provider.access_token"
     /// The paths to values of the client's certificate, for `fields` only.
     package static let certificatePaths = [
         "client_certificate.sha256", "client_certificate.subject", "client_certificate.san",

@@ -85,13 +85,13 @@ package struct Settings: Sendable, Equatable {
     }
 
     /// The first provider: of the hosts and clients that name none, and of `native_social`.
-    package var provider: ProviderSettings? {
+    package var provider: (any ProviderSettings)? {
         get { self.providers.first?.settings }
         set { self.providers = newValue.map { [NamedProvider(name: Realm.default.name, settings: $0)] } ?? [] }
     }
 
     /// The provider with this name; nil if there is none.
-    package func provider(named name: String) -> ProviderSettings? {
+    package func provider(named name: String) -> (any ProviderSettings)? {
         self.providers.firstIndex { $0.name == name }.map { self.providers[$0].settings }
     }
 
@@ -100,7 +100,7 @@ package struct Settings: Sendable, Equatable {
 
     /// The provider whose users are in the settings; nil if there is none.
     package var fixedUsers: NamedProvider? {
-        self.providers.first { if case .fixedUsers = $0.settings { true } else { false } }
+        self.providers.first { $0.settings is FixedUsersSettings }
     }
 
     /// The hosts that share their endpoints: those with the same providers, in the order of the hosts. Without a provider

@@ -189,8 +189,8 @@ struct EndpointAssembly {
 
     private var socialOwners: SocialOwners {
         let owners = self.group.socialOwners.compactMapValues { named -> SocialOwner? in
-            guard case .openID(let settings) = named.settings else { return nil }
-            return SocialOwner(settings, realm: Realm(named.name), clock: AssembledProvider.clock)
+            guard let settings = named.settings as? OpenIDSettings else { return nil }
+            return SocialOwner(settings, realm: Realm(named.name), clock: ProviderSite.clock)
         }
         return SocialOwners(owners, others: self.group.socialRealm)
     }

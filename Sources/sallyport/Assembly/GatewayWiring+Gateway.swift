@@ -12,7 +12,9 @@ extension GatewayWiring {
     /// Puts parts together as `run` does.
     static let gateway = GatewayWiring(
         draft: { try Self.draft($0) },
-        backing: { try Backing($0, keys: $1, group: $2) }
+        backing: { try StoreChoice.backing($0, keys: $1, group: $2) },
+        checkStore: { try await StoreChoice.verdicts(on: $0) },
+        checkProvider: { try await ProviderAssembly.check($0, by: $1) }
     )
 
     private static func draft(_ loaded: LoadedSettings) throws -> Draft {
@@ -23,7 +25,7 @@ extension GatewayWiring {
         let group = try TransportGroup(count: 1)
         let store = MemoryStore(maxSessions: 1, maxMarkers: 1, clock: .system, caches: caches)
         let foundations = Foundations(
-            Backing(store, clock: .system),
+            MemoryBacking(store, clock: .system),
             keys: keys,
             caches: caches,
             group: group,

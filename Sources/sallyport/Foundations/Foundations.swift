@@ -2,6 +2,7 @@ import Calls
 import Logging
 import NIOCore
 import Observability
+import Operating
 import Providers
 import RequestPath
 import Sessions
@@ -17,7 +18,7 @@ struct Foundations: Sendable {
     /// What finds sessions on the event loops.
     let resolvers = SessionResolvers()
     /// Where records are kept.
-    let backing: Backing
+    let backing: any StoreBacking
     let familiar = FamiliarAddresses()
     /// The users of the settings, and which passwords they have.
     let users = KnownUsers()
@@ -38,7 +39,7 @@ struct Foundations: Sendable {
     ///   - group: The event loops of requests.
     ///   - providerGroup: Those of connections to providers.
     init(
-        _ backing: Backing,
+        _ backing: any StoreBacking,
         keys: ProcessKeys,
         caches: SessionCaches,
         group: any EventLoopGroup,
@@ -82,7 +83,7 @@ struct Foundations: Sendable {
     var authority: TokenAuthority { self.keys.authority }
     var store: any RecordStore { self.backing.store }
     var limiter: any RateLimiter { self.backing.limiter }
-    /// The clock for the lifetimes of sessions and tokens (`Backing.clock`). Logs and audits use the system's clock.
+    /// The clock for the lifetimes of sessions and tokens (`StoreBacking.clock`). Logs and audits use the system's clock.
     var clock: Clock { self.backing.clock }
 }
 

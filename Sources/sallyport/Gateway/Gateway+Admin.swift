@@ -1,5 +1,6 @@
 import Endpoints
 import Observability
+import Operating
 import Settings
 import Vocabulary
 

@@ -1,5 +1,6 @@
 import Logging
 import Observability
+import Operating
 import Providers
 import RequestPath
 import Settings
@@ -39,7 +40,7 @@ extension Gateway {
     ) throws -> (former: Assembly, assembly: Assembly, operators: [EndpointServer.Prepared]) {
         let former = self.state.withLock { $0.assembly }
         var loaded = loaded
-        loaded.warnings += loaded.settings.keepFixed(of: former.settings)
+        loaded.warnings += loaded.settings.keepFixed(of: former.settings, by: self.foundations.backing)
         for warning in loaded.warnings { self.logger.warning("\(warning)") }
         let assembly = try Assembly(
             loaded,
@@ -63,8 +64,9 @@ extension Gateway {
 extension Settings {
     /// Keeps what a reload cannot change as it was.
     ///
+    /// - Parameter backing: The store in use.
     /// - Returns: A warning for each setting that takes effect at the next start.
-    fileprivate mutating func keepFixed(of former: Settings) -> [String] {
+    fileprivate mutating func keepFixed(of former: Settings, by backing: any StoreBacking) -> [String] {
         var warnings: [String] = []
         // What is bound is known by its place in the list.
         if former.listen.map(\.address) != self.listen.map(\.address) {
@@ -98,7 +100,7 @@ extension Settings {
         // The rest is read once, by what lives as long as the process.
         if former.eventLoops != self.eventLoops { warnings.append("event_loops: takes effect at the next start") }
         if former.secrets != self.secrets { warnings.append("secret_file: takes effect at the next start") }
-        if !Backing.mayReload(former.store, self.store) { warnings.append("store: takes effect at the next start") }
+        if !backing.mayReload(former.store, self.store) { warnings.append("store: takes effect at the next start") }
         if former.logs != self.logs { warnings.append("log: takes effect at the next start") }
         if former.telemetry != self.telemetry { warnings.append("telemetry: takes effect at the next start") }
         return warnings

@@ -63,7 +63,7 @@ extension Gateway {
         // TLS handshake.
         let providerGroup = try TransportGroup(count: 1)
         // A gateway that shares a store must receive ends from others before it trusts its caches.
-        let caches = SessionCaches(isDoubting: settings.store.redis != nil)
+        let caches = SessionCaches(isDoubting: settings.store.isShared)
         let registry = MetricsRegistry()
         logs.register(in: registry)
         ProcessMetrics.register(in: registry, version: Version.current)
@@ -72,7 +72,7 @@ extension Gateway {
             whenFull: settings.logs.auditRefusesWhenFull ? .refuse : .drop
         )
         let keys = ProcessKeys(secrets)
-        let backing = try Backing(
+        let backing = try StoreChoice.backing(
             settings.store,
             sessions: settings.session,
             keys: keys,
@@ -94,7 +94,7 @@ extension Gateway {
         let assembly = try Assembly(loaded, foundations, generation: 1)
         let traces = try TraceExporter(settings, client: foundations.providerClient, logger: logger)
         traces?.queue.register(in: registry)
-        let tracing = traces?.profile(storeSystem: settings.store.redis == nil ? nil : "redis")
+        let tracing = traces?.profile(storeSystem: backing.databaseSystem)
         let access = settings.logs.access ? logs.queue(.access, capacity: settings.logs.buffer) : nil
         var loops: [PathLoops.Place] = []
         let strayForwarding = StrayForwarding(logger: logger)

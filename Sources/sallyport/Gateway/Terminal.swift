@@ -39,20 +39,9 @@ extension Settings {
         let servers = self.upstreams.first { $0.name == app }?.servers.map(\.origin) ?? []
         let others = self.hosts.count > 1 ? " and \(self.hosts.count - 1) more" : ""
         let target = servers.isEmpty ? "the apps of another proxy" : servers.joined(separator: ", ")
-        let ways = self.providers.map { Self.words($0.settings) }
+        let ways = self.providers.map(\.settings.title)
         let signIn = ways.isEmpty ? "nobody signs in" : "sign-in by \(ways.joined(separator: " or "))"
         return
-            "ready: \(url)\(others) -> \(target), \(signIn), sessions in \(self.store.redis == nil ? "memory" : "Redis")"
-    }
-
-    private static func words(_ provider: ProviderSettings) -> String {
-        switch provider {
-        case .fixedUsers(let users):
-            users.count == 1 ? "1 user of the settings" : "\(users.count) users of the settings"
-        case .openID(let settings): "OpenID at \(settings.issuer)"
-        case .kratos(let settings): "Kratos at \(settings.publicURL)"
-        case .oauth2(let settings): "OAuth 2.0 at \(settings.name)"
-        case .introspection: "tokens of a provider alone"
-        }
+            "ready: \(url)\(others) -> \(target), \(signIn), sessions in \(self.store.title)"
     }
 }

@@ -20,7 +20,7 @@ final class UnfitIdentities: Sendable {
     /// - Parameter provider: The provider of the users; nil: there is none.
     init(_ profile: IdentityProfile, _ provider: NamedProvider?, logger: Logger = Logger(label: "sallyport")) {
         self.profile = profile
-        self.claims = provider?.settings.claims
+        self.claims = provider?.settings.claimMapping
         self.place = provider.map { $0.name == Realm.default.name ? "provider" : "provider \($0.name)" } ?? "provider"
         self.logger = logger
     }

@@ -10,176 +10,51 @@ import Vocabulary
 
 /// A configured provider, made from one configuration.
 struct AssembledProvider: Sendable {
-    /// Reads the time of tokens, which were made by the provider's clock. Unlike the store's clock, it follows when the
-    /// machine's clock is set.
-    static let clock = Clock.system
-
-    private(set) var roles = ProviderRoles()
-    /// The OpenID issuer; nil: the provider is none.
+    let roles: ProviderRoles
+    /// The OpenID issuer; `nil` for a provider of another kind.
     private(set) var issuer: OpenIDIssuer?
-    /// nil: the provider is another one.
+    /// The values by which the issuer is reached and judged; `nil` without an issuer.
+    private(set) var origin: IssuerOrigin?
+    /// Kratos; `nil` for a provider of another kind.
     private(set) var kratos: KratosProvider?
-    private var origin: IssuerOrigin?
-    /// Told why the provider gave no answer.
-    private(set) var tellOutage: @Sendable (String) -> Void = { _ in }
+    /// The endpoints that the provider answers itself.
+    private(set) var forwarding: [ForwardingEndpoint] = []
+    /// Returns true if the provider is known not to answer at the moment.
+    private(set) var isAway: @Sendable () -> Bool = { false }
+    /// Takes the reason why the provider gave no answer.
+    fileprivate(set) var tellOutage: @Sendable (String) -> Void = { _ in }
 
+    /// Makes the provider, or no provider.
+    ///
     /// - Parameter former: The provider of the configuration that this one replaces. Its issuer is kept with all that is
     ///   known of it, unless the new settings reach or judge it differently.
     /// - Throws: `StartRefusal` that names the setting.
-    init(_ provider: NamedProvider?, _ foundations: Foundations, former: AssembledProvider?) throws {
-        guard let provider else { return }
-        let place = provider.name == Realm.default.name ? "provider" : "provider \(provider.name)"
-        func transport(_ caFile: String?, allowsPlainHTTP: Bool = false) throws -> any CallTransport {
-            try Self.transport(caFile, allowsPlainHTTP: allowsPlainHTTP, provider.proxies, foundations)
+    static func make(
+        _ named: NamedProvider?,
+        _ foundations: Foundations,
+        former: AssembledProvider?
+    ) throws -> AssembledProvider {
+        guard let named else { return AssembledProvider(roles: ProviderRoles()) }
+        let site = ProviderSite(named: named, foundations: foundations, former: former)
+        var provider = try StartRefusal.naming("\(site.place).\(type(of: named.settings).key).") {
+            try ProviderAssembly.assemble(named.settings, at: site)
         }
-        let outages: @Sendable (String) -> Void = OutageLog(name: place).note
-        self.tellOutage = outages
-        switch provider.settings {
-        case .fixedUsers(let users):
-            let provider = StaticProvider(users: users, known: foundations.users)
-            self.roles = ProviderRoles(password: provider, directory: provider)
-        case .kratos(let settings):
-            try StartRefusal.naming("\(place).kratos.") {
-                let transport = try transport(settings.caFile, allowsPlainHTTP: true)
-                let provider = KratosProvider(settings, transport: transport, clock: Self.clock, tellOutage: outages)
-                self.kratos = provider
-                self.roles = ProviderRoles(tokens: [provider])
-            }
-        case .oauth2(let settings):
-            try StartRefusal.naming("\(place).oauth2.") {
-                let transport = try transport(settings.caFile)
-                let provider = try OAuth2Provider(settings, transport: transport, clock: Self.clock)
-                self.roles = ProviderRoles(browser: provider, refreshing: provider)
-            }
-        case .introspection(let settings):
-            try StartRefusal.naming("\(place).introspection.") {
-                let transport = try transport(settings.caFile)
-                let provider = try IntrospectionProvider(
-                    settings,
-                    transport: transport,
-                    clock: Self.clock,
-                    tellOutage: outages
-                )
-                self.roles = ProviderRoles(tokens: [provider])
-            }
-        case .openID(let settings):
-            try StartRefusal.naming("\(place).oidc.") {
-                let transport = try transport(settings.caFile)
-                let origin = IssuerOrigin(settings, provider.proxies)
-                let kept = former?.origin == origin ? former?.issuer : nil
-                let issuer = try kept ?? OpenIDIssuer(settings, transport: transport, clock: Self.clock)
-                (self.issuer, self.origin) = (issuer, origin)
-                let provider = try OpenIDProvider(
-                    settings,
-                    issuer: issuer,
-                    transport: transport,
-                    clock: Self.clock,
-                    noteUserInfo: UserInfoLog(name: place, foundations.registry).note
-                )
-                var tokens: [any TokenProvider] = []
-                if let bearer = BearerProvider(settings, issuer: issuer, clock: Self.clock) { tokens.append(bearer) }
-                var refreshTokens: IntrospectionProvider?
-                if let introspection = settings.introspection {
-                    (tokens, refreshTokens) = try Self.introspection(
-                        introspection,
-                        of: issuer,
-                        transport,
-                        tokens,
-                        outages
-                    )
-                }
-                self.roles = ProviderRoles(
-                    browser: provider,
-                    tokens: tokens,
-                    refreshTokens: refreshTokens,
-                    refreshing: provider,
-                    logout: provider
-                )
-            }
-        }
-    }
-
-    /// Whether it is known not to answer at the moment.
-    var isAway: @Sendable () -> Bool {
-        { [issuer = self.issuer, kratos = self.kratos] in
-            issuer?.metadata.failure != nil || kratos?.failure != nil
-        }
-    }
-
-    /// The endpoints that the provider answers itself.
-    var forwarding: [ForwardingEndpoint] {
-        guard self.kratos != nil else { return [] }
-        func passed(_ path: String, but answered: [String] = []) -> ForwardingEndpoint {
-            let methods = KratosProvider.methods.filter { !answered.contains($0) }
-            return ForwardingEndpoint(path: path, methods: methods, upstream: KratosSettings.upstream)
-        }
-        return [passed(KratosProvider.exchangePath, but: ["GET"])]
-            + KratosProvider.ends.sorted { $0.key < $1.key }.map { passed($0.key, but: $0.value) }
-            + KratosProvider.paths.filter { KratosProvider.ends[$0] == nil }.map { passed($0) }
-    }
-
-    /// Adds opaque access tokens to `tokens`; and the refresh tokens that count.
-    private static func introspection(
-        _ settings: IntrospectionSettings,
-        of issuer: OpenIDIssuer,
-        _ transport: any CallTransport,
-        _ tokens: [any TokenProvider],
-        _ outages: @escaping @Sendable (String) -> Void
-    ) throws -> (tokens: [any TokenProvider], refreshTokens: IntrospectionProvider?) {
-        do throws(ProviderSetUpError) {
-            var tokens = tokens
-            if !settings.audiences.isEmpty {
-                tokens.append(
-                    try IntrospectionProvider(
-                        settings,
-                        of: issuer,
-                        transport: transport,
-                        clock: Self.clock,
-                        tellOutage: outages
-                    )
-                )
-            }
-            guard !settings.refreshTokenClients.isEmpty else { return (tokens, nil) }
-            let refreshTokens = try IntrospectionProvider(
-                settings,
-                of: issuer,
-                judging: .refresh,
-                transport: transport,
-                clock: Self.clock,
-                tellOutage: outages
-            )
-            return (tokens, refreshTokens)
-        } catch {
-            throw ProviderSetUpError(description: "introspection.\(error)")
-        }
+        provider.tellOutage = site.tellOutage
+        return provider
     }
 
     /// The verifiers of `native_social`, whose servers are reached as the provider is.
     static func social(_ settings: Settings, _ foundations: Foundations) throws -> SocialVerifiers {
         try StartRefusal.naming("native_social.") {
             let proxies = settings.providers.first?.proxies ?? settings.proxies
-            let transport = try Self.transport(nil, proxies, foundations)
+            let transport = try foundations.transport(through: proxies)
             return try SocialVerifiers(
                 settings.nativeSocial,
                 transport: transport,
-                clock: Self.clock,
+                clock: ProviderSite.clock,
                 tellOutage: OutageLog(name: "native_social").note
             )
         }
-    }
-
-    private static func transport(
-        _ caFile: String?,
-        allowsPlainHTTP: Bool = false,
-        _ proxies: OutgoingProxies,
-        _ foundations: Foundations
-    ) throws -> any CallTransport {
-        try foundations.providerClient.transport(
-            caFile: caFile,
-            allowsPlainHTTP: allowsPlainHTTP,
-            proxies: proxies,
-            countedIn: foundations.registry
-        )
     }
 }
 
@@ -218,7 +93,7 @@ struct AssembledRealm: Sendable {
         self.realm = realm
         self.named = named
         let former = former.first { $0.realm == realm }
-        let provider = try AssembledProvider(named, foundations, former: former?.provider)
+        let provider = try AssembledProvider.make(named, foundations, former: former?.provider)
         self.provider = provider
         self.users = RealmUsers(realm, provider.roles.directory, clients: clients)
         func known(to providers: [any TokenProvider]) -> (any ForeignTokens)? {
@@ -268,21 +143,5 @@ struct AssembledRealm: Sendable {
                 former: former
             )
         }
-    }
-}
-
-/// What an issuer is reached and judged by: while it is the same, so is the issuer.
-private struct IssuerOrigin: Equatable {
-    let issuer: String
-    let algorithms: [String]
-    /// The content of `ca_file`; nil: the system's authorities.
-    let authorities: [UInt8]?
-    let proxies: OutgoingProxies
-
-    init(_ settings: OpenIDSettings, _ proxies: OutgoingProxies) {
-        self.proxies = proxies
-        self.issuer = settings.issuer
-        self.algorithms = settings.algorithms
-        self.authorities = settings.caFile.flatMap { SettingsFiles.bytes(ofFile: $0, atMost: .max) }
     }
 }

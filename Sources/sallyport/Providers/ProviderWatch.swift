@@ -1,5 +1,6 @@
 import JOSE
 import Logging
+import Operating
 import Providers
 import Settings
 import Synchronization

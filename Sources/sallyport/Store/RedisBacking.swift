@@ -7,9 +7,9 @@ import Settings
 import Vocabulary
 
 /// The Redis that this gateway shares with others: client, store, and messages for the operator.
-final class RedisBacking: Sendable {
-    let store: RedisStore
-    let limiter: RedisRateLimiter
+final class RedisBacking: StoreBacking {
+    let limiter: any RateLimiter
+    private let redis: RedisStore
     private let client: RedisClient
     private let journal: RedisJournal
     private let watch: RedisWatch
@@ -63,7 +63,7 @@ final class RedisBacking: Sendable {
             throw StartRefusal(description: "store.redis: \(fault ?? "ca=, cert= or key= of the URL: \(error)")")
         }
         self.secretWatch = SecretWatch(client: self.client, secrets: keys.secrets) { journal.note($0) }
-        self.store = RedisStore(
+        self.redis = RedisStore(
             client: self.client,
             ring: keys.sealing,
             clock: self.client.clock,
@@ -76,14 +76,25 @@ final class RedisBacking: Sendable {
         self.settings = settings
     }
 
+    var store: any RecordStore { self.redis }
+    var databaseSystem: String? { "redis" }
+
     /// Waits until each connection was tried once, whether it succeeded or not.
     func start() async throws {
-        try await self.store.start()
+        try await self.redis.start()
         await self.watch.start()
     }
 
-    /// Whether two settings of the store differ in the users and passwords of their URLs at most.
-    static func isSame(apartFromCredentials one: RedisSettings, _ other: RedisSettings) -> Bool {
+    /// Returns true if the settings differ at most in the users and passwords of Redis.
+    func mayReload(_ former: StoreSettings, _ new: StoreSettings) -> Bool {
+        guard let one = former.redis, let other = new.redis else { return former == new }
+        var same = new
+        same.redis = one
+        return former == same && Self.isSame(apartFromCredentials: one, other)
+    }
+
+    /// Returns true if two settings differ at most in the users and passwords of their URLs.
+    private static func isSame(apartFromCredentials one: RedisSettings, _ other: RedisSettings) -> Bool {
         var same = other
         same.url = one.url
         guard one == same, let first = try? RedisConfiguration(url: one.url),
@@ -93,8 +104,8 @@ final class RedisBacking: Sendable {
     }
 
     /// Signs in with the users and passwords of these settings from now on, if they name the Redis of the start.
-    func adoptCredentials(of settings: RedisSettings) {
-        guard Self.isSame(apartFromCredentials: self.settings, settings),
+    func adopt(_ settings: StoreSettings) {
+        guard let settings = settings.redis, Self.isSame(apartFromCredentials: self.settings, settings),
             let configuration = try? RedisConfiguration(url: settings.url)
         else { return }
         guard configuration != self.client.connector.current else { return }
@@ -102,18 +113,20 @@ final class RedisBacking: Sendable {
         self.client.adoptCredentials(of: configuration)
     }
 
-    /// Has `spread` called each time that the store has set its clock.
     func followClock(_ spread: @escaping @Sendable () async -> Void) { self.clockSpread.follow(spread) }
 
-    /// Takes part as a gateway, with which other gateways compare their secrets.
+    /// Lets other gateways compare their secrets with this gateway's.
     func join() async { await self.secretWatch.start() }
 
     /// Waits for the answers to what was sent, then closes.
-    func shutDown() async {
+    func stop() async {
         await self.watch.shutDown()
         await self.secretWatch.shutDown()
-        try? await self.store.shutDown()
+        try? await self.redis.shutDown()
     }
+
+    /// Does nothing: Redis removes expired records by itself.
+    func collectExpired() {}
 
     /// The clock that all gateways of this Redis share.
     var clock: Clock { self.client.clock }

@@ -106,6 +106,31 @@ import Vocabulary
         #expect(provider.grantCount == 0 && provider.sessionID == nil)
     }
 
+    @Test("a provider of every kind is made and checked")
+    func kinds() throws {
+        let client = "client_id: gateway, client_secret_file: client-secret"
+        let url = "http://127.0.0.1:1"
+        let users = "[{identifier: ada, password_hash: \"\(User.graceHash)\"}]"
+        let smallest = [
+            "oidc": "{issuer: \"\(url)\", \(client)}", "kratos": "{public_url: \"\(url)\"}",
+            "oauth2":
+                "{name: hub, authorization_url: \"\(url)/a\", token_url: \"\(url)/t\", userinfo_url: \"\(url)/u\", \(client), claims: {subject: id}}",
+            "introspection": "{url: \"\(url)/i\", \(client), audiences: [api]}", "static": "{users: \(users)}",
+        ]
+        // Without a provider, the kinds are named.
+        let kinds = Set(try Self.check("  {}").output.matches(of: /provider\.(\w+)/).map { String($0.output.1) })
+        #expect(kinds == Set(smallest.keys))
+        for (kind, keys) in smallest {
+            let (status, lines, output) = try Self.check("  \(kind): \(keys)")
+            if kind == "static" {
+                #expect(status == 0 && output.contains("nothing to connect to"), "\(output)")
+            } else {
+                // Nothing listens there, and that is found out by asking.
+                #expect(status == 1 && !lines.isEmpty && !output.contains("no provider of the kind"), "\(output)")
+            }
+        }
+    }
+
     @Test("each mistake of the issuer is named", arguments: 0..<17)
     func issuer(number: Int) throws {
         let mistakes = [

@@ -84,7 +84,7 @@ struct CheckAnswerTests {
     func documents() throws {
         let bench = try CheckBench {
             $0.oauth2ProxyPaths = true
-            $0.provider = .fixedUsers([])
+            $0.provider = FixedUsersSettings([])
         }
         let token = ["X-Session-Token: \(try bench.token())"]
         let requests: [(method: String, target: String, fields: [String])] = [
@@ -128,7 +128,7 @@ struct CheckAnswerTests {
     func authelia() throws {
         let bench = try CheckBench {
             $0.identity.preset = .authelia
-            $0.provider = .fixedUsers([])
+            $0.provider = FixedUsersSettings([])
         }
         func ask(_ folder: String, _ method: String, _ fields: [String]) throws -> CheckBench.Verdict {
             try bench.ask(

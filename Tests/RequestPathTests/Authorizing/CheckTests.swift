@@ -399,7 +399,7 @@ struct CheckTests {
     @Test("A browser without a session is sent to the sign-in page")
     func navigation() throws {
         let bench = try CheckBench { settings in
-            settings.provider = .fixedUsers([])
+            settings.provider = FixedUsersSettings([])
         }
         let location = "https://app.example.com/.sallyport/login?return_to=/app/x%3Fy%3D1"
         let forward = try bench.forwardAuth("GET", "/app/x?y=1", Self.navigation)

@@ -49,7 +49,7 @@ struct OtherProductsTests {
             $0.oauth2ProxyPaths = true
             $0.oauth2ProxyMetadata = .forwarded
             $0.pages.base = "/oauth2"
-            $0.provider = .fixedUsers([])
+            $0.provider = FixedUsersSettings([])
         }
         let verdict = try bench.ask(
             [

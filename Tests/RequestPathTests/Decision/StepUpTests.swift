@@ -10,8 +10,8 @@ import Vocabulary
 struct StepUpTests {
     private static let signedIn = UnixTime(seconds: 1_795_242_896)
 
-    private func user(aal: AssuranceLevel) -> ProviderSettings {
-        .fixedUsers([
+    private func user(aal: AssuranceLevel) -> any ProviderSettings {
+        FixedUsersSettings([
             UserSettings(identifier: "ada", id: "user-1", passwordHash: Secret(""), traits: .object([:]), aal: aal)
         ])
     }
@@ -61,7 +61,7 @@ struct StepUpTests {
         let later = Self.signedIn.advanced(by: .seconds(60))
         #expect(StepUp.helps(require, self.session(), self.user(aal: .aal2), later))
         #expect(!StepUp.helps(require, self.session(), self.user(aal: .aal1), later))
-        #expect(!StepUp.helps(require, self.session(), .fixedUsers([]), later))
+        #expect(!StepUp.helps(require, self.session(), FixedUsersSettings([]), later))
         #expect(!StepUp.helps(require, self.session(), nil, later))
     }
 
@@ -113,10 +113,10 @@ struct StepUpTests {
     }
 
     /// A provider that signs in at up to the levels of its claims.
-    private func openID(_ levels: [AssuranceLevel]) -> ProviderSettings {
+    private func openID(_ levels: [AssuranceLevel]) -> any ProviderSettings {
         var settings = OpenIDSettings(issuer: "https://idp.example.com", client: ProviderClientSettings(id: "c"))
         settings.claims.levels = levels.map { .init(claim: .acr, value: "urn:\($0)", level: $0) }
-        return .openID(settings)
+        return settings
     }
 
     @Test("An OpenID provider helps if one of its claims reaches the level, also right after a weaker sign-in")
@@ -136,12 +136,10 @@ struct StepUpTests {
         #expect(!StepUp.helps(groups, self.session(), self.openID([.aal2]), Self.signedIn))
         let fresh = self.requirement { $0.maxAge = .seconds(1) }
         #expect(!StepUp.helps(fresh, self.session(), self.openID([.aal2]), Self.signedIn.advanced(by: .seconds(2))))
-        let introspection = ProviderSettings.introspection(
-            IntrospectionSettings(
-                url: "https://idp.example.com",
-                client: ProviderClientSettings(id: "c"),
-                audiences: ["a"]
-            )
+        let introspection = IntrospectionSettings(
+            url: "https://idp.example.com",
+            client: ProviderClientSettings(id: "c"),
+            audiences: ["a"]
         )
         #expect(!StepUp.helps(fresh, self.session(), introspection, Self.signedIn.advanced(by: .seconds(60))))
     }
@@ -175,7 +173,7 @@ struct StepUpTests {
             $0.maxAge = .seconds(600)
         }
         let later = Self.signedIn.advanced(by: .seconds(700))
-        func demand(_ denial: Denial, _ session: Session?, _ provider: ProviderSettings) -> SignInDemand {
+        func demand(_ denial: Denial, _ session: Session?, _ provider: any ProviderSettings) -> SignInDemand {
             StepUp.demand(require, denial, session, provider, later)
         }
         let both = SignInDemand(aal: .aal2, maxAge: .seconds(600))
@@ -232,12 +230,10 @@ struct StepUpTests {
 
     @Test("Where nobody can sign in, a page load without a session gets 401")
     func nowhereToSignIn() throws {
-        let introspection = ProviderSettings.introspection(
-            IntrospectionSettings(
-                url: "https://idp.example.com",
-                client: ProviderClientSettings(id: "c"),
-                audiences: ["a"]
-            )
+        let introspection = IntrospectionSettings(
+            url: "https://idp.example.com",
+            client: ProviderClientSettings(id: "c"),
+            audiences: ["a"]
         )
         try withHead("GET", ["Accept: text/html"]) { head, base in
             for provider in [introspection, nil] {

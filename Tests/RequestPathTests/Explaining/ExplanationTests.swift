@@ -158,7 +158,7 @@ struct ExplanationTests {
         let bench = try JudgeBench([strong]) { settings in
             var provider = OpenIDSettings(issuer: "https://idp.example.com", client: ProviderClientSettings(id: "c"))
             provider.claims.levels = [.init(claim: .acr, value: "mfa", level: .aal2)]
-            settings.provider = .openID(provider)
+            settings.provider = provider
         }
         #expect(
             self.last(self.explain(bench, "GET", "/x", navigation))

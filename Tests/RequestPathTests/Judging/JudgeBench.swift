@@ -51,7 +51,7 @@ final class JudgeBench {
         )
         let app = UpstreamSettings(name: "app", isHTTPS: false, host: "127.0.0.1", port: 3000)
         var settings = Settings(hosts: [host], upstreams: [app])
-        settings.provider = .fixedUsers([
+        settings.provider = FixedUsersSettings([
             UserSettings(identifier: "ada", id: "ada", passwordHash: Secret(""), traits: .object([:]), aal: .aal2)
         ])
         change(&settings)

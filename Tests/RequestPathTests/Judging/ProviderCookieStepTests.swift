@@ -12,7 +12,7 @@ struct ProviderCookieStepTests {
 
     private func bench(_ auth: AuthRequirement = .required) throws -> JudgeBench {
         try JudgeBench([route("/**", auth)]) {
-            $0.provider = .kratos(KratosSettings(publicURL: PublicURL(isHTTPS: false, host: "kratos", port: 4433)))
+            $0.provider = KratosSettings(publicURL: PublicURL(isHTTPS: false, host: "kratos", port: 4433))
         }
     }
 

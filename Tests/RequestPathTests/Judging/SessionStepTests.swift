@@ -197,7 +197,7 @@ struct SessionStepTests {
         let bench = try JudgeBench([strong]) { settings in
             var provider = OpenIDSettings(issuer: "https://idp.example.com", client: ProviderClientSettings(id: "c"))
             provider.claims.levels = [.init(claim: .amr, value: "mfa", level: .aal2)]
-            settings.provider = .openID(provider)
+            settings.provider = provider
         }
         let session = try bench.live().session
         let path = "/.sallyport/login?return_to=/x&aal=aal2&max_age=600"

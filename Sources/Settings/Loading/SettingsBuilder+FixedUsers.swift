@@ -1,9 +1,18 @@
 internal import Vocabulary
 
-extension SettingsBuilder {
-    // MARK: Static users
+extension ProviderKind {
+    static let fixedUsers = ProviderKind(
+        FixedUsersSettings.self,
+        .fixedUsers,
+        "Users in the configuration, for demos and tests.",
+        isSingle: true,
+        read: { $0.fixedUsers($1, $2) },
+        check: { $0.checkSignIn(at: $1) }
+    )
+}
 
-    mutating func fixedUsers(_ tree: SettingsTree, _ settings: Settings) -> ProviderSettings {
+extension SettingsBuilder {
+    fileprivate mutating func fixedUsers(_ tree: SettingsTree, _ settings: Settings) -> FixedUsersSettings {
         if tree["users"] != nil, tree["users_file"] != nil {
             self.report(
                 tree.place(of: "users_file"),
@@ -23,7 +32,18 @@ extension SettingsBuilder {
             }
         }
         self.checkStaticUsers(tree.place, settings)
-        return .fixedUsers(users)
+        return FixedUsersSettings(users)
+    }
+
+    /// Warns if the users have no page on which they could sign in.
+    fileprivate mutating func checkSignIn(at place: ProviderKind.Place) {
+        if place.settings.hosts.contains(where: \.endpoints), !place.hosts.isEmpty,
+            !place.hosts.contains(where: \.endpoints)
+        {
+            self.warnings.append(
+                "\(place.tree.key): no host of the provider \(place.name) has endpoints: true, so its users cannot sign in"
+            )
+        }
     }
 
     private mutating func checkStaticUsers(_ place: KeyPlace, _ settings: Settings) {
@@ -60,7 +80,7 @@ extension SettingsBuilder {
         // Whoever reads the hashes can guess at passwords without the gateway's limits.
         self.warnIfOpenToAll(path, key: place.key, shown: self.shown(setting))
         do throws(SettingsFailure) {
-            var decoder = SettingsDecoder(try YAMLDocument(bytes, path: path))
+            var decoder = SettingsDecoder(try YAMLDocument(bytes, path: path), file: .file)
             let trees = decoder.trees(of: .user, key: "users")
             self.problems += decoder.problems
             let users = self.users(trees)

@@ -2,15 +2,18 @@ import Calls
 import Endpoints
 import Pages
 import Providers
-import Settings
+package import Settings
 import Vocabulary
 
 /// Asks the configured provider as the gateway would, and says what is wrong with it.
 ///
 /// It signs nobody in, and sends a code and a token that no provider can know.
-struct ProviderCheck: Sendable {
+package struct ProviderCheck: Sendable {
     /// What the gateway tolerates between two clocks when it judges a token.
     static let clockTolerance = 60
+
+    /// Asks a provider with these settings, and returns one verdict for each check.
+    package typealias OfAnyKind = @Sendable (any ProviderSettings, ProviderCheck) async throws -> [Verdict]
 
     let transport: any CallTransport
     /// Those through which the transport sends its calls.
@@ -39,26 +42,24 @@ struct ProviderCheck: Sendable {
         }
     }
 
-    /// One verdict for each check, in the order in which they were made; nil: nothing is asked over the network.
-    func run(_ provider: ProviderSettings) async -> [Verdict]? {
+    /// Checks a provider.
+    ///
+    /// - Parameter check: Asks a provider of any kind.
+    /// - Returns: One verdict for each check, in the order in which they were made; `nil` if the gateway never calls the
+    ///   provider.
+    func run(_ provider: any ProviderSettings, by check: ProviderCheck.OfAnyKind) async -> [Verdict]? {
+        guard let url = provider.calledURL else { return nil }
         do {
-            switch provider {
-            case .fixedUsers: return nil
-            case .openID(let settings): return self.way(to: settings.issuer) + (try await self.check(settings))
-            case .kratos(let settings):
-                return self.way(to: settings.publicURL.description) + (await self.check(settings))
-            case .oauth2(let settings): return self.way(to: settings.tokenURL) + (try await self.check(settings))
-            case .introspection(let settings): return self.way(to: settings.url) + (try await self.check(settings))
-            }
+            return self.way(to: url) + (try await check(provider, self))
         } catch {
             return [.error("provider", "it cannot be used: \(error)")]
         }
     }
 
     /// Which way the calls go, if there is a proxy.
-    private func way(to text: String?) -> [Verdict] {
+    private func way(to text: String) -> [Verdict] {
         guard self.proxies.secure != nil || self.proxies.plain != nil,
-            let url = text.flatMap({ try? EndpointURL($0, allowsPlainHTTP: true) })
+            let url = try? EndpointURL(text, allowsPlainHTTP: true)
         else { return [] }
         guard let proxy = self.proxy(for: url) else {
             return [.ok("provider proxy", "\(url.host) is called directly, without a proxy")]
@@ -73,7 +74,8 @@ struct ProviderCheck: Sendable {
 
     // MARK: Kinds of providers
 
-    private func check(_ settings: OpenIDSettings) async throws -> [Verdict] {
+    /// Asks for the metadata and the keys, and whether the provider knows the gateway.
+    package func check(_ settings: OpenIDSettings) async throws -> [Verdict] {
         let issuer = try EndpointURL(settings.issuer)
         var (verdicts, metadata) = await self.metadata(of: issuer)
         guard let metadata else { return verdicts }
@@ -95,7 +97,8 @@ struct ProviderCheck: Sendable {
         return verdicts
     }
 
-    private func check(_ settings: OAuth2Settings) async throws -> [Verdict] {
+    /// Asks whether the provider knows the gateway.
+    package func check(_ settings: OAuth2Settings) async throws -> [Verdict] {
         let provider = try OAuth2Provider(settings, transport: self.transport, clock: self.clock)
         let client = try ProviderClientAuthentication(settings.client, clock: self.clock)
         let (tokens, userinfo) = (try EndpointURL(settings.tokenURL), try EndpointURL(settings.userinfoURL))
@@ -104,7 +107,8 @@ struct ProviderCheck: Sendable {
         ]
     }
 
-    private func check(_ settings: IntrospectionSettings) async throws -> [Verdict] {
+    /// Asks whether the provider knows the gateway.
+    package func check(_ settings: IntrospectionSettings) async throws -> [Verdict] {
         let client = try ProviderClientAuthentication(settings.client, clock: self.clock)
         guard let text = settings.url else { return [] }
         let url = try EndpointURL(text)

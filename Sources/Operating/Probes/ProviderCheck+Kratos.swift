@@ -1,11 +1,12 @@
 import Calls
 import Providers
-import Settings
+package import Settings
 import Vocabulary
 
 /// Whether Kratos can be asked, and whether it sends browsers back to the hosts of the gateway.
 extension ProviderCheck {
-    func check(_ settings: KratosSettings) async -> [Verdict] {
+    /// Asks Kratos for its health, for a session that does not exist, and for a login that leads back to each host.
+    package func check(_ settings: KratosSettings) async -> [Verdict] {
         let url = settings.publicURL.description
         var verdicts = [await self.readiness(at: url, "kratos public API")]
         guard verdicts[0].level == .ok else { return verdicts }

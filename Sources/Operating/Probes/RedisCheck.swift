@@ -1,6 +1,7 @@
 package import NIOCore
 package import RedisStore
 package import Settings
+import Transport
 import Vocabulary
 
 /// Connects to the configured Redis as the gateway would, and says what is wrong with it.
@@ -35,8 +36,23 @@ package struct RedisCheck: Sendable {
         self.loop = loop
     }
 
+    /// Checks the Redis of these settings, which were validated.
+    ///
+    /// - Returns: One verdict for each check, in the order in which they were made.
+    package static func verdicts(on settings: RedisSettings) async throws -> [Verdict] {
+        do {
+            let configuration = try RedisConfiguration(url: settings.url)
+            let faults = configuration.tls.map(Self.faults) ?? []
+            guard faults.isEmpty else { return faults }
+            let loop = try TransportGroup(count: 1).next()
+            return try await RedisCheck(configuration, settings, loop: loop).run()
+        } catch {
+            return [.error("certificates", "ca=, cert= or key= of the URL cannot be used: \(error)")]
+        }
+    }
+
     /// One verdict for each check, in the order in which they were made.
-    func run() async -> [Verdict] {
+    private func run() async -> [Verdict] {
         var verdicts = self.judgeEncryption() + self.judgeFiles()
         guard !verdicts.contains(where: { $0.level == .error }) else { return verdicts }
         let (found, primaries) = await self.primaries()

@@ -1,0 +1,109 @@
+internal import Vocabulary
+
+/// A kind of provider: its key with the table below it, and how its settings are read and checked.
+package struct ProviderKind: Sendable {
+    /// The place of a provider in the settings, and the settings that the provider must fit.
+    struct Place {
+        /// The name of the provider among several.
+        let name: String
+        /// The mapping that has the key of the kind.
+        let tree: SettingsTree
+        /// The key of the kind.
+        let section: KeyPlace
+        /// The hosts that have the provider.
+        let hosts: [HostSettings]
+        let settings: Settings
+    }
+
+    /// The key below `provider`.
+    package let key: String
+    /// The table of the keys below `key`.
+    fileprivate let table: Section
+    /// The text of the reference about the key.
+    fileprivate let purpose: String
+    /// Reads the settings; `nil` if a problem was reported.
+    let read: @Sendable (inout SettingsBuilder, SettingsTree, Settings) -> (any ProviderSettings)?
+    /// Reports what the rest of the settings lacks for a provider of this kind.
+    let check: @Sendable (inout SettingsBuilder, Place) -> Void
+    /// True if at most one provider of this kind can be configured.
+    let isSingle: Bool
+    /// True if the mapping of claims says which assurance level a sign-in reaches.
+    let mapsLevels: Bool
+
+    init<Own: ProviderSettings>(
+        _ own: Own.Type,
+        _ table: Section,
+        _ purpose: String,
+        isSingle: Bool = false,
+        read: @escaping @Sendable (inout SettingsBuilder, SettingsTree, Settings) -> Own?,
+        check: @escaping @Sendable (inout SettingsBuilder, Place) -> Void = { _, _ in }
+    ) {
+        self.key = own.key
+        self.table = table
+        self.purpose = purpose
+        self.read = { read(&$0, $1, $2) }
+        self.check = check
+        self.isSingle = isSingle
+        self.mapsLevels = table["claims"]?.kind.section?.section["acr"] != nil
+    }
+}
+
+extension ProviderKind {
+    /// Every kind of provider, in the order of the reference.
+    package static let all: [ProviderKind] = [.openID, .kratos, .oauth2, .introspection, .fixedUsers]
+
+    /// The kind with this key; `nil` if no kind has it.
+    static func named(_ key: String) -> ProviderKind? { self.all.first { $0.key == key } }
+
+    /// The kind of these settings.
+    static func of(_ settings: any ProviderSettings) -> ProviderKind? { self.named(type(of: settings).key) }
+
+    /// The keys of all kinds in a sentence, such as `provider.oidc or provider.static`.
+    static var allKeys: String { alternatives(self.all.map { "provider.\($0.key)" }) }
+
+    /// The keys of the kinds whose claims become traits, in a sentence such as `provider.oidc or provider.oauth2`.
+    package static var keysWithClaims: String {
+        alternatives(self.all.filter { $0.table["claims"] != nil }.map { "provider.\($0.key)" })
+    }
+}
+
+extension Section {
+    /// How users sign in.
+    static let provider = Section(Self.kinds + Self.outgoing)
+
+    /// The keys of the kinds of providers, which exclude each other.
+    private static let kinds = ProviderKind.all.enumerated().map { index, kind in
+        let rule = index == 0 ? " It and the next four exclude each other." : ""
+        return SettingsKey(kind.key, .section(kind.table), kind.purpose + rule)
+    }
+
+    /// An element of `providers`.
+    static let namedProvider = Section(
+        [
+            SettingsKey(
+                "name",
+                .text(.providerName),
+                required: true,
+                "Its name here, under which its users' sessions are stored; default is what a lone provider is called."
+            ),
+            SettingsKey(
+                "label",
+                .text(.text),
+                default: "its usual name",
+                "What its button is called on a sign-in page with several providers."
+            ),
+            SettingsKey(
+                "icon_file",
+                .path(isSecret: false),
+                default: "a mark of the provider, else a letter",
+                "The image on that button: SVG, PNG, JPEG, GIF or WebP of at most 64KiB; it is embedded in the page."
+            ),
+            SettingsKey(
+                "essential",
+                .boolean,
+                default: "true while users of some host can sign in at no other",
+                "A new gateway is ready only when it has reached this provider."
+            ),
+        ] + Self.provider.keys
+    )
+}

@@ -1,0 +1,103 @@
+import Calls
+import Operating
+import Providers
+import Settings
+import Vocabulary
+
+/// Makes and checks the providers of one kind.
+struct ProviderAssembly: Sendable {
+    /// Makes the provider; `nil` if the settings are of another kind.
+    private let assemble: @Sendable (any ProviderSettings, ProviderSite) throws -> AssembledProvider?
+    /// Checks the provider over the network; `nil` if the settings are of another kind.
+    private let check: @Sendable (any ProviderSettings, ProviderCheck) async throws -> [Verdict]?
+
+    /// - Parameters:
+    ///   - own: The settings of the kind.
+    ///   - check: Asks the provider. It is not called for settings without a URL (`ProviderSettings.calledURL`).
+    init<Own: ProviderSettings>(
+        _ own: Own.Type,
+        assemble: @escaping @Sendable (Own, ProviderSite) throws -> AssembledProvider,
+        check: @escaping @Sendable (Own, ProviderCheck) async throws -> [Verdict] = { _, _ in [] }
+    ) {
+        self.assemble = { settings, site in try (settings as? Own).map { try assemble($0, site) } }
+        self.check = { settings, asking in
+            guard let settings = settings as? Own else { return nil }
+            return try await check(settings, asking)
+        }
+    }
+}
+
+extension ProviderAssembly {
+    /// One value for each kind of provider.
+    private static let all: [ProviderAssembly] = [.openID, .kratos, .oauth2, .introspection, .fixedUsers]
+
+    /// The refusal of settings for which `all` has no value.
+    private static func missing(_ settings: any ProviderSettings) -> StartRefusal {
+        StartRefusal(description: "this gateway has no provider of the kind \(type(of: settings).key)")
+    }
+
+    /// Makes the provider of these settings.
+    static func assemble(_ settings: any ProviderSettings, at site: ProviderSite) throws -> AssembledProvider {
+        for kind in self.all {
+            if let provider = try kind.assemble(settings, site) { return provider }
+        }
+        throw self.missing(settings)
+    }
+
+    /// Checks the provider of these settings over the network.
+    static func check(_ settings: any ProviderSettings, by check: ProviderCheck) async throws -> [Verdict] {
+        for kind in self.all {
+            if let verdicts = try await kind.check(settings, check) { return verdicts }
+        }
+        throw self.missing(settings)
+    }
+}
+
+/// The surroundings in which a provider is made.
+struct ProviderSite: Sendable {
+    /// Reads the time of tokens, which were made by the provider's clock. Unlike the store's clock, it follows when the
+    /// machine's clock is set.
+    static let clock = Clock.system
+
+    /// The provider in log lines and in errors.
+    let place: String
+    let foundations: Foundations
+    /// The provider of the configuration that the new one replaces; `nil` if it is new.
+    let former: AssembledProvider?
+    let proxies: OutgoingProxies
+    /// Takes the reason why the provider gave no answer.
+    let tellOutage: @Sendable (String) -> Void
+
+    init(named: NamedProvider, foundations: Foundations, former: AssembledProvider?) {
+        self.place = named.name == Realm.default.name ? "provider" : "provider \(named.name)"
+        self.foundations = foundations
+        self.former = former
+        self.proxies = named.proxies
+        self.tellOutage = OutageLog(name: self.place).note
+    }
+
+    /// Makes the transport for the calls to a provider with these settings.
+    func transport(_ settings: some ProviderSettings) throws -> any CallTransport {
+        try self.foundations.transport(
+            caFile: settings.caFile,
+            allowsPlainHTTP: settings.allowsPlainHTTP,
+            through: self.proxies
+        )
+    }
+}
+
+extension Foundations {
+    /// Makes a transport whose calls are counted in the metrics.
+    func transport(
+        caFile: String? = nil,
+        allowsPlainHTTP: Bool = false,
+        through proxies: OutgoingProxies
+    ) throws -> any CallTransport {
+        try self.providerClient.transport(
+            caFile: caFile,
+            allowsPlainHTTP: allowsPlainHTTP,
+            proxies: proxies,
+            countedIn: self.registry
+        )
+    }
+}

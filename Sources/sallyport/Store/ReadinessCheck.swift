@@ -1,2 +1,0 @@
-/// One condition of readiness.
-typealias ReadinessCheck = (name: String, ok: Bool, detail: String)

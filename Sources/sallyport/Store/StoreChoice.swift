@@ -1,0 +1,74 @@
+import Logging
+import NIOCore
+import Observability
+import Operating
+import Sessions
+import Settings
+import Vocabulary
+
+/// The choice of the store. Nothing else depends on which store the settings name.
+enum StoreChoice {
+    /// Returns the store of these settings. It does not connect before `start()`.
+    ///
+    /// - Parameters:
+    ///   - audit: Takes the ends of expired sessions. Commands leave it out.
+    ///   - logger: Takes the store's messages. Commands leave it out, because they report failures themselves.
+    /// - Throws: `StartRefusal` that names the setting.
+    static func backing(
+        _ settings: StoreSettings,
+        sessions: SessionSettings = SessionSettings(),
+        keys: ProcessKeys,
+        group: any EventLoopGroup,
+        caches: SessionCaches = SessionCaches(),
+        audit: AuditStream = AuditStream(queue: nil),
+        logger: Logger = .silent
+    ) throws -> any StoreBacking {
+        let clock = Clock.steady()
+        let lapsed: LapseReceiver = { lapse in
+            if let event = AuditEvent(lapse) { audit.emit(event) }
+        }
+        if let redis = settings.redis {
+            return try RedisBacking(
+                redis,
+                keys: keys,
+                group: group,
+                caches: caches,
+                journal: RedisJournal(logger: logger, audit: audit, clock: clock),
+                lapsed: lapsed,
+                clock: clock
+            )
+        }
+        let store = MemoryStore(
+            maxSessions: settings.maxSessions,
+            maxMarkers: settings.maxMarkers,
+            clock: clock,
+            caches: caches,
+            longestSession: max(sessions.browser.absolute, sessions.native.absolute),
+            lapsed: lapsed
+        )
+        return MemoryBacking(store, clock: clock)
+    }
+
+    /// Returns what is right and wrong with the servers of the store; `nil` if it has none.
+    static func verdicts(on settings: StoreSettings) async throws -> [Verdict]? {
+        guard let redis = settings.redis else { return nil }
+        return try await RedisCheck.verdicts(on: redis)
+    }
+}
+
+extension AuditEvent {
+    /// The event of a session that expired; `nil` for an access token, which the next one replaces.
+    fileprivate init?(_ lapse: SessionLapse) {
+        guard lapse.session.access == nil else { return nil }
+        self.init(
+            .sessionEnded,
+            reason: lapse.reason,
+            subject: lapse.session.subject,
+            session: lapse.session.id,
+            fingerprint: lapse.key.fingerprint,
+            clientID: lapse.session.clientID,
+            host: lapse.session.host,
+            details: [("kind", lapse.session.kind.rawValue), ("expires_at", lapse.session.expiresAt.rfc3339)]
+        )
+    }
+}
