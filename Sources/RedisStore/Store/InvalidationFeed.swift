@@ -120,7 +120,9 @@ final class InvalidationFeed: Sendable {
                 prefixes: Keyspace.followedPrefixes,
                 channels: [SubscriptionPlan.keyChannel],
                 // Six answers in sequence.
-                handshakeTimeout: connector.configuration.connectTimeout * 4
+                handshakeTimeout: connector.configuration.connectTimeout * 4,
+                signInterval: connector.configuration.signInterval,
+                patience: connector.configuration.silencePatience
             ),
             over: connector,
             on: self.loop,
