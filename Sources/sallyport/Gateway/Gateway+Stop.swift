@@ -1,3 +1,4 @@
+import Calls
 import Glibc
 import Logging
 import NIOCore
