@@ -76,8 +76,6 @@ package struct StoreSettings: Sendable, Equatable {
     package var maxMarkers = 1_000_000
     /// nil: sessions are kept in memory.
     package var redis: RedisSettings?
-
-    package init() {}
 }
 
 /// The Redis that gateways share.
