@@ -30,6 +30,7 @@ struct SettingsBuilder {
         let apis = self.apis(&hosts, clients: clients)
         var settings = Settings(hosts: hosts, upstreams: [])
         self.tree.set(.file, in: &settings)
+        self.tree.tree("telemetry")?.set(.exporter, in: &settings)
         settings.clients = clients
         settings.apis = apis
         settings.allowsInsecureHTTP = self.flags.http
