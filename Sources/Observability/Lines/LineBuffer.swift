@@ -1,4 +1,4 @@
-internal import Vocabulary
+import Vocabulary
 
 /// Builds JSON lines (RFC 8259) as bytes. It grows to the longest batch that it has held, and then allocates no more.
 ///

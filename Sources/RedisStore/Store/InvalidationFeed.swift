@@ -1,5 +1,5 @@
-internal import NIOCore
-internal import Sessions
+import NIOCore
+import Sessions
 
 /// Receives ends that other gateways cause and reports them to the caches of this process: one subscription at every
 /// primary, all on one loop.

@@ -1,4 +1,4 @@
-internal import Vocabulary
+import Vocabulary
 
 private let second: Duration = .seconds(1)
 

@@ -1,4 +1,4 @@
-internal import Vocabulary
+import Vocabulary
 
 /// The effective value of each key, for `check`.
 enum EffectiveSettings {

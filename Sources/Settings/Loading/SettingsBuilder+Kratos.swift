@@ -1,4 +1,4 @@
-internal import Vocabulary
+import Vocabulary
 
 extension SettingsBuilder {
     mutating func kratos(_ tree: SettingsTree, besides session: SessionSettings) -> KratosSettings? {

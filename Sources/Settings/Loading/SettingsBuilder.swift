@@ -1,6 +1,6 @@
-internal import AddressIntelligence
-internal import Pages
-internal import Vocabulary
+import AddressIntelligence
+import Pages
+import Vocabulary
 
 /// Makes the settings from values that are each valid, and checks that they fit together.
 struct SettingsBuilder {

@@ -1,4 +1,4 @@
-internal import Vocabulary
+import Vocabulary
 
 /// Applies the variables of OpenTelemetry over the file, with the meanings of its specification. The gateway's own variables
 /// (`SALLYPORT_TELEMETRY_*`) take precedence over them.
