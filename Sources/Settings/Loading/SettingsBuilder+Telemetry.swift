@@ -62,8 +62,8 @@ extension SettingsBuilder {
         }
     }
 
-    /// A batch is never larger than the queue. The variables are often set for everything in a cluster, and the SDKs take
-    /// the size of the queue then.
+    /// A batch is never larger than the queue. The variables are often set for everything in a cluster, and the SDKs
+    /// take the size of the queue then.
     private mutating func fitBatch(_ telemetry: inout TelemetrySettings, _ tree: SettingsTree) {
         guard telemetry.batchSize > telemetry.queueSize else { return }
         if let batch = tree["batch_size"] {
