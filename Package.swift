@@ -154,7 +154,7 @@ let rigs: KeyValuePairs<String, [Target.Dependency]> = [
 ]
 
 let tests: KeyValuePairs<String, [Target.Dependency]> = [
-    "TransportTests": ["AddressIntelligence", "Transport", "Vocabulary", nioCore],
+    "TransportTests": ["AddressIntelligence", "Transport", "Vocabulary", "TestSupport", nioCore],
     "AddressIntelligenceTests": ["AddressIntelligence", "Vocabulary", "TestSupport"],
     "ObservabilityTests": ["Observability", "Vocabulary", "TestSupport", nioCore, nioPosix, logging],
     "PagesTests": ["Endpoints", "Pages"],

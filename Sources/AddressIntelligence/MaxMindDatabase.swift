@@ -1,5 +1,5 @@
 import CMaxMindDB
-internal import Vocabulary
+import Vocabulary
 
 #if canImport(Glibc)
 import Glibc

@@ -1,6 +1,6 @@
 package import Sessions
-internal import SignOn
-internal import Vocabulary
+import SignOn
+import Vocabulary
 
 /// What pages call an account.
 package enum AccountText {

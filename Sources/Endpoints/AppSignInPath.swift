@@ -1,5 +1,5 @@
-internal import Pages
-internal import Vocabulary
+import Pages
+import Vocabulary
 
 /// The page at which a browser begins to sign in for a native app: our own, because the browser has no cookie yet that
 /// would bind it to its sign-in.

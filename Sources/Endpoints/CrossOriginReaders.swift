@@ -1,4 +1,4 @@
-internal import Vocabulary
+import Vocabulary
 
 /// The other origins whose scripts may read an endpoint's answers (Fetch 3.2), never with the browser's own credentials:
 /// what a script sends, it has from its user or from an earlier answer.

@@ -1,6 +1,6 @@
-internal import Sessions
+import Sessions
 package import Settings
-internal import SignOn
+import SignOn
 package import Vocabulary
 
 /// The cookies of one host that accompany session-transfer tokens: those in which apps put a token, the one that marks

@@ -1,5 +1,5 @@
 package import Pages
-internal import Vocabulary
+import Vocabulary
 
 /// What a native app's WebView gets in place of the sign-in page: `WWW-Authenticate: SessionTransfer`, and a page that
 /// passes it on to the app. The app mints another session-transfer token and opens the page again with it.

@@ -1,5 +1,5 @@
-internal import Pages
-internal import Vocabulary
+import Pages
+import Vocabulary
 
 /// Where a browser goes after sign-in: a path on the same host, never another host.
 package enum ReturnTo {

@@ -1,4 +1,4 @@
-internal import Vocabulary
+import Vocabulary
 
 /// A URL that a proxy has written into a query as the client sent it, without encoding it once more, as nginx does with
 /// `rd=$scheme://$host$request_uri`. Read as a value of the query, it would lose its escapes, a `+`, and every parameter but

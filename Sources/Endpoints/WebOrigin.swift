@@ -1,4 +1,4 @@
-internal import AddressIntelligence
+import AddressIntelligence
 
 /// The origin that a request names in `Origin` (RFC 6454 7). It is compared as an origin and not by its bytes: some clients
 /// write the default port, a slash at the end, capitals, or a name in its own script (React Native on Android does some of

@@ -1,7 +1,7 @@
-internal import Cryptography
+import Cryptography
 
 #if canImport(Glibc)
-internal import Glibc
+import Glibc
 #endif
 
 /// How the gateway's pages look, and the languages that they speak.

@@ -1,4 +1,4 @@
-internal import Vocabulary
+import Vocabulary
 
 /// The frame of a page: a document with placeholders such as `{{content}}`, whose values are already markup.
 package struct PageTemplate: Sendable, Equatable {

@@ -1,4 +1,4 @@
-internal import AddressIntelligence
+import AddressIntelligence
 package import Vocabulary
 
 /// A condition on an event: comparisons of its fields, joined by `and`, `or` and `not`.

@@ -1,4 +1,4 @@
-internal import Vocabulary
+import Vocabulary
 
 /// The type of an operand, known when the rules are loaded.
 enum RuleType: String, Sendable {

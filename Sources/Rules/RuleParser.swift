@@ -1,5 +1,5 @@
-internal import AddressIntelligence
-internal import Vocabulary
+import AddressIntelligence
+import Vocabulary
 
 /// Reads the words of a condition by recursive descent, and checks the types of its comparisons.
 struct RuleParser {

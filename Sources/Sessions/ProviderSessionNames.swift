@@ -1,4 +1,4 @@
-internal import Cryptography
+import Cryptography
 
 /// Names in the store of what a provider or the gateway itself has named, such as a provider's sessions: HMACs under the pepper, each in a lineage of its own,
 /// so that no end of a session reaches them.

@@ -1,4 +1,4 @@
-internal import NIOCore
+import NIOCore
 
 /// The newest entries of a table that may forget: when it is full, the oldest entry is removed.
 package struct RecentValues<Key: Hashable & Sendable, Value: Sendable>: Sendable {

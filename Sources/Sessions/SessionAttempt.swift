@@ -1,4 +1,4 @@
-internal import Cryptography
+import Cryptography
 package import Vocabulary
 
 /// The secret that a browser presents to repeat an attempt whose answer was lost: 256 random bits, kept for a minute in its

@@ -1,5 +1,5 @@
-internal import Cryptography
-internal import Synchronization
+import Cryptography
+import Synchronization
 package import Vocabulary
 
 /// Makes tokens and finds the record that a presented token names.

@@ -1,7 +1,7 @@
-internal import Synchronization
+import Synchronization
 
 #if canImport(Glibc)
-internal import Glibc
+import Glibc
 #endif
 
 /// Reads the files that settings name: from the file system in production, from a value in tests.

@@ -1,4 +1,4 @@
-internal import Vocabulary
+import Vocabulary
 
 /// Where a value was written.
 package enum SettingsOrigin: Sendable, Hashable, CustomStringConvertible {

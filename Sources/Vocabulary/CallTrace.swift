@@ -1,4 +1,4 @@
-internal import Synchronization
+import Synchronization
 
 /// A call of another service, for a request that is traced.
 package struct TracedCall: Sendable {

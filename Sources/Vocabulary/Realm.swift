@@ -1,4 +1,4 @@
-internal import Synchronization
+import Synchronization
 
 /// The users of one configured provider. The users of two realms are different people, whatever their ids are.
 package struct Realm: Sendable, Hashable {

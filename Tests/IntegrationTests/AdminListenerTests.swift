@@ -126,7 +126,7 @@ import Glibc
     func publicIsFull() throws {
         let app = try FakeUpstream { link in
             _ = link.next()
-            sleep(20)
+            _ = link.wire.receiveAll(seconds: 20)
         }
         defer { app.stop() }
         let settings = Config.open(upstream: app.port, more: "limits:\n  connections: 8\n")
@@ -146,9 +146,10 @@ import Glibc
 
     @Test("Readiness is 503 while the gateway stops, and it is told until the last request has ended")
     func readinessWhileStopping() throws {
+        let go = Flag()
         let app = try FakeUpstream(
             serve: FakeUpstream.answering { link, _ in
-                sleep(3)
+                _ = go.isRaised(within: 30)
                 link.answer(body: "ok")
             }
         )
@@ -159,8 +160,7 @@ import Glibc
             let long = try gateway.connect()
             long.send(Request.get())
             #expect(eventually { !app.requests.isEmpty })
-            // Signals are trapped a moment after the listeners have been announced.
-            usleep(300_000)
+            #expect(eventually { gateway.trapsStop })
             gateway.signal(SIGTERM)
             #expect(eventually { (try? gateway.connect()) == nil }, "the public port closes")
             // On a connection from before and on a new one.
@@ -169,6 +169,7 @@ import Glibc
             #expect(answer.value("connection") == nil, "the connection is kept")
             #expect(try gateway.admin("/readyz").status == 503)
             #expect(try gateway.admin("/healthz").status == 200)
+            go.raise()
             #expect(try long.answer().text == "ok")
             #expect(gateway.exitStatus() == 0)
         }

@@ -48,13 +48,20 @@ import Glibc
 
     @Test("The end may come long after the request, and before the answer")
     func lateEnd() throws {
-        let app = try FakeUpstream(serve: Self.slow)
+        let hasEnded = Flag()
+        let app = try FakeUpstream(
+            serve: FakeUpstream.answering { link, request in
+                _ = hasEnded.isRaised()
+                link.answer(body: request.target)
+            }
+        )
         defer { app.stop() }
         try Gateway.with(Config.open(upstream: app.port)) { gateway throws in
             let wire = try gateway.connect()
             wire.send(Request.get("/a"))
-            usleep(200_000)
+            #expect(eventually { app.requests.count == 1 })
             wire.finish()
+            hasEnded.raise()
             let all = wire.receiveAll(seconds: 10)
             #expect(String(latin1: all.bytes).hasSuffix("/a") && all.last == .end)
         }
@@ -76,11 +83,12 @@ import Glibc
     /// A client that has closed both ways is like one that has not until bytes are sent to it.
     @Test("A client that is gone ends its request: with RST at once, else when the answer begins")
     func gone() throws {
-        let (cancelled, written) = (Flag(), Flag())
+        let (asked, hasClosed, cancelled, written) = (Flag(), Flag(), Flag(), Flag())
         let app = try FakeUpstream { link in
             guard let request = link.nextHead() else { return }
+            asked.raise()
             if request.target == "/closed" {
-                usleep(300_000)
+                _ = hasClosed.isRaised()
                 link.send("HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\nhello")
                 written.raise()
             }
@@ -91,14 +99,14 @@ import Glibc
         try Gateway.with(Config.open(upstream: app.port)) { gateway throws in
             let reset = try gateway.connect()
             reset.send(Request.get("/reset"))
-            #expect(eventually { app.connectionCount == 1 })
-            usleep(100_000)
+            #expect(eventually { asked.count == 1 })
             reset.reset()
             #expect(eventually { cancelled.count == 1 })
             let closed = try gateway.connect()
             closed.send(Request.get("/closed"))
-            #expect(eventually { app.connectionCount == 2 })
+            #expect(eventually { asked.count == 2 })
             closed.close()
+            hasClosed.raise()
             #expect(eventually { cancelled.count == 2 } && written.count == 1)
             let line = try AccessLine.of("/reset", gateway)
             #expect(line["status"] as? Int == 499 && line["reason"] as? String == "client.gone")

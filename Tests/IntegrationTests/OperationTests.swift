@@ -10,14 +10,15 @@ import Glibc
 @Suite("Operation", .blocking) struct OperationTests {
     @Test("F22: SIGTERM fails no request: readiness ends first, answers say Connection: close, and the exit code is 0")
     func drain() throws {
+        let go = Flag()
         let app = try FakeUpstream(
             serve: FakeUpstream.answering { link, request in
-                if request.target == "/long" { usleep(1_500_000) }
+                if request.target == "/long" { _ = go.isRaised(within: 30) }
                 link.answer(body: "ok")
             }
         )
         defer { app.stop() }
-        let settings = Config.open(upstream: app.port, drainTimeout: "5s").replacing("delay: 0s", with: "delay: 1s")
+        let settings = Config.open(upstream: app.port, drainTimeout: "5s").replacing("delay: 0s", with: "delay: 2s")
         try Gateway.with(settings) { gateway throws in
             #expect(try gateway.admin("/readyz").status == 200)
             let failed = Flag()
@@ -44,16 +45,16 @@ import Glibc
                 }
             }
             let long = try gateway.connect()
-            usleep(200_000)
+            #expect(eventually { app.requests.count >= 4 })
             long.send(Request.get("/long"))
-            usleep(100_000)
+            #expect(eventually { app.requests.contains { $0.target == "/long" } && gateway.trapsStop })
             gateway.signal(SIGTERM)
             #expect(eventually { (try? gateway.admin("/readyz").status) == 503 })
             #expect(try gateway.admin("/healthz").status == 200)
-            usleep(500_000)
+            #expect(eventually { told.count > 0 })
             stopped.raise()
             #expect(eventually { done.count == 4 } && failed.count == 0, "\(failed.count) failed")
-            #expect(told.count > 0)
+            go.raise()
             #expect(try long.answer().text == "ok", "what is in flight ends")
             #expect(gateway.exitStatus() == 0)
         }
@@ -100,7 +101,7 @@ import Glibc
     func drainTimeout() throws {
         let app = try FakeUpstream { link in
             _ = link.next()
-            sleep(20)
+            _ = link.wire.receiveAll(seconds: 20)
         }
         defer { app.stop() }
         try Gateway.with(Config.open(upstream: app.port)) { gateway throws in
@@ -116,7 +117,7 @@ import Glibc
     func secondSignal(delay: String) throws {
         let app = try FakeUpstream { link in
             _ = link.next()
-            sleep(20)
+            _ = link.wire.receiveAll(seconds: 20)
         }
         defer { app.stop() }
         let settings = Config.open(upstream: app.port, drainTimeout: "1h")
@@ -177,10 +178,11 @@ import Glibc
 
     @Test("F24: a request that is running during a reload ends with the settings it began with")
     func reloadInFlight() throws {
+        let hasReloaded = Flag()
         let app = try FakeUpstream(
             serve: FakeUpstream.answering { link, request in
                 if request.target.hasPrefix("/second/") {
-                    usleep(700_000)
+                    _ = hasReloaded.isRaised(within: 30)
                     link.answer("302 Found", "Location: http://127.0.0.1:1/x\r\n", body: "slow")
                 } else {
                     link.answer(body: "ok")
@@ -197,6 +199,7 @@ import Glibc
             slow.send(Request.get("/second/slow"))
             #expect(eventually { app.requests.count == 1 })
             try gateway.reload(after)
+            hasReloaded.raise()
             let answer = try slow.answer()
             #expect(answer.status == 302 && answer.text == "slow")
             #expect(try slow.request(Request.get("/next")).text == "ok")
@@ -221,10 +224,10 @@ import Glibc
 
     @Test("A connection to the app that was in use during a reload is not kept forever")
     func reloadConnections() throws {
-        let closed = Flag()
+        let (hasReloaded, closed) = (Flag(), Flag())
         let app = try FakeUpstream { link in
             while let request = link.next() {
-                if request.target == "/slow" { usleep(500_000) }
+                if request.target == "/slow" { _ = hasReloaded.isRaised(within: 30) }
                 link.answer(body: "ok")
             }
             closed.raise()
@@ -236,6 +239,7 @@ import Glibc
             slow.send(Request.get("/slow"))
             #expect(eventually { app.requests.count == 1 })
             try gateway.reload(settings)
+            hasReloaded.raise()
             #expect(try slow.answer().text == "ok")
             #expect(closed.isRaised(within: 3))
         }

@@ -61,7 +61,7 @@ import Testing
     @Test("A navigation gets a page and a program gets the problem document, whatever causes the refusal")
     func everyStatus() throws {
         let closed = try ServerPorts.take()
-        let silent = try FakeUpstream(serve: { _ in sleep(3) })
+        let silent = try FakeUpstream(serve: { _ = $0.wire.receiveAll(seconds: 20) })
         defer { silent.stop() }
         let broken = try FakeUpstream(serve: FakeUpstream.answering { link, _ in link.send("nonsense\r\n\r\n") })
         defer { broken.stop() }

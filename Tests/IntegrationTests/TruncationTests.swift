@@ -6,6 +6,7 @@ import Testing
 @Suite("Broken answers", .blocking) struct TruncationTests {
     @Test("F12: an answer that breaks off never looks complete, and the connection ends", arguments: [false, true])
     func truncated(byReset: Bool) throws {
+        let begun = Flag()
         let app = try FakeUpstream { link in
             guard let request = link.next() else { return }
             switch request.target {
@@ -18,7 +19,8 @@ import Testing
             case "/garbage": link.send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\nwhat?\r\n")
             default: link.send("HTTP/1.1 200 OK\r\n\r\nhello")
             }
-            usleep(30_000)
+            // A reset would take with it what the gateway has not read yet.
+            _ = eventually(within: 5) { begun.count > link.number }
             if byReset { link.wire.reset() }
         }
         defer { app.stop() }
@@ -28,16 +30,25 @@ import Testing
             if byReset { targets.append("/close") }
             for target in targets {
                 let new = try gateway.connect()
-                let answer = try new.request(Request.get(target))
+                let answer = try self.answer(on: new, Request.get(target), begun)
                 #expect(answer.status == 200 && !answer.isWhole, "\(target): \(answer.text)")
                 #expect(!String(latin1: answer.rawBody).hasSuffix("0\r\n\r\n"), "\(target)")
                 #expect(new.endsNow(), "\(target)")
                 // An HTTP/1.0 client sees only the end of the stream, so it must be a reset.
-                let old = try gateway.request("GET \(target) HTTP/1.0\r\nHost: \(Request.host)\r\n\r\n")
+                let text = "GET \(target) HTTP/1.0\r\nHost: \(Request.host)\r\n\r\n"
+                let old = try self.answer(on: try gateway.connect(), text, begun)
                 #expect(!old.isWhole && old.ended == .reset, "\(target): \(String(describing: old.ended))")
             }
             #expect(app.connectionCount == 2 * targets.count, "none was used again")
         }
+    }
+
+    /// Sends a request, raises `begun` when the head of the answer is there, and reads the rest of it.
+    private func answer(on wire: Wire, _ text: String, _ begun: Flag) throws -> Answer {
+        wire.send(text)
+        if let head = wire.receive(through: "\r\n\r\n") { wire.keep(head) }
+        begun.raise()
+        return try wire.answer()
     }
 
     @Test("F12: the gateway's own log says that the answer broke off")
@@ -75,7 +86,7 @@ import Testing
         let app = try FakeUpstream { link in
             _ = link.next()
             link.send("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhello")
-            sleep(10)
+            _ = link.wire.receiveAll(seconds: 10)
         }
         defer { app.stop() }
         try Gateway.with(Config.open(upstream: app.port, more: "timeouts:\n  upstream_idle: 1s\n")) { gateway throws in
@@ -140,6 +151,7 @@ import Testing
     @Test("CVE-2026-71324: bytes after an answer are dropped, and the connection to the app is closed")
     func leftOver() throws {
         let poison = "HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\npoison"
+        let (answered, poisoned) = (Flag(), Flag())
         let app = try FakeUpstream(
             serve: FakeUpstream.answering { link, request in
                 switch request.target {
@@ -151,8 +163,10 @@ import Testing
                     link.send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n\(poison)")
                 case "/late":
                     link.answer(body: "ok")
-                    usleep(50_000)
+                    _ = answered.isRaised()
                     link.send(poison)
+                    _ = eventually(within: 5) { link.wire.isDelivered }
+                    poisoned.raise()
                 default: link.answer(body: request.target)
                 }
             }
@@ -162,7 +176,10 @@ import Testing
             for target in ["/head", "/304", "/204", "/twice", "/chunked", "/late"] {
                 let wire = try gateway.connect()
                 _ = try wire.request(Request.get(target, method: target == "/head" ? "HEAD" : "GET"))
-                if target == "/late" { usleep(150_000) }
+                if target == "/late" {
+                    answered.raise()
+                    #expect(poisoned.isRaised(within: 15))
+                }
                 #expect(try wire.request(Request.get("/next\(target)")).text == "/next\(target)")
                 #expect(try gateway.get("/other").text == "/other")
             }

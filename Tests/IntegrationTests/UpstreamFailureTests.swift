@@ -61,10 +61,12 @@ import Glibc
 
     @Test("F11: if an app does not answer, the route's timeout gives 504, and a late answer is dropped")
     func responseTimeout() throws {
+        let (go, late) = (Flag(), Flag())
         let app = try FakeUpstream { link in
             while let request = link.next() {
-                if request.target == "/slow" { usleep(900_000) }
+                if request.target == "/slow" { _ = go.isRaised(within: 30) }
                 link.answer(body: request.target)
+                if request.target == "/slow" { late.raise() }
             }
         }
         defer { app.stop() }
@@ -72,7 +74,8 @@ import Glibc
             let wire = try gateway.connect()
             self.expectProblem(try wire.request(Request.get("/slow")), 504, "upstream.timeout")
             #expect(try wire.request(Request.get("/next")).text == "/next")
-            usleep(900_000)
+            go.raise()
+            #expect(late.isRaised())
             #expect(try wire.request(Request.get("/later")).text == "/later")
         }
     }
@@ -203,17 +206,19 @@ import Glibc
 
     @Test("A kept connection that the app has closed in the meantime is not used")
     func closedWhileIdle() throws {
+        let answered = Flag()
         let app = try FakeUpstream { link in
             _ = link.next()
             link.answer(body: "ok")
-            usleep(50_000)
+            _ = eventually(within: 5) { answered.count > link.number }
         }
         defer { app.stop() }
         try Gateway.with(Config.open(upstream: app.port)) { gateway throws in
             let wire = try gateway.connect()
             for _ in 0..<5 {
                 #expect(try wire.request(Request.post("/", body: "hello")).text == "ok")
-                usleep(150_000)
+                answered.raise()
+                #expect(eventually { (try? gateway.metric(#"sallyport_upstream_connections{state="idle"}"#)) == 0 })
             }
             #expect(app.connectionCount == 5)
         }
@@ -236,9 +241,10 @@ import Glibc
 
     @Test("If all connections to the app are in use and none may wait, the next request gets 503 with Retry-After")
     func overloaded() throws {
+        let go = Flag()
         let app = try FakeUpstream(
             serve: FakeUpstream.answering { link, request in
-                if request.target == "/slow" { usleep(600_000) }
+                if request.target == "/slow" { _ = go.isRaised(within: 30) }
                 link.answer(body: "ok")
             }
         )
@@ -251,6 +257,7 @@ import Glibc
             #expect(eventually { app.connectionCount == 1 })
             let answer = try gateway.get()
             #expect(answer.status == 503 && answer.reason == "gateway.overloaded" && answer.value("retry-after") != nil)
+            go.raise()
             #expect(try slow.answer().text == "ok")
             #expect(try gateway.get().text == "ok")
         }

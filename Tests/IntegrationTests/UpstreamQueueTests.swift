@@ -132,8 +132,12 @@ import Glibc
             let waiting = try (0..<3).map { _ in try gateway.connect() }
             for wire in waiting { wire.send(Request.get("/waits")) }
             #expect(eventually { (try? gateway.metric(Self.waiting)) == 3 })
-            if reloads { try gateway.reload(settings) } else { gateway.signal(SIGTERM) }
-            usleep(300_000)
+            if reloads {
+                try gateway.reload(settings)
+            } else {
+                gateway.signal(SIGTERM)
+                #expect(eventually { (try? gateway.admin("/readyz").status) == 503 })
+            }
             go.raise()
             #expect(try slow.answer().text == "/slow")
             for wire in waiting { #expect(try wire.answer().text == "/waits") }

@@ -33,14 +33,13 @@ import Glibc
     private func expectSecond(_ gateway: Gateway, _ request: String, _ cue: Flag, done: Flag) throws {
         let wire = try gateway.connect()
         #expect(try wire.request(Request.get("/first")).text == "/first")
-        usleep(20_000)
+        #expect(eventually { (try? gateway.metric(#"sallyport_upstream_connections{state="idle"}"#)) == 1 })
         gateway.signal(SIGSTOP)
-        usleep(30_000)
+        #expect(eventually { gateway.isPaused })
         wire.send(request)
-        usleep(50_000)
+        #expect(eventually { wire.isDelivered })
         cue.raise()
         #expect(done.isRaised())
-        usleep(50_000)
         gateway.signal(SIGCONT)
         let answer = try wire.answer()
         #expect(answer.status == 200 && answer.text == "/second", "\(answer.lines) \(answer.text)")
@@ -57,6 +56,7 @@ import Glibc
                 guard link.number == 0 else { return FakeUpstream.answering { $0.answer(body: $1.target) }(link) }
                 guard late.isRaised(within: 10) else { return }
                 link.send(Self.poison)
+                _ = eventually(within: 3) { link.wire.isDelivered }
                 sent.raise()
                 _ = link.next()
             }

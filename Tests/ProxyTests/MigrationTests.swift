@@ -231,11 +231,11 @@ import Testing
             $0.replacing("path_prefix: /authz/valued/ext-authz\n", with: "path_prefix: /api/authz/ext-authz/\n")
         }
         try ProxyBench.with(.envoy, more: "identity: {preset: authelia}", change: change) { bench in
-            let asked = try bench.ask("/page?x=1", .navigation)
+            let asked = try bench.askPatiently("/page?x=1", .navigation)
             #expect(asked.status == 303, "\(asked.lines)")
             let login = "\(Request.origin)/.sallyport/login?return_to=/page%3Fx%3D1"
             #expect(asked.value("location") == login, "\(asked.lines)")
-            let shown = try bench.ask("/page?x=1", .post, [try bench.session(), "Remote-User: root"])
+            let shown = try bench.askPatiently("/page?x=1", .post, [try bench.session(), "Remote-User: root"])
             #expect(shown.status == 200, "\(shown.lines)")
             let got = try #require(bench.app.requests.last)
             #expect(got.values("remote-user") == ["ada"] && !got.text.contains("root"), "\(got.lines)")

@@ -14,15 +14,29 @@ import Vocabulary
     /// A listener, and the store of another gateway.
     private func withTwo(
         _ arguments: [String] = [],
+        change: (inout RedisConfiguration) -> Void = { _ in },
         _ body: (RedisServer, Listener, RedisClient, RedisStore) async throws -> Void
     ) async throws {
         try await RedisServer.with(arguments) { server in
             try await withClient(server.configuration()) { other in
-                try await Listener.with(server.configuration()) { listener in
+                var configuration = server.configuration()
+                change(&configuration)
+                try await Listener.with(configuration) { listener in
                     try await body(server, listener, other, RedisStoreBench(other).store)
                 }
             }
         }
+    }
+
+    /// Lets a subscription ask for signs of life ten times a second, and lose its patience after one and a half.
+    private static func hurry(_ configuration: inout RedisConfiguration) {
+        configuration.signInterval = .milliseconds(100)
+        configuration.silencePatience = .milliseconds(1500)
+    }
+
+    /// Waits for so many signs of life that only these can have kept the connection.
+    private static func waitForSigns(_ server: RedisServer) async throws {
+        try await waitUntil("signs of life") { try server.calls(of: "subscribe") > 20 }
     }
 
     @Test("A session that ends through another gateway is gone from every loop")
@@ -250,9 +264,8 @@ import Vocabulary
 
     @Test("A server without news makes no session doubtful")
     func idle() async throws {
-        try await self.withTwo { _, listener, client, _ in
-            // Long enough that only signs of life can have kept the connection.
-            try await Task.sleep(for: .milliseconds(3500))
+        try await self.withTwo(change: Self.hurry) { server, listener, client, _ in
+            try await Self.waitForSigns(server)
             #expect(listener.client.status.invalidationIsUp)
             #expect(!listener.events.contains(.doubted))
             guard case .bulk(let stats) = try await client.ask("INFO", "commandstats") else {
@@ -267,7 +280,7 @@ import Vocabulary
 
     @Test("A server that cannot save, and so refuses even PING, makes no session doubtful")
     func cannotSave() async throws {
-        try await self.withTwo(["--save", "3600", "1"]) { server, listener, _, other in
+        try await self.withTwo(["--save", "3600", "1"], change: Self.hurry) { server, listener, _, other in
             // A file cannot be renamed to the name of a directory.
             let dump = server.directory.appending(path: "dump.rdb")
             try FileManager.default.createDirectory(at: dump, withIntermediateDirectories: false)
@@ -275,7 +288,8 @@ import Vocabulary
             try server.command("BGSAVE")
             try await waitUntil { try server.info("rdb_last_bgsave_status") == "err" }
             #expect(throws: (any Error).self) { try server.command("PING") }
-            try await Task.sleep(for: .milliseconds(3500))
+            let before = try server.calls(of: "subscribe")
+            try await waitUntil("signs of life") { try server.calls(of: "subscribe") > before + 20 }
             #expect(listener.client.status.invalidationIsUp)
             #expect(!listener.events.contains(.doubted))
         }

@@ -5,6 +5,7 @@ import RedisStore
 import Sessions
 import StoreConformance
 import Synchronization
+import TestSupport
 import Testing
 import Vocabulary
 
@@ -98,7 +99,7 @@ import Vocabulary
                 ).get()
                 #expect(consumed == .done && seen.scripts == 1)
                 // For its user, its address, its hour, and the list of hours.
-                for _ in 0..<500 where seen.notes < 4 { try await Task.sleep(for: .milliseconds(10)) }
+                try await waitUntil("the notes are written") { seen.notes >= 4 }
                 #expect(seen.notes == 4)
             }
         }

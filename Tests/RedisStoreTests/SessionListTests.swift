@@ -4,6 +4,7 @@ import RedisServers
 import RedisStore
 import Sessions
 import StoreBench
+import TestSupport
 import Testing
 import Vocabulary
 
@@ -128,10 +129,10 @@ import Vocabulary
             try await begin(2 * size + 50)
             // Notes are written in the background, in the order of the sessions of one loop.
             var first = SessionPage()
-            for _ in 0..<200 where first.keys.first != all[0] {
-                try await Task.sleep(for: .milliseconds(10))
+            try await waitUntil("the newest session is noted") {
                 first = try await page(nil)
                 first.keys.reverse()
+                return first.keys.first == all[0]
             }
             let wanted = all
             var (found, place) = (first.keys, first.next)
@@ -226,14 +227,12 @@ extension RedisStoreBench {
     /// Where Alice's sessions are noted.
     fileprivate var list: [UInt8] { Array("sp:u:{\(self.store.names(of: "alice")[0])}".utf8) }
 
-    /// Whether exactly these sessions of Alice are noted, at the latest in two seconds: notes are written in the
-    /// background.
+    /// True once exactly these sessions of Alice are noted. Notes are written in the background.
     func lists(_ keys: Set<RecordKey>) async throws -> Bool {
-        for _ in 0..<200 {
-            if Set(try await self.store.sessions(of: "alice", on: loops.next()).get()) == keys { return true }
-            try await Task.sleep(for: .milliseconds(10))
+        try await waitUntil("the sessions are noted") {
+            Set(try await self.store.sessions(of: "alice", on: loops.next()).get()) == keys
         }
-        return false
+        return true
     }
 }
 

@@ -253,7 +253,9 @@ struct TelemetrySettingsTests {
         }
     }
 
-    @Test("A batch that the queue cannot hold is as large as it, where the standard's variables say so or nobody")
+    @Test(
+        "A batch that the queue cannot hold has the size of the queue, and a variable that asks for more is warned of"
+    )
     func clippedBatch() throws {
         let queue = Self.endpoint.merging(["OTEL_BSP_MAX_QUEUE_SIZE": "100"]) { $1 }
         #expect(try self.telemetry("", queue).batchSize == 100)
@@ -262,15 +264,27 @@ struct TelemetrySettingsTests {
         let loaded = try self.load("", both).get()
         #expect(loaded.settings.telemetry.batchSize == 100)
         #expect(loaded.warnings.contains { $0.contains("OTEL_BSP_MAX_EXPORT_BATCH_SIZE") })
-        #expect(try self.telemetry("telemetry: {endpoint: \"http://127.0.0.1:4318\", queue_size: 64}").batchSize == 64)
     }
 
-    @Test("A certificate needs its key, and a batch fits into the queue")
+    @Test(
+        "What tunes the exporter is no key of the file, and the message names the variable",
+        arguments: [
+            ("timeout", "OTEL_EXPORTER_OTLP_TIMEOUT"), ("batch_delay", "OTEL_BSP_SCHEDULE_DELAY"),
+            ("batch_size", "OTEL_BSP_MAX_EXPORT_BATCH_SIZE"), ("queue_size", "OTEL_BSP_MAX_QUEUE_SIZE"),
+            ("export_timeout", "OTEL_BSP_EXPORT_TIMEOUT"),
+        ]
+    )
+    func tuning(key: String, variable: String) {
+        let problems = SettingsBench().problems(adding: "telemetry: {\(key): 100}")
+        #expect(problems.map(\.key) == ["telemetry.\(key)"])
+        #expect(problems.first?.mend.contains("set the variable \(variable)") == true)
+    }
+
+    @Test("A certificate needs its key")
     func together() {
-        let bench = SettingsBench()
-        let batch = bench.problems(adding: "telemetry: {batch_size: 100, queue_size: 64}")
-        #expect(batch.map(\.key) == ["telemetry.batch_size"])
-        let certificate = bench.problems(adding: "telemetry: {client_certificate_file: /etc/sallyport/client.pem}")
+        let certificate = SettingsBench().problems(
+            adding: "telemetry: {client_certificate_file: /etc/sallyport/client.pem}"
+        )
         #expect(certificate.map(\.key) == ["telemetry.client_key_file"])
     }
 }

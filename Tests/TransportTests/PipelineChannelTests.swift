@@ -1,5 +1,6 @@
 import Glibc
 import NIOCore
+import TestSupport
 import Testing
 import Transport
 
@@ -47,11 +48,7 @@ import Transport
     }
 
     private static func until(_ bench: SocketBench, _ condition: @escaping @Sendable () -> Bool) async throws {
-        for _ in 0..<2000 {
-            if try await bench.onLoop({ condition() }) { return }
-            try await Task.sleep(for: .milliseconds(5))
-        }
-        Issue.record("it did not come about")
+        try await waitUntil { try await bench.onLoop { condition() } }
     }
 
     @Test("what a handler keeps is a copy of its size: the loop's large buffer stays the loop's")

@@ -1,5 +1,6 @@
 import Glibc
 import NIOCore
+import TestSupport
 import Testing
 import Transport
 
@@ -201,12 +202,9 @@ import Transport
             }
             #expect(peer.read(all.count + 1) == all)
             // The peer's system may acknowledge the last of it a moment later.
-            var waiting: Int? = nil
-            for _ in 0..<1000 where waiting != 0 {
-                waiting = try await bench.onLoop { watcher.stream?.unacknowledgedBytes }
-                try await Task.sleep(for: .milliseconds(5))
+            try await waitUntil("all is acknowledged") {
+                try await bench.onLoop { watcher.stream?.unacknowledgedBytes } == 0
             }
-            #expect(waiting == 0)
             #expect(try await bench.onLoop { watcher.hasOutputEnded && watcher.stream?.unsentBytes == 0 })
         }
     }

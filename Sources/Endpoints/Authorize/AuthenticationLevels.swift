@@ -1,5 +1,5 @@
 package import Settings
-internal import Vocabulary
+import Vocabulary
 
 /// The assurance levels that clients may demand of a sign-in (`acr_values`, OpenID Connect Core 3.1.2.1 and RFC 9470), and which
 /// providers reach them.

@@ -1,5 +1,5 @@
-internal import Pages
-internal import Vocabulary
+import Pages
+import Vocabulary
 
 /// How the answer to an authorization request reaches its client: by the browser.
 struct AuthorizationAnswer: Sendable {

@@ -1,7 +1,7 @@
-internal import Sessions
-internal import Settings
-internal import SignOn
-internal import Vocabulary
+import Sessions
+import Settings
+import SignOn
+import Vocabulary
 
 /// An authorization request as a browser brings it: by itself, or as a reference to the one that the client has pushed.
 extension AuthorizationEndpoint {

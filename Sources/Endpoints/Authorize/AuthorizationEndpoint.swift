@@ -1,8 +1,8 @@
 package import Cryptography
-internal import Sessions
-internal import Settings
+import Sessions
+import Settings
 package import SignOn
-internal import Vocabulary
+import Vocabulary
 
 /// `/authorize`: sends a signed-in user back to a client with a code (RFC 6749 4.1.1).
 ///

@@ -1,8 +1,8 @@
-internal import Cryptography
-internal import Pages
-internal import Settings
-internal import SignOn
-internal import Vocabulary
+import Cryptography
+import Pages
+import Settings
+import SignOn
+import Vocabulary
 
 /// An authorization request (RFC 6749 4.1.1, OpenID Connect Core 3.1.2.1), judged.
 struct AuthorizationRequest: Sendable {

@@ -1,5 +1,5 @@
-internal import Pages
-internal import Vocabulary
+import Pages
+import Vocabulary
 
 /// The page that posts an answer to the client (OAuth 2.0 Form Post Response Mode 1.0): at once where scripts run, else by
 /// its button.

@@ -1,8 +1,8 @@
-internal import JOSE
-internal import Sessions
-internal import Settings
+import JOSE
+import Sessions
+import Settings
 package import SignOn
-internal import Vocabulary
+import Vocabulary
 
 /// `POST /oauth/par` (RFC 9126): a client sends its authorization request itself, and the browser only a reference to it.
 package struct PushedRequestEndpoint: Sendable {

@@ -1,7 +1,7 @@
-internal import JOSE
-internal import Settings
+import JOSE
+import Settings
 package import SignOn
-internal import Vocabulary
+import Vocabulary
 
 /// `/.well-known/oauth-authorization-server` (RFC 8414) and `/.well-known/openid-configuration` (OpenID Connect Discovery
 /// 1.0): what is served, and where.

@@ -1,5 +1,5 @@
-internal import Cryptography
-internal import Vocabulary
+import Cryptography
+import Vocabulary
 
 /// Marks by which an authorization request that comes back from the sign-in page is recognised, so that a user who was
 /// asked to sign in again is asked once.

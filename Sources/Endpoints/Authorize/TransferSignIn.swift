@@ -1,8 +1,8 @@
-internal import NIOCore
-internal import Sessions
-internal import Settings
-internal import SignOn
-internal import Vocabulary
+import NIOCore
+import Sessions
+import Settings
+import SignOn
+import Vocabulary
 
 /// Signs users in by the session-transfer tokens of authorization requests.
 ///

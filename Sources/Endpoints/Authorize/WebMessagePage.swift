@@ -1,5 +1,5 @@
-internal import Pages
-internal import Vocabulary
+import Pages
+import Vocabulary
 
 /// The page that gives an answer to the window that opened it, or that has it in a frame, as Auth0's SDKs for browsers
 /// expect it (OAuth 2.0 Web Message Response Mode, draft-sakimura-oauth-wmrm-00, simple mode).

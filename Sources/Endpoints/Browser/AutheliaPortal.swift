@@ -1,5 +1,5 @@
-internal import Pages
-internal import Vocabulary
+import Pages
+import Vocabulary
 
 /// The paths of Authelia's portal to which apps link: they lead to the gateway's own pages. Served on the host of the portal,
 /// where no app would answer.

@@ -1,8 +1,8 @@
-internal import Providers
-internal import Sessions
-internal import Settings
-internal import SignOn
-internal import Vocabulary
+import Providers
+import Sessions
+import Settings
+import SignOn
+import Vocabulary
 
 /// The sign-in of a browser for a native app. The browser gets no session of its own, and one that it has stays.
 extension BrowserSessionEndpoints {

@@ -1,7 +1,7 @@
-internal import Providers
-internal import Sessions
-internal import SignOn
-internal import Vocabulary
+import Providers
+import Sessions
+import SignOn
+import Vocabulary
 
 /// The way back from the provider.
 extension BrowserSessionEndpoints {

@@ -1,5 +1,5 @@
-internal import SignOn
-internal import Vocabulary
+import SignOn
+import Vocabulary
 
 /// The sign-in page that asks for the user's address first (`sign_in: identifier_first`). What it answers depends on the
 /// domain alone, so it tells nobody whether there is such a user.

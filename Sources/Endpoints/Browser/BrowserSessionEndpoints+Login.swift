@@ -1,6 +1,6 @@
-internal import Providers
-internal import SignOn
-internal import Vocabulary
+import Providers
+import SignOn
+import Vocabulary
 
 extension BrowserSessionEndpoints {
     /// `GET /.sallyport/login`: what the only way to sign in begins with, or that of the provider which the query names,

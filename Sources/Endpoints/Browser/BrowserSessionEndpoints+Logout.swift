@@ -1,6 +1,6 @@
-internal import Sessions
-internal import SignOn
-internal import Vocabulary
+import Sessions
+import SignOn
+import Vocabulary
 
 extension BrowserSessionEndpoints {
     /// `GET /.sallyport/logout`: a page with a button; a link or an image does not sign the user out. Nobody is asked who

@@ -1,6 +1,6 @@
 package import Providers
 package import SignOn
-internal import Vocabulary
+import Vocabulary
 
 /// Signing in at a provider's own pages, which leave a cookie that the gateway accepts.
 package struct ProviderPages: Sendable {

@@ -1,6 +1,6 @@
-internal import Sessions
-internal import SignOn
-internal import Vocabulary
+import Sessions
+import SignOn
+import Vocabulary
 
 /// The sign-in page with the form for a password.
 extension BrowserSessionEndpoints {

@@ -1,6 +1,6 @@
-internal import Sessions
-internal import SignOn
-internal import Vocabulary
+import Sessions
+import SignOn
+import Vocabulary
 
 extension BrowserSessionEndpoints {
     /// `GET /.sallyport/session`: who is signed in, until when, and where to sign in, for the app's scripts. It reads only

@@ -1,6 +1,6 @@
 package import Pages
 package import SignOn
-internal import Vocabulary
+import Vocabulary
 
 /// The endpoints for browsers below `/.sallyport/`: sign-in, sign-out and the session document on every host, and the
 /// callback of a provider on hosts with endpoints.

@@ -1,5 +1,5 @@
-internal import Synchronization
-internal import Vocabulary
+import Synchronization
+import Vocabulary
 
 /// The callbacks that are being answered, so that one that a browser sends several times at once (a double click, an
 /// impatient reload) redeems its code once: a provider may take a second use for a theft and revoke what it gave for the

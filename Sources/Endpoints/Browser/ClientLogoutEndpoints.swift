@@ -1,7 +1,7 @@
-internal import Sessions
-internal import Settings
+import Sessions
+import Settings
 package import SignOn
-internal import Vocabulary
+import Vocabulary
 
 /// The endpoints to which clients send a browser to sign its user out: `/oidc/logout` (OpenID Connect RP-Initiated Logout
 /// 1.0) and `/v2/logout` (Auth0's).

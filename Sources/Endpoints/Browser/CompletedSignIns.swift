@@ -1,4 +1,4 @@
-internal import Vocabulary
+import Vocabulary
 
 /// The cookie in which a browser keeps the times of the latest sign-ins that gave it a session on this host, at the
 /// provider or by a ticket of another host. If it still comes without a session, another redirect would not help.

@@ -1,9 +1,9 @@
-internal import Cryptography
-internal import NIOCore
-internal import Sessions
-internal import Settings
+import Cryptography
+import NIOCore
+import Sessions
+import Settings
 package import SignOn
-internal import Vocabulary
+import Vocabulary
 
 /// The page that asks the user to confirm a sign-in by a link, on every host.
 ///

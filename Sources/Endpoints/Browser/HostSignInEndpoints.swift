@@ -1,6 +1,6 @@
-internal import Settings
+import Settings
 package import SignOn
-internal import Vocabulary
+import Vocabulary
 
 /// One sign-in for all hosts: the sign-in page of a host without endpoints leads to the host that has them, and the
 /// browser comes back with a ticket.

@@ -1,4 +1,4 @@
-internal import Vocabulary
+import Vocabulary
 
 /// The cookies of one purpose that a browser keeps while it is elsewhere: one for each id, because several tabs may be
 /// on their way at once.

@@ -1,6 +1,6 @@
 package import JOSE
-internal import Settings
-internal import Vocabulary
+import Settings
+import Vocabulary
 
 /// The gateway's public keys as JWK sets (RFC 7517 5): on every host those of its assertions, for apps and services behind
 /// it; at the usual path on hosts with endpoints also those of its id_tokens, for clients.

@@ -1,6 +1,6 @@
-internal import Pages
+import Pages
 package import Settings
-internal import Vocabulary
+import Vocabulary
 
 /// The paths of oauth2-proxy, for configurations of other proxies that were written for it: they lead to the gateway's own
 /// pages, which browsers find below `/oauth2/`, too, as these proxies send nothing else.

@@ -1,6 +1,6 @@
-internal import Sessions
+import Sessions
 package import SignOn
-internal import Vocabulary
+import Vocabulary
 
 /// `GET /oauth2/userinfo`: who is signed in, in oauth2-proxy's form, for the scripts of apps that come from it.
 package struct OAuth2ProxyUserInfo: Sendable {

@@ -1,5 +1,5 @@
-internal import Pages
-internal import Vocabulary
+import Pages
+import Vocabulary
 
 /// The pages of sign-in and sign-out: plain forms that need no script.
 enum Page {

@@ -1,5 +1,5 @@
 package import Pages
-internal import Vocabulary
+import Vocabulary
 
 /// `/.well-known/change-password` (W3C A Well-Known URL for Changing Passwords): password managers send their users there.
 package enum PasswordChange {

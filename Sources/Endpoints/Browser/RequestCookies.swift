@@ -1,7 +1,7 @@
-internal import Sessions
-internal import Settings
-internal import SignOn
-internal import Vocabulary
+import Sessions
+import Settings
+import SignOn
+import Vocabulary
 
 /// Makes the session cookies of answers.
 struct RequestCookies: Sendable {

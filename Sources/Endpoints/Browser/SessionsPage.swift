@@ -1,7 +1,7 @@
-internal import Pages
-internal import Sessions
+import Pages
+import Sessions
 package import SignOn
-internal import Vocabulary
+import Vocabulary
 
 /// The page on which users see where they are signed in, and sign out elsewhere. On every host.
 package struct SessionsPage: Sendable {

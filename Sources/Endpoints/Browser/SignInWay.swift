@@ -1,7 +1,7 @@
 package import Pages
-internal import Providers
+import Providers
 package import SignOn
-internal import Vocabulary
+import Vocabulary
 
 /// One of the ways in which the browsers of a host sign in.
 package struct SignInWay: Sendable {

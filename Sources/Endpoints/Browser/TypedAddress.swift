@@ -1,4 +1,4 @@
-internal import Vocabulary
+import Vocabulary
 
 /// What a user means who types or pastes an address. It decides where the user signs in and nothing else.
 package enum TypedAddress {

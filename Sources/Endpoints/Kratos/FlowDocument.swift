@@ -1,6 +1,6 @@
-internal import Settings
-internal import SignOn
-internal import Vocabulary
+import Settings
+import SignOn
+import Vocabulary
 
 /// A flow in the shape of Kratos's API: a form that a native app draws, with inputs for a password and a button for each
 /// sign-in with the browser.

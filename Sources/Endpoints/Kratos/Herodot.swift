@@ -1,4 +1,4 @@
-internal import Vocabulary
+import Vocabulary
 
 /// Refusals in the envelope of Ory's herodot, which Kratos clients parse: they require `message`, but often not `id`.
 enum Herodot {

@@ -1,6 +1,6 @@
 import Cryptography
 import SignOn
-internal import Vocabulary
+import Vocabulary
 
 /// A native sign-in in progress. Its id, a UUID of version 8 (RFC 9562 5.8), contains the time of issue and an HMAC, so
 /// that any node can distinguish its own flows from invented and expired ones.

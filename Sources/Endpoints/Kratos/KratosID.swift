@@ -1,5 +1,5 @@
-internal import Cryptography
-internal import Vocabulary
+import Cryptography
+import Vocabulary
 
 /// The bytes of a UUID as text (RFC 9562 4).
 enum UUIDText {

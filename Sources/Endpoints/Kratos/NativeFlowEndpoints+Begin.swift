@@ -1,7 +1,7 @@
-internal import Sessions
-internal import Settings
-internal import SignOn
-internal import Vocabulary
+import Sessions
+import Settings
+import SignOn
+import Vocabulary
 
 extension NativeFlowEndpoints {
     /// The spellings of Go's strconv.ParseBool, with which Kratos reads flags.

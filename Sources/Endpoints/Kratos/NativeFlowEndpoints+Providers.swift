@@ -1,7 +1,7 @@
-internal import Providers
-internal import Settings
-internal import SignOn
-internal import Vocabulary
+import Providers
+import Settings
+import SignOn
+import Vocabulary
 
 /// Sign-in with the browser, and with what a sign-in kit gave to the app.
 extension NativeFlowEndpoints {

@@ -1,5 +1,5 @@
-internal import Sessions
-internal import Settings
+import Sessions
+import Settings
 package import SignOn
 package import Vocabulary
 

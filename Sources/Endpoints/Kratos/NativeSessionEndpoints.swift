@@ -1,6 +1,6 @@
 package import Sessions
 package import SignOn
-internal import Vocabulary
+import Vocabulary
 
 /// Look-up and sign-out of native sessions at Kratos's own paths and in its formats: `ory-kratos-client` works unmodified.
 /// Only `whoami` reads a cookie; none sets one.

@@ -1,6 +1,6 @@
-internal import AddressIntelligence
-internal import Sessions
-internal import Vocabulary
+import AddressIntelligence
+import Sessions
+import Vocabulary
 
 /// A session in the format of Kratos's API: the answer of `whoami`, of native sign-in and of the browser's session
 /// document.

@@ -1,6 +1,6 @@
-internal import Sessions
+import Sessions
 package import SignOn
-internal import Vocabulary
+import Vocabulary
 
 /// The sessions of the user who asks, at Kratos's own paths and in its formats.
 package struct SessionListEndpoints: Sendable {

@@ -1,6 +1,6 @@
-internal import Settings
-internal import SignOn
-internal import Vocabulary
+import Settings
+import SignOn
+import Vocabulary
 
 /// The end of a sign-in with the browser.
 extension NativeFlowEndpoints {

@@ -1,5 +1,5 @@
-internal import SignOn
-internal import Vocabulary
+import SignOn
+import Vocabulary
 
 /// Which clients, and which of their members, an operator asks for, in Auth0's query parameters.
 struct ClientQuery {

@@ -1,4 +1,4 @@
-internal import Vocabulary
+import Vocabulary
 
 /// Answers in the form of Auth0's Management API, whose clients parse no problem documents.
 enum ManagementAnswer {

@@ -1,9 +1,9 @@
-internal import AddressIntelligence
+import AddressIntelligence
 package import Observability
-internal import Sessions
-internal import Settings
+import Sessions
+import Settings
 package import SignOn
-internal import Vocabulary
+import Vocabulary
 
 /// The OAuth clients, for operators, in the form of Auth0's Management API. To be served on the admin listener only.
 ///

@@ -1,10 +1,10 @@
-internal import AddressIntelligence
-internal import Cryptography
+import AddressIntelligence
+import Cryptography
 package import Observability
-internal import Sessions
+import Sessions
 package import Settings
 package import SignOn
-internal import Vocabulary
+import Vocabulary
 
 /// Lets operators in by their tokens, and records every call.
 package struct OperatorGate: Sendable {

@@ -1,8 +1,8 @@
-internal import AddressIntelligence
-internal import Sessions
-internal import Settings
+import AddressIntelligence
+import Sessions
+import Settings
 package import SignOn
-internal import Vocabulary
+import Vocabulary
 
 /// What is counted against an address, for operators. To be served on the admin listener only.
 ///

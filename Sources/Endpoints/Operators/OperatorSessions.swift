@@ -1,10 +1,10 @@
-internal import AddressIntelligence
-internal import Cryptography
-internal import Providers
-internal import Sessions
+import AddressIntelligence
+import Cryptography
+import Providers
+import Sessions
 package import Settings
 package import SignOn
-internal import Vocabulary
+import Vocabulary
 
 /// The sessions of users, for operators. To be served on the admin listener only.
 ///

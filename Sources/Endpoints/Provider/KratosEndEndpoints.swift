@@ -1,8 +1,8 @@
 import Calls
 package import Providers
-internal import Sessions
+import Sessions
 package import SignOn
-internal import Vocabulary
+import Vocabulary
 
 /// The requests by which apps and browsers end sessions at Kratos, or learn that one has ended, in front of Kratos. Each is passed on as it is. What Kratos
 /// has ended has ended here, on every gateway, before Kratos's answer goes out, byte for byte: the tokens and cookies, what

@@ -1,9 +1,9 @@
-internal import AddressIntelligence
+import AddressIntelligence
 import Calls
 package import Providers
-internal import Sessions
+import Sessions
 package import SignOn
-internal import Vocabulary
+import Vocabulary
 
 /// `GET /sessions/token-exchange` in front of Kratos: both codes give the session once, and for half a minute again to the
 /// same device, which may have lost the answer. Kratos itself gives it to whoever has the codes, again and again. Every

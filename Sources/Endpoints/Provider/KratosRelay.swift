@@ -1,7 +1,7 @@
-internal import AddressIntelligence
+import AddressIntelligence
 import Calls
-internal import Providers
-internal import Vocabulary
+import Providers
+import Vocabulary
 
 /// How requests that the gateway passes on to Kratos itself reach it, and how its answers go back.
 enum KratosRelay {

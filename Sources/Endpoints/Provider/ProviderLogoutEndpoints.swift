@@ -1,7 +1,7 @@
-internal import JOSE
-internal import Providers
+import JOSE
+import Providers
 package import SignOn
-internal import Vocabulary
+import Vocabulary
 
 /// The endpoints at which a provider ends sessions: the back-channel logout for the provider's server, and the
 /// front-channel logout for frames in the provider's pages.

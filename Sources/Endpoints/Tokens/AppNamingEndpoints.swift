@@ -1,6 +1,6 @@
-internal import Settings
+import Settings
 package import SignOn
-internal import Vocabulary
+import Vocabulary
 
 /// `/.well-known/apple-app-site-association` and `/.well-known/assetlinks.json`: which native apps may take the https
 /// callbacks on a host. Each host names only the apps of clients that have such a callback on it, and for Apple only the

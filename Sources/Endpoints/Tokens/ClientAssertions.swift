@@ -1,7 +1,7 @@
-internal import JOSE
+import JOSE
 package import NIOCore
 package import Sessions
-internal import SignOn
+import SignOn
 package import Vocabulary
 
 /// Checks what clients sign to prove themselves (`private_key_jwt`: RFC 7523 2.2, OpenID Connect Core 9).

@@ -1,7 +1,7 @@
 import Cryptography
-internal import Settings
+import Settings
 package import SignOn
-internal import Vocabulary
+import Vocabulary
 
 /// Determines which client sends a request (RFC 6749 2.3): a public client names itself in the body, or by HTTP Basic with
 /// an empty secret, as many libraries do; a confidential one authenticates by `client_secret_post`, HTTP Basic or

@@ -1,5 +1,5 @@
-internal import JOSE
-internal import Sessions
+import JOSE
+import Sessions
 package import SignOn
 package import Vocabulary
 

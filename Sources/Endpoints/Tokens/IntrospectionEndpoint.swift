@@ -1,7 +1,7 @@
-internal import Sessions
-internal import Settings
+import Sessions
+import Settings
 package import SignOn
-internal import Vocabulary
+import Vocabulary
 
 /// `POST /oauth/introspect` (RFC 7662): tells an API, or the client itself, what a token stands for.
 ///

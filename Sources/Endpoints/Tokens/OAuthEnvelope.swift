@@ -1,4 +1,4 @@
-internal import Vocabulary
+import Vocabulary
 
 extension OAuthError {
     /// Refusals before an endpoint runs, as OAuth's clients parse them (RFC 6749 5.2). They keep the status of the reason

@@ -1,6 +1,6 @@
 package import JOSE
 package import NIOCore
-internal import Sessions
+import Sessions
 package import Vocabulary
 
 /// Checks the proofs of keys in requests to the endpoints (RFC 9449).

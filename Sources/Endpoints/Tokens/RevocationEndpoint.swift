@@ -1,5 +1,5 @@
 package import SignOn
-internal import Vocabulary
+import Vocabulary
 
 /// `POST /oauth/revoke` (RFC 7009), as a form or as Auth0's JSON object.
 ///

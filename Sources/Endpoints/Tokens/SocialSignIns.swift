@@ -1,7 +1,7 @@
 package import Providers
-internal import Settings
+import Settings
 package import SignOn
-internal import Vocabulary
+import Vocabulary
 
 /// Signs users in with what the kit of a social provider gave to a native app. Each artefact is accepted once.
 package struct SocialSignIns: Sendable {

@@ -1,8 +1,8 @@
-internal import AddressIntelligence
-internal import JOSE
+import AddressIntelligence
+import JOSE
 package import Settings
 package import SignOn
-internal import Vocabulary
+import Vocabulary
 
 /// `POST /oauth/token`: issues tokens for grants (RFC 6749 3.2).
 ///

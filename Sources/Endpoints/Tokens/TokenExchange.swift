@@ -1,4 +1,4 @@
-internal import Sessions
+import Sessions
 package import Settings
 package import SignOn
 package import Vocabulary

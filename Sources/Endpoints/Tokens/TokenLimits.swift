@@ -1,9 +1,9 @@
-internal import AddressIntelligence
+import AddressIntelligence
 package import NIOCore
 package import Sessions
-internal import Settings
-internal import SignOn
-internal import Vocabulary
+import Settings
+import SignOn
+import Vocabulary
 
 /// How often a client may ask the endpoints that take credentials.
 package struct TokenLimits: Sendable {

@@ -1,7 +1,7 @@
-internal import JOSE
-internal import Sessions
+import JOSE
+import Sessions
 package import SignOn
-internal import Vocabulary
+import Vocabulary
 
 /// `/userinfo` (OpenID Connect Core 5.3): who the user of an access token is, as far as its scopes ask for it. The token
 /// comes in `Authorization`, or in the form of a POST (5.3.1).

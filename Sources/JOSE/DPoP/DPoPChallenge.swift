@@ -1,4 +1,4 @@
-internal import Vocabulary
+import Vocabulary
 
 /// The values of `WWW-Authenticate` that speak of proofs (RFC 9449 7.1 and 9).
 ///

@@ -1,4 +1,4 @@
-internal import Vocabulary
+import Vocabulary
 
 /// Builds JSON lines (RFC 8259) as bytes. It grows to the longest batch that it has held, and then allocates no more.
 ///
@@ -188,7 +188,7 @@ struct LineBuffer: ~Copyable {
 
     /// A string value of arbitrary bytes.
     mutating func string(_ bytes: UnsafeRawBufferPointer, limit: Int = Self.valueLimit) {
-        let length = bytes.count <= limit ? bytes.count : Self.cut(bytes, limit)
+        let length = bytes.count(ofCharactersWithin: limit)
         // One byte becomes at most `\u00XX`; then come two quotes and the three bytes of `…`. Plain bytes are written
         // eight at a time.
         self.reserve(6 &* length &+ 5 &+ 8)
@@ -359,17 +359,6 @@ struct LineBuffer: ~Copyable {
         return (scalar, length)
     }
 
-    /// How many bytes of a value are written: all, or as many whole characters as fit in `limit`.
-    private static func cut(_ bytes: UnsafeRawBufferPointer, _ limit: Int) -> Int {
-        if bytes.count <= limit { return bytes.count }
-        var length = limit
-        // A character has at most four bytes. In bytes that are not UTF-8 the cut may be anywhere.
-        while length > limit - 4 && length > 0 && bytes[length] & 0xC0 == 0x80 {
-            length -= 1
-        }
-        return bytes[length] & 0xC0 == 0x80 ? limit : length
-    }
-
     private mutating func reserve(_ extra: Int) {
         if self.count + extra > self.capacity { self.grow(extra) }
     }
@@ -382,5 +371,16 @@ struct LineBuffer: ~Copyable {
         self.base.deallocate()
         self.base = base
         self.capacity = capacity
+    }
+}
+
+extension UnsafeRawBufferPointer {
+    /// How many bytes of a text in UTF-8 are written: all, or as many whole characters as fit in `limit`.
+    func count(ofCharactersWithin limit: Int) -> Int {
+        if self.count <= limit { return self.count }
+        var length = limit
+        // A character has at most four bytes. In bytes that are not UTF-8 the cut may be anywhere.
+        while length > limit - 4 && length > 0 && self[length] & 0xC0 == 0x80 { length -= 1 }
+        return self[length] & 0xC0 == 0x80 ? limit : length
     }
 }

@@ -1,6 +1,6 @@
 package import NIOCore
 import Synchronization
-internal import Vocabulary
+import Vocabulary
 
 /// The gateway's metrics. Families and label sets are registered when the configuration is loaded, each loop counts in
 /// its own `MetricsShard`, and a scrape adds the shards up.

@@ -1,4 +1,4 @@
-internal import Vocabulary
+import Vocabulary
 
 #if canImport(Glibc)
 import Glibc

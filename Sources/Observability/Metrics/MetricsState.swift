@@ -1,4 +1,4 @@
-internal import NIOCore
+import NIOCore
 
 /// What a `MetricsRegistry` guards: the families with their series, and the values counted off the loops.
 struct MetricsState {

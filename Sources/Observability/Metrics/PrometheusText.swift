@@ -1,4 +1,4 @@
-internal import Vocabulary
+import Vocabulary
 
 /// Writes families in Prometheus' text format 0.0.4 or in OpenMetrics: one HELP and one TYPE line for each family, then its
 /// series. Every line ends with `\n`.

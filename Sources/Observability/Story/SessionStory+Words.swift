@@ -1,4 +1,4 @@
-internal import Vocabulary
+import Vocabulary
 
 extension SessionStory {
     /// The session, what happened to it, and what became of it.

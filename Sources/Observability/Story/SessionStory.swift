@@ -1,7 +1,7 @@
-internal import Vocabulary
+import Vocabulary
 
 #if canImport(Glibc)
-internal import Glibc
+import Glibc
 #endif
 
 /// The log lines about one session, by time. They show why a user was asked to sign in again.

@@ -1,5 +1,5 @@
 package import NIOCore
-internal import Vocabulary
+import Vocabulary
 
 /// What a collector is sent: `ExportTraceServiceRequest` of opentelemetry-proto, with one resource, one scope and the spans.
 package struct ExportRequest: Sendable {

@@ -541,10 +541,7 @@ private func withUTF8<Result>(
 ) -> Result {
     var cut = UnsafeRawBufferPointer(rebasing: text.prefix(limit))
     if cut.allSatisfy({ $0 < 0x80 }) { return body(cut) }
-    // Not within a character.
-    var end = cut.count
-    while end < text.count, end > 0, limit - end < 4, text[end] & 0xC0 == 0x80 { end -= 1 }
-    cut = UnsafeRawBufferPointer(rebasing: text.prefix(end))
+    cut = UnsafeRawBufferPointer(rebasing: text.prefix(text.count(ofCharactersWithin: limit)))
     // Seldom: text of a client in another script, or none.
     var valid = String(decoding: cut, as: UTF8.self)
     return valid.withUTF8 { body(UnsafeRawBufferPointer($0)) }

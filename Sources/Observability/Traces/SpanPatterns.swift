@@ -1,4 +1,4 @@
-internal import Vocabulary
+import Vocabulary
 
 /// The bytes of a span that others are like: what differs in them is written over a copy, and what follows behind it.
 @usableFromInline

@@ -1,4 +1,4 @@
-internal import Synchronization
+import Synchronization
 
 /// The spans that wait for the exporter, in buffers that go round: a loop gives a full one and gets an empty one. Nobody waits
 /// for the exporter: spans for which there is no room are dropped and counted.

@@ -1,4 +1,4 @@
-internal import Synchronization
+import Synchronization
 
 /// The bytes that many spans have in common: attributes, and perhaps the end of the name before them. Never changed.
 package final class SpanRun: @unchecked Sendable {

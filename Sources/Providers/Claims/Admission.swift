@@ -1,5 +1,5 @@
 package import Settings
-internal import Vocabulary
+import Vocabulary
 
 /// Who may sign in at all: users with a listed email address, or an address of a listed domain, where there is such a list;
 /// and with one of the listed groups, where there is that list. Without lists everybody may.

@@ -1,6 +1,6 @@
 package import Calls
-internal import Sessions
-internal import Vocabulary
+import Sessions
+import Vocabulary
 
 /// The requests by which apps and browsers end sessions at Kratos itself.
 extension KratosProvider {

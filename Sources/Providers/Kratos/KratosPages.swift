@@ -1,4 +1,4 @@
-internal import Vocabulary
+import Vocabulary
 
 /// Kratos signs users in at pages of its own and gives the browser a cookie of its own, which the gateway accepts. Its pages
 /// are passed through on the hosts with endpoints. Nothing has to be exchanged when the browser comes back.

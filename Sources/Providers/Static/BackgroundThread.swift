@@ -1,4 +1,5 @@
 import Dispatch
+import Vocabulary
 
 #if canImport(Glibc)
 import Glibc
@@ -16,34 +17,13 @@ enum BackgroundThread {
     /// Not more, nor `SCHED_IDLE`: beside busy loops a sign-in would take so long that its client gives up.
     private static let niceness: Int32 = 10
 
-    private final class Work: Sendable {
-        let body: @Sendable () -> Void
-
-        init(_ body: @escaping @Sendable () -> Void) {
-            self.body = body
-        }
-    }
-
     /// Runs `body` on a new thread. If the system gives none, one of Dispatch's threads runs it.
     static func run(_ body: @escaping @Sendable () -> Void) {
-        let work = Unmanaged.passRetained(Work(body))
-        var thread = pthread_t()
-        let code = pthread_create(
-            &thread,
-            nil,
-            { argument in
-                guard let argument else { return nil }
-                // On Linux, this is the priority of the calling thread, not of the process.
-                _ = setpriority(Int32(PRIO_PROCESS.rawValue), 0, BackgroundThread.niceness)
-                Unmanaged<Work>.fromOpaque(argument).takeRetainedValue().body()
-                return nil
-            },
-            work.toOpaque()
-        )
-        guard code == 0 else {
-            work.release()
-            return DispatchQueue.global().async(execute: body)
+        let code = SystemThread.start {
+            // On Linux, this is the priority of the calling thread, not of the process.
+            _ = setpriority(Int32(PRIO_PROCESS.rawValue), 0, Self.niceness)
+            body()
         }
-        pthread_detach(thread)
+        if code != 0 { DispatchQueue.global().async(execute: body) }
     }
 }

@@ -1,6 +1,6 @@
 package import Settings
-internal import Synchronization
-internal import Vocabulary
+import Synchronization
+import Vocabulary
 
 /// The users of the settings as this process has seen them, with their password hashes. A user who was removed is
 /// remembered too: one who comes back with another password must not find sessions of the former one.

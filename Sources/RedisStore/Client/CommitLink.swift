@@ -1,5 +1,5 @@
-internal import NIOCore
-internal import Vocabulary
+import NIOCore
+import Vocabulary
 
 /// Runs scripts whose writes a replica must confirm before they are answered. Confined to its loop.
 ///

@@ -1,4 +1,4 @@
-internal import NIOCore
+import NIOCore
 import Synchronization
 
 /// How many of the servers that choose the primary answer: sentinels, or the primaries of a cluster.

@@ -1,6 +1,6 @@
-internal import NIOCore
+import NIOCore
 import Synchronization
-internal import Vocabulary
+import Vocabulary
 
 // What happens when servers come, go, refuse or are replaced, and who is told.
 extension RedisClient {

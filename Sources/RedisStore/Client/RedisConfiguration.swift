@@ -48,6 +48,11 @@ package struct RedisConfiguration: Sendable, Hashable {
     package var commandTimeout = Duration.milliseconds(100)
     /// How long a replica may take to confirm a write. Redis answers `WAIT` after this time in any case.
     package var confirmationTimeout = Duration.milliseconds(50)
+    /// After this long without a byte the subscription to endings asks the server for a sign of life, and again after
+    /// each further interval.
+    package var signInterval = Duration.seconds(1)
+    /// After this long without a byte the subscription to endings counts as lost.
+    package var silencePatience = Duration.seconds(3)
     package var limits = ReplyLimits()
 
     /// Whether the data is spread over several primaries, so that nodes may answer `MOVED` and `ASK`.

@@ -1,5 +1,5 @@
 package import NIOCore
-internal import Vocabulary
+import Vocabulary
 
 /// The I/O of one connection around its state machine. Confined to its loop.
 ///

@@ -1,7 +1,7 @@
 package import NIOCore
-internal import NIOSSL
+import NIOSSL
 import Synchronization
-internal import Transport
+import Transport
 
 /// Opens connections to any server of one configuration, with TLS where the configuration says so.
 package struct RedisConnector: Sendable {

@@ -1,4 +1,4 @@
-internal import NIOCore
+import NIOCore
 
 /// One connection to one server, which is renewed when it is lost. Confined to its loop.
 ///

@@ -1,4 +1,4 @@
-internal import NIOCore
+import NIOCore
 
 /// One loop's connections to one primary: one for reads and for writes that may be lost, and, while replicas are
 /// connected, one for durable writes. Confined to its loop.

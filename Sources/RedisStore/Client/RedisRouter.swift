@@ -1,4 +1,4 @@
-internal import NIOCore
+import NIOCore
 
 /// One loop's connections to all primaries. It sends each command to the node that serves its key, and follows a
 /// cluster that moves slots. Confined to its loop.

@@ -1,4 +1,4 @@
-internal import Cryptography
+import Cryptography
 
 /// A Lua script and the name under which Redis keeps it.
 package struct RedisScript: Sendable, Hashable {

@@ -1,4 +1,4 @@
-internal import NIOCore
+import NIOCore
 
 /// One subscription at one server, renewed until it is shut down. Confined to its loop.
 ///

@@ -1,5 +1,5 @@
-internal import NIOCore
-internal import Synchronization
+import NIOCore
+import Synchronization
 
 /// Which primaries refuse writes though they can be read: for lack of memory, disk or replicas. A primary whose
 /// replicas confirm nothing for `grace` is one of them, because the gateway then refuses durable writes. May be used

@@ -1,4 +1,4 @@
-internal import NIOCore
+import NIOCore
 import Synchronization
 
 /// Counts commands by kind and result, and their durations. May be used from any thread; never blocks.

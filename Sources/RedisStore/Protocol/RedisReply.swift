@@ -1,4 +1,4 @@
-internal import Vocabulary
+import Vocabulary
 
 /// A reply of RESP2, with its bytes copied out of the connection's buffer.
 package enum RedisReply: Sendable, Hashable {

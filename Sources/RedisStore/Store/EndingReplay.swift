@@ -1,6 +1,6 @@
-internal import NIOCore
-internal import Sessions
-internal import Vocabulary
+import NIOCore
+import Sessions
+import Vocabulary
 
 /// Repeats ends at a primary that is new or was restarted and may have lost them (`EndingMemory`).
 ///

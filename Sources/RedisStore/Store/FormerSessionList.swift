@@ -1,5 +1,5 @@
-internal import Sessions
-internal import Vocabulary
+import Sessions
+import Vocabulary
 
 /// A subject's sessions as gateways noted them before lists had lines (`RedisStore+Index.swift`). Such records are read
 /// until the last of their sessions has expired, and no longer written.

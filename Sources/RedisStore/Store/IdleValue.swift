@@ -1,5 +1,5 @@
-internal import Sessions
-internal import Vocabulary
+import Sessions
+import Vocabulary
 
 /// The value of an idle key: `<deadline> <idle lifetime>`, both in milliseconds, the first by the gateways' clock.
 /// Plain text, because the touch script updates it.

@@ -1,5 +1,5 @@
-internal import NIOCore
-internal import Sessions
+import NIOCore
+import Sessions
 
 /// Receives ends that other gateways cause and reports them to the caches of this process: one subscription at every
 /// primary, all on one loop.
@@ -120,7 +120,9 @@ final class InvalidationFeed: Sendable {
                 prefixes: Keyspace.followedPrefixes,
                 channels: [SubscriptionPlan.keyChannel],
                 // Six answers in sequence.
-                handshakeTimeout: connector.configuration.connectTimeout * 4
+                handshakeTimeout: connector.configuration.connectTimeout * 4,
+                signInterval: connector.configuration.signInterval,
+                patience: connector.configuration.silencePatience
             ),
             over: connector,
             on: self.loop,

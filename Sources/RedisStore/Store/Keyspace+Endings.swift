@@ -1,4 +1,4 @@
-internal import Cryptography
+import Cryptography
 package import Sessions
 
 extension Keyspace {

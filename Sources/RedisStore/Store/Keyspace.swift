@@ -1,4 +1,4 @@
-internal import Cryptography
+import Cryptography
 package import Sessions
 
 /// The keys in Redis: `sp:<type>:{tag}:<hmac>`. The braces make the lineage's tag the hash slot, so a token, its

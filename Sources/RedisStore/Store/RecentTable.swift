@@ -1,4 +1,4 @@
-internal import Sessions
+import Sessions
 import Synchronization
 
 /// The newest entries of a table that may forget. For any thread.

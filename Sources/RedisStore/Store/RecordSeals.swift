@@ -1,6 +1,6 @@
-internal import Cryptography
-internal import Sessions
-internal import Vocabulary
+import Cryptography
+import Sessions
+import Vocabulary
 
 /// Encodes and seals records for the key in Redis under which they are kept, and reads them.
 struct RecordSeals: Sendable {

@@ -1,8 +1,8 @@
-internal import Cryptography
+import Cryptography
 package import NIOCore
 package import Sessions
 import Synchronization
-internal import Vocabulary
+import Vocabulary
 
 /// Sessions by when they began: one log an hour, to which lines are only added, and a list of the hours whose logs may have
 /// sessions that live. So to find all sessions needs no look at every key of Redis, and no list grows without end.

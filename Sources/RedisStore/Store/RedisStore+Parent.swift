@@ -1,7 +1,7 @@
-internal import Cryptography
+import Cryptography
 package import NIOCore
 package import Sessions
-internal import Vocabulary
+import Vocabulary
 
 /// A single-use record and the session that it comes from, in one round trip.
 ///

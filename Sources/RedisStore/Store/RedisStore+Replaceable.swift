@@ -1,6 +1,6 @@
 package import NIOCore
 package import Sessions
-internal import Vocabulary
+import Vocabulary
 
 extension RedisStore {
     package func eventualReplaceable<Record: ReplaceableRecord>(

@@ -1,6 +1,6 @@
 package import NIOCore
 package import Sessions
-internal import Vocabulary
+import Vocabulary
 
 extension RedisStore {
     /// Reads the session's bytes again, because the version that was judged does not name them all; the script compares

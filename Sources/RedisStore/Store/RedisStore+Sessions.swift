@@ -1,7 +1,7 @@
-internal import Cryptography
+import Cryptography
 package import NIOCore
 package import Sessions
-internal import Vocabulary
+import Vocabulary
 
 extension RedisStore {
     package func session(_ key: RecordKey, on loop: any EventLoop) -> EventLoopFuture<Stored<Session>?> {

@@ -1,7 +1,7 @@
-internal import Cryptography
-internal import Sessions
-internal import Synchronization
-internal import Vocabulary
+import Cryptography
+import Sessions
+import Synchronization
+import Vocabulary
 
 /// Follows the reigns of the primaries: under another one, ids that were presented once may be forgotten.
 ///

@@ -1,4 +1,4 @@
-internal import Cryptography
+import Cryptography
 package import Vocabulary
 
 /// Which gateways use a Redis, each with the fingerprints of its secrets: the text that they keep there together.

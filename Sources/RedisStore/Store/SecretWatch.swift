@@ -1,5 +1,5 @@
-internal import Cryptography
-internal import NIOCore
+import Cryptography
+import NIOCore
 import Synchronization
 package import Vocabulary
 

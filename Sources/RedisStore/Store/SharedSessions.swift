@@ -1,6 +1,6 @@
-internal import Sessions
+import Sessions
 import Synchronization
-internal import Vocabulary
+import Vocabulary
 
 /// The sessions that event loops hold, each once for all of them: without this, every loop would keep the record that it
 /// has read itself.

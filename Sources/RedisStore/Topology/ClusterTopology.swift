@@ -1,4 +1,4 @@
-internal import NIOCore
+import NIOCore
 import Synchronization
 
 /// The primaries of a cluster and their slots, as one of its nodes sees them.

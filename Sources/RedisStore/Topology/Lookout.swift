@@ -1,4 +1,4 @@
-internal import NIOCore
+import NIOCore
 
 /// Looks for the primaries repeatedly, at the pace of `LookPace`, and reports each change. Its functions may be called
 /// from any thread; its state is confined to its loop.

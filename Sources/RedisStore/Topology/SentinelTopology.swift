@@ -1,4 +1,4 @@
-internal import NIOCore
+import NIOCore
 
 /// The primary that sentinels name (Redis documentation, "Sentinel client spec").
 ///

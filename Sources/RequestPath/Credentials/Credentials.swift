@@ -36,8 +36,6 @@ package struct Credentials: Equatable {
     /// Whether `Authorization` is for the gateway and is not forwarded.
     package var dropsAuthorization = false
 
-    package init() {}
-
     /// Whether there is a transfer token, wherever it is.
     @inline(__always)
     var hasTransferToken: Bool {

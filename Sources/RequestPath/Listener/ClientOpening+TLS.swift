@@ -106,7 +106,8 @@ extension ClientOpening {
 
 extension ClientOpening: AwaitedHandshake {}
 
-extension ClientOpening: HandshakeObserver {
+extension ClientOpening {
+    /// Called when the handshake has succeeded. From now on bytes can be sent, and those of the client follow.
     func handshakeEnded(_ agreement: TLSAgreement) {
         guard self.stage == .handshake, let greeting = self.greeting else { return }
         var certificate: ClientCertificate?
@@ -139,6 +140,9 @@ extension ClientOpening: HandshakeObserver {
         }
     }
 
+    /// Called when the handshake has failed. The stream closes.
+    ///
+    /// - Parameter byClientCertificate: True if the client's certificate is the reason.
     func handshakeFailed(byClientCertificate: Bool) {
         guard self.stage == .handshake else { return }
         self.loop.handshakeEnded(

@@ -3,23 +3,13 @@ import NIOSSL
 import NIOTLS
 import Transport
 
-/// Who waits for the end of a client's handshake. It handles the stream until a connection takes it over.
-protocol HandshakeObserver: StreamHandler {
-    /// Called when the handshake has ended well: bytes can be sent, and those that come follow.
-    func handshakeEnded(_ agreement: TLSAgreement)
-    /// Called when it has failed. The stream closes.
-    ///
-    /// - Parameter byClientCertificate: Whether the client's certificate is the reason.
-    func handshakeFailed(byClientCertificate: Bool)
-}
-
 /// A client's connection over TLS: the last handler of the pipeline in which NIOSSL encrypts.
 final class TLSClientStream: TLSPipelineEnd, ClientByteStream {
     private let socket: StreamSocket
     private let tls: NIOSSLServerHandler
     private let watch: HandshakeWatch
     /// Set until the handshake has ended.
-    private var observer: (any HandshakeObserver)?
+    private var observer: ClientOpening?
     /// Bytes that NIOSSL holds until `flush`.
     private var heldBytes = 0
     private var inputHasEnded = false
@@ -29,7 +19,7 @@ final class TLSClientStream: TLSPipelineEnd, ClientByteStream {
     ///   - context: What the client gets.
     ///   - room: How many bytes it may send until the handshake has ended.
     ///   - observer: It handles the stream until `start`.
-    init(_ socket: StreamSocket, _ context: NIOSSLContext, room: Int, _ observer: any HandshakeObserver) {
+    init(_ socket: StreamSocket, _ context: NIOSSLContext, room: Int, _ observer: ClientOpening) {
         self.socket = socket
         self.tls = NIOSSLServerHandler(context: context)
         self.watch = HandshakeWatch(room: room)

@@ -25,9 +25,3 @@ package protocol TurnEndSender: AnyObject {
     /// Called at the end of the turn. Sends the written bytes.
     func send()
 }
-
-/// A connection to an app that no exchange uses any more, and that has not sent everything.
-package protocol PartingConnection: AnyObject {
-    /// Closes the connection if it has sent everything, or if the app takes nothing. True: it has closed.
-    func hasParted(_ now: NIODeadline) -> Bool
-}

@@ -81,7 +81,7 @@ package final class PathLoop: TurnEndTask {
 
     private let sessionClock: Clock
     private var connections: [any LoopConnection] = []
-    private var parting: [any PartingConnection] = []
+    private var parting: [(_ now: NIODeadline) -> Bool] = []
     private let makePool: MakePool
     private var pools: [any AppPool] = []
     private var shortOfFilesUntil = NIODeadline.uptimeNanoseconds(0)
@@ -168,7 +168,7 @@ package final class PathLoop: TurnEndTask {
             index -= 1
         }
         for index in self.pools.indices { self.sweepPool(index) }
-        self.parting.removeAll { $0.hasParted(self.now) }
+        self.parting.removeAll { $0(self.now) }
         self.flushAccessLog()
         if self.now >= self.nextShrink { self.shrink() }
     }
@@ -352,9 +352,10 @@ package final class PathLoop: TurnEndTask {
         return 0
     }
 
-    /// Keeps a connection until it has sent everything.
-    func part(from connection: any PartingConnection) {
-        self.parting.append(connection)
+    /// Keeps a connection to an app that no exchange uses any more and that has not sent everything. `hasParted` closes
+    /// the connection once it has sent everything or the app takes nothing, and returns true when it has closed.
+    func part(_ hasParted: @escaping (_ now: NIODeadline) -> Bool) {
+        self.parting.append(hasParted)
     }
 
     /// Closes each connection after its answer from now on.

@@ -1,4 +1,4 @@
-internal import Vocabulary
+import Vocabulary
 
 /// Compares paths without regard to letter case, as IIS, ASP.NET, Express and the file systems of Windows and macOS do.
 ///

@@ -1,5 +1,5 @@
 package import Settings
-internal import Vocabulary
+import Vocabulary
 
 /// The fields that a route sets and removes, in requests or in answers.
 package struct FieldEdits: Sendable {

@@ -1,7 +1,7 @@
 package import NIOCore
 import Observability
 package import Settings
-internal import Vocabulary
+import Vocabulary
 
 /// A route, ready to be matched: made when the configuration is loaded and never changed.
 package final class RouteEntry: Sendable {

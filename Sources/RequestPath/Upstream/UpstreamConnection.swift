@@ -136,7 +136,7 @@ package final class UpstreamConnection: StreamHandler, AppConnection, AppStream,
         self.stream.endOutput()
         // What the app sends is discarded: bytes that are unread when the connection closes would reset it.
         self.stream.resume()
-        self.loop.part(from: self)
+        self.loop.part(self.hasParted)
     }
 
     package func close() {
@@ -428,8 +428,11 @@ package final class UpstreamConnection: StreamHandler, AppConnection, AppStream,
     }
 }
 
-extension UpstreamConnection: PartingConnection {
-    package func hasParted(_ now: NIODeadline) -> Bool {
+extension UpstreamConnection {
+    /// Closes a parting connection if it has sent everything, or if the app takes nothing.
+    ///
+    /// - Returns: True when it has closed.
+    private func hasParted(_ now: NIODeadline) -> Bool {
         guard self.phase == .parting else { return true }
         let waiting = self.stream.unacknowledgedBytes
         let limit = self.loop.configuration.timeouts.write

@@ -1,5 +1,5 @@
 package import NIOCore
-internal import Synchronization
+import Synchronization
 package import Vocabulary
 
 /// Uses what documents of the store say, and is told by a `DocumentFollower` when to read them.

@@ -1,4 +1,4 @@
-internal import Vocabulary
+import Vocabulary
 
 /// The entries of a `SessionCache`: found by token and by what ends them, and replaced when there are too many.
 ///

@@ -1,5 +1,5 @@
-internal import Cryptography
-internal import Vocabulary
+import Cryptography
+import Vocabulary
 
 /// Foreign tokens that their provider recently did not know, so that a client which repeats one does not make the
 /// gateway ask the provider each time. Bounded; the oldest are forgotten first. Confined to its loop.

@@ -1,4 +1,4 @@
-internal import AddressIntelligence
+import AddressIntelligence
 package import Vocabulary
 
 /// Judges whether a token or a live session is presented by the device that it is bound to.

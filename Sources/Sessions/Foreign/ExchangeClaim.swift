@@ -1,4 +1,4 @@
-internal import Cryptography
+import Cryptography
 package import Vocabulary
 
 /// Notes that the two codes of a provider's session exchange were used, and from where: the provider itself would give the

@@ -1,4 +1,4 @@
-internal import Cryptography
+import Cryptography
 
 /// The names of one provider's tokens and of their sessions: HMACs under the pepper, like those of the gateway's own
 /// tokens. The hashed input begins with a label and not with a token prefix, so that no foreign token has the key of one of

@@ -1,6 +1,6 @@
 package import NIOCore
 import Synchronization
-internal import Vocabulary
+import Vocabulary
 
 /// Counts the live sessions of all gateways that share a store, from a sample where there are many: a count of each
 /// would read them all.

@@ -1,4 +1,4 @@
-internal import Cryptography
+import Cryptography
 package import NIOCore
 import Synchronization
 package import Vocabulary

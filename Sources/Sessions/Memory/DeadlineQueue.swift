@@ -1,4 +1,4 @@
-internal import HeapModule
+import HeapModule
 package import Vocabulary
 
 /// Elements by the time at which they are due. Finding those that are due costs the logarithm of the number of those

@@ -1,5 +1,5 @@
 import Synchronization
-internal import Vocabulary
+import Vocabulary
 
 /// A counted supply of places: a record that holds one gives it back when it is removed.
 final class Places: Sendable {

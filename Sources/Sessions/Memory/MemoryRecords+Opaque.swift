@@ -1,4 +1,4 @@
-internal import Vocabulary
+import Vocabulary
 
 /// A single-use or replaceable record: bytes that the store does not understand, and its terms.
 struct OpaqueRecord {

@@ -1,5 +1,5 @@
-internal import Cryptography
-internal import Vocabulary
+import Cryptography
+import Vocabulary
 
 /// The records of one shard of a memory store. All records of a lineage are in one shard, so that a step over a token,
 /// its marker and the session that it creates is atomic under one lock. A value without locking of its own.

@@ -1,5 +1,5 @@
 package import NIOCore
-internal import Synchronization
+import Synchronization
 package import Vocabulary
 
 /// The sessions of a memory store, found by something else than their keys.

@@ -1,6 +1,6 @@
 package import NIOCore
 import Synchronization
-internal import Vocabulary
+import Vocabulary
 
 extension MemoryStore {
     // MARK: Single-use records

@@ -1,5 +1,5 @@
 import Synchronization
-internal import Vocabulary
+import Vocabulary
 
 /// Ids that were presented once, each kept for as long as it must be remembered. None is evicted early.
 final class OnceTable: Sendable {

@@ -1,5 +1,5 @@
 import Synchronization
-internal import Vocabulary
+import Vocabulary
 
 /// The epoch of every subject whose sessions were ended. An epoch is the time at which it began, in milliseconds.
 ///

@@ -1,4 +1,4 @@
-internal import Cryptography
+import Cryptography
 package import Vocabulary
 
 // The plaintext of a session; the format's version precedes the sealed bytes.

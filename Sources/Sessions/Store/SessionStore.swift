@@ -1,5 +1,5 @@
 package import NIOCore
-internal import Synchronization
+import Synchronization
 package import Vocabulary
 
 /// The errors of a store. Neither says anything about the token: absence is an answer, not an error.

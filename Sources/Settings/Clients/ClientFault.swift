@@ -1,4 +1,4 @@
-internal import Vocabulary
+import Vocabulary
 
 /// Why a client that is not in the file cannot be installed, in the words with which the file would be refused.
 package struct ClientFault: Error, Sendable, Hashable {

@@ -1,4 +1,4 @@
-internal import Vocabulary
+import Vocabulary
 
 /// Reads a client's JSON object with the decoder of the file, and writes a client of the file as such an object.
 struct ClientObject {

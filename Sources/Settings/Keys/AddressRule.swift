@@ -1,5 +1,5 @@
-internal import AddressIntelligence
-internal import Vocabulary
+import AddressIntelligence
+import Vocabulary
 
 extension TextRule {
     static let listenAddress = TextRule(

@@ -2,7 +2,12 @@
 /// rather than treating it as a misspelling.
 enum LaterKeys {
     private static let keys = [
-        "redis": "the key is store.redis: write store.redis.url_file, or set SALLYPORT_REDIS_URL"
+        "redis": "the key is store.redis: write store.redis.url_file, or set SALLYPORT_REDIS_URL",
+        "telemetry.timeout": "set the variable OTEL_EXPORTER_OTLP_TIMEOUT, in milliseconds",
+        "telemetry.batch_delay": "set the variable OTEL_BSP_SCHEDULE_DELAY, in milliseconds",
+        "telemetry.batch_size": "set the variable OTEL_BSP_MAX_EXPORT_BATCH_SIZE",
+        "telemetry.queue_size": "set the variable OTEL_BSP_MAX_QUEUE_SIZE",
+        "telemetry.export_timeout": "set the variable OTEL_BSP_EXPORT_TIMEOUT, in milliseconds",
     ]
 
     /// What exists instead of the key at `path`; nil when it is not one of these.

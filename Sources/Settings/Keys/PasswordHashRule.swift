@@ -1,4 +1,4 @@
-internal import Vocabulary
+import Vocabulary
 
 extension TextRule {
     /// A password hash. `Scrypt.isWellFormed` and `Bcrypt.isWellFormed` check its limits again.

@@ -1,4 +1,4 @@
-internal import Vocabulary
+import Vocabulary
 
 extension TextRule {
     /// The paths that a route serves: exact, `prefix/**` for all below, `*` for one segment.

@@ -1,4 +1,4 @@
-internal import Rules
+import Rules
 
 extension Section {
     static let rule = Section([

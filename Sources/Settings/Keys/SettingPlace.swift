@@ -1,4 +1,4 @@
-internal import Vocabulary
+import Vocabulary
 
 /// A value of the settings that is what one key says, and nothing else.
 protocol SettingScalar: Sendable {

@@ -1,6 +1,6 @@
-internal import AddressIntelligence
-internal import Rules
-internal import Vocabulary
+import AddressIntelligence
+import Rules
+import Vocabulary
 
 /// A value that is valid by itself. Whether it fits the other values is checked by `SettingsValidation`.
 enum SettingValue: Sendable {

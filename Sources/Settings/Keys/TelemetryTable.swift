@@ -1,4 +1,4 @@
-internal import Vocabulary
+import Vocabulary
 
 private let second: Duration = .seconds(1)
 
@@ -39,12 +39,6 @@ extension Section {
             ),
             SettingsKey("client_key_file", .path(isSecret: true), "PEM file of its key."),
             SettingsKey(
-                "timeout",
-                at: \Settings.telemetry.timeout,
-                .duration(.milliseconds(100)...(second * 300)),
-                "How long the collector may take to answer."
-            ),
-            SettingsKey(
                 "service_name",
                 at: \Settings.telemetry.serviceName,
                 .text(.text),
@@ -77,33 +71,43 @@ extension Section {
                 at: \Settings.telemetry.namesPaths,
                 "Whether spans name paths, as the access log does. Queries are never named."
             ),
-            SettingsKey(
-                "batch_delay",
-                at: \Settings.telemetry.batchDelay,
-                .duration(.milliseconds(10)...(second * 300)),
-                "How long spans wait for more."
-            ),
-            SettingsKey(
-                "batch_size",
-                at: \Settings.telemetry.batchSize,
-                .integer(1...8192),
-                "The most spans in one request to the collector."
-            ),
-            SettingsKey(
-                "queue_size",
-                at: \Settings.telemetry.queueSize,
-                .integer(64...1_000_000),
-                "The most spans that wait; more are dropped and counted. Requests never wait."
-            ),
-            SettingsKey(
-                "export_timeout",
-                at: \Settings.telemetry.exportTimeout,
-                .duration(second...(second * 600)),
-                "How long one batch is tried while the collector is away; then it is dropped and counted."
-            ),
         ],
         isOption: true
     )
+
+    /// How spans are sent, which only the variables of OpenTelemetry set. They are no keys of the file.
+    static let exporter = Section([
+        SettingsKey(
+            "timeout",
+            at: \Settings.telemetry.timeout,
+            .duration(.milliseconds(100)...(second * 300)),
+            "How long the collector may take to answer."
+        ),
+        SettingsKey(
+            "batch_delay",
+            at: \Settings.telemetry.batchDelay,
+            .duration(.milliseconds(10)...(second * 300)),
+            "How long spans wait for more."
+        ),
+        SettingsKey(
+            "batch_size",
+            at: \Settings.telemetry.batchSize,
+            .integer(1...8192),
+            "The most spans in one request to the collector."
+        ),
+        SettingsKey(
+            "queue_size",
+            at: \Settings.telemetry.queueSize,
+            .integer(64...1_000_000),
+            "The most spans that wait; more are dropped and counted. Requests never wait."
+        ),
+        SettingsKey(
+            "export_timeout",
+            at: \Settings.telemetry.exportTimeout,
+            .duration(second...(second * 600)),
+            "How long one batch is tried while the collector is away; then it is dropped and counted."
+        ),
+    ])
 }
 
 extension TextRule {

@@ -1,6 +1,6 @@
-internal import Pages
-internal import Rules
-internal import Vocabulary
+import Pages
+import Rules
+import Vocabulary
 
 /// The form of a text, and its meaning.
 package struct TextRule: Sendable {

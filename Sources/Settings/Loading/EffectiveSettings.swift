@@ -1,4 +1,4 @@
-internal import Vocabulary
+import Vocabulary
 
 /// The effective value of each key, for `check`.
 enum EffectiveSettings {
@@ -36,7 +36,6 @@ enum EffectiveSettings {
         for (index, client) in settings.clients.enumerated() where tree["providers"] != nil {
             self.set(client.providers, at: "clients[\(index)].", in: &values)
         }
-        if tree["telemetry"] != nil { values["telemetry.batch_size"] = "\(settings.telemetry.batchSize)" }
         for upstream in settings.upstreams where upstream.others.isEmpty && upstream.first.socketPath == nil {
             values["upstreams.\(upstream.name).server_name"] = upstream.serverName ?? upstream.host
         }

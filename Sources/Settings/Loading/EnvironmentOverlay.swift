@@ -1,4 +1,4 @@
-internal import Vocabulary
+import Vocabulary
 
 /// Applies `SALLYPORT_*` variables over the file: a key's path in capitals, joined by `_` (`SALLYPORT_SESSION_IDLE`).
 struct EnvironmentOverlay {

@@ -1,5 +1,5 @@
-internal import AddressIntelligence
-internal import Vocabulary
+import AddressIntelligence
+import Vocabulary
 
 /// A variable that Kubernetes sets in each container of a namespace for one of its services ("service links"). The service
 /// `sallyport-redis` sets `SALLYPORT_REDIS_SERVICE_HOST` and the like, which look like settings of ours.

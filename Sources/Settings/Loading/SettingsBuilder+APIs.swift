@@ -1,4 +1,4 @@
-internal import Vocabulary
+import Vocabulary
 
 extension SettingsBuilder {
     /// The APIs; tells the routes of `hosts` whose access tokens they accept.

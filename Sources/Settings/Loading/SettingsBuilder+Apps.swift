@@ -1,4 +1,4 @@
-internal import Vocabulary
+import Vocabulary
 
 /// Native apps that take https callbacks: Apple and Google ask the callback's host which apps may.
 extension SettingsBuilder {

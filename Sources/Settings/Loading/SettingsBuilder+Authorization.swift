@@ -1,5 +1,5 @@
-internal import AddressIntelligence
-internal import Vocabulary
+import AddressIntelligence
+import Vocabulary
 
 /// The listener at which other proxies ask.
 extension SettingsBuilder {

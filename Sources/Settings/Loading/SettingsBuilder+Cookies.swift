@@ -1,5 +1,5 @@
-internal import AddressIntelligence
-internal import Vocabulary
+import AddressIntelligence
+import Vocabulary
 
 /// How long browsers keep the gateway's cookies, and with which requests they send them.
 extension SettingsBuilder {

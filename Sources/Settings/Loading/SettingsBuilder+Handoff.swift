@@ -1,4 +1,4 @@
-internal import Vocabulary
+import Vocabulary
 
 /// What the routes of a host say together about transfer tokens.
 extension SettingsBuilder {

@@ -1,5 +1,5 @@
-internal import AddressIntelligence
-internal import Vocabulary
+import AddressIntelligence
+import Vocabulary
 
 /// The addresses for clients and for operators.
 extension SettingsBuilder {

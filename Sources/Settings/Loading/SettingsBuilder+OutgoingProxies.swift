@@ -1,4 +1,4 @@
-internal import Vocabulary
+import Vocabulary
 
 extension SettingsBuilder {
     /// The proxies that the environment names. What cannot be used is reported, if there is a provider to be called.

@@ -1,5 +1,5 @@
-internal import Pages
-internal import Vocabulary
+import Pages
+import Vocabulary
 
 extension SettingsBuilder {
     /// The look of the pages, with the files that it names. A file that is missing or wrong is a problem now, not when the

@@ -1,5 +1,5 @@
-internal import AddressIntelligence
-internal import Vocabulary
+import AddressIntelligence
+import Vocabulary
 
 extension SettingsBuilder {
     /// Where clients use https and an address does not begin with TLS, there is a proxy in front of it. Unless

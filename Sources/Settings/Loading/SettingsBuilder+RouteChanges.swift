@@ -1,4 +1,4 @@
-internal import Vocabulary
+import Vocabulary
 
 /// What routes change for their apps: the path and the fields.
 extension SettingsBuilder {

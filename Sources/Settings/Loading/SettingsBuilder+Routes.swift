@@ -1,4 +1,4 @@
-internal import Vocabulary
+import Vocabulary
 
 extension SettingsBuilder {
     /// The name of a route's app. An app that is named by its URL is added to the others.

@@ -1,5 +1,5 @@
-internal import Rules
-internal import Vocabulary
+import Rules
+import Vocabulary
 
 extension SettingsBuilder {
     mutating func geo() -> GeoSettings? {

@@ -1,4 +1,4 @@
-internal import Vocabulary
+import Vocabulary
 
 /// How users come to one of several providers.
 extension SettingsBuilder {

@@ -1,4 +1,4 @@
-internal import Vocabulary
+import Vocabulary
 
 extension SettingsBuilder {
     /// What `tree.set` cannot put in its place.
@@ -62,23 +62,11 @@ extension SettingsBuilder {
         }
     }
 
-    /// A batch is never larger than the queue. The standard's variables are often set for everything in a cluster, and the
-    /// SDKs take the size of the queue then.
+    /// A batch is never larger than the queue. The variables are often set for everything in a cluster, and the SDKs
+    /// take the size of the queue then.
     private mutating func fitBatch(_ telemetry: inout TelemetrySettings, _ tree: SettingsTree) {
         guard telemetry.batchSize > telemetry.queueSize else { return }
-        let sizes = "\(telemetry.batchSize), more than \(tree.key(of: "queue_size")) (\(telemetry.queueSize))"
-        let isStandards = ["batch_size", "queue_size"].contains { name in
-            if case .environment(let variable)? = tree[name]?.origin { variable.hasPrefix("OTEL_") } else { false }
-        }
         if let batch = tree["batch_size"] {
-            guard isStandards else {
-                return self.report(
-                    tree.place(of: "batch_size"),
-                    found: sizes,
-                    allowed: "at most \(tree.key(of: "queue_size"))",
-                    mend: "write a smaller batch_size, or a larger queue_size"
-                )
-            }
             self.warnings.append("\(batch.origin): a batch has \(telemetry.queueSize) spans, all that wait")
         }
         telemetry.batchSize = telemetry.queueSize

@@ -1,4 +1,4 @@
-internal import Vocabulary
+import Vocabulary
 
 /// Apps, and their servers.
 extension SettingsBuilder {

@@ -1,6 +1,6 @@
-internal import AddressIntelligence
-internal import Pages
-internal import Vocabulary
+import AddressIntelligence
+import Pages
+import Vocabulary
 
 /// Makes the settings from values that are each valid, and checks that they fit together.
 struct SettingsBuilder {
@@ -30,6 +30,7 @@ struct SettingsBuilder {
         let apis = self.apis(&hosts, clients: clients)
         var settings = Settings(hosts: hosts, upstreams: [])
         self.tree.set(.file, in: &settings)
+        self.tree.tree("telemetry")?.set(.exporter, in: &settings)
         settings.clients = clients
         settings.apis = apis
         settings.allowsInsecureHTTP = self.flags.http

@@ -1,4 +1,4 @@
-internal import Vocabulary
+import Vocabulary
 
 /// Applies the variables of OpenTelemetry over the file, with the meanings of its specification. The gateway's own variables
 /// (`SALLYPORT_TELEMETRY_*`) take precedence over them.
@@ -95,9 +95,9 @@ struct TelemetryVariables {
     }
 
     private mutating func apply(_ variable: Variable, to tree: inout SettingsTree) {
-        guard let (name, text) = self.first(variable.names), let kind = Section.telemetry[variable.key]?.kind else {
-            return
-        }
+        guard let (name, text) = self.first(variable.names),
+            let kind = (Section.telemetry[variable.key] ?? Section.exporter[variable.key])?.kind
+        else { return }
         // The argument of a sampler that takes none.
         if variable.key == "ratio", let sampler = tree.setting(at: ["telemetry", "sampler"]).flatMap({ $0.value }),
             TelemetrySettings.Sampler.read(sampler)?.takesRatio != true
@@ -206,7 +206,7 @@ struct TelemetryVariables {
         self.problems.append(
             SettingsProblem(
                 origin: .environment(name),
-                key: "telemetry.\(key)",
+                key: Section.telemetry[key] == nil ? name : "telemetry.\(key)",
                 found: found,
                 allowed: allowed,
                 mend: mend

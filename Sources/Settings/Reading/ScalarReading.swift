@@ -1,4 +1,4 @@
-internal import Vocabulary
+import Vocabulary
 
 extension SettingKind {
     /// The value that `text` means, in the file or in a variable.

@@ -1,4 +1,4 @@
-internal import Vocabulary
+import Vocabulary
 
 /// Reads nodes by the table of keys, and collects every problem instead of stopping at the first.
 struct SettingsDecoder {

@@ -1,4 +1,4 @@
-internal import Vocabulary
+import Vocabulary
 
 /// A YAML file as nodes.
 struct YAMLDocument {

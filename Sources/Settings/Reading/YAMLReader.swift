@@ -1,4 +1,4 @@
-internal import CYAML
+import CYAML
 
 /// Makes nodes of the events that libyaml finds in a text.
 struct YAMLReader: ~Copyable {

@@ -14,8 +14,6 @@ package struct AccountSettings: Sendable, Equatable {
     /// From it the ids of accounts are derived.
     var key: Secret?
 
-    package init() {}
-
     /// Keeps the key that accounts have been named by: with another one, users would become others while they are signed in.
     ///
     /// - Returns: Whether another one was written.

@@ -125,8 +125,6 @@ package struct RefreshTokenSettings: Sendable, Equatable {
     /// Whether they end with the browser's session in which they were granted.
     package var isOnline = false
 
-    package init() {}
-
     /// The leeway of a refresh token.
     ///
     /// - Parameter isBound: Whether it is bound to a key.

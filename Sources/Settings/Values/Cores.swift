@@ -1,5 +1,5 @@
-internal import CLinux
-internal import NIOCore
+import CLinux
+import NIOCore
 
 /// The cores that the process may use.
 enum Cores {

@@ -1,4 +1,4 @@
-internal import Vocabulary
+import Vocabulary
 
 /// What a route changes in the fields of its requests or answers.
 package struct FieldChanges: Sendable, Equatable {

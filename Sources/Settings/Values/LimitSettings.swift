@@ -18,8 +18,6 @@ package struct LimitSettings: Sendable, Equatable {
 /// Limits of what a client of HTTP/2 may use beside the others.
 package struct HTTP2LimitSettings: Sendable, Equatable {
     package var streams = 100
-
-    package init() {}
 }
 
 /// How long the gateway waits.
@@ -35,8 +33,6 @@ package struct TimeoutSettings: Sendable, Equatable {
     package var upstreamIdle: Duration = .seconds(60)
     package var streamIdle: Duration = .seconds(3600)
     package var upstreamKeepAlive: Duration = .seconds(30)
-
-    package init() {}
 }
 
 /// How the gateway stops.
@@ -89,6 +85,4 @@ package struct LogSettings: Sendable, Equatable {
     package var audit = true
     package var auditRefusesWhenFull = false
     package var buffer = 1 << 20
-
-    package init() {}
 }

@@ -1,4 +1,4 @@
-internal import Vocabulary
+import Vocabulary
 
 /// A token of an operator, as its file keeps it: who it is for, what it may do, and its hash.
 ///

@@ -1,4 +1,4 @@
-internal import AddressIntelligence
+import AddressIntelligence
 package import Vocabulary
 
 /// An HTTP proxy of the network, through which calls to providers leave it (RFC 9110 9.3.6 and 3.7).

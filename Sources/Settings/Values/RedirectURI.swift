@@ -1,4 +1,4 @@
-internal import AddressIntelligence
+import AddressIntelligence
 import Vocabulary
 
 /// A registered `redirect_uri` of a client.

@@ -77,8 +77,6 @@ package struct StoreSettings: Sendable, Equatable {
     /// nil: sessions are kept in memory.
     package var redis: RedisSettings?
 
-    package init() {}
-
     /// True if all gateways with these settings keep their sessions in one store.
     package var isShared: Bool { self.redis != nil }
 

@@ -1,4 +1,4 @@
-internal import Vocabulary
+import Vocabulary
 
 /// How apps, clients and operators name the users of a provider: by the provider's own ids, or with the provider's name
 /// before them where the ids of several providers meet on one host. Two people must not share a name there.

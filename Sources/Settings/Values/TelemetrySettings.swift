@@ -80,8 +80,6 @@ package struct TelemetrySettings: Sendable, Equatable {
     /// Until a batch that the collector does not take is given up.
     package var exportTimeout: Duration = .seconds(30)
 
-    package init() {}
-
     /// The share of the traces that begin here and are recorded.
     package var share: Double {
         switch self.sampler {

@@ -1,4 +1,4 @@
-internal import AddressIntelligence
+import AddressIntelligence
 
 /// An app behind the gateway: one server, or several that serve the same.
 package struct UpstreamSettings: Sendable, Equatable {

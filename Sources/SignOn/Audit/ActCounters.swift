@@ -1,8 +1,8 @@
 package import Observability
-internal import Rules
-internal import Sessions
-internal import Settings
-internal import Vocabulary
+import Rules
+import Sessions
+import Settings
+import Vocabulary
 
 /// Counts the acts of one kind, and what the rules said of them. Acts are rare enough for the registry's own lock.
 package struct ActCounters: Sendable {

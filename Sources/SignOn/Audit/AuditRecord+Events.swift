@@ -1,9 +1,9 @@
-internal import AddressIntelligence
+import AddressIntelligence
 package import Observability
-internal import Rules
-internal import Sessions
-internal import Settings
-internal import Vocabulary
+import Rules
+import Sessions
+import Settings
+import Vocabulary
 
 extension AuditRecord {
     /// The record as lines of the audit stream, the act itself last; none when the store could not answer.

@@ -1,7 +1,7 @@
-internal import Observability
-internal import Sessions
-internal import Settings
-internal import Vocabulary
+import Observability
+import Sessions
+import Settings
+import Vocabulary
 
 /// The counters of session-transfer tokens, each registered once.
 struct HandoffCounters: Sendable {

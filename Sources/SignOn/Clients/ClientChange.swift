@@ -1,5 +1,5 @@
 package import Cryptography
-internal import Sessions
+import Sessions
 package import Vocabulary
 
 /// What differs at run time from the file for one client: a document of the store that every gateway follows.

@@ -1,6 +1,6 @@
-internal import Cryptography
-internal import Sessions
-internal import Settings
+import Cryptography
+import Sessions
+import Settings
 package import Vocabulary
 
 /// Changes clients at run time, for operators. Each change is checked as the file is before it is written.

@@ -2,7 +2,7 @@ package import Cryptography
 package import NIOCore
 package import Sessions
 package import Settings
-internal import Synchronization
+import Synchronization
 package import Vocabulary
 
 /// Follows the changes of clients in the store, and gives them to the registries of this process: at once when the store

@@ -1,6 +1,6 @@
-internal import Sessions
+import Sessions
 package import Settings
-internal import Synchronization
+import Synchronization
 package import Vocabulary
 
 /// The source of snapshots of the OAuth clients: one registry per configuration, shared by the request path, the token

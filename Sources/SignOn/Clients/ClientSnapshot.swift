@@ -1,7 +1,7 @@
 package import JOSE
 package import Sessions
 package import Settings
-internal import Vocabulary
+import Vocabulary
 
 /// The registered clients at one moment; immutable. A reference, because every step of a request passes it on.
 package final class ClientSnapshot: Sendable {

@@ -1,5 +1,5 @@
 package import AddressIntelligence
-internal import NIOCore
+import NIOCore
 package import Rules
 package import Sessions
 package import Settings

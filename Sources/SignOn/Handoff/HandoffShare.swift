@@ -1,5 +1,5 @@
 package import Cryptography
-internal import Sessions
+import Sessions
 package import Settings
 package import Vocabulary
 

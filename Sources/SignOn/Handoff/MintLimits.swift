@@ -1,4 +1,4 @@
-internal import Sessions
+import Sessions
 
 /// The rate limit of minting session-transfer tokens, besides that of the token endpoint.
 enum MintLimits {

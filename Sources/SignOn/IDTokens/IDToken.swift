@@ -1,4 +1,4 @@
-internal import Cryptography
+import Cryptography
 package import JOSE
 package import Sessions
 package import Vocabulary

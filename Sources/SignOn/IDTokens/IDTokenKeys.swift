@@ -2,7 +2,7 @@ package import Cryptography
 package import JOSE
 package import NIOCore
 package import Sessions
-internal import Synchronization
+import Synchronization
 package import Vocabulary
 
 /// Why no id_token can be signed now. Callers answer 503.

@@ -1,5 +1,5 @@
-internal import JOSE
-internal import Vocabulary
+import JOSE
+import Vocabulary
 
 /// The keys of id_tokens, and when each signs. A value without I/O.
 ///

@@ -1,4 +1,4 @@
-internal import Vocabulary
+import Vocabulary
 
 /// Authentication methods by the values that are registered for `amr` (RFC 8176 2), which relying parties compare. Headers,
 /// introspection and sessions keep the names that the provider uses.

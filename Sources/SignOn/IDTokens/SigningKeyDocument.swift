@@ -1,6 +1,6 @@
-internal import Cryptography
-internal import JOSE
-internal import Sessions
+import Cryptography
+import JOSE
+import Sessions
 package import Vocabulary
 
 /// The private keys of id_tokens as the store keeps them: one document for all gateways of the store.

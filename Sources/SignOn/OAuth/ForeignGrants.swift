@@ -1,5 +1,5 @@
 package import Sessions
-internal import Vocabulary
+import Vocabulary
 
 /// The tokens of providers that clients may exchange for tokens of this gateway.
 package struct ForeignGrants: Sendable {

@@ -1,7 +1,7 @@
-internal import NIOCore
+import NIOCore
 package import Providers
-internal import Rules
-internal import Sessions
+import Rules
+import Sessions
 package import Settings
 package import Vocabulary
 

@@ -1,5 +1,5 @@
-internal import Cryptography
-internal import NIOCore
+import Cryptography
+import NIOCore
 package import Sessions
 package import Settings
 package import Vocabulary

@@ -1,6 +1,6 @@
-internal import NIOCore
+import NIOCore
 package import Sessions
-internal import Settings
+import Settings
 package import Vocabulary
 
 /// A token that a client or an API asks about.

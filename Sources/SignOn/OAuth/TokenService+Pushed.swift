@@ -1,5 +1,5 @@
-internal import NIOCore
-internal import Sessions
+import NIOCore
+import Sessions
 package import Vocabulary
 
 /// A pushed authorization request that was found, and what is needed to use it up.

@@ -1,8 +1,8 @@
-internal import Cryptography
-internal import NIOCore
+import Cryptography
+import NIOCore
 package import Rules
 package import Sessions
-internal import Settings
+import Settings
 package import Vocabulary
 
 /// What a client asks for with a refresh token.

@@ -1,5 +1,5 @@
-internal import AddressIntelligence
-internal import NIOCore
+import AddressIntelligence
+import NIOCore
 package import Rules
 package import Sessions
 package import Settings

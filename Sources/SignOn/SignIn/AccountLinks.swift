@@ -1,6 +1,6 @@
-internal import Cryptography
+import Cryptography
 package import Providers
-internal import Sessions
+import Sessions
 package import Settings
 package import Vocabulary
 

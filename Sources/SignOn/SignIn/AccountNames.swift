@@ -1,4 +1,4 @@
-internal import Cryptography
+import Cryptography
 package import Vocabulary
 
 /// Names accounts in the audit stream without revealing the input: users type passwords into the wrong field, and an

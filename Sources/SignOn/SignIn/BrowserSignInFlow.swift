@@ -1,6 +1,6 @@
-internal import AddressIntelligence
+import AddressIntelligence
 package import Cryptography
-internal import NIOCore
+import NIOCore
 package import Providers
 package import Sessions
 package import Vocabulary

@@ -1,6 +1,6 @@
 package import AddressIntelligence
-internal import NIOCore
-internal import Sessions
+import NIOCore
+import Sessions
 package import Vocabulary
 
 /// Lets the two codes of a provider's session exchange be used once, across all gateways of a store, although the provider

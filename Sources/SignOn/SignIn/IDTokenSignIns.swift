@@ -1,4 +1,4 @@
-internal import AddressIntelligence
+import AddressIntelligence
 package import Providers
 package import Sessions
 package import Vocabulary

@@ -1,5 +1,5 @@
-internal import Cryptography
-internal import Vocabulary
+import Cryptography
+import Vocabulary
 
 /// The answer of a provider that a browser posts to the callback (OAuth 2.0 Form Post Response Mode 1.0).
 ///

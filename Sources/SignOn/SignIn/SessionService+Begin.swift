@@ -1,7 +1,7 @@
 package import Providers
-internal import Rules
+import Rules
 package import Sessions
-internal import Settings
+import Settings
 package import Vocabulary
 
 /// The properties of a session apart from its user.

@@ -1,4 +1,4 @@
-internal import NIOCore
+import NIOCore
 package import Providers
 package import Sessions
 package import Vocabulary

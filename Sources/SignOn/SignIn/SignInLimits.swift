@@ -1,6 +1,6 @@
-internal import AddressIntelligence
-internal import Sessions
-internal import Vocabulary
+import AddressIntelligence
+import Sessions
+import Vocabulary
 
 /// The rate limits of a sign-in with a password. A device is identified by its address key (an IPv6 /64 is one). An
 /// attacker who has one may have many neighbouring ones, so the surrounding blocks are limited as well, each more

@@ -1,4 +1,4 @@
-internal import Vocabulary
+import Vocabulary
 
 /// Everything that the store calls a user, or called the user before a reload: whoever finds or ends the sessions of a user
 /// asks for all of these names (`ProviderSessions.names`).

@@ -3,6 +3,7 @@ package import Dispatch
 import Glibc
 package import NIOCore
 import Synchronization
+import Vocabulary
 
 /// Loops, each with a thread of its own.
 package final class TransportGroup: EventLoopGroup {
@@ -18,34 +19,12 @@ package final class TransportGroup: EventLoopGroup {
     }
 
     private static func start(_ loop: TransportLoop, name: String) throws {
-        let start = Unmanaged.passRetained(Start(loop: loop, name: name))
-        var thread = pthread_t()
-        let result = pthread_create(&thread, nil, Start.run, start.toOpaque())
-        guard result == 0 else {
-            start.release()
-            throw IOError(errnoCode: result, reason: "pthread_create")
-        }
-        pthread_detach(thread)
-    }
-
-    /// What a new thread gets.
-    private final class Start {
-        private let loop: TransportLoop
-        private let name: String
-
-        init(loop: TransportLoop, name: String) {
-            self.loop = loop
-            self.name = name
-        }
-
-        static let run: @convention(c) (UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer? = { argument in
-            guard let argument else { return nil }
-            let start = Unmanaged<Start>.fromOpaque(argument).takeRetainedValue()
-            pthread_setname_np(pthread_self(), start.name)
+        let code = SystemThread.start {
+            pthread_setname_np(pthread_self(), name)
             sallyport_use_signal_stack()
-            start.loop.run()
-            return nil
+            loop.run()
         }
+        guard code == 0 else { throw IOError(errnoCode: code, reason: "pthread_create") }
     }
 
     /// One loop after the other.

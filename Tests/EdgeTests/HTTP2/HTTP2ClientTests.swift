@@ -187,9 +187,10 @@ enum PlainHTTP2 {
     }
 
     @Test("A stopping gateway answers what was sent, and ends its connections") func drains() throws {
+        let go = Flag()
         let app = try FakeUpstream(
             serve: FakeUpstream.answering { link, _ in
-                usleep(1_500_000)
+                _ = go.isRaised(within: 30)
                 link.answer(body: "late")
             }
         )
@@ -203,8 +204,10 @@ enum PlainHTTP2 {
         try Gateway.with(settings) { gateway in
             let wire = try Wire(to: gateway.port)
             wire.send(ClientFrames.opening().headers(1, ClientFrames.request(authority: Request.host)).bytes)
-            usleep(300_000)
+            #expect(eventually { app.requests.count == 1 && gateway.trapsStop })
             gateway.signal(SIGTERM)
+            #expect(eventually { (try? gateway.admin("/readyz").status) == 503 })
+            go.raise()
             let (bytes, last) = wire.receiveAll(seconds: 15)
             #expect(String(latin1: bytes).contains("late"))
             #expect(last == .end, "\(last)")

@@ -19,6 +19,7 @@ struct KratosGatewayBench {
         more: String = "",
         client: String? = nil,
         loops: Int = 2,
+        environment: [String: String] = [:],
         _ body: (KratosGatewayBench) throws -> Void
     ) throws {
         let kratos = try KratosDouble(publicURL: Request.origin)
@@ -51,7 +52,7 @@ struct KratosGatewayBench {
             \(more)
 
             """
-        try Gateway.with(settings, files: ["operator-tokens": OperatorTokens.file]) {
+        try Gateway.with(settings, files: ["operator-tokens": OperatorTokens.file], environment: environment) {
             try body(KratosGatewayBench(kratos: kratos, gateway: $0, app: app))
         }
     }

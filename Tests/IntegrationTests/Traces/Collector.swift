@@ -68,7 +68,15 @@ struct Collector {
 
     /// What the gateway's settings need.
     func settings(_ more: String = "") -> String {
-        "telemetry: {endpoint: \"\(self.endpoint)\", batch_delay: 100ms, queue_size: 100000 \(more)}"
+        "telemetry: {endpoint: \"\(self.endpoint)\"\(more)}"
+    }
+
+    /// The variables of a gateway that sends soon, and that drops no span.
+    static let hurry = ["OTEL_BSP_SCHEDULE_DELAY": "100", "OTEL_BSP_MAX_QUEUE_SIZE": "100000"]
+
+    /// The variables of a gateway that sends soon, drops no span, and gives up after so many milliseconds.
+    static func hurry(patience: Int) -> [String: String] {
+        Self.hurry.merging(["OTEL_BSP_EXPORT_TIMEOUT": "\(patience)"]) { $1 }
     }
 
     /// How it answers from now on.

@@ -54,7 +54,7 @@ struct TracePeerTests {
 
             """
         let secrets = ["client-secret": IDPyOIDC.secret, "secret": String(repeating: "s", count: 48)]
-        try Gateway.with(settings, files: secrets) { gateway throws in
+        try Gateway.with(settings, files: secrets, environment: Collector.hurry) { gateway throws in
             #expect(eventually { (try? gateway.admin("/readyz").status) == 200 })
             let walk = try Servers.run(
                 python,
@@ -128,7 +128,8 @@ struct TracePeerTests {
         let more =
             "secret_file: secret\nstore: {redis: {url: \"redis://127.0.0.1:\(redis.port)\"}}\n" + collector.settings()
         let secret = ["secret": String(repeating: "s", count: 48)]
-        try Gateway.with(Config.file(upstream: app.port, more: more), files: secret) { gateway throws in
+        let settings = Config.file(upstream: app.port, more: more)
+        try Gateway.with(settings, files: secret, environment: Collector.hurry) { gateway throws in
             #expect(eventually { (try? gateway.admin("/readyz").status) == 200 })
             let cookie = try gateway.browser()
             #expect(try gateway.get("/x", ["Cookie: sallyport=\(cookie)"]).status == 200)
@@ -161,7 +162,8 @@ struct TracePeerTests {
     func askedProvider() throws {
         let collector = try Collector()
         defer { collector.stop() }
-        try KratosGatewayBench.with(more: collector.settings(), loops: 1) { bench throws in
+        try KratosGatewayBench.with(more: collector.settings(), loops: 1, environment: Collector.hurry) {
+            bench throws in
             let session = bench.kratos.newSession()
             for _ in 0..<3 { #expect(try bench.get("/page", ["X-Session-Token: \(session.token)"]).status == 200) }
             let state = try collector.state { $0.of("sallyport", 2).count { $0.name == "GET /**" } >= 3 }
@@ -210,9 +212,9 @@ struct TracePeerTests {
         let app = try FakeUpstream()
         defer { app.stop() }
         for (number, form) in ["http/protobuf", "http/json"].enumerated() {
-            let telemetry =
-                "telemetry: {endpoint: \"http://127.0.0.1:\(agent.port)\", protocol: \(form), batch_delay: 100ms}"
-            try Gateway.with(Config.open(upstream: app.port, more: telemetry)) { gateway throws in
+            let telemetry = "telemetry: {endpoint: \"http://127.0.0.1:\(agent.port)\", protocol: \(form)}"
+            let settings = Config.open(upstream: app.port, more: telemetry)
+            try Gateway.with(settings, environment: Collector.hurry) { gateway throws in
                 for _ in 0..<50 { #expect(try gateway.get("/x").status == 200) }
                 let state = try collector.state(with: 100 * (number + 1))
                 #expect(state.faults == [])
@@ -234,7 +236,8 @@ struct TracePeerTests {
         defer { collector.stop() }
         let app = try FakeUpstream()
         defer { app.stop() }
-        try Gateway.with(Config.open(upstream: app.port, more: collector.settings())) { gateway throws in
+        try Gateway.with(Config.open(upstream: app.port, more: collector.settings()), environment: Collector.hurry) {
+            gateway throws in
             for _ in 0..<5 { #expect(try gateway.get("/x").status == 200) }
             let text = try gateway.admin("/metrics").text
             #expect(!text.contains("trace_id"))

@@ -12,7 +12,8 @@ struct TraceTests {
         defer { collector.stop() }
         let app = try FakeUpstream()
         defer { app.stop() }
-        try Gateway.with(Config.open(upstream: app.port, more: collector.settings())) { gateway throws in
+        try Gateway.with(Config.open(upstream: app.port, more: collector.settings()), environment: Collector.hurry) {
+            gateway throws in
             let wire = try gateway.connect()
             for number in 0..<10_000 {
                 let answer = try wire.request(Request.get("/x\(number)?token=SECRET"))
@@ -46,8 +47,8 @@ struct TraceTests {
         defer { collector.stop() }
         let app = try FakeUpstream()
         defer { app.stop() }
-        let settings = collector.settings(", export_timeout: 1s")
-        try Gateway.with(Config.open(upstream: app.port, more: settings)) { gateway throws in
+        let settings = Config.open(upstream: app.port, more: collector.settings())
+        try Gateway.with(settings, environment: Collector.hurry(patience: 1000)) { gateway throws in
             let wire = try gateway.connect()
             for (status, reason) in [(503, "failed"), (400, "refused")] {
                 try collector.answer(status)
@@ -71,7 +72,8 @@ struct TraceTests {
         let app = try FakeUpstream()
         defer { app.stop() }
         try collector.refuse(refused, saying: "too-old")
-        try Gateway.with(Config.open(upstream: app.port, more: collector.settings())) { gateway throws in
+        try Gateway.with(Config.open(upstream: app.port, more: collector.settings()), environment: Collector.hurry) {
+            gateway throws in
             #expect(try gateway.get("/x").status == 200)
             #expect(eventually { gateway.output.contains(#""detail":"too-old""#) }, "\(gateway.output)")
             let lost = "\(Self.dropped){reason=\"refused\"}"
@@ -86,9 +88,9 @@ struct TraceTests {
         let app = try FakeUpstream()
         defer { app.stop() }
         try collector.answer(200, after: 1)
-        let sizes = "batch_delay: 100ms, queue_size: 64, batch_size: 16"
-        let settings = "telemetry: {endpoint: \"\(collector.endpoint)\", \(sizes)}"
-        try Gateway.with(Config.open(upstream: app.port, more: settings)) { gateway throws in
+        let settings = Config.open(upstream: app.port, more: collector.settings())
+        let sizes = ["OTEL_BSP_MAX_QUEUE_SIZE": "64", "OTEL_BSP_MAX_EXPORT_BATCH_SIZE": "16"]
+        try Gateway.with(settings, environment: Collector.hurry.merging(sizes) { $1 }) { gateway throws in
             let wire = try gateway.connect()
             for _ in 0..<300 { #expect(try wire.request(Request.get("/x")).status == 200) }
             #expect(eventually { gateway.output.contains("spans are dropped: more come") }, "\(gateway.output)")
@@ -102,10 +104,10 @@ struct TraceTests {
         defer { collector.stop() }
         let app = try FakeUpstream()
         defer { app.stop() }
-        for (timeout, isBack) in [("1s", false), ("60s", true)] {
+        for (timeout, isBack) in [(1000, false), (60_000, true)] {
             collector.leave()
-            let settings = Config.open(upstream: app.port, more: collector.settings(", export_timeout: \(timeout)"))
-            try Gateway.with(settings) { gateway throws in
+            let settings = Config.open(upstream: app.port, more: collector.settings())
+            try Gateway.with(settings, environment: Collector.hurry(patience: timeout)) { gateway throws in
                 let wire = try gateway.connect()
                 for _ in 0..<20 { #expect(try wire.request(Request.get("/x")).status == 200) }
                 #expect(eventually { gateway.output.contains("the collector does not take traces") })
@@ -132,7 +134,7 @@ struct TraceTests {
         let servers = [closed, app.port].map { "\"http://127.0.0.1:\($0)\"" }.joined(separator: ", ")
         let more = "upstreams:\n  app: {servers: [\(servers)]}\n" + collector.settings()
         let settings = Config.open(upstream: 1, "upstream: app", more: more)
-        try Gateway.with(settings) { gateway throws in
+        try Gateway.with(settings, environment: Collector.hurry) { gateway throws in
             for _ in 0..<16 { #expect(try gateway.get("/x").status == 200) }
             let state = try collector.state { $0.of("sallyport", 3).contains { $0.attributes["error.type"] != nil } }
             let failed = state.of("sallyport", 3).filter { $0.attributes["error.type"] != nil }
@@ -154,8 +156,8 @@ struct TraceTests {
         let app = try FakeUpstream()
         defer { app.stop() }
         try collector.answer(503, retryAfter: 0)
-        try Gateway.with(Config.open(upstream: app.port, more: collector.settings(", export_timeout: 2s"))) {
-            gateway throws in
+        let settings = Config.open(upstream: app.port, more: collector.settings())
+        try Gateway.with(settings, environment: Collector.hurry(patience: 2000)) { gateway throws in
             #expect(try gateway.get("/x").status == 200)
             #expect(eventually { ((try? gateway.metric("\(Self.dropped){reason=\"failed\"}")) ?? 0) >= 2 })
             // After 0.8 s or more; without a pause they are hundreds.
@@ -170,9 +172,9 @@ struct TraceTests {
         let app = try FakeUpstream()
         defer { app.stop() }
         try collector.answer(429, retryAfter: 3600)
-        let settings =
-            "telemetry: {endpoint: \"\(collector.endpoint)\", batch_delay: 50ms, batch_size: 64, queue_size: 64}"
-        try Gateway.with(Config.open(upstream: app.port, more: settings)) { gateway throws in
+        let settings = Config.open(upstream: app.port, more: collector.settings())
+        let sizes = ["OTEL_BSP_MAX_QUEUE_SIZE": "64", "OTEL_BSP_MAX_EXPORT_BATCH_SIZE": "64"]
+        try Gateway.with(settings, environment: Collector.hurry.merging(sizes) { $1 }) { gateway throws in
             #expect(try gateway.get("/x").status == 200)
             #expect(eventually { ((try? gateway.metric("\(Self.dropped){reason=\"failed\"}")) ?? 0) >= 1 })
             let wire = try gateway.connect()
@@ -191,7 +193,7 @@ struct TraceTests {
         // Longer than the second that is left, and shorter than five.
         try collector.answer(200, after: 4)
         let settings = Config.open(upstream: app.port, more: collector.settings(), drainTimeout: "0s")
-        try Gateway.with(settings) { gateway throws in
+        try Gateway.with(settings, environment: Collector.hurry) { gateway throws in
             #expect(try gateway.get("/last").status == 200)
             gateway.signal(SIGTERM)
             #expect(gateway.exitStatus() == 0)
@@ -233,8 +235,8 @@ struct TraceTests {
             (asking.endpoint, ", ca_file: \(path("collector.pem"))", "asks for a certificate of the gateway"),
             (asking.endpoint, ", ca_file: \(path("collector.pem"))\(own)", nil),
         ] {
-            let telemetry = "telemetry: {endpoint: \"\(endpoint)\", batch_delay: 100ms, export_timeout: 1s\(more)}"
-            try Gateway.with(Config.open(upstream: app.port, more: telemetry)) { gateway throws in
+            let settings = Config.open(upstream: app.port, more: "telemetry: {endpoint: \"\(endpoint)\"\(more)}")
+            try Gateway.with(settings, environment: Collector.hurry(patience: 1000)) { gateway throws in
                 let wire = try gateway.connect()
                 for _ in 0..<20 { #expect(try wire.request(Request.get("/x")).status == 200) }
                 let series = words == nil ? "sallyport_spans_sent_total" : "\(Self.dropped){reason=\"failed\"}"
@@ -250,8 +252,8 @@ struct TraceTests {
         defer { collector.stop() }
         let app = try FakeUpstream()
         defer { app.stop() }
-        let settings = "telemetry: {endpoint: \"\(collector.endpoint)\", batch_delay: 5m}"
-        try Gateway.with(Config.open(upstream: app.port, more: settings)) { gateway throws in
+        let settings = Config.open(upstream: app.port, more: collector.settings())
+        try Gateway.with(settings, environment: ["OTEL_BSP_SCHEDULE_DELAY": "300000"]) { gateway throws in
             #expect(try gateway.get("/x").status == 200)
             gateway.signal(SIGTERM)
             #expect(gateway.exitStatus() == 0)

@@ -102,8 +102,9 @@ import Vocabulary
                 try await waitUntil("it is used again") {
                     try await self.read(holders.kept.key, through: listener.store) != nil
                 }
-                try await Task.sleep(for: .milliseconds(2500))
-                #expect(try server.calls(of: "mget") >= 2)
+                try await waitUntil("it is asked for what it lost") { try server.calls(of: "mget") >= 2 }
+                // Longer than a replay waits before it writes.
+                try await Task.sleep(for: .milliseconds(500))
                 #expect(try server.calls(of: "set") == 0 && server.calls(of: "del") == 0)
             }
         }

@@ -1,6 +1,6 @@
-internal import Dispatch
-internal import Foundation
-internal import Synchronization
+import Dispatch
+import Foundation
+import Synchronization
 package import TestSupport
 
 /// What is fuzzed. Each target reads any bytes at all and says which promise they broke.

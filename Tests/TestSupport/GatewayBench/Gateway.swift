@@ -158,6 +158,19 @@ package final class Gateway: Sendable {
 
     // MARK: Signals and exit
 
+    /// True while SIGSTOP holds the process.
+    package var isPaused: Bool {
+        let text = (try? String(contentsOfFile: "/proc/\(self.processID)/stat", encoding: .utf8)) ?? ""
+        return text.split(separator: ")").last?.hasPrefix(" T") == true
+    }
+
+    /// True once the process handles SIGTERM, which happens a moment after it has announced its listeners.
+    package var trapsStop: Bool {
+        let text = (try? String(contentsOfFile: "/proc/\(self.processID)/status", encoding: .utf8)) ?? ""
+        let caught = text.firstMatch(of: /SigCgt:\s*([0-9a-f]+)/).flatMap { UInt64($0.1, radix: 16) } ?? 0
+        return caught & (1 << UInt64(SIGTERM - 1)) != 0
+    }
+
     /// Sends it a signal.
     package func signal(_ number: Int32) {
         kill(self.processID, number)

@@ -114,8 +114,8 @@ package final class Wire: Sendable {
         return true
     }
 
-    @discardableResult
     /// Sends text.
+    @discardableResult
     package func send(_ text: String) -> Bool {
         self.send(Array(text.utf8))
     }
@@ -131,6 +131,12 @@ package final class Wire: Sendable {
             )
         }
         return max(count, 0)
+    }
+
+    /// True once the other side's system has acknowledged every byte that was sent (tcp(7), `SIOCOUTQ`).
+    package var isDelivered: Bool {
+        var count: Int32 = 0
+        return ioctl(self.descriptor, UInt(TIOCOUTQ), &count) == 0 && count == 0
     }
 
     // MARK: Receiving

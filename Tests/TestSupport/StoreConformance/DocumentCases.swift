@@ -1,6 +1,6 @@
-internal import NIOCore
-internal import Sessions
-internal import Vocabulary
+import NIOCore
+import Sessions
+import Vocabulary
 
 extension StoreUnderTest {
     func document(_ id: String) async throws -> Stored<TestDocument>? {

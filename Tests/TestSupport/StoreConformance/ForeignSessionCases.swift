@@ -1,7 +1,7 @@
-internal import NIOCore
-internal import Sessions
-internal import StoreBench
-internal import Vocabulary
+import NIOCore
+import Sessions
+import StoreBench
+import Vocabulary
 
 extension StoreUnderTest {
     var foreign: ForeignSessions {

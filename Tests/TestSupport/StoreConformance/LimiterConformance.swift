@@ -1,6 +1,6 @@
 package import NIOCore
 package import Sessions
-internal import Vocabulary
+import Vocabulary
 
 /// A rate limiter under test, new for each case, and a way to let time pass for it.
 package struct LimiterBench: Sendable {

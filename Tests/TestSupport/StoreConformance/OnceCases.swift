@@ -1,6 +1,6 @@
-internal import NIOCore
-internal import Sessions
-internal import Vocabulary
+import NIOCore
+import Sessions
+import Vocabulary
 
 extension StoreUnderTest {
     func once(_ id: String, scope: String = "proofs", for lifetime: Duration = .seconds(60)) async throws -> Bool {

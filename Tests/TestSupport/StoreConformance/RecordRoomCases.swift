@@ -1,6 +1,6 @@
-internal import NIOCore
-internal import Sessions
-internal import Vocabulary
+import NIOCore
+import Sessions
+import Vocabulary
 
 extension StoreConformance {
     /// Room for records that are neither sessions nor markers.

@@ -1,6 +1,6 @@
-internal import NIOCore
-internal import Sessions
-internal import Vocabulary
+import NIOCore
+import Sessions
+import Vocabulary
 
 extension StoreUnderTest {
     /// A key for a family in the session's lineage.

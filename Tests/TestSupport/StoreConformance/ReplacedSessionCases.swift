@@ -1,6 +1,6 @@
-internal import NIOCore
-internal import Sessions
-internal import Vocabulary
+import NIOCore
+import Sessions
+import Vocabulary
 
 extension StoreUnderTest {
     /// Replaces the judged session by one with this trait.

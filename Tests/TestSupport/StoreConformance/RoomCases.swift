@@ -1,5 +1,5 @@
-internal import Sessions
-internal import Vocabulary
+import Sessions
+import Vocabulary
 
 extension StoreConformance {
     static let roomCases: [StoreConformance] = [

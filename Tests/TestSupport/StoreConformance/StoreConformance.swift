@@ -1,4 +1,4 @@
-internal import Sessions
+import Sessions
 
 /// What every `SessionStore` must do, wherever it keeps its records. Each case is run with its own bench:
 ///

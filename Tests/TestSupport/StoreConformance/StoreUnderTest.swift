@@ -1,8 +1,8 @@
-internal import AddressIntelligence
-internal import NIOCore
-internal import Sessions
+import AddressIntelligence
+import NIOCore
+import Sessions
 import StoreBench
-internal import Vocabulary
+import Vocabulary
 
 /// A store with short forms of the calls that the cases make, each on the next loop of the group.
 struct StoreUnderTest: Sendable {

@@ -1,4 +1,4 @@
-internal import AddressIntelligence
+import AddressIntelligence
 package import Sessions
 package import Vocabulary
 

@@ -1,8 +1,8 @@
-internal import AddressIntelligence
-internal import Cryptography
-internal import NIOCore
+import AddressIntelligence
+import Cryptography
+import NIOCore
 package import Sessions
-internal import Settings
+import Settings
 package import Vocabulary
 
 /// What two codes that are right lead to.

@@ -1,7 +1,7 @@
-internal import NIOCore
+import NIOCore
 package import Providers
-internal import Sessions
-internal import Settings
+import Sessions
+import Settings
 package import Vocabulary
 
 /// The way of a browser back to the app.

@@ -1,6 +1,6 @@
 package import Observability
 package import Sessions
-internal import Vocabulary
+import Vocabulary
 
 /// Records what happens to providers' tokens: counts it, writes ends to the audit stream, and passes it on to the log.
 package struct GrantJournal: Sendable {

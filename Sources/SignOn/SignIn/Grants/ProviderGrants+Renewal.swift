@@ -1,8 +1,8 @@
 package import NIOCore
-internal import Providers
+import Providers
 package import Sessions
-internal import Synchronization
-internal import Vocabulary
+import Synchronization
+import Vocabulary
 
 extension ProviderGrants: SessionRenewer {
     /// How long nothing is done with a grant that is not there, or while the store cannot be asked.

@@ -1,6 +1,6 @@
-internal import Providers
-internal import Sessions
-internal import Vocabulary
+import Providers
+import Sessions
+import Vocabulary
 
 /// Writes the result of a refresh, which must not be lost: the new tokens are kept in memory while the store fails.
 extension ProviderGrants {

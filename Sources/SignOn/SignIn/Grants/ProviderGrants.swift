@@ -1,4 +1,4 @@
-internal import JOSE
+import JOSE
 package import NIOCore
 package import Providers
 package import Sessions

@@ -1,5 +1,5 @@
 package import Providers
-internal import Sessions
+import Sessions
 package import Vocabulary
 
 /// Ends sessions because their provider says so: by a logout token from the provider itself (back-channel), or by a

@@ -1,5 +1,5 @@
-internal import NIOCore
-internal import Providers
+import NIOCore
+import Providers
 package import Sessions
 package import Vocabulary
 

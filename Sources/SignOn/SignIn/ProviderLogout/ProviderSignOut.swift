@@ -1,5 +1,5 @@
 package import Providers
-internal import Sessions
+import Sessions
 package import Settings
 
 /// Continues a sign-out of the gateway at the provider (OpenID Connect RP-Initiated Logout 1.0), so that the next sign-in

@@ -1,5 +1,5 @@
 package import Cryptography
-internal import Sessions
+import Sessions
 package import Vocabulary
 
 /// Where a browser goes after a sign-out that leads by the provider. The provider gets it as `state` and gives it back

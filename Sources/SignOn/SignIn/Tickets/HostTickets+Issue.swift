@@ -1,6 +1,6 @@
-internal import NIOCore
-internal import Sessions
-internal import Settings
+import NIOCore
+import Sessions
+import Settings
 package import Vocabulary
 
 /// The answer of the host that is asked for a ticket.

@@ -1,6 +1,6 @@
-internal import NIOCore
+import NIOCore
 package import Sessions
-internal import Settings
+import Settings
 package import Vocabulary
 
 /// The answer to a presented ticket.

@@ -1,5 +1,5 @@
 package import Cryptography
-internal import NIOCore
+import NIOCore
 package import Sessions
 package import Settings
 package import Vocabulary

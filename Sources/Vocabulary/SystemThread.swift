@@ -1,0 +1,35 @@
+#if canImport(Glibc)
+import Glibc
+#endif
+
+/// Starts threads for work that must not use the threads of Swift or Dispatch, because it waits, never ends, or changes
+/// the thread on which it runs.
+package enum SystemThread {
+    private final class Work: Sendable {
+        let body: @Sendable () -> Void
+
+        init(_ body: @escaping @Sendable () -> Void) {
+            self.body = body
+        }
+    }
+
+    /// Runs `body` on a new thread, which ends with it.
+    ///
+    /// - Returns: 0, or the system's error number if it has no thread left. In that case `body` does not run.
+    package static func start(_ body: @escaping @Sendable () -> Void) -> Int32 {
+        let work = Unmanaged.passRetained(Work(body))
+        var thread = pthread_t()
+        let code = pthread_create(
+            &thread,
+            nil,
+            { argument in
+                guard let argument else { return nil }
+                Unmanaged<Work>.fromOpaque(argument).takeRetainedValue().body()
+                return nil
+            },
+            work.toOpaque()
+        )
+        if code == 0 { pthread_detach(thread) } else { work.release() }
+        return code
+    }
+}
