@@ -79,6 +79,8 @@ extension HTTP1Connection: ClientStream {
         guard self.message.keepsAlive, !self.body.isDone else {
             return self.send(head, hasContent: hasContent)
         }
+        // A part of them may have come, and the next request must not get it.
+        self.trailers = nil
         self.earlyAnswer = EarlyAnswer(head, hasContent: hasContent)
         self.state.drains(self.body, now: self.loop.now)
         self.resumeReading()
@@ -124,6 +126,17 @@ extension HTTP1Connection: ClientStream {
 
     package func complete() {
         self.stage.end(&self.collection, as: self.message.framing)
+        self.sendEnd()
+    }
+
+    package func complete(with trailers: Trailers) {
+        guard self.message.framing == .chunked, self.message.acceptsTrailers else { return self.complete() }
+        self.stage.end(&self.collection, with: trailers)
+        self.sendEnd()
+    }
+
+    @inline(__always)
+    private func sendEnd() {
         self.flush()
         // The client may turn out to be gone.
         if self.state.isClosed { return }

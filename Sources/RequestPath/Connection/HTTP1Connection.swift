@@ -19,6 +19,8 @@ package final class HTTP1Connection {
     var message = HTTP1Message()
     /// What is missing of the request's body.
     var body = BodyDecoder(.none)
+    /// The trailer section of the request. `nil` if none has come.
+    var trailers: TrailerSection?
     /// What is collected of the answer.
     var collection = Stage.Collection()
     /// Whether the app's head is in it.
@@ -154,11 +156,28 @@ package final class HTTP1Connection {
             if buffer.readableBytes >= 65_536 { self.stream.pause() }
         } else if demand == .now {
             self.message.awaitsContinue = false
-            let progress = self.body.decode(&buffer) { self.exchange.takeBody($0, of: &$1) }
-            self.exchange.bodyCame(progress)
+            let progress = self.body.decode(
+                &buffer,
+                { self.exchange.takeBody($0, of: &$1) },
+                trailers: { self.takeTrailers($0, of: &$1) }
+            )
+            if progress == .end, let trailers = self.trailers {
+                self.trailers = nil
+                self.exchange.bodyEnded(with: trailers)
+            } else {
+                self.exchange.bodyCame(progress)
+            }
             return !self.stream.isPaused
         }
         return false
+    }
+
+    @inline(never)
+    private func takeTrailers(_ count: Int, of content: inout ByteBuffer) {
+        if self.message.dropsTrailers { return BodyDecoder.drop(count, of: &content) }
+        let section = self.trailers ?? self.configuration.trailerRules.sectionOfRequest
+        section.take(count, of: &content)
+        self.trailers = section
     }
 
     /// Parses a head from the front of `buffer`; false when it is not complete yet.

@@ -8,6 +8,10 @@ package struct HTTP1Message {
     package private(set) var keepsAlive: Bool
     /// Whether the client sends the body only when it is told to, or after a while.
     package var awaitsContinue: Bool
+    /// Whether the client takes trailers of the answer.
+    let acceptsTrailers: Bool
+    /// Whether the request's trailers are dropped, because they may have fields that `Connection` names.
+    let dropsTrailers: Bool
     private let asksForUpgrade: Bool
     /// Whether the client said that this request is its last one.
     private let isLast: Bool
@@ -21,6 +25,8 @@ package struct HTTP1Message {
         self.minorVersion = 1
         self.keepsAlive = false
         self.awaitsContinue = false
+        self.acceptsTrailers = false
+        self.dropsTrailers = true
         self.asksForUpgrade = false
         self.isLast = false
     }
@@ -31,6 +37,8 @@ package struct HTTP1Message {
         self.minorVersion = head.minorVersion
         self.keepsAlive = keepsAlive
         self.awaitsContinue = head.expectsContinue
+        self.acceptsTrailers = head.acceptsTrailers
+        self.dropsTrailers = head.nominates
         self.asksForUpgrade = head.isWebSocketUpgrade
         self.isLast = !head.keepsAlive
     }

@@ -47,6 +47,9 @@ package protocol ClientStream: AnyObject {
     /// The same when nothing more is written. The stream calls `Exchange.answerSent` when the system has taken everything,
     /// and then handles the rest of the request. The next exchange may begin during this call.
     func complete()
+    /// Ends the answer as `complete` does, with these trailers. They are dropped if the answer cannot carry them, or its
+    /// client has not asked for them.
+    func complete(with trailers: Trailers)
     /// Gives one of the gateway's own answers, with its body or, if it has no content or its head alone was asked for,
     /// without. The end of it is that of `complete`. The stream may read the rest of the request's body first.
     func answer(_ head: LocalAnswerHead, hasContent: Bool)
@@ -76,6 +79,8 @@ package enum BodyDemand {
 
 extension ClientStream {
     package var waitingBytes: Int { self.unacknowledgedBytes }
+
+    package func complete(with trailers: Trailers) { self.complete() }
 
     /// Whether it is one of several of a connection. HTTP/2 has no minor version.
     var isHTTP2: Bool { self.version.utf8CodeUnitCount == "HTTP/2".utf8.count }

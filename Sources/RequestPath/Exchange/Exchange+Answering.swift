@@ -137,11 +137,11 @@ extension Exchange {
     }
 
     @inline(__always)
-    func finish(on stream: any ClientStream, _ reason: Reason? = nil) {
+    func finish(on stream: any ClientStream, _ reason: Reason? = nil, trailers: Trailers? = nil) {
         self.phase = .ending
         self.facts.endReason = reason
         self.facts.clientOutput = OutputWatch()
-        stream.complete()
+        if let trailers { stream.complete(with: trailers) } else { stream.complete() }
     }
 
     /// Called when the system has taken everything that was written for the client. The exchange has ended.

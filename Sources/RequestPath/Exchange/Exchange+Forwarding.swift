@@ -178,14 +178,22 @@ extension Exchange: AnswerReceiver, ConnectionWaiter {
     }
 
     /// Passes what has come of the request's body to the app.
-    func forwardBody(_ progress: BodyProgress) {
+    ///
+    /// - Parameter trailers: What follows its end. `nil` if nothing does.
+    func forwardBody(_ progress: BodyProgress, _ trailers: Trailers? = nil) {
         guard let upstream = self.upstream else { return }
         self.facts.lastProgress = self.loop.now
         self.facts.hasPayload = true
         if let limit = self.record.route?.maxBody, self.record.bytesIn > limit {
             return self.refuseBody(.requestBodyTooLarge)
         }
-        if progress == .end { upstream.complete() } else { upstream.flush() }
+        if progress != .end {
+            upstream.flush()
+        } else if let trailers {
+            upstream.complete(with: trailers)
+        } else {
+            upstream.complete()
+        }
         guard self.upstream === upstream else { return }
         switch progress {
         case .more:
@@ -198,7 +206,7 @@ extension Exchange: AnswerReceiver, ConnectionWaiter {
     }
 
     /// Refuses a body that is malformed or too large. The app sees an incomplete request, never a shorter complete one.
-    private func refuseBody(_ reason: Reason) {
+    func refuseBody(_ reason: Reason) {
         self.dropUpstream()
         if self.facts.hasBegunAnswer { return self.abort(reason) }
         self.answer(.problem(reason, requestID: self.record.requestID, closes: true))
@@ -394,7 +402,21 @@ extension Exchange: AnswerReceiver, ConnectionWaiter {
         }
     }
 
-    package func answerEnded() {
+    package func answerEnded() { self.endAnswer() }
+
+    package func answerEnded(with section: TrailerSection) {
+        guard self.phase == .exchange else { return }
+        let rules = self.configuration.trailerRules
+        let isRewritten = self.facts.content == .multistatus
+        switch rules.check(section, ofAnswerOn: self.record.route, isRewritten: isRewritten) {
+        case .passed(let trailers): self.endAnswer(trailers)
+        case .tooLarge, .refused: self.upstreamFailed(.upstreamMalformed)
+        }
+    }
+
+    /// Ends the answer, whose body is complete.
+    @inline(__always)
+    private func endAnswer(_ trailers: Trailers? = nil) {
         guard self.phase == .exchange, let stream = self.stream else { return }
         self.upstream = nil
         if self.record.trace != nil { self.attemptEnded() }
@@ -403,7 +425,7 @@ extension Exchange: AnswerReceiver, ConnectionWaiter {
             // The client may turn out to be gone.
             guard self.phase == .exchange else { return }
         }
-        self.finish(on: stream)
+        self.finish(on: stream, trailers: trailers)
     }
 
     // MARK: Failures

@@ -233,6 +233,20 @@ package final class Exchange {
         if self.phase == .collecting { self.bodyCollected(progress) } else { self.forwardBody(progress) }
     }
 
+    /// Called instead of `bodyCame` when the body has ended and trailers came behind it.
+    package func bodyEnded(with section: TrailerSection) {
+        guard self.phase == .exchange else { return self.bodyCame(.end) }
+        switch self.configuration.trailerRules.check(section, ofRequestOn: self.record.route) {
+        case .passed(let trailers):
+            self.facts.isRequestWhole = true
+            self.forwardBody(.end, trailers)
+        case .tooLarge:
+            self.refuseBody(.requestFieldsTooLarge)
+        case .refused:
+            self.bodyCame(.malformed)
+        }
+    }
+
     /// Asks the stream for the bytes of the body that it keeps.
     func process() {
         self.stream?.passBody()

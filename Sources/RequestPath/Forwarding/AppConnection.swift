@@ -37,6 +37,9 @@ package protocol AppStream: AnyObject {
     func flush()
     /// The same at the end of the body.
     func complete()
+    /// Ends the body as `complete` does, with these trailers. They are dropped by a stream that cannot carry them, or whose
+    /// app could not read them.
+    func complete(with trailers: Trailers)
     /// Returns the head if the app has not begun its answer. It can be sent on another connection.
     func takeBack() -> PermittedHead?
 
@@ -56,6 +59,10 @@ package protocol AppStream: AnyObject {
     func abandon()
     /// The same because the app takes too long.
     func expire()
+}
+
+extension AppStream {
+    package func complete(with trailers: Trailers) { self.complete() }
 }
 
 /// The client's side of one exchange with an app: gets the answer. The exchange may end during each of the calls.
@@ -91,6 +98,8 @@ package protocol AnswerReceiver: AnyObject {
     func answerPauses() -> Bool
     /// Called instead when the body is complete. The connection is not needed any more; it is the last call.
     func answerEnded()
+    /// Called instead of `answerEnded` when trailers came behind the body.
+    func answerEnded(with trailers: TrailerSection)
 
     /// Called when the app agreed to the upgrade; the head is at the front of `buffer`. False: the client is gone.
     func tunnelBegins(_ head: ResponseHead, _ buffer: ByteBuffer) -> Bool
@@ -104,6 +113,10 @@ package protocol AnswerReceiver: AnyObject {
     func upstreamFailed(_ reason: Reason)
     /// Called when the app sent bytes before the head was sent. It is the last call.
     func upstreamSpokeFirst()
+}
+
+extension AnswerReceiver {
+    package func answerEnded(with trailers: TrailerSection) { self.answerEnded() }
 }
 
 /// An exchange that waits for a connection to an app.

@@ -53,13 +53,15 @@ package final class MultistatusBody {
                 isXML = ByteClass.equal(type, "application/xml") || ByteClass.equal(type, "text/xml")
             }
             if ByteClass.equal(name, "content-encoding"), !ByteClass.equal(value, "identity") { return false }
-            if ByteClass.equal(name, "content-digest") || ByteClass.equal(name, "repr-digest")
-                || ByteClass.equal(name, "digest") || ByteClass.equal(name, "content-md5")
-            {
-                return false
-            }
+            if Self.isDigest(name) { return false }
         }
         return isXML
+    }
+
+    /// Whether the field of this name gives a digest of the content.
+    static func isDigest(_ name: UnsafeBufferPointer<UInt8>) -> Bool {
+        ByteClass.equal(name, "content-digest") || ByteClass.equal(name, "repr-digest")
+            || ByteClass.equal(name, "digest") || ByteClass.equal(name, "content-md5")
     }
 
     /// Reads the next bytes of the content and appends what the client gets of them.

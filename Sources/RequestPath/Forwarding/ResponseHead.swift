@@ -28,6 +28,8 @@ package final class ResponseHead {
     package var announcesContent = false
     /// Whether `Connection` names a field of this hop.
     var nominates = false
+    /// The most fields of a head.
+    static let mostFields = 200
 
     package init(fieldCount: Int) {
         self.fields = FieldLines(capacity: fieldCount)

@@ -240,7 +240,7 @@ package struct ResponseWriter: Sendable {
     /// Whether a field is a `Cache-Control` for some caches only, which for them replaces the other one: `CDN-Cache-Control`,
     /// `Cloudflare-CDN-Cache-Control` and the like. Their names end in the same way (RFC 9213 2).
     @inline(__always)
-    private static func isTargeted(_ name: UnsafeBufferPointer<UInt8>) -> Bool {
+    static func isTargeted(_ name: UnsafeBufferPointer<UInt8>) -> Bool {
         let ending: StaticString = "-cache-control"
         let count = ending.utf8CodeUnitCount
         return name.count > count

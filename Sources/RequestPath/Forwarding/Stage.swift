@@ -90,6 +90,15 @@ package final class Stage {
         if framing == .chunked { self.append(&collection) { $0.writeStaticString("0\r\n\r\n") } }
     }
 
+    /// Adds the end of a message that is sent in chunks, and its trailers.
+    package func end(_ collection: inout Collection, with trailers: Trailers) {
+        self.append(&collection) { buffer in
+            buffer.writeStaticString("0\r\n")
+            buffer.writeBytes(trailers.lines)
+            buffer.writeStaticString("\r\n")
+        }
+    }
+
     /// Sends everything collected.
     ///
     /// - Parameter exactly: Copies a small collection into a buffer of its own size. Otherwise each small piece of a

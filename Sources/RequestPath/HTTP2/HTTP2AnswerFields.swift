@@ -54,10 +54,22 @@ struct HTTP2AnswerFields {
         // "HTTP/1.1 200 ..."
         let status = UnsafeBufferPointer(start: base + 9, count: 3)
         if ByteClass.equal(status, "101") { self.append(":status", "200") } else { self.append(":status", status) }
-        var start = 0
-        while let lineFeed = memchr(base + start, 0x0A, head.count - start) {
+        guard let lineFeed = memchr(base, 0x0A, head.count) else { return }
+        self.readLines(base, from: UnsafeRawPointer(lineFeed) - UnsafeRawPointer(base) + 1, head.count)
+    }
+
+    /// Reads the lines of trailers that the gateway has written as HTTP/1.
+    mutating func readTrailers(_ lines: UnsafeBufferPointer<UInt8>) {
+        self.removeAll()
+        if let base = lines.baseAddress { self.readLines(base, from: 0, lines.count) }
+    }
+
+    @inline(__always)
+    private mutating func readLines(_ base: Bytes, from start: Int, _ count: Int) {
+        var start = start
+        while let lineFeed = memchr(base + start, 0x0A, count - start) {
             let end = UnsafeRawPointer(lineFeed) - UnsafeRawPointer(base)
-            if start > 0 { self.readLine(base + start, end - start - 1) }
+            self.readLine(base + start, end - start - 1)
             start = end + 1
         }
     }

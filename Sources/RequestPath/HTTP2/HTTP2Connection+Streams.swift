@@ -46,6 +46,31 @@ extension HTTP2Connection {
         self.sendSoon()
     }
 
+    /// Takes a field behind the body of a request. False: the stream ends.
+    func trailerComes(
+        of id: Int32,
+        _ name: UnsafeBufferPointer<UInt8>,
+        _ value: UnsafeBufferPointer<UInt8>
+    ) -> Bool {
+        guard let stream = self.session?.stream(id) else { return true }
+        guard HTTP2RequestHead.isField(name, value) else {
+            self.session?.reset(id, .protocolError)
+            return false
+        }
+        if stream.trailerCame(name, value) { return true }
+        self.session?.reset(id, .enhanceYourCalm)
+        return false
+    }
+
+    /// Ends an answer whose content is taken with the trailers that its stream has for it.
+    func sendTrailers(of id: Int32) {
+        guard let session = self.session, let trailers = session.stream(id)?.takeTrailers() else { return }
+        trailers.lines.withUnsafeBufferPointer { lines in
+            self.scratch.fields.readTrailers(lines)
+            session.end(id, with: self.scratch.fields)
+        }
+    }
+
     func resume(_ stream: HTTP2Stream) {
         self.session?.resume(stream.id)
         self.sendSoon()

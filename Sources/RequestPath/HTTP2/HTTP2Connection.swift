@@ -147,8 +147,7 @@ package final class HTTP2Connection {
     @inline(__always)
     func fieldComes(of id: Int32, _ name: UnsafeBufferPointer<UInt8>, _ value: UnsafeBufferPointer<UInt8>) -> Bool {
         self.budget.fieldCame(name.count &+ value.count)
-        // Trailers are not passed on: an app could take their fields for those of the head.
-        guard self.headStream?.id == id else { return true }
+        guard self.headStream?.id == id else { return self.trailerComes(of: id, name, value) }
         self.head.append(name, value)
         guard self.head.isFarTooLarge else { return true }
         self.session?.reset(id, .enhanceYourCalm)
@@ -239,7 +238,7 @@ package final class HTTP2Connection {
 
     func streamOutputEnds(_ id: Int32) { self.session?.stream(id)?.outputEnded() }
 
-    func takeContent(of id: Int32, into room: UnsafeMutableRawBufferPointer) -> (count: Int, isLast: Bool)? {
+    func takeContent(of id: Int32, into room: UnsafeMutableRawBufferPointer) -> (count: Int, end: HTTP2Stream.End?)? {
         self.session?.stream(id)?.takeContent(into: room)
     }
 

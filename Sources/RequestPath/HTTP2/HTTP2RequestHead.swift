@@ -261,6 +261,11 @@ package struct HTTP2RequestHead {
 
     // MARK: Bytes
 
+    /// Whether this is a field of HTTP/2, and no pseudo-field (RFC 9113 8.2.1).
+    static func isField(_ name: UnsafeBufferPointer<UInt8>, _ value: UnsafeBufferPointer<UInt8>) -> Bool {
+        self.isValue(value) && self.isToken(name, allowsUpperCase: false)
+    }
+
     /// A path with or without query, or `*` of OPTIONS. What begins otherwise could be read as an absolute URL, of another
     /// host (CVE-2021-39240), and a space would end it.
     private static func isPath(_ path: ArraySlice<UInt8>, of method: ArraySlice<UInt8>) -> Bool {

@@ -149,11 +149,22 @@ final class HTTP2Session {
                         into: UnsafeMutableRawBufferPointer(start: room, count: count)
                     )
                 else { return Int(NGHTTP2_ERR_DEFERRED.rawValue) }
-                if content.isLast { flags.pointee |= UInt32(NGHTTP2_DATA_FLAG_EOF.rawValue) }
+                switch content.end {
+                case nil: break
+                case .content: flags.pointee |= UInt32(NGHTTP2_DATA_FLAG_EOF.rawValue)
+                case .trailers:
+                    flags.pointee |= UInt32(NGHTTP2_DATA_FLAG_EOF.rawValue | NGHTTP2_DATA_FLAG_NO_END_STREAM.rawValue)
+                    HTTP2Connection.of(owner).sendTrailers(of: id)
+                }
                 return content.count
             }
             nghttp2_submit_response(self.session, id, start, count, &provider)
         }
+    }
+
+    /// Ends an answer with these trailers, behind the content that is being taken.
+    func end(_ id: Int32, with trailers: HTTP2AnswerFields) {
+        trailers.lend { _ = nghttp2_submit_trailer(self.session, id, $0, $1) }
     }
 
     /// Asks for content again, after there was none.

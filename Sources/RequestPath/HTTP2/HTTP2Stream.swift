@@ -11,6 +11,14 @@ package final class HTTP2Stream {
     static let highMark = 65_536
     static let lowMark = 32_768
 
+    /// How an answer ends.
+    enum End {
+        /// With its content.
+        case content
+        /// With trailers behind its content.
+        case trailers
+    }
+
     unowned let connection: HTTP2Connection
     let exchange: Exchange
     private(set) var id: Int32 = 0
@@ -24,6 +32,8 @@ package final class HTTP2Stream {
     private var takenBytes = 0
     /// Whether the client may send a long body faster.
     private var isWide = false
+    /// The trailer section of the request. `nil` if none has come.
+    private var section: TrailerSection?
     /// Whether the client has ended its side.
     private(set) var inputHasEnded = false
     /// Whether the exchange has all of the request's body, or needs none.
@@ -41,6 +51,8 @@ package final class HTTP2Stream {
     private var answerHead: ByteBuffer?
     /// What the library has not taken of the answer's content.
     private var output = ByteBuffer()
+    /// What follows the answer's content. `nil` if nothing does.
+    private var trailers: Trailers?
     private var outputWatch = OutputWatch()
     /// Whether nothing follows behind `output`.
     private var outputHasEnded = false
@@ -125,6 +137,16 @@ package final class HTTP2Stream {
         self.input.writeBytes(bytes)
     }
 
+    /// Keeps a field behind the body. False: there are far too many.
+    func trailerCame(_ name: UnsafeBufferPointer<UInt8>, _ value: UnsafeBufferPointer<UInt8>) -> Bool {
+        // Nobody needs it.
+        guard !self.isReset, !self.outputHasEnded, !self.isBodyDone, !self.isTunnel else { return true }
+        let section = self.section ?? self.connection.configuration.trailerRules.sectionOfRequest
+        section.append(name, value, overhead: HTTP2RequestHead.fieldOverhead)
+        self.section = section
+        return !section.isFarTooLarge
+    }
+
     func inputEnds() {
         self.inputHasEnded = true
     }
@@ -141,7 +163,11 @@ package final class HTTP2Stream {
         guard self.exchange.bodyDemand == .now else { return }
         self.takeInput { self.exchange.takeBody($0.readableBytes, of: &$0) }
         self.isBodyDone = self.inputHasEnded
-        self.exchange.bodyCame(self.isBodyDone ? .end : .more)
+        guard self.isBodyDone, let section = self.section else {
+            return self.exchange.bodyCame(self.isBodyDone ? .end : .more)
+        }
+        self.section = nil
+        self.exchange.bodyEnded(with: section)
     }
 
     private func passTunnel() {
@@ -168,7 +194,7 @@ package final class HTTP2Stream {
     // MARK: The answer
 
     /// Takes content for a frame into `room`; nil: there is none for now.
-    func takeContent(into room: UnsafeMutableRawBufferPointer) -> (count: Int, isLast: Bool)? {
+    func takeContent(into room: UnsafeMutableRawBufferPointer) -> (count: Int, end: End?)? {
         let count = min(room.count, self.output.readableBytes)
         guard count > 0 || self.outputHasEnded else {
             self.isDeferred = true
@@ -181,8 +207,12 @@ package final class HTTP2Stream {
         self.connection.queuedBytes -= count
         if self.output.readableBytes == 0 { self.output.clear() }
         if self.isBlocked, self.output.readableBytes < Self.lowMark { self.connection.hasRelieved = true }
-        return (count, self.outputHasEnded && self.output.readableBytes == 0)
+        guard self.outputHasEnded, self.output.readableBytes == 0 else { return (count, nil) }
+        return (count, self.trailers == nil ? .content : .trailers)
     }
+
+    /// Takes the trailers of the answer. `nil` if it has none.
+    func takeTrailers() -> Trailers? { self.trailers.take() }
 
     /// Goes on with an exchange that waited for room.
     func relieve() {
@@ -232,6 +262,8 @@ package final class HTTP2Stream {
         Self.empty(&self.input)
         Self.empty(&self.output)
         if let head = self.answerHead.take() { self.connection.loop.giveBack(head) }
+        self.section = nil
+        self.trailers = nil
         self.inputHasEnded = false
         self.isBodyDone = true
         self.missingBytes = nil
@@ -408,7 +440,8 @@ extension HTTP2Stream: ClientStream {
     package func flush() {
         guard !self.isReset else { return }
         if let head = self.answerHead.take() {
-            self.connection.answer(head, on: self, hasContent: !self.outputHasEnded || self.output.readableBytes > 0)
+            let hasContent = !self.outputHasEnded || self.output.readableBytes > 0 || self.trailers != nil
+            self.connection.answer(head, on: self, hasContent: hasContent)
             self.connection.loop.giveBack(head)
         } else if self.isDeferred {
             self.isDeferred = false
@@ -419,6 +452,11 @@ extension HTTP2Stream: ClientStream {
     package func complete() {
         self.outputHasEnded = true
         self.flush()
+    }
+
+    package func complete(with trailers: Trailers) {
+        self.trailers = trailers
+        self.complete()
     }
 
     package func abort() {

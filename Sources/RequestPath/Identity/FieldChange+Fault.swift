@@ -9,8 +9,8 @@ extension FieldChange {
         let names = FieldNames(roles: roles, managedNames: managed.names, managedPrefixes: managed.prefixes)
         let name = ManagedNames.normalized(self.name)
         let role = Array(name.utf8).withUnsafeBufferPointer { names.role(of: $0) }
-        if role.isHopByHop || Self.ofConnections.contains(name) { return "which is for one connection only" }
-        if Self.ofContent.contains(name) { return "which says how the content is sent" }
+        if role.isHopByHop || FieldNames.ofConnections.contains(name) { return "which is for one connection only" }
+        if FieldNames.ofContent.contains(name) { return "which says how the content is sent" }
         if name.hasPrefix("sec-websocket-") { return "which two ends of a WebSocket agree on" }
         if self.isOfRequest, role == .managed, ManagedNames.settable.contains(name),
             !profile.fields.contains(where: { ManagedNames.normalized($0.name) == name })
@@ -31,7 +31,9 @@ extension FieldChange {
         default: break
         }
         // Whoever passes a message on adds to these; what a server is called may be hidden from clients.
-        if Self.ofTheWay.contains(name), self.isSet || self.isOfRequest { return "which says the way of the message" }
+        if FieldNames.ofTheWay.contains(name), self.isSet || self.isOfRequest {
+            return "which says the way of the message"
+        }
         if self.isOfRequest { return nil }
         switch role {
         case .cacheControl, .sharedCacheControl: return "which the key cache governs"
@@ -44,16 +46,4 @@ extension FieldChange {
         if name.hasPrefix("access-control-") { return "which the key cors governs" }
         return nil
     }
-
-    /// Of one connection, besides those that have a role (RFC 9110 7.6.1, 11.7).
-    private static let ofConnections: Set<String> = [
-        "connection", "expect", "http2-settings", "keep-alive", "proxy-authenticate", "proxy-authentication-info",
-        "proxy-authorization", "proxy-connection", "te", "trailer", "trailers", "upgrade",
-    ]
-    /// What the bytes of the content are: the gateway passes them on as they are.
-    private static let ofContent: Set<String> = [
-        "content-encoding", "content-length", "content-range", "transfer-encoding",
-    ]
-    /// By which loops are found, and messages traced back (RFC 9110 7.6, RFC 8586).
-    private static let ofTheWay: Set<String> = ["via", "max-forwards", "cdn-loop", "proxy-status"]
 }

@@ -40,6 +40,8 @@ package final class PathConfiguration: Sendable {
     let connectTimeout: TimeAmount
     let requestParser: RequestParser
     let responseParser: ResponseParser
+    /// Decides which fields may follow a body.
+    package let trailerRules: TrailerRules
     let responseWriter: ResponseWriter
     let ownNames: OwnNames
     let handoffCookies: HandoffCookies
@@ -116,6 +118,18 @@ package final class PathConfiguration: Sendable {
                 managedPrefixes: ["x-sallyport-"]
             ),
             limit: 65_536
+        )
+        self.trailerRules = TrailerRules(
+            managedNames: (judging?.identity.managed.names ?? []) + (judging?.identity.ownNames ?? []),
+            managedPrefixes: judging?.identity.managed.prefixes ?? [],
+            requestLimits: self.requestParser.limits,
+            answerLimits: HeadLimits(
+                line: self.responseParser.limit,
+                field: self.responseParser.limit,
+                fields: self.responseParser.limit,
+                fieldCount: ResponseHead.mostFields
+            ),
+            dropsUnderscore: settings.identity.stripUnderscoreFields
         )
         let handoffCookies = HandoffCookies(settings)
         self.handoffCookies = handoffCookies

@@ -54,16 +54,25 @@ package struct BodyDecoder {
 
     /// Discards bytes of the body.
     package mutating func discard(_ buffer: inout ByteBuffer) -> BodyProgress {
-        self.decode(&buffer) { count, buffer in buffer.moveReaderIndex(forwardBy: count) }
+        self.decode(&buffer, Self.drop)
+    }
+
+    /// Drops the next `count` bytes of `buffer`.
+    package static func drop(_ count: Int, of buffer: inout ByteBuffer) {
+        buffer.moveReaderIndex(forwardBy: count)
     }
 
     /// Takes the bytes of the body from the front of `buffer`. Bytes after its end stay.
     ///
-    /// - Parameter take: Called with the length of each run of content at the front of the buffer, which it must take.
+    /// - Parameters:
+    ///   - take: Called with the length of each run of content at the front of the buffer, which it must take.
+    ///   - takeTrailers: Called with the length of each run of the trailer section's lines at the front of the buffer,
+    ///     which it must take. By default they are dropped.
     @inline(__always)
     package mutating func decode(
         _ buffer: inout ByteBuffer,
-        _ take: (_ count: Int, _ content: inout ByteBuffer) -> Void
+        _ take: (_ count: Int, _ content: inout ByteBuffer) -> Void,
+        trailers takeTrailers: (_ count: Int, _ content: inout ByteBuffer) -> Void = BodyDecoder.drop
     ) -> BodyProgress {
         switch self.state {
         case .done, .moved:
@@ -90,6 +99,8 @@ package struct BodyDecoder {
                 case .data(let count):
                     self.byteCount &+= count
                     take(count, &buffer)
+                case .trailer(let count):
+                    takeTrailers(count, &buffer)
                 case .end(let count):
                     buffer.moveReaderIndex(forwardBy: count)
                     self.state = .done

@@ -1,6 +1,6 @@
 import Vocabulary
 
-/// Decodes a chunked body (RFC 9112 7.1) and reads each byte once. Extensions and trailers are dropped.
+/// Decodes a chunked body (RFC 9112 7.1) and reads each byte once. Extensions are dropped.
 ///
 /// Feed it bytes; it returns how many to skip and how many to pass on.
 package struct ChunkedDecoder: Sendable, Equatable {
@@ -9,6 +9,8 @@ package struct ChunkedDecoder: Sendable, Equatable {
         case skip(Int)
         /// The next `count` bytes are data.
         case data(Int)
+        /// The next `count` bytes belong to the lines of the trailer section. They are consumed.
+        case trailer(Int)
         /// The body has ended; the last bytes were framing and are consumed.
         case end(Int)
         case malformed
@@ -50,8 +52,8 @@ package struct ChunkedDecoder: Sendable, Equatable {
     private var forbiddenMatches: UInt16 = 0
     private var nameLength = 0
 
-    /// Whether the body is an answer's. Trailers of both are dropped. Those that a request must not have are refused, as
-    /// nobody sends them without intent; some apps do.
+    /// Whether the body is an answer's. A request is refused for the trailers that it must not have, as nobody sends them
+    /// without intent. Some apps do, and their trailers are dropped (`TrailerRules`).
     private let isAnswers: Bool
     /// Whether it is the answer of an old server (`answers: lenient`): blanks may follow a size, and LF alone ends a line.
     private let isLenient: Bool
@@ -145,15 +147,35 @@ package struct ChunkedDecoder: Sendable, Equatable {
                     self.state = .done
                     return .end(index)
                 } else {
-                    guard ByteClass.normalizedToken[Int(byte)] != 0 else { return .malformed }
-                    self.state = .trailerName
-                    self.forbiddenMatches = Self.allForbidden
-                    self.nameLength = 0
-                    self.match(byte)
-                    self.overhead += 1
+                    // Its lines are handed over from their first byte on.
+                    return index > 1 ? .skip(index &- 1) : self.nextOfTrailers(bytes)
                 }
+            case .trailerName, .trailerValue, .trailerLineFeed:
+                return self.nextOfTrailers(bytes)
+            case .endLineFeed:
+                guard byte == 0x0A else { return .malformed }
+                self.state = .done
+                return .end(index)
+            }
+        }
+        return .skip(index)
+    }
+
+    /// Reads bytes of the trailer section, which begin within a line or are not its end.
+    @inline(never)
+    private mutating func nextOfTrailers(_ bytes: UnsafeBufferPointer<UInt8>) -> Step {
+        var index = 0
+        while index < bytes.count {
+            let byte = bytes[index]
+            switch self.state {
+            case .trailerStart:
+                if byte == 0x0D || byte == 0x0A && self.isLenient { return .trailer(index) }
+                guard ByteClass.normalizedToken[Int(byte)] != 0 else { return .malformed }
+                self.state = .trailerName
+                self.forbiddenMatches = Self.allForbidden
+                self.nameLength = 0
+                self.match(byte)
             case .trailerName:
-                self.overhead += 1
                 if byte == 0x3A {
                     // A trailer must not hold fields for framing, routing or authentication (RFC 9110 6.5.1).
                     guard self.isAnswers || !self.isForbiddenTrailer else { return .malformed }
@@ -162,9 +184,7 @@ package struct ChunkedDecoder: Sendable, Equatable {
                     guard ByteClass.normalizedToken[Int(byte)] != 0 else { return .malformed }
                     self.match(byte)
                 }
-                if self.overhead > Self.overheadLimit { return .malformed }
             case .trailerValue:
-                self.overhead += 1
                 if byte == 0x0D {
                     self.state = .trailerLineFeed
                 } else if byte == 0x0A, self.isLenient {
@@ -172,17 +192,15 @@ package struct ChunkedDecoder: Sendable, Equatable {
                 } else if Self.isControl(byte) {
                     return .malformed
                 }
-                if self.overhead > Self.overheadLimit { return .malformed }
-            case .trailerLineFeed:
+            default:
                 guard byte == 0x0A else { return .malformed }
                 self.state = .trailerStart
-            case .endLineFeed:
-                guard byte == 0x0A else { return .malformed }
-                self.state = .done
-                return .end(index)
             }
+            self.overhead += 1
+            guard self.overhead <= Self.overheadLimit else { return .malformed }
+            index &+= 1
         }
-        return .skip(index)
+        return .trailer(index)
     }
 
     /// Ends the line with a chunk's size. True if its data follows, false if trailers do.
@@ -224,16 +242,11 @@ package struct ChunkedDecoder: Sendable, Equatable {
         }
     }
 
-    private static let forbiddenTrailers = [
-        "content-length", "transfer-encoding", "host", "trailer", "te", "connection", "content-encoding",
-        "content-type",
-        "content-range", "authorization", "cookie", "set-cookie", "expect",
-    ].map { Array($0.utf8) }
-    private static let allForbidden: UInt16 = 1 << UInt16(Self.forbiddenTrailers.count) - 1
+    private static let allForbidden: UInt16 = 1 << UInt16(FieldNames.refusedTrailers.count) - 1
 
     /// Compares the next byte of a trailer's name.
     private mutating func match(_ byte: UInt8) {
-        for (index, name) in Self.forbiddenTrailers.enumerated()
+        for (index, name) in FieldNames.refusedTrailers.enumerated()
         where self.nameLength >= name.count || name[self.nameLength] != byte | 0x20 {
             self.forbiddenMatches &= ~(1 << UInt16(index))
         }
@@ -241,7 +254,7 @@ package struct ChunkedDecoder: Sendable, Equatable {
     }
 
     private var isForbiddenTrailer: Bool {
-        Self.forbiddenTrailers.enumerated().contains { index, name in
+        FieldNames.refusedTrailers.enumerated().contains { index, name in
             self.forbiddenMatches & 1 << UInt16(index) != 0 && name.count == self.nameLength
         }
     }

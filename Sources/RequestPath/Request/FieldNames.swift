@@ -293,4 +293,42 @@ package final class FieldNames: @unchecked Sendable {
         ("edge-control", .sharedCacheControl), ("x-accel-expires", .sharedCacheControl), ("date", .date),
         ("link", .link), ("refresh", .refresh),
     ]
+
+    // MARK: Names without a role in every direction
+
+    /// Fields of one connection (RFC 9110 7.6.1, 11.7).
+    static let ofConnections = [
+        "connection", "expect", "http2-settings", "keep-alive", "proxy-authenticate", "proxy-authentication-info",
+        "proxy-authorization", "proxy-connection", "te", "trailer", "trailers", "upgrade",
+    ]
+    /// Fields that say what the bytes of the content are. The gateway passes content on as it is.
+    static let ofContent = ["content-encoding", "content-length", "content-range", "transfer-encoding"]
+    /// Fields by which loops are found and messages traced back (RFC 9110 7.6, RFC 8586).
+    static let ofTheWay = ["via", "max-forwards", "cdn-loop", "proxy-status"]
+
+    /// Fields that mean nothing behind a body, besides those with a role: they frame, route, authenticate, ask for or
+    /// control what has been answered by then (RFC 9110 6.5.1).
+    static let ofHeads =
+        FieldNames.ofConnections + FieldNames.ofContent + FieldNames.ofTheWay + [
+            "age", "allow", "alt-svc", "authentication-info", "clear-site-data", "content-disposition",
+            "content-language", "content-security-policy", "content-security-policy-report-only", "cookie2", "expires",
+            "if-match", "if-modified-since", "if-none-match", "if-range", "if-unmodified-since", "pragma", "prefer",
+            "priority", "range", "retry-after", "set-cookie2", "status", "strict-transport-security", "warning",
+            "x-content-type-options", "x-frame-options",
+        ]
+    /// Prefixes of such names: of CORS, of what browsers say about a request, and of the handshake of WebSockets.
+    static let prefixesOfHeads = ["access-control-", "cross-origin-", "sec-"]
+
+    /// The trailers for which a request is refused, as nobody sends them without intent.
+    static let refusedTrailers =
+        (FieldNames.ofContent + [
+            "host", "trailer", "te", "connection", "content-type", "authorization", "cookie", "set-cookie", "expect",
+        ]).map { Array($0.utf8) }
+
+    /// Whether a request is refused for a trailer of this name.
+    static func refusesTrailer(_ name: UnsafeBufferPointer<UInt8>) -> Bool {
+        self.refusedTrailers.contains { own in
+            own.count == name.count && zip(own, name).allSatisfy { $0 == $1 | 0x20 }
+        }
+    }
 }

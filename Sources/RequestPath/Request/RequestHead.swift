@@ -98,6 +98,10 @@ package final class RequestHead {
     package var expectsContinue = false
     package var isWebSocketUpgrade = false
     package var hasTransferEncoding = false
+    /// Whether the client takes trailers of the answer (RFC 9110 10.1.4).
+    package var acceptsTrailers = false
+    /// Whether `Connection` names a field that has no meaning of its own, which may be one of the trailers.
+    package var nominates = false
     /// Whether there are two `Cookie` lines or more.
     package var hasSeveralCookies = false
     /// The index of the first line with each role; -1: absent.
@@ -167,6 +171,8 @@ package final class RequestHead {
         self.expectsContinue = false
         self.isWebSocketUpgrade = false
         self.hasTransferEncoding = false
+        self.acceptsTrailers = false
+        self.nominates = false
         self.hasSeveralCookies = false
         self.hasQuery = false
         self.query = .empty

@@ -331,6 +331,11 @@ package struct RequestParser: Sendable {
             guard HostField.isValid(value) else { return .requestHost }
         case .managed, .forwardedFor, .forwarded, .requestID, .native, .userAddress, .wantedPage:
             head.fields[line].isDropped = true
+        case .te:
+            head.fields[line].isDropped = true
+            ByteClass.forEachElement(of: value) { coding in
+                if ByteClass.equal(coding, "trailers") { head.acceptsTrailers = true }
+            }
         case .cookie where !isFirst:
             // Clients of HTTP/2 divide the cookies (RFC 9113 8.2.3), and some proxies leave them so. They count as the one
             // field that they are.
@@ -398,6 +403,7 @@ package struct RequestParser: Sendable {
         let role = self.names.role(of: token)
         if role.isHopByHop { return nil }
         guard role == .other || role.isOfTrace else { return .requestConnectionNamesIdentity }
+        head.nominates = true
         for index in 0..<head.fields.count {
             if ByteClass.equalIgnoringCase(head.fields[index].name.bytes(in: base), token) {
                 head.fields[index].isDropped = true

@@ -32,6 +32,10 @@ package final class UpstreamConnection: StreamHandler, AppConnection, AppStream,
     private var hasBody = false
     /// The body of the app's answer.
     private var body = BodyDecoder(.none)
+    /// The trailer section of the app's answer. `nil` if none has come.
+    private var trailers: TrailerSection?
+    /// Whether the answer's trailers are dropped, because they may have fields that `Connection` names.
+    private var dropsTrailers = false
     /// Gets the answer of the current exchange.
     private var receiver: (any AnswerReceiver)?
     /// The head of the current request, until the app's answer begins.
@@ -157,6 +161,12 @@ package final class UpstreamConnection: StreamHandler, AppConnection, AppStream,
 
     package func complete() {
         self.stage.end(&self.collection, as: self.framing)
+        self.flush()
+    }
+
+    package func complete(with trailers: Trailers) {
+        guard self.framing == .chunked else { return self.complete() }
+        self.stage.end(&self.collection, with: trailers)
         self.flush()
     }
 
@@ -323,6 +333,7 @@ package final class UpstreamConnection: StreamHandler, AppConnection, AppStream,
         self.keepsAlive =
             head.keepsAlive && head.framing != .untilClose && !head.bindsConnection && !self.mayGoOn
         self.isDoubtful = head.framing == .none || !receiver.isRequestWhole
+        self.dropsTrailers = head.nominates
         self.phase = .body
         self.releaseHead()
         self.body = BodyDecoder(head.framing, ofAnswer: true, lenient: self.pool.isLenient)
@@ -335,7 +346,12 @@ package final class UpstreamConnection: StreamHandler, AppConnection, AppStream,
     @inline(__always)
     private func passOn(_ buffer: inout ByteBuffer, _ receiver: any AnswerReceiver) {
         guard self.serves(receiver) else { return }
-        switch self.body.decode(&buffer, { receiver.takeAnswer($0, of: &$1) }) {
+        let progress = self.body.decode(
+            &buffer,
+            { receiver.takeAnswer($0, of: &$1) },
+            trailers: { self.takeTrailers($0, of: &$1) }
+        )
+        switch progress {
         case .more:
             if !receiver.answerPauses(), self.serves(receiver) { self.pause() }
         case .end:
@@ -346,6 +362,14 @@ package final class UpstreamConnection: StreamHandler, AppConnection, AppStream,
             self.pool.tell(.upstreamMalformed, ResponseFault.Rule.chunk.rawValue)
             self.fail(.upstreamMalformed)
         }
+    }
+
+    @inline(never)
+    private func takeTrailers(_ count: Int, of content: inout ByteBuffer) {
+        if self.dropsTrailers { return BodyDecoder.drop(count, of: &content) }
+        let section = self.trailers ?? self.loop.configuration.trailerRules.sectionOfAnswer
+        section.take(count, of: &content)
+        self.trailers = section
     }
 
     /// Whether the exchange goes on. A write to a client that has just disconnected ends it during the write.
@@ -365,7 +389,12 @@ package final class UpstreamConnection: StreamHandler, AppConnection, AppStream,
         } else {
             self.close()
         }
-        receiver.answerEnded()
+        if self.trailers == nil { receiver.answerEnded() } else { self.endWithTrailers(receiver) }
+    }
+
+    private func endWithTrailers(_ receiver: any AnswerReceiver) {
+        guard let trailers = self.trailers.take() else { return receiver.answerEnded() }
+        receiver.answerEnded(with: trailers)
     }
 
     private func beginTunnel(_ head: ResponseHead, _ buffer: inout ByteBuffer, _ receiver: any AnswerReceiver) {

@@ -97,6 +97,38 @@ enum PlainHTTP2 {
         }
     }
 
+    @Test("nghttp gets an app's trailers and sends its own, without those that only the gateway may set")
+    func trailers() throws {
+        let app = try FakeUpstream(
+            serve: FakeUpstream.answering { link, _ in
+                link.send(
+                    "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n"
+                        + "X-Sum: down\r\nSet-Cookie: a=b\r\nLocation: /evil\r\nX-Auth-Subject: root\r\n\r\n"
+                )
+            }
+        )
+        defer { app.stop() }
+        let settings = Config.file(
+            upstream: app.port,
+            routes: "  - {path: /**, auth: public}",
+            listen: "[{address: \"127.0.0.1:0\", protocols: [h2c, http/1.1]}]"
+        )
+        try Gateway.with(settings) { gateway in
+            let url = "http://127.0.0.1:\(gateway.port)/"
+            let arguments = [
+                "-v", "-H", ":authority: \(Request.host)", "-d", "-", "--no-content-length", "--trailer", "x-sum: up",
+                "--trailer", "x-auth-subject: root", "--trailer", "x-forwarded-for: 192.0.2.1",
+            ]
+            let output = try Self.run("nghttp", arguments + [url], input: Array("hello".utf8))
+            #expect(output.contains("x-sum: down"), "\(output.suffix(2000))")
+            let received = output.split(separator: "\n").filter { $0.contains("recv (stream_id") }
+            #expect(!received.contains { $0.contains("root") || $0.contains("set-cookie") || $0.contains("evil") })
+            #expect(!output.contains("RST_STREAM"))
+            let request = try #require(app.requests.last)
+            #expect(request.body == Array("hello".utf8) && request.trailers == ["x-sum: up"], "\(request.text)")
+        }
+    }
+
     /// The Python interpreter, if it has `httpx`, which `deploy/test.sh` installs.
     private static let python = Servers.find([Gateway.root.appending(path: ".build/clients/bin/python").path])
         .flatMap { python in

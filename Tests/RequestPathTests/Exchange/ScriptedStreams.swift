@@ -23,6 +23,8 @@ final class ScriptedClient: ClientStream {
     var message = HTTP1Message()
     var body = BodyDecoder(.none)
     var input = ByteBuffer()
+    /// The trailer section of the request. `nil` if none has come.
+    private var section: TrailerSection?
     private var queued = ByteBuffer()
     private(set) var sent = ""
     private(set) var ends: [End] = []
@@ -43,8 +45,23 @@ final class ScriptedClient: ClientStream {
         guard let exchange = self.exchange else { return }
         if self.input.readableBytes > 0 { exchange.bodyArrives() }
         while self.input.readableBytes > 0, !self.body.isDone, exchange.bodyDemand == .now {
-            exchange.bodyCame(self.body.decode(&self.input) { exchange.takeBody($0, of: &$1) })
+            let progress = self.body.decode(
+                &self.input,
+                { exchange.takeBody($0, of: &$1) },
+                trailers: { self.takeTrailers($0, of: &$1) }
+            )
+            if progress == .end, let section = self.section.take() {
+                exchange.bodyEnded(with: section)
+            } else {
+                exchange.bodyCame(progress)
+            }
         }
+    }
+
+    private func takeTrailers(_ count: Int, of content: inout ByteBuffer) {
+        let section = self.section ?? TrailerSection(limit: 1024)
+        section.take(count, of: &content)
+        self.section = section
     }
 
     func announce(_ head: AnswerHead, _ changes: borrowing AnswerChanges) {
@@ -95,6 +112,16 @@ final class ScriptedClient: ClientStream {
 
     func complete() {
         if self.message.framing == .chunked { self.queued.writeString("0\r\n\r\n") }
+        self.end()
+    }
+
+    func complete(with trailers: Trailers) {
+        guard self.message.framing == .chunked else { return self.complete() }
+        self.queued.writeString("0\r\n\(String(decoding: trailers.lines, as: UTF8.self))\r\n")
+        self.end()
+    }
+
+    private func end() {
         self.flush()
         self.exchange?.answerSent()
         self.ends.append(!self.message.keepsAlive ? .close : self.body.isDone ? .next : .body)
@@ -134,6 +161,8 @@ final class ScriptedApp: AppConnection, AppStream {
     private(set) var isFinished = false
     private var head: PermittedHead?
     private var body = BodyDecoder(.none)
+    /// The trailer section of the answer. `nil` if none has come.
+    private var section: TrailerSection?
     private var receiver: (any AnswerReceiver)?
 
     /// - Parameter port: That of its server.
@@ -193,6 +222,12 @@ final class ScriptedApp: AppConnection, AppStream {
     /// Whether the request's body has ended.
     private(set) var isComplete = false
     func complete() { self.isComplete = true }
+    /// The trailers of the request, with the ends of their lines.
+    private(set) var trailers = ""
+    func complete(with trailers: Trailers) {
+        self.trailers = String(decoding: trailers.lines, as: UTF8.self)
+        self.complete()
+    }
 
     // MARK: The script
 
@@ -250,14 +285,25 @@ final class ScriptedApp: AppConnection, AppStream {
 
     private func goOn(_ buffer: inout ByteBuffer) -> Progress? {
         guard let receiver = self.receiver else { return nil }
-        switch self.body.decode(&buffer, { receiver.takeAnswer($0, of: &$1) }) {
+        let progress = self.body.decode(
+            &buffer,
+            { receiver.takeAnswer($0, of: &$1) },
+            trailers: { self.takeTrailers($0, of: &$1) }
+        )
+        switch progress {
         case .more: return receiver.answerPauses() ? .more : .full
         case .malformed: return .malformed
         case .end:
             self.receiver = nil
-            receiver.answerEnded()
+            if let section = self.section.take() { receiver.answerEnded(with: section) } else { receiver.answerEnded() }
             return .end
         }
+    }
+
+    private func takeTrailers(_ count: Int, of content: inout ByteBuffer) {
+        let section = self.section ?? TrailerSection(limit: 1024)
+        section.take(count, of: &content)
+        self.section = section
     }
 
     /// Ends the connection.

@@ -8,6 +8,8 @@ package struct Answer: Sendable {
     package var body: [UInt8] = []
     /// The body with its framing, as received.
     package var rawBody: [UInt8] = []
+    /// The lines that followed a chunked body.
+    package var trailers: [String] = []
     /// The status codes of the interim (1xx) answers before it.
     package var interim: [Int] = []
     /// True if the message ended where its framing says; without a length, that is the end of the stream.
@@ -122,6 +124,7 @@ extension Wire {
             }
             answer.rawBody += line
             guard let size = Int(String(latin1: line.dropLast(2)).prefix { $0 != ";" }, radix: 16) else { return }
+            if size == 0 { return self.readTrailers(of: &answer, seconds: seconds) }
             guard let data = self.receive(count: size + 2, seconds: seconds) else {
                 answer.body += self.leftOver()
                 _ = self.note(self.drop(), in: &answer)
@@ -129,11 +132,19 @@ extension Wire {
             }
             answer.rawBody += data
             answer.body += data.dropLast(2)
-            if size == 0 {
-                answer.isWhole = data == [13, 10]
+        }
+    }
+
+    private func readTrailers(of answer: inout Answer, seconds: Double) {
+        while let line = self.receive(through: "\r\n", seconds: seconds) {
+            answer.rawBody += line
+            if line.count == 2 {
+                answer.isWhole = true
                 return
             }
+            answer.trailers.append(String(latin1: line.dropLast(2)))
         }
+        _ = self.note(self.drop(), in: &answer)
     }
 
     private func leftOver() -> [UInt8] {

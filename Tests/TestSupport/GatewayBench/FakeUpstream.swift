@@ -13,6 +13,8 @@ package struct Received: Sendable {
     package var body: [UInt8] = []
     /// The body's exact bytes.
     package var rawBody: [UInt8] = []
+    /// The lines that followed a chunked body.
+    package var trailers: [String] = []
     /// The number of the connection on which it came.
     package var connection: Int
 
@@ -72,6 +74,7 @@ package struct Link: Sendable {
                 while let line = self.wire.receive(through: "\r\n", seconds: 10) {
                     request.rawBody += line
                     if line.count == 2 { return true }
+                    request.trailers.append(String(latin1: line.dropLast(2)))
                 }
                 return false
             }

@@ -31,6 +31,9 @@ import Testing
                     guard count > 0 else { return .malformed }
                     content += piece.prefix(count)
                     piece = piece.dropFirst(count)
+                case .trailer(let count):
+                    guard count > 0 else { return .malformed }
+                    piece = piece.dropFirst(count)
                 case .end(let count):
                     let rest = bytes[(piece.startIndex + count)...]
                     guard decoder.isDone else { return .malformed }
@@ -145,7 +148,7 @@ import Testing
             for var piece in [bytes[..<cut], bytes[cut...]] {
                 while !piece.isEmpty, !isOver {
                     switch piece.withUnsafeBufferPointer({ decoder.next($0) }) {
-                    case .skip(let count): piece = piece.dropFirst(count)
+                    case .skip(let count), .trailer(let count): piece = piece.dropFirst(count)
                     case .data(let count):
                         content += piece.prefix(count)
                         piece = piece.dropFirst(count)

@@ -1,0 +1,177 @@
+package import NIOCore
+
+#if canImport(Glibc)
+import Glibc
+#endif
+
+/// The trailer section of a message as it came (RFC 9110 6.5). `TrailerRules` turns it into `Trailers`.
+package final class TrailerSection {
+    /// Lines of HTTP/1, each with its line end.
+    package private(set) var lines: [UInt8] = []
+    private var byteCount = 0
+    private let limit: Int
+
+    /// - Parameter limit: The most bytes of the section.
+    package init(limit: Int) {
+        self.limit = limit
+    }
+
+    /// True if the section has more bytes than its limit. Its lines are incomplete then.
+    package var isTooLarge: Bool { self.byteCount > self.limit }
+    /// True if the section is so large that it is not worth answering the request.
+    package var isFarTooLarge: Bool { self.byteCount > 4 * self.limit }
+
+    /// Takes the next `count` bytes of `content`, which are lines of HTTP/1.
+    package func take(_ count: Int, of content: inout ByteBuffer) {
+        self.byteCount += count
+        if !self.isTooLarge {
+            content.withUnsafeReadableBytes { self.lines.append(contentsOf: $0.prefix(count)) }
+        }
+        content.moveReaderIndex(forwardBy: count)
+    }
+
+    /// Appends a field of HTTP/2.
+    ///
+    /// - Parameters:
+    ///   - name: A token.
+    ///   - value: Has no control characters.
+    ///   - overhead: What the field counts beside its bytes.
+    package func append(_ name: UnsafeBufferPointer<UInt8>, _ value: UnsafeBufferPointer<UInt8>, overhead: Int) {
+        self.byteCount += name.count + value.count + overhead
+        guard !self.isTooLarge else { return }
+        self.lines.append(contentsOf: name)
+        self.lines += [0x3A, 0x20]
+        self.lines.append(contentsOf: value)
+        self.lines += [0x0D, 0x0A]
+    }
+}
+
+/// The fields that follow a body. Only `TrailerRules` makes them, so none of them is one that belongs into a head.
+package struct Trailers: Sendable {
+    /// One line of HTTP/1 or more, each with its CRLF.
+    package let lines: [UInt8]
+
+    fileprivate init(_ lines: [UInt8]) {
+        self.lines = lines
+    }
+}
+
+/// Decides which fields may follow a body.
+///
+/// Apps and clients may merge trailers into the head that came before (RFC 9110 6.5.1), so a field passes only if the
+/// gateway knows nothing of it: every name that has a role in a head of either direction, or that only the gateway may
+/// set, is dropped in every spelling.
+package struct TrailerRules: Sendable {
+    /// What becomes of a trailer section.
+    package enum Outcome: Sendable {
+        /// The message ends with these fields. `nil` if none is left.
+        case passed(Trailers?)
+        /// The section has more bytes or fields than a head may have.
+        case tooLarge
+        /// The section is a request's and has a field that nobody sends behind a body without intent.
+        case refused
+    }
+
+    private let names: FieldNames
+    private let requestLimits: HeadLimits
+    private let answerLimits: HeadLimits
+    private let dropsUnderscore: Bool
+
+    /// - Parameters:
+    ///   - managedNames: Normalised names that only the gateway may set.
+    ///   - managedPrefixes: Normalised prefixes of names that only the gateway may set.
+    ///   - requestLimits: The limits of a request's head.
+    ///   - answerLimits: The limits of an answer's head.
+    ///   - dropsUnderscore: True if fields of clients whose names contain `_` never reach the app.
+    package init(
+        managedNames: [String],
+        managedPrefixes: [String],
+        requestLimits: HeadLimits,
+        answerLimits: HeadLimits,
+        dropsUnderscore: Bool
+    ) {
+        self.names = FieldNames(
+            roles: FieldNames.requestRoles + FieldNames.responseRoles,
+            managedNames: managedNames + FieldNames.ofHeads,
+            managedPrefixes: managedPrefixes + FieldNames.prefixesOfHeads
+        )
+        self.requestLimits = requestLimits
+        self.answerLimits = answerLimits
+        self.dropsUnderscore = dropsUnderscore
+    }
+
+    /// An empty section for a client's trailers.
+    package var sectionOfRequest: TrailerSection { TrailerSection(limit: self.requestLimits.fields) }
+    /// An empty section for an app's trailers.
+    package var sectionOfAnswer: TrailerSection { TrailerSection(limit: self.answerLimits.fields) }
+
+    /// Checks the trailers of a request.
+    ///
+    /// - Parameter route: The route, which may remove fields of its requests. `nil` for one that removes none.
+    package func check(_ section: TrailerSection, ofRequestOn route: RouteEntry?) -> Outcome {
+        self.check(section, self.requestLimits) { name, text in
+            if FieldNames.refusesTrailer(text) { return .refused }
+            let drops = self.dropsUnderscore && name.hasUnderscore || route?.removes(text) == true
+            return drops ? .dropped : .kept
+        }
+    }
+
+    /// Checks the trailers of an answer.
+    ///
+    /// - Parameters:
+    ///   - route: The route, which may remove fields of its answers. `nil` for one that removes none.
+    ///   - isRewritten: True if the gateway changed the content, so that a digest of it is wrong.
+    package func check(_ section: TrailerSection, ofAnswerOn route: RouteEntry?, isRewritten: Bool = false) -> Outcome {
+        self.check(section, self.answerLimits) { _, text in
+            let drops = isRewritten && MultistatusBody.isDigest(text) || route?.answerEdits.removes(text) == true
+            return drops ? .dropped : .kept
+        }
+    }
+
+    private enum Verdict { case kept, dropped, refused }
+
+    /// Checks each line, first by `judge` and then by its name's role.
+    private func check(
+        _ section: TrailerSection,
+        _ limits: HeadLimits,
+        _ judge: (FieldName, UnsafeBufferPointer<UInt8>) -> Verdict
+    ) -> Outcome {
+        guard !section.isTooLarge else { return .tooLarge }
+        return section.lines.withUnsafeBufferPointer { bytes in
+            guard let base = bytes.baseAddress else { return .passed(nil) }
+            var kept: [UInt8] = []
+            var (start, count) = (0, 0)
+            while start < bytes.count, let lineFeed = memchr(base + start, 0x0A, bytes.count - start) {
+                let end = UnsafeRawPointer(lineFeed) - UnsafeRawPointer(base)
+                let line = base + start
+                count += 1
+                guard count <= limits.fieldCount, end - start <= limits.field else { return .tooLarge }
+                if let name = self.names.name(of: line, end + 1 - start) {
+                    switch judge(name, UnsafeBufferPointer(start: line, count: name.count)) {
+                    case .refused: return .refused
+                    case .dropped: break
+                    case .kept: self.append(name, line, end - start, to: &kept)
+                    }
+                }
+                start = end + 1
+            }
+            return .passed(kept.isEmpty ? nil : Trailers(kept))
+        }
+    }
+
+    /// Appends a line unless its field belongs into a head.
+    ///
+    /// - Parameter count: The bytes of the line without its line feed.
+    private func append(_ name: FieldName, _ line: Bytes, _ count: Int, to kept: inout [UInt8]) {
+        let text = UnsafeBufferPointer(start: line, count: name.count)
+        guard name.role == .other, !ResponseWriter.isTargeted(text) else { return }
+        let rest = UnsafeBufferPointer(start: line + name.count + 1, count: count - name.count - 1)
+        let isWhole = rest.last == 0x0D
+        let value = ByteClass.trimmed(isWhole ? UnsafeBufferPointer(rebasing: rest.dropLast()) : rest)
+        if let base = value.baseAddress, ByteClass.hasControl(base, value.count) { return }
+        kept.append(contentsOf: text)
+        kept += [0x3A, 0x20]
+        kept.append(contentsOf: value)
+        kept += [0x0D, 0x0A]
+    }
+}
