@@ -16,10 +16,15 @@ package struct RuleBook: Sendable {
 
     /// Judges an act: the first rule whose condition holds decides, unless it is in dry run. One about scopes takes its part
     /// of them and lets the next ones be judged.
-    package func judge(_ stage: RuleStage, _ facts: @autoclosure () -> RuleFacts) -> RuleJudgement {
+    ///
+    /// Callers wait for the judgement, so that a rule may ask somebody else.
+    package func judge(_ stage: RuleStage, _ facts: @autoclosure () -> RuleFacts) async -> RuleJudgement {
         let rules = self.rules.filter { $0.stages.contains(stage) }
         return rules.isEmpty ? RuleJudgement() : Self.judge(rules, facts().event(self.places))
     }
+
+    /// Whether a rule judges acts of this stage.
+    package func hasRules(for stage: RuleStage) -> Bool { self.rules.contains { $0.stages.contains(stage) } }
 
     /// Judges an event by the rules of a stage, in their order.
     package func judge(_ stage: RuleStage, event: JSONValue) -> RuleJudgement {

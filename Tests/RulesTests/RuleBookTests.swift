@@ -75,7 +75,7 @@ struct RuleBookTests {
     }
 
     @Test("The event has the shape of Auth0's, and what is unknown is left out")
-    func event() throws {
+    func event() async throws {
         #expect(
             try Self.facts().event(nil) == [
                 "request": ["ip": "2.125.160.216", "hostname": "app.example.com"],
@@ -114,8 +114,8 @@ struct RuleBookTests {
         ])
         let without = try Self.facts()
         for stage in RuleStage.allCases {
-            #expect(book.judge(stage, certified).objection?.rule == "build")
-            #expect(book.judge(stage, without).objection == nil)
+            #expect(await book.judge(stage, certified).objection?.rule == "build")
+            #expect(await book.judge(stage, without).objection == nil)
         }
         var delegated = try Self.facts()
         delegated.actor = "grace"
@@ -126,20 +126,20 @@ struct RuleBookTests {
         "Countries come from the database of places",
         .enabled(if: TestData.isExpected("GeoLite2-City-Test.mmdb"), TestData.absence)
     )
-    func places() throws {
+    func places() async throws {
         let geo = try GeoDirectory(database: TestData.path("GeoLite2-City-Test.mmdb"))
         let differs = "event.session_transfer_token.request.geoip.countryCode != event.request.geoip.countryCode"
         let book = RuleBook([try Self.rule("country", differs)], places: geo)
         var facts = try Self.facts()
         #expect(facts.event(geo)["request"]?["geoip"]?["countryCode"] == "GB")
         #expect(facts.event(geo)["session_transfer_token"]?["request"]?["geoip"]?["countryCode"] == "SE")
-        #expect(book.judge(.consume, facts).objection?.rule == "country")
+        #expect(await book.judge(.consume, facts).objection?.rule == "country")
         facts.request.address = try #require(IPAddress("89.160.20.128"))
-        #expect(book.judge(.consume, facts).objection == nil)
+        #expect(await book.judge(.consume, facts).objection == nil)
         // One unknown place differs from a known one, and two do not differ.
         facts.request.address = try #require(IPAddress("10.0.0.1"))
-        #expect(book.judge(.consume, facts).objection?.rule == "country")
+        #expect(await book.judge(.consume, facts).objection?.rule == "country")
         facts.token?.request.address = try #require(IPAddress("10.0.0.2"))
-        #expect(book.judge(.consume, facts).objection == nil)
+        #expect(await book.judge(.consume, facts).objection == nil)
     }
 }

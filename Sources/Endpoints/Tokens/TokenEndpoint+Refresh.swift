@@ -50,7 +50,7 @@ extension TokenEndpoint {
         let tokens = try await OAuthError.rendering(
             try await self.tokens.refresh(
                 token,
-                .transfer(audience: audience) { [mint] parent in mint.judgement(of: parent, for: requester) },
+                .transfer(audience: audience) { [mint] parent in await mint.judgement(of: parent, for: requester) },
                 for: requester
             ),
             of: .refreshToken

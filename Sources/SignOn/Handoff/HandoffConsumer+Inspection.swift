@@ -24,14 +24,17 @@ extension HandoffConsumer {
         } catch {
             return loop.makeSucceededFuture(.foreign(error))
         }
-        return self.find(attempt.key, on: loop).map { found in
+        return self.find(attempt.key, on: loop).flatMap { found in
             switch found.lookup {
-            case .absent: return .absent
-            case .spent(let marker): return .spent(marker)
+            case .absent: return loop.makeSucceededFuture(.absent)
+            case .spent(let marker): return loop.makeSucceededFuture(.spent(marker))
             case .live(let stored):
-                let plan = self.plan(for: stored.record, parent: found.parent?.record, attempt)
-                let burns = if case .burned? = plan.marker { true } else { false }
-                return .live(stored.record, plan.outcome, burns: burns)
+                let token = stored.record
+                return self.judgement(of: token, parent: found.parent?.record, attempt, on: loop).map { judgement in
+                    let plan = self.plan(for: token, judgement, attempt)
+                    let burns = if case .burned? = plan.marker { true } else { false }
+                    return .live(token, plan.outcome, burns: burns)
+                }
             }
         }
     }

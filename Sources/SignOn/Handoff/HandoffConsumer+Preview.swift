@@ -20,9 +20,13 @@ extension HandoffConsumer {
         }
         return self.find(attempt.key, on: loop).flatMap { [request] found in
             guard case .live(let stored) = found.lookup else { return self.ended(request, on: loop) }
-            let plan = self.plan(for: stored.record, parent: found.parent?.record, attempt)
-            guard case .signedIn(_, let session, _) = plan.outcome else { return self.ended(request, on: loop) }
-            return loop.makeSucceededFuture(.asks(session))
+            let token = stored.record
+            return self.judgement(of: token, parent: found.parent?.record, attempt, on: loop).flatMap { judgement in
+                guard case .signedIn(_, let session, _) = self.plan(for: token, judgement, attempt).outcome else {
+                    return self.ended(request, on: loop)
+                }
+                return loop.makeSucceededFuture(.asks(session))
+            }
         }.flatMapErrorThrowing { error in
             .ended(.unavailable(error as? StoreError ?? .unavailable))
         }

@@ -115,7 +115,10 @@ extension HandoffConsumer {
             guard self.clock.now().since(session.issuedAt) < SessionAttempt.lifetime else {
                 return self.answerReplay(of: key, record, attempt, on: loop)
             }
-            var plan = self.plan(for: token, parent: session, attempt, made: session)
+            // The operator's rules let the token pass then, and are not asked again: a session does not hold all that they
+            // may ask for.
+            let judgement = self.handoffCase(token, parent: session, attempt).judged()
+            var plan = self.plan(for: token, judgement, attempt, made: session)
             plan.record.subject = session.subject
             plan.record.sessionID = session.id
             plan.record.fingerprint = key.fingerprint

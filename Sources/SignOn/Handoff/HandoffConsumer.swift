@@ -161,7 +161,18 @@ package struct HandoffConsumer: RecordCaller {
         isLast: Bool,
         on loop: any EventLoop
     ) -> EventLoopFuture<HandoffOutcome> {
-        let plan = self.plan(for: stored.record, parent: parent, attempt)
+        self.judgement(of: stored.record, parent: parent, attempt, on: loop).flatMap { judgement in
+            self.act(on: stored, self.plan(for: stored.record, judgement, attempt), attempt, isLast: isLast, on: loop)
+        }
+    }
+
+    private func act(
+        on stored: Stored<TransferToken>,
+        _ plan: Plan,
+        _ attempt: Attempt,
+        isLast: Bool,
+        on loop: any EventLoop
+    ) -> EventLoopFuture<HandoffOutcome> {
         if case .unconfirmed = plan.outcome { return loop.makeSucceededFuture(plan.outcome) }
         guard let marker = plan.marker else {
             self.journal.record(plan.record)
@@ -195,14 +206,34 @@ package struct HandoffConsumer: RecordCaller {
         }
     }
 
-    /// Judges the token and returns what to do.
+    /// Judges the token, and asks the operator's rules about one that is accepted.
+    func judgement(
+        of token: TransferToken,
+        parent: Session?,
+        _ attempt: Attempt,
+        on loop: any EventLoop
+    ) -> EventLoopFuture<HandoffJudgement> {
+        let handoff = self.handoffCase(token, parent: parent, attempt, clientLoss: self.loss(of: token))
+        let judgement = handoff.judged()
+        guard case .accept = judgement.verdict, let parent, self.rules.hasRules(for: .consume) else {
+            return loop.makeSucceededFuture(judgement)
+        }
+        return loop.makeFutureWithTask { [rules] in
+            judgement.judged(by: await rules.judge(.consume, handoff.facts(of: parent)))
+        }
+    }
+
+    /// The case of a token that `attempt` presents now.
     ///
-    /// - Parameter made: The session that this attempt made earlier; it is kept, and no other is made. The rules let the
-    ///   token pass then, and are not asked again: a session does not hold all that they may ask for.
-    func plan(for token: TransferToken, parent: Session?, _ attempt: Attempt, made: Session? = nil) -> Plan {
+    /// - Parameter clientLoss: Why the client that got the token may not have it any more; nil: it may.
+    func handoffCase(
+        _ token: TransferToken,
+        parent: Session?,
+        _ attempt: Attempt,
+        clientLoss: Reason? = nil
+    ) -> HandoffCase {
         let request = attempt.request
-        let now = self.clock.now()
-        let judgement = HandoffCase(
+        return HandoffCase(
             token: token,
             parent: parent,
             host: request.authority,
@@ -212,10 +243,22 @@ package struct HandoffConsumer: RecordCaller {
             realms: request.realms,
             existing: request.existing?.session,
             organization: request.organization,
-            clientLoss: made == nil ? self.loss(of: token) : nil,
-            now: now,
-            rules: made == nil ? self.rules : RuleBook()
-        ).judged()
+            clientLoss: clientLoss,
+            now: self.clock.now()
+        )
+    }
+
+    /// Returns what to do with a token that was judged.
+    ///
+    /// - Parameter made: The session that this attempt made earlier; it is kept, and no other is made.
+    func plan(
+        for token: TransferToken,
+        _ judgement: HandoffJudgement,
+        _ attempt: Attempt,
+        made: Session? = nil
+    ) -> Plan {
+        let request = attempt.request
+        let now = self.clock.now()
 
         func record(of outcome: HandoffOutcome) -> AuditRecord {
             var record = self.record(outcome.act, request)

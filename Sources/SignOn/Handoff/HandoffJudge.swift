@@ -27,8 +27,6 @@ package struct HandoffCase: Sendable {
     /// Why the client that got the token may not have it any more; nil: it may.
     package var clientLoss: Reason?
     package var now: UnixTime
-    /// The operator's rules, which see only tokens that everything else lets pass.
-    package var rules: RuleBook
 
     package init(
         token: TransferToken,
@@ -41,8 +39,7 @@ package struct HandoffCase: Sendable {
         existing: Session?,
         organization: String? = nil,
         clientLoss: Reason? = nil,
-        now: UnixTime,
-        rules: RuleBook = RuleBook()
+        now: UnixTime
     ) {
         self.token = token
         self.parent = parent
@@ -55,7 +52,6 @@ package struct HandoffCase: Sendable {
         self.organization = organization
         self.clientLoss = clientLoss
         self.now = now
-        self.rules = rules
     }
 }
 
@@ -67,7 +63,7 @@ package enum HandoffVerdict: Sendable, Equatable {
     case refuse(Reason, burns: Bool, endsExisting: Bool)
 }
 
-/// The outcome of judging: the verdict, and the result of the binding check.
+/// The outcome of judging: the verdict, the result of the binding check, and what the operator's rules said.
 package struct HandoffJudgement: Sendable, Equatable {
     package var verdict: HandoffVerdict
     /// The binding mode that was judged; nil when an earlier rule was broken.
@@ -76,10 +72,20 @@ package struct HandoffJudgement: Sendable, Equatable {
     package var passedInDryRun: Reason?
     /// What the operator's rules said; nothing when something else decided before.
     package var rules = RuleJudgement()
+
+    /// This judgement with that of the operator's rules, which see only tokens that it accepts.
+    func judged(by rules: RuleJudgement) -> HandoffJudgement {
+        var judgement = self
+        judgement.rules = rules
+        if let objection = rules.objection {
+            judgement.verdict = .refuse(objection.reason, burns: true, endsExisting: false)
+        }
+        return judgement
+    }
 }
 
 extension HandoffCase {
-    /// Judges the token; the first broken rule is the reason. Whether the client takes tokens in this place was judged
+    /// Judges the token, all but the operator's rules; the first broken rule is the reason. Whether the client takes tokens in this place was judged
     /// before (`ClientSettings.takes`).
     ///
     /// A token in the wrong hands or in the wrong place is burned, unless the client's policy is `keep`. An expired
@@ -130,15 +136,15 @@ extension HandoffCase {
                 passedInDryRun: mismatch
             )
         }
-        let rules = self.rules.judge(.consume, self.facts(of: parent))
-        let verdict: HandoffVerdict =
-            rules.objection.map { .refuse($0.reason, burns: true, endsExisting: false) }
-            ?? .accept(parent: self.token.source(parent))
-        return HandoffJudgement(verdict: verdict, binding: binding, passedInDryRun: mismatch, rules: rules)
+        return HandoffJudgement(
+            verdict: .accept(parent: self.token.source(parent)),
+            binding: binding,
+            passedInDryRun: mismatch
+        )
     }
 
-    /// What the rules may know.
-    private func facts(of parent: Session) -> RuleFacts {
+    /// What the operator's rules may know of the token and of the session that it was minted from.
+    func facts(of parent: Session) -> RuleFacts {
         RuleFacts(
             request: RuleFacts.Request(self.device, self.certificate),
             authority: self.host,

@@ -118,7 +118,7 @@ package struct HandoffMint: RecordCaller {
             parent.expiresAt = min(parent.expiresAt, actor.expiresAt)
         }
         record.actor = parent.actor
-        let rules = self.judgement(of: parent, for: requester)
+        let rules = await self.judgement(of: parent, for: requester)
         if let objection = rules.objection {
             record.rules = rules.findings
             throw NotDone(objection.reason, text: objection.text)
@@ -171,8 +171,8 @@ package struct HandoffMint: RecordCaller {
     }
 
     /// What the rules say of a token from this session, also for a caller that has to know before it asks for one.
-    package func judgement(of parent: Session, for requester: TokenRequester) -> RuleJudgement {
-        self.rules.judge(
+    package func judgement(of parent: Session, for requester: TokenRequester) async -> RuleJudgement {
+        await self.rules.judge(
             .mint,
             RuleFacts(
                 request: RuleFacts.Request(self.device(of: requester), requester.sender.certificate),

@@ -183,7 +183,7 @@ extension TokenService {
         var rules = RuleJudgement()
         if !record.isForTransfer {
             let facts = Self.facts(of: session.session.identity, requester, record, for: api, scopes: scopes)
-            rules = self.rules.judge(.exchange, facts)
+            rules = await self.rules.judge(.exchange, facts)
             record.rules += rules.findings
         }
         if let objection = rules.objection { throw NotDone(.ruleDenied, text: objection.text) }
@@ -228,10 +228,10 @@ extension TokenService {
                 throw NotDone(.sessionOtherProvider)
             }
             let facts = Self.facts(of: session.identity, requester, record, for: api, scopes: scopes)
-            var rules = self.rules.judge(.signIn, facts)
+            var rules = await self.rules.judge(.signIn, facts)
             record.rules = rules.findings
             if rules.objection == nil {
-                rules = self.rules.judge(.exchange, facts)
+                rules = await self.rules.judge(.exchange, facts)
                 record.rules += rules.findings
             }
             if let objection = rules.objection {

@@ -13,7 +13,7 @@ package enum RefreshWish: Sendable {
     /// - scopes: nil: all that were granted. What goes beyond that is left out.
     case access(audience: String?, scopes: [String]?)
     /// A session-transfer token for this audience, which the caller mints if the rules allow it for the session.
-    case transfer(audience: String, judged: @Sendable (Session) -> RuleJudgement)
+    case transfer(audience: String, judged: @Sendable (Session) async -> RuleJudgement)
 }
 
 extension TokenService {
@@ -96,7 +96,7 @@ extension TokenService {
             }
             // Before the rotation, so that a client that is refused keeps its token.
             if case .transfer(let audience, let judged) = wish {
-                let rules = judged(session.session)
+                let rules = await judged(session.session)
                 if let objection = rules.objection {
                     record.audience = audience
                     record.rules = rules.findings

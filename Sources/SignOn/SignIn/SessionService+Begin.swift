@@ -78,7 +78,7 @@ extension SessionService {
         var record = self.record(.signedIn, terms.kind, requester)
         record.account = account
         record.provider = evidence?.provider
-        try self.judge(authentication, terms, &record, requester)
+        try await self.judge(authentication, terms, &record, requester)
         for session in former {
             try await self.endWithDependents(session)
             // Not revoked: the provider may count the former tokens and the new ones as one grant.
@@ -147,7 +147,7 @@ extension SessionService {
         _ terms: SessionTerms,
         _ record: inout AuditRecord,
         _ requester: Requester
-    ) throws(NotDone) {
+    ) async throws(NotDone) {
         let facts = RuleFacts(
             request: RuleFacts.Request(record.device, requester.certificate),
             authority: requester.authority,
@@ -156,7 +156,7 @@ extension SessionService {
             traits: authentication.identity.traits,
             clientID: nil
         )
-        let rules = self.rules.judge(.signIn, facts)
+        let rules = await self.rules.judge(.signIn, facts)
         record.rules = rules.findings
         guard let objection = rules.objection else { return }
         record.act = .session(.refused(objection.reason), terms.kind)

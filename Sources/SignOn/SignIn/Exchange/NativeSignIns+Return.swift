@@ -26,7 +26,7 @@ extension NativeSignIns {
         record.provider = evidence?.provider
         record.account = account
         do throws(NotDone) {
-            try self.sessions.judge(authentication, SessionTerms(.native), &record, requester)
+            try await self.sessions.judge(authentication, SessionTerms(.native), &record, requester)
         } catch {
             return try await self.fail(id, flow, error)
         }
