@@ -1,4 +1,4 @@
-internal import Vocabulary
+import Vocabulary
 
 extension Section {
     static let fixedUsers = Section([

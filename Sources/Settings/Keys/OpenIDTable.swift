@@ -1,4 +1,4 @@
-internal import Vocabulary
+import Vocabulary
 
 private let day: Duration = .seconds(86_400)
 

@@ -1,4 +1,4 @@
-internal import Vocabulary
+import Vocabulary
 
 /// A kind of provider: its key with the table below it, and how its settings are read and checked.
 package struct ProviderKind: Sendable {
