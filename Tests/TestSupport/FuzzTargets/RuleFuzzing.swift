@@ -75,7 +75,7 @@ enum RuleFuzzing {
             clientID: nil
         )
         for stage in RuleStage.allCases {
-            for judgement in [self.book.judge(stage, event: event), self.book.judge(stage, facts)] {
+            for judgement in [event, facts.event(nil)].map({ self.book.judge(stage, event: $0) }) {
                 guard judgement.findings.count == 6, judgement.objection == nil else { return "a rule has no finding" }
             }
         }
