@@ -18,12 +18,12 @@ package struct Pinned<Part: AnyObject> {
     @inline(__always)
     func use<Value>(_ body: (Part) -> Value) -> Value { self.part._withUnsafeGuaranteedRef { body($0) } }
 
-    /// Lends the address of a reference to the part. `body` may return a value that cannot be copied, which the
-    /// standard library's function does not allow.
+    /// Lends the part to `body`, which may return a value that cannot be copied. The standard library's function does not
+    /// allow that.
     @inline(__always)
-    func lendAddress<Value: ~Copyable>(_ body: (UnsafePointer<Part>) -> Value) -> Value {
+    func lend<Value: ~Copyable>(_ body: (Part) -> Value) -> Value {
         var value: Value?
-        self.part._withUnsafeGuaranteedRef { part in withUnsafePointer(to: part) { value = body($0) } }
+        self.part._withUnsafeGuaranteedRef { value = body($0) }
         guard let value = value.take() else { preconditionFailure("a closure that was called has returned nothing") }
         return value
     }

@@ -250,7 +250,7 @@ final class ScriptedApp: AppConnection, AppStream {
         guard let head = Self.head(in: buffer, answersHead: receiver.method == .head) else { return .malformed }
         self.hasAnswered = true
         _ = self.takeBack()
-        self.body = BodyDecoder(head.framing)
+        self.body = BodyDecoder(head.framing, ofAnswer: true)
         receiver.answerBegins(head, buffer)
         buffer.moveReaderIndex(forwardBy: head.byteCount)
         return self.goOn(&buffer)
