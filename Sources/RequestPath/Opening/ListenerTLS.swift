@@ -9,12 +9,18 @@ package import Vocabulary
 /// the loop, and a session is resumed only with the certificate that it began with. Whom clients are trusted by belongs to
 /// the listener and is the same in each of them, so that no choice of a name leads around it (CVE-2025-23419).
 package final class ListenerTLS: Sendable {
-    /// One certificate with its context.
-    package struct Choice: Sendable {
+    /// One certificate with its context. A class, because each handshake passes it on several times.
+    package final class Choice: Sendable {
         let context: NIOSSLContext
-        /// What the certificate says; nil: nobody has read it.
+        /// What the certificate says. `nil` if nobody has read it.
         package let facts: CertificateFacts?
         let isDefault: Bool
+
+        fileprivate init(context: NIOSSLContext, facts: CertificateFacts?, isDefault: Bool) {
+            self.context = context
+            self.facts = facts
+            self.isDefault = isDefault
+        }
     }
 
     private struct State: Sendable {
