@@ -89,13 +89,12 @@ let modules: KeyValuePairs<String, [Target.Dependency]> = [
         "Cryptography", "Vocabulary", nioCore,
     ],
     "Providers": [
-        "Calls", "JOSE", "Sessions", "Settings", "Observability", "AddressIntelligence", "Cryptography", "Vocabulary",
-        nioCore,
+        "Calls", "JOSE", "Sessions", "Settings", "AddressIntelligence", "Cryptography", "Vocabulary", nioCore,
     ],
     // Calls to others over HTTP: providers, and whoever else the gateway asks or tells.
     "Calls": [
-        "Sessions", "Settings", "Observability", "AddressIntelligence", "Transport", "Vocabulary", nioCore, nioTLS,
-        nioHTTP1, nioSSL, .product(name: "DequeModule", package: "swift-collections"),
+        "Sessions", "Settings", "Observability", "AddressIntelligence", "Transport", "Cryptography", "Vocabulary",
+        nioCore, nioTLS, nioHTTP1, nioSSL, .product(name: "DequeModule", package: "swift-collections"),
     ],
     "Sessions": [
         "AddressIntelligence", "Cryptography", "Vocabulary", nioCore,

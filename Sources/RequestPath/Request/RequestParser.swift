@@ -333,9 +333,7 @@ package struct RequestParser: Sendable {
             head.fields[line].isDropped = true
         case .te:
             head.fields[line].isDropped = true
-            ByteClass.forEachElement(of: value) { coding in
-                if ByteClass.equal(coding, "trailers") { head.acceptsTrailers = true }
-            }
+            Self.noteTransferCodings(value, in: head)
         case .cookie where !isFirst:
             // Clients of HTTP/2 divide the cookies (RFC 9113 8.2.3), and some proxies leave them so. They count as the one
             // field that they are.
@@ -345,6 +343,14 @@ package struct RequestParser: Sendable {
             if role.isHopByHop { head.fields[line].isDropped = true }
         }
         return nil
+    }
+
+    /// Reads `TE`, which few clients send (RFC 9110 10.1.4).
+    @inline(never)
+    private static func noteTransferCodings(_ value: UnsafeBufferPointer<UInt8>, in head: RequestHead) {
+        ByteClass.forEachElement(of: value) { coding in
+            if ByteClass.equal(coding, "trailers") { head.acceptsTrailers = true }
+        }
     }
 
     // MARK: The whole head
