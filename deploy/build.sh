@@ -65,7 +65,7 @@ sallyport_swift_build() {
 sallyport_build_gateway() {
     sallyport_prepare "$@"
     if [[ ! -x "$SALLYPORT_ROOT/.build/release/sallyport" ]]; then
-        echo "building the gateway from its sources, which takes five to ten minutes the first time" >&2
+        echo "building the gateway from its sources, which takes about 15 minutes on two cores the first time" >&2
     fi
     sallyport_swift_build --product sallyport
 }
