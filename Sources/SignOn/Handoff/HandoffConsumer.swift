@@ -21,7 +21,7 @@ package import Vocabulary
 /// or `changed`. After `changed`, the token is judged again. If it changes once more, it is refused.
 ///
 /// If the answer of an attempt is lost, the outcome is `unavailable`. The attempt may have succeeded, so the browser
-/// repeats it as an equal `SessionAttempt`, which finds its own marker. The repetition completes the attempt as soon as
+/// repeats it as the same `SessionAttempt`, which finds its own marker. The repetition completes the attempt as soon as
 /// the store guarantees that the marker will not be lost, and uses the session made the first time.
 package struct HandoffConsumer: RecordCaller {
     let records: RecordAccess

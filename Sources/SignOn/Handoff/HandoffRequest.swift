@@ -94,8 +94,8 @@ package enum HandoffOutcome: Sendable {
     ///
     /// - Parameter text: The text for the user. `nil` if the gateway's own text is shown.
     case denied(Reason, text: String?)
-    /// The store could not answer (503), so it may be unknown whether the token was used. Repeating the request with an
-    /// equal `HandoffRequest.attempt` completes the attempt.
+    /// The store could not answer (503), so it may be unknown whether the token was used. Repeating the request with
+    /// the same `HandoffRequest.attempt` completes the attempt.
     case unavailable(StoreError)
 }
 

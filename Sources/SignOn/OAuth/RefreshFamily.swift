@@ -9,7 +9,7 @@ package struct RefreshFamily: ReplaceableRecord, Hashable {
     package static var kind: RecordKind { RecordKind(letter: UInt8(ascii: "r")) }
     /// The maximum `refresh_token.token_lifetime`.
     package static var longestLife: Duration { .seconds(366 * 86_400) }
-    // A rotation that a failover undoes is harmless. The previous token yields an equal successor again, and the
+    // A rotation that a failover undoes is harmless. The previous token yields the same successor again, and the
     // successor itself proves that it was issued. The answer to a previous token may report a rotation that no replica
     // has confirmed. If that rotation is lost, a theft of the previous token shows one rotation later.
     package static var isBoundToReign: Bool { false }

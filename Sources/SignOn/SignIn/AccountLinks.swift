@@ -7,8 +7,8 @@ package import Vocabulary
 /// Links the users of several providers into one account if the providers vouch for one verified address
 /// (`accounts.link`).
 ///
-/// The account's id is a keyed hash of the address, so it is equal at each sign-in and on each gateway, and nothing is
-/// stored. Without the key, nobody can derive the address from the id, or the id from the address.
+/// The account's id is a keyed hash of the address, so it is the same at each sign-in and on each gateway, and nothing
+/// is stored. Without the key, nobody can derive the address from the id, or the id from the address.
 package struct AccountLinks: Sendable {
     private let key: HMACKey
     /// The realms whose providers are trusted to verify addresses.

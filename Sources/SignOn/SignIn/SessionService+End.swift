@@ -49,7 +49,7 @@ extension SessionService {
     /// A provider's token ends, too, whatever the provider says about it from now on.
     ///
     /// - Throws: Why the token never named a native session, as far as the store knows. If the session ended before, a
-    ///   client that lost the answer may repeat the request and gets an equal answer.
+    ///   client that lost the answer may repeat the request and gets the same answer.
     package func signOutApp(_ token: Secret, for requester: Requester) async throws(NotDone) {
         switch self.authority.read(.session, token.bytes) {
         case .malformed: try await self.signOutForeign(token, for: requester)

@@ -74,7 +74,7 @@ extension NativeSignIns {
         )
     }
 
-    /// One attempt to exchange two codes. Equal codes from one address make equal attempts.
+    /// One attempt to exchange two codes. The same codes from the same address make the same attempt.
     private struct Attempt: Sendable {
         let key: RecordKey
         /// The digest of the app's code.

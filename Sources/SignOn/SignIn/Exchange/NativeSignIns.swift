@@ -13,7 +13,7 @@ package import Vocabulary
 /// ```
 /// Neither code is of use alone, neither to an app that intercepts the second code nor to one that only sees the first.
 /// The session is written when the codes are exchanged. Its token is computed from both codes, so that a repeated
-/// exchange has an equal answer and no secret is stored.
+/// exchange has the same answer and no secret is stored.
 package struct NativeSignIns: RecordCaller {
     package private(set) var sessions: SessionService
     package let settings: ExchangeSettings

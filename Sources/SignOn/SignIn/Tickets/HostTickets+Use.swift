@@ -71,7 +71,7 @@ extension HostTickets {
         }
     }
 
-    /// One attempt of a browser to use one ticket. An equal nonce and ticket make an equal attempt.
+    /// One attempt of a browser to use one ticket. The same nonce and ticket make the same attempt.
     private struct Attempt: Sendable {
         let key: RecordKey
         let nonce: TicketNonce
