@@ -148,9 +148,9 @@ package enum RefusalTopic: String, CaseIterable, Sendable {
 
     package enum Part: String, CaseIterable, Sendable {
         case title
-        /// What happened, in one sentence.
+        /// The event, in one sentence.
         case event
-        /// What the user can do.
+        /// The advice to the user.
         case advice
     }
 

@@ -1,9 +1,9 @@
 package import AddressIntelligence
 package import Vocabulary
 
-/// What rules may know about an act.
+/// The facts about an act that rules may use.
 package struct RuleFacts: Sendable {
-    /// What rules may know about a request.
+    /// The facts about a request that rules may use.
     package struct Request: Sendable {
         package var address: IPAddress
         /// The autonomous system number of the address. `nil` if unknown.
@@ -20,7 +20,7 @@ package struct RuleFacts: Sendable {
         }
     }
 
-    /// What rules may know about a client's certificate. The texts have the format of identity headers.
+    /// The facts about a client's certificate that rules may use. The texts have the format of identity headers.
     package struct Certificate: Sendable {
         /// The SHA-256 of the certificate in hexadecimal.
         package var sha256: String

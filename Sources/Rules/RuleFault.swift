@@ -4,6 +4,6 @@ package struct RuleFault: Error, Sendable, Equatable {
     package var offset: Int
     package var found: String
     package var allowed: String
-    /// What the operator should do.
+    /// The advice to the operator.
     package var mend: String
 }

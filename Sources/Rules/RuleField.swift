@@ -23,8 +23,8 @@ package struct RuleField: Sendable, Equatable {
     /// The name of the field in conditions.
     package var name: String { "event." + self.path.joined(separator: ".") }
 
-    /// The stages at which the field exists. A session-transfer token exists only while it is consumed, an actor only
-    /// while such a token is minted or consumed, and an access token's API and scopes only where it is issued.
+    /// The stages at which the field exists: the fields of a transfer token while it is consumed, the actor while a
+    /// transfer token is minted or consumed, and an access token's API and scopes where it is issued.
     package var stages: Set<RuleStage> {
         switch self.path[0] {
         case Self.token: [.consume]

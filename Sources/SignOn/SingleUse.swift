@@ -2,7 +2,7 @@ import NIOCore
 import Sessions
 import Vocabulary
 
-/// What to do with a live single-use record, after it was judged.
+/// The verdict on a live single-use record.
 enum SingleUseVerdict<Outcome> {
     /// The record stays unchanged.
     case leave(Outcome)

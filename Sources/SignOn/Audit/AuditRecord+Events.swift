@@ -6,7 +6,8 @@ import Settings
 import Vocabulary
 
 extension AuditRecord {
-    /// The record as lines of the audit stream, with the act itself last. Empty if the store could not answer.
+    /// The record as lines of the audit stream, with the act last (unless `judged`). Empty if the store could not
+    /// answer.
     package var auditEvents: [AuditEvent] {
         guard let act = self.auditEvent else { return [] }
         var events: [AuditEvent] = []

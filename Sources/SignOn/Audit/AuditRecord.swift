@@ -63,7 +63,7 @@ package struct AuditRecord: Sendable, Equatable {
     /// The audience that the OAuth client requested.
     package var wantedAudience: String?
     package var scopes: [String] = []
-    /// True if an access token is only made for a session-transfer token, which has its own rules, and is kept back.
+    /// True if an access token is not handed out but only made for a session-transfer token, which has its own rules.
     var isForTransfer = false
 
     // MARK: Transfer tokens and tickets

@@ -57,7 +57,7 @@ package struct HandoffConfirmation: Sendable {
         self.keys = keys
     }
 
-    /// What happens to a token in the query of a navigation.
+    /// The treatment of a token in the query of a navigation.
     package enum Treatment: Sendable, Equatable {
         case consume, ask, refuse
     }

@@ -4,7 +4,7 @@ package import Vocabulary
 /// Marks for handoff cookies that the gateway has handled but the browser sends again.
 ///
 /// The gateway clears a handoff cookie once its token was used or refused. The gateway's `Set-Cookie` does not reach a
-/// cookie that the app or a sibling domain set for a parent domain or another path (RFC 6265 5.3), so the browser keeps
+/// cookie that the app or a sibling domain set for a parent domain or another path (RFC 6265 5.3). The browser keeps
 /// sending that cookie. The answer that clears a handoff cookie therefore also sets a cookie with a mark of each value.
 /// A marked value is treated as absent.
 extension HandoffConsumer {

@@ -1,7 +1,7 @@
 package import NIOCore
 package import Sessions
 
-/// What a token that waits for the user's confirmation would do.
+/// The possible effect of a token that waits for the user's confirmation.
 package enum HandoffPreview: Sendable {
     /// The token would create this session if the user confirms. Nothing has changed.
     case asks(Session)

@@ -27,7 +27,7 @@ package struct HandoffConsumer: RecordCaller {
     let records: RecordAccess
     private let lifetimes: SessionSettings.Lifetimes
     let observer: DeviceObserver
-    /// Reports which users and clients are gone. `nil` if users and clients never go.
+    /// Reports which users and clients are gone. `nil` if none are ever gone.
     let directory: (any UserDirectory)?
     /// Knows the clients that get tokens. `nil` if every client exists and may have tokens.
     let clients: (any ClientDirectory)?
@@ -70,8 +70,8 @@ package struct HandoffConsumer: RecordCaller {
         }
     }
 
-    /// Records that a request's token is not tried, because it is repeated, on a link on another site, or where the
-    /// client accepts no tokens. The token stays unchanged. The token of `request` may be empty.
+    /// Records that a request's token is not tried, because it is repeated, in a link on another site, or in a place
+    /// where the client accepts no tokens. The token stays unchanged. The token of `request` may be empty.
     package func turnAway(_ reason: Reason, _ request: HandoffRequest) {
         var request = request
         request.device = self.observer.completed(request.device)
@@ -145,7 +145,7 @@ package struct HandoffConsumer: RecordCaller {
         }
     }
 
-    /// What to do with a live token: leave it if there is no marker; otherwise, replace it by the marker.
+    /// The plan for a live token: leave it if there is no marker; otherwise, replace it by the marker.
     struct Plan: Sendable {
         var marker: Marker?
         var creating: NewSession?
@@ -226,7 +226,7 @@ package struct HandoffConsumer: RecordCaller {
 
     /// Returns the case of a token that `attempt` presents now.
     ///
-    /// - Parameter clientLoss: Why the client that got the token has lost it. `nil` if the client may have it.
+    /// - Parameter clientLoss: Why the client that got the token may no longer have it. `nil` if it still may.
     func handoffCase(
         _ token: TransferToken,
         parent: Session?,
@@ -335,7 +335,7 @@ package struct HandoffConsumer: RecordCaller {
         }
     }
 
-    /// Returns why the client that got the token has lost it. Returns `nil` if the client may have it.
+    /// Returns why the client that got the token may no longer have it. `nil` if it still may.
     private func loss(of token: TransferToken) -> Reason? {
         guard let clients = self.clients else { return nil }
         let realm = token.parent.identity.realm

@@ -24,7 +24,7 @@ package struct HandoffCase: Sendable {
     package var existing: Session?
     /// The organization that the client requests. `nil` if any user may sign in.
     package var organization: String?
-    /// Why the client that got the token has lost it. `nil` if the client may have it.
+    /// Why the client that got the token may no longer have it. `nil` if it still may.
     package var clientLoss: Reason?
     package var now: UnixTime
 
@@ -55,7 +55,7 @@ package struct HandoffCase: Sendable {
     }
 }
 
-/// What to do with a token.
+/// The verdict on a token.
 package enum HandoffVerdict: Sendable, Equatable {
     /// Consume the token and make a web session from `parent`.
     case accept(parent: Session)
@@ -206,7 +206,7 @@ extension ClientSettings {
         }
     }
 
-    /// Whether the client accepts tokens with any transport.
+    /// Whether the client accepts tokens with at least one transport.
     package var takesTokens: Bool { HandoffTransport.allCases.contains(where: self.takes) }
 }
 

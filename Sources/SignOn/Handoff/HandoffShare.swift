@@ -72,6 +72,6 @@ package struct HandoffShare: Sendable {
         }
     }
 
-    /// An authority contains no space.
+    /// Returns the purpose of the seal. It is unambiguous, because an authority contains no space.
     private static func place(_ from: String, _ host: String) -> String { "handoff share \(from) \(host)" }
 }

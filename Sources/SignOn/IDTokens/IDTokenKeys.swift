@@ -29,8 +29,8 @@ package enum IDTokenKeyFailure: Error, Sendable, Hashable {
 /// The RSA keys with which the gateway signs id_tokens. All gateways of a store sign with one key, which the first of
 /// them makes.
 ///
-/// The last keys that were read are used during an outage of the store. A document that cannot be opened is never
-/// overwritten, because clients may hold tokens that only its keys verify.
+/// The last keys that were read are used during an outage of the store. Only `rotate(after:discards:)` overwrites a
+/// document that cannot be opened, if it is told to, because clients may hold tokens that only its keys verify.
 package final class IDTokenKeys: DocumentReader {
     /// A notice for operators.
     package enum Notice: Sendable, Hashable {

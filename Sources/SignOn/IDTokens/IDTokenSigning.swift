@@ -8,7 +8,7 @@ package enum IDTokenSigning: Sendable {
     case store(IDTokenKeys, isNeeded: Bool)
 
     /// Starts to make the store's key in the background, if there are clients and no gateway has made a key. Making a
-    /// key takes a tenth of a second or more, which the first answer with an id_token would have to wait.
+    /// key takes a tenth of a second or more, and the first answer with an id_token would have to wait.
     package func makeReady() {
         if case .store(let keys, isNeeded: true) = self { keys.prepareSoon() }
     }

@@ -9,7 +9,7 @@ package import Vocabulary
 /// secrets sealed a key.
 package struct SigningKeyDocument: Document {
     package static var collection: String { "signing-keys" }
-    /// The document in use, and documents that lost secrets sealed (`IDTokenKeys.rotate`).
+    /// The maximum number of documents: the one in use, and those sealed under lost secrets (`IDTokenKeys.rotate`).
     package static var countLimit: Int { 16 }
 
     static let id = "id-token"

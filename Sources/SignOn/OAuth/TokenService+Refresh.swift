@@ -18,7 +18,7 @@ package enum RefreshWish: Sendable {
 
 extension TokenService {
     /// The limit of one family. An app refreshes once in the life of an access token, and again if an answer was lost.
-    /// The limit stops an app in a loop and a thief of the app's token.
+    /// The limit slows down an app in a loop and a thief of the app's token.
     private static let perFamily = RateLimit("refresh.family", burst: 60, interval: .seconds(1), isAwaited: false)
 
     /// How often a family is read again while other requests change it.

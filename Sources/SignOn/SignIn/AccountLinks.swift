@@ -28,7 +28,8 @@ package struct AccountLinks: Sendable {
         self.init(key, trusted: Set(settings.providers.filter(\.trustsEmail).map { Realm($0.name) }))
     }
 
-    /// Returns the user as an account if a trusted provider vouches for an address. Otherwise, returns the user.
+    /// Returns the user as an account if a trusted provider vouches for an address. Otherwise, returns the user
+    /// unchanged.
     func linked(_ identity: Identity, of realm: Realm) -> Identity {
         guard self.trusted.contains(realm), let id = self.id(of: identity) else { return identity }
         return identity.inRealm(realm).linked(to: id)

@@ -11,7 +11,7 @@ package struct KeptSignIn: Sendable, Equatable {
     /// (RFC 6265bis 5.6).
     static let longest = 3800
 
-    /// What the provider needs to complete the sign-in. `nil` if the browser had no room for it or an earlier version
+    /// The provider's state for completing the sign-in. `nil` if the browser had no room for it or an earlier version
     /// of the gateway made the sign-in, which can then only begin again.
     package var atProvider: PendingSignIn?
     /// The path on this host to which the browser finally goes.

@@ -20,7 +20,7 @@ package struct PostedAnswer: Sendable, Equatable {
     }
 
     private static let version: UInt8 = 1
-    /// The parameters that are passed on (RFC 6749 4.1.2, RFC 9207 2, Apple's `user`). Not an `id_token`.
+    /// The parameters that are passed on (RFC 6749 4.1.2, RFC 9207 2, Apple's `user`), without an `id_token`.
     private static let names = ["state", "code", "error", "iss", "user"]
     /// The maximum length of a value in bytes, sufficient for a code.
     private static let longestValue = 4096

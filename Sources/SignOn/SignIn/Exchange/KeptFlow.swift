@@ -122,7 +122,7 @@ package struct KeptFlow: ReplaceableRecord, Hashable {
 }
 
 extension RecordKind {
-    /// A code that an app keeps. No record has this kind of key; the code is compared with the key in the return code.
+    /// A code that an app keeps. No record has this kind: the code's digest is compared with `ReturnCode.code`.
     static var exchangeCode: RecordKind { RecordKind(letter: UInt8(ascii: "k")) }
 }
 

@@ -8,10 +8,10 @@ package import Vocabulary
 /// Keeps the tokens that a provider handed out at sign-ins, renews them while sessions are used, and revokes them at
 /// sign-out.
 ///
-/// Only one gateway at a time renews a grant (`ProviderGrant.Lease`), with one renewal at a time. Requests do not wait
-/// for renewals, because the session continues with its present tokens. If an app needs tokens that have expired, a
-/// request waits for a moment. A renewal stores the new tokens first and then replaces each session of the lineage, so
-/// that all gateways read them again. One object lives as long as the process, across reloads.
+/// Only one gateway at a time renews a grant (`ProviderGrant.Lease`), with one renewal at a time. A request waits for a
+/// renewal, for a moment, only if an app needs tokens that have expired. Otherwise, the session continues with its
+/// present tokens. A renewal stores the new tokens first and then replaces each session of the lineage, so that all
+/// gateways read them again. One object lives as long as the process, across reloads.
 package final class ProviderGrants: RecordCaller {
     /// The maximum number of renewals at once, so that a provider is not asked for all sessions after an outage.
     static let mostRenewals = 32

@@ -40,7 +40,7 @@ package struct PassedEnds: RecordCaller {
         self.record(kept.subject, kept.id, cascaded, .native, requester)
     }
 
-    /// Asks the provider whether a live token or cookie has ended. If so, everything that began with it has ended, too.
+    /// Asks the provider whether a live token or cookie has ended. If so, also ends everything that began with it.
     package func recheck(_ token: Secret, as kind: Session.Kind) async throws(NotDone) {
         for candidate in self.sessions.tokens.candidates(for: token, as: kind) {
             try await self.ask { _, loop in

@@ -141,7 +141,7 @@ package struct ProviderSessions: RecordCaller {
     /// an id contains no control character.
     private static func accountName(of own: String) -> String { "\u{0}account\u{0}\(own)" }
 
-    /// Replaces the lineages in a record of accounts, because sessions of an account are found by its subject.
+    /// The placeholder for lineages in a record of accounts. An account's sessions are found by its subject.
     private static let ofAccounts = Lineage(tag: "----------")
 
     /// Returns everything that is known to have begun with the provider's session `id`.
@@ -174,8 +174,8 @@ package struct ProviderSessions: RecordCaller {
     ///
     /// Both times are compared with epochs of the store. The first time is the store's own, so a sign-in right after a
     /// sign-out everywhere is valid, whatever clocks there are. The second time is the provider's, in whole seconds. It
-    /// applies only to a session with an id, which providers hardly reuse. If one does, sign-ins fail while its clock
-    /// is behind.
+    /// applies only to a session with an id, which providers hardly ever reuse. If one does, sign-ins fail while its
+    /// clock is behind.
     func haveEnded(_ evidence: ProviderEvidence, of subject: String) async throws(NotDone) -> Bool {
         guard let askedAt = evidence.askedAt else { return false }
         let id = evidence.sessionID

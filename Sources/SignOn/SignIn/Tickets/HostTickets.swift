@@ -7,9 +7,9 @@ package import Vocabulary
 /// Transfers a sign-in from one host of the gateway to another, with a ticket that a browser carries between them.
 ///
 /// ```
-/// host that asks:   begin  -> nonce in a cookie, request in a URL
-/// host that issues: issue  -> ticket in a URL, for the session of this host
-/// host that asks:   use    -> a session in the lineage of that one
+/// requesting host: begin -> nonce in a cookie, request in a URL
+/// issuing host:    issue -> ticket in a URL, for the session of this host
+/// requesting host: use   -> a session in the lineage of the session that issued the ticket
 /// ```
 /// Nothing is stored before a signed-in user asks for a ticket. The ticket is useless without the nonce, which only the
 /// browser that began has.

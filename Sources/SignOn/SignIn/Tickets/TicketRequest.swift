@@ -29,7 +29,7 @@ package struct TicketRequest: Sendable, Hashable {
     func isExpired(at now: UnixTime) -> Bool { now.since(self.begunAt) > Self.lifetime }
 }
 
-/// What a browser keeps in a cookie of the host that requests a ticket.
+/// The nonce that a browser keeps in a cookie of the requesting host.
 package struct TicketNonce: Sendable, Equatable {
     /// The secret that a browser needs to use the ticket. It determines the session that the ticket makes, so that the
     /// browser can repeat an attempt whose answer was lost.
@@ -136,7 +136,7 @@ struct TicketSeal: Sendable {
         }
     }
 
-    // An authority contains no space.
+    // An authority contains no space, so the purposes of the seals are unambiguous.
 
     private static func place(request id: String, _ issuer: String) -> String { "ticket request \(issuer) \(id)" }
 
