@@ -85,8 +85,8 @@ package struct NativeSignIns: RecordCaller {
     /// Returns when a flow that begins at `start` becomes too old.
     package func end(ofFlowFrom start: UnixTime) -> UnixTime { start.advanced(by: self.settings.lifetime) }
 
-    /// Returns the destination of a flow's browser: the one that the app names, if allowed, or the only one in the
-    /// settings. `nil` if there is neither.
+    /// Returns the destination of a flow's browser: the one that the browser or the app names or, if neither names one,
+    /// the only one in the settings. `nil` if the named one is not allowed, or if there is none.
     ///
     /// - Parameter asked: The destination that the browser names. `nil` if it names none.
     package func returnTo(of flow: KeptFlow, asked: String? = nil) -> String? {
