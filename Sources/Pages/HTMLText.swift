@@ -1,6 +1,6 @@
-/// Text for an HTML page.
+/// Escaping of text for HTML pages.
 package enum HTMLText {
-    /// `text` escaped for element content and quoted attribute values.
+    /// Returns `text` escaped for element content and quoted attribute values.
     package static func escaped(_ text: String) -> String {
         var escaped = ""
         for scalar in text.unicodeScalars {

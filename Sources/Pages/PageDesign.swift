@@ -4,16 +4,16 @@ import Cryptography
 import Glibc
 #endif
 
-/// How the gateway's pages look, and the languages that they speak.
+/// The design of the gateway's pages, and their languages.
 package struct PageDesign: Sendable, Equatable {
-    /// A colour with the ink that is read on it.
+    /// A background colour with the colour of the text on it.
     package struct Colour: Sendable, Equatable {
-        /// `#` and six hexadecimal digits.
+        /// The colour as `#` and six hexadecimal digits.
         package let text: String
-        /// Black or white, whichever has more contrast: 4.5 or more on every colour (WCAG 2.2, 1.4.3).
+        /// Black or white, whichever has more contrast. The contrast is 4.5 or more on every colour (WCAG 2.2, 1.4.3).
         let ink: String
 
-        /// - Parameter text: E.g. `#1f5fbf`; nil if it has another form.
+        /// - Parameter text: A text such as `#1f5fbf`. The result is `nil` if it has another form.
         package init?(_ text: String) {
             let digits = text.utf8.dropFirst()
             guard text.utf8.first == UInt8(ascii: "#"), digits.count == 6,
@@ -21,7 +21,7 @@ package struct PageDesign: Sendable, Equatable {
                 let value = Int(text.dropFirst(), radix: 16)
             else { return nil }
             self.text = text
-            // Relative luminance (WCAG 2.2). Both inks have the same contrast at 0.179.
+            // The relative luminance (WCAG 2.2). Both inks have equal contrast at 0.179.
             func light(_ shift: Int) -> Double {
                 let part = Double((value >> shift) & 0xFF) / 255
                 return part <= 0.04045 ? part / 12.92 : pow((part + 0.055) / 1.055, 2.4)
@@ -31,14 +31,14 @@ package struct PageDesign: Sendable, Equatable {
         }
     }
 
-    /// An image for the top of the pages, which is embedded in them.
+    /// An image for the top of the pages, embedded in them.
     package struct Logo: Sendable, Equatable {
-        /// The largest one in bytes.
+        /// The maximum size in bytes.
         package static let largest = 65_536
 
         let url: String
 
-        /// - Parameter bytes: A PNG, JPEG, GIF, WebP or SVG image; nil if they are something else.
+        /// - Parameter bytes: A PNG, JPEG, GIF, WebP or SVG image. The result is `nil` for anything else.
         package init?(_ bytes: [UInt8]) {
             let type: String? =
                 switch bytes.prefix(16) {
@@ -56,7 +56,7 @@ package struct PageDesign: Sendable, Equatable {
 
         private init(svg: String) { self.url = "data:image/svg+xml;base64,\(Base64.encode(Array(svg.utf8)))" }
 
-        /// The icon where the operator has none: an open door.
+        /// Returns an open door, the icon if the operator has none.
         static func door(_ colour: String, ink: String) -> Logo {
             Logo(
                 svg:
@@ -65,34 +65,34 @@ package struct PageDesign: Sendable, Equatable {
         }
     }
 
-    /// What every path of the gateway's own pages begins with.
+    /// The path prefix of the gateway's own pages.
     package static let ownPages = "/.sallyport/"
 
-    /// What stands before them for browsers whose proxy sends the gateway only what it sent oauth2-proxy.
+    /// The prefix of own pages for browsers whose proxy forwards only what it forwarded to oauth2-proxy.
     package static let oauth2ProxyBase = "/oauth2"
 
-    /// What stands before these paths in links and redirects: nothing, or `oauth2ProxyBase`.
+    /// The prefix of the gateway's own paths in links and redirects: empty, or `oauth2ProxyBase`.
     package var base = ""
     private let name: String?
     private let logo: Logo?
     private let icon: Logo
     private let supportURL: String?
-    /// Where users change their passwords, for `/.well-known/change-password`; nil: the site does not say.
+    /// The page on which users change their passwords, for `/.well-known/change-password`. `nil` if there is none.
     package let changePasswordURL: String?
     private let templates: [WebPage.Kind: PageTemplate]
     private let style: String
     let styleDigest: String
-    /// At least one; the first is for browsers that ask for none of them.
+    /// The languages. Never empty. The first is for browsers that request none of them.
     package let languages: [PageLanguage]
 
     /// - Parameters:
     ///   - name: The site's name.
-    ///   - icon: What stands in the browser's tab; nil: a door in the colour.
-    ///   - supportURL: Where users get help.
-    ///   - changePasswordURL: Where they change their passwords.
-    ///   - templates: Frames by page; `.page` is for all that have none.
-    ///   - style: Rules after those of the gateway's stylesheet.
-    ///   - languages: At least one.
+    ///   - icon: The icon in the browser's tab. `nil` if it is a door in `colour`.
+    ///   - supportURL: The page on which users get help.
+    ///   - changePasswordURL: The page on which users change their passwords.
+    ///   - templates: The frames by page. `.page` is for pages without a frame of their own.
+    ///   - style: Rules that follow those of the gateway's stylesheet.
+    ///   - languages: The languages. Must not be empty.
     package init(
         name: String? = nil,
         logo: Logo? = nil,
@@ -124,25 +124,25 @@ package struct PageDesign: Sendable, Equatable {
     /// The icon in browsers' tabs, as a `data:` URL.
     package var iconURL: String { self.icon.url }
 
-    /// Writes pages in the language at this position; in the first if there is none.
+    /// Returns a writer of pages in the language at this position, or in the first language if there is none.
     package func writer(_ position: Int) -> PageWriter {
         PageWriter(design: self, language: self.languages.indices.contains(position) ? self.languages[position] : nil)
     }
 
-    /// Writes pages in the language that a browser asks for.
+    /// Returns a writer of pages in the language that a browser requests.
     ///
-    /// - Parameter field: The value of `Accept-Language`; nil: none.
+    /// - Parameter field: The value of `Accept-Language`. `nil` if the browser sends none.
     package func writer(accepting field: String?) -> PageWriter {
         var field = field ?? ""
         return self.writer(field.withUTF8 { self.languages.position(accepting: $0) })
     }
 
-    /// The path at which browsers find what a link leads to: one of the gateway's own pages, or anything else as it is.
+    /// Returns the path at which browsers find a link's target. Only the gateway's own pages get the prefix `base`.
     package func path(_ target: String) -> String {
         target.hasPrefix(Self.ownPages) ? self.base + target : target
     }
 
-    /// - Parameter site: What the page calls the site where it has no name.
+    /// - Parameter site: The text to show for the site if it has no name.
     func rendered(_ page: WebPage, in language: PageLanguage, of site: String?) -> String {
         let template = self.templates[page.kind] ?? self.templates[.page] ?? .included
         return template.rendered { placeholder in
@@ -167,23 +167,23 @@ package struct PageDesign: Sendable, Equatable {
         return name.isEmpty ? "" : "<p class=\"brand\">\(name)</p>\n"
     }
 
-    /// The link leaves any frame, as those to the sign-in page do.
+    /// Returns the support link. Like links to the sign-in page, it leaves any frame.
     private func support(_ language: PageLanguage) -> String {
         guard let supportURL else { return "" }
         let label = HTMLText.escaped(language.text(.pageSupport))
         return "\n<p class=\"support\"><a href=\"\(HTMLText.escaped(supportURL))\" target=\"_top\">\(label)</a></p>"
     }
 
-    /// SHA-256 in the padded base64 of CSP (CSP3 2.3.1).
+    /// Returns the SHA-256 in the padded base64 of CSP (CSP3 2.3.1).
     static func digest(_ text: String) -> String { Base64.encode(SHA256.digest(Array(text.utf8)).bytes) }
 }
 
 /// Writes the gateway's pages in one design and one language.
 package struct PageWriter: Sendable {
     private let design: PageDesign
-    /// Its texts.
+    /// The language of the pages.
     package let language: PageLanguage
-    /// What the site is called where it has no name: its host; nil: no host is known.
+    /// The host, shown if the site has no name. `nil` if no host is known.
     private var site: String?
 
     init(design: PageDesign, language: PageLanguage?) {
@@ -191,10 +191,10 @@ package struct PageWriter: Sendable {
         self.language = language ?? design.languages.first ?? .english
     }
 
-    /// The document.
+    /// Returns the HTML document of a page.
     package func html(_ page: WebPage) -> String { self.design.rendered(page, in: self.language, of: self.site) }
 
-    /// The same for pages of this host.
+    /// Returns this writer for pages of a host.
     package func on(_ host: String?) -> PageWriter {
         var writer = self
         writer.site = host
@@ -207,6 +207,6 @@ package struct PageWriter: Sendable {
     /// See `PageDesign.path(_:)`.
     package func path(_ target: String) -> String { self.design.path(target) }
 
-    /// The digest of the stylesheet, for the policy.
+    /// The digest of the stylesheet, for the content security policy.
     package var styleDigest: String { self.design.styleDigest }
 }

@@ -1,10 +1,10 @@
 /// The texts of the pages in one language.
 package struct PageLanguage: Sendable, Equatable {
-    /// The language's tag (RFC 5646), e.g. `en` or `pt-BR`, as pages name it.
+    /// The language's tag (RFC 5646), such as `en` or `pt-BR`, as it appears in pages.
     package let tag: String
     private var texts: [String: String]
 
-    /// Every language that the gateway brings along. The first has every text.
+    /// The languages that the gateway includes. The first has every text.
     package static let included = [Self.english, .german, .french, .spanish]
 
     /// The names of all texts, in the order in which they are listed.
@@ -22,37 +22,37 @@ package struct PageLanguage: Sendable, Equatable {
         }
     }
 
-    /// A language with other texts.
+    /// Creates a language with other texts.
     ///
     /// - Parameters:
-    ///   - texts: By name. What they lack is that of the included language with the same tag or, in a language that is not
-    ///     included, English.
+    ///   - texts: The texts by name. Missing ones come from the included language with this tag, or from English if
+    ///     there is none.
     package init(tag: String, texts: [String: String]) {
         let base = Self.included.first { $0.tag == tag } ?? .english
         self.tag = tag
         self.texts = base.texts.merging(texts) { $1 }
     }
 
-    /// The text with this name, with its placeholders; nil if there is none.
+    /// The text with this name, with its placeholders. `nil` if there is none.
     package subscript(key: String) -> String? { self.texts[key] }
 
-    /// A text with its values, plain.
+    /// Returns a text with its values, plain.
     package func text(_ text: PageText, _ values: KeyValuePairs<String, String> = [:]) -> String {
         Self.filled(self.texts[text.rawValue] ?? "", values) { $0 }
     }
 
-    /// A text with its values as markup: all escaped, the values emphasised, and each with a direction of its own, so that
-    /// no character in it turns the text around.
+    /// Returns a text with its values as markup. Everything is escaped, and the values are emphasised. Each value has
+    /// its own direction, so that no character in it turns the text around.
     package func html(_ text: PageText, _ values: KeyValuePairs<String, String> = [:]) -> String {
         Self.filled(HTMLText.escaped(self.texts[text.rawValue] ?? ""), values) {
             "<strong dir=\"auto\">\(HTMLText.escaped($0))</strong>"
         }
     }
 
-    /// A text of a refusal's page, plain.
+    /// Returns a text of a refusal's page, plain.
     package func text(_ topic: RefusalTopic, _ part: RefusalTopic.Part) -> String { self.texts[topic.key(part)] ?? "" }
 
-    /// How long the user has to wait: whole minutes above a minute and a half. Never `1 second`, whose plural differs.
+    /// Returns a wait in seconds, or in whole minutes above 90 seconds. Always 2 or more, so only the plural is needed.
     package func wait(seconds: Int) -> String {
         let seconds = max(2, seconds)
         return seconds <= 90
@@ -60,7 +60,7 @@ package struct PageLanguage: Sendable, Equatable {
             : self.text(.waitMinutes, ["count": String((seconds + 59) / 60)])
     }
 
-    /// How long something lasts: whole days, hours or minutes. Never one of them, whose plural differs.
+    /// Returns a duration in whole days, hours or minutes. Always 2 or more, so only the plural is needed.
     package func time(_ duration: Duration) -> String {
         let minutes = max(2, Int(duration.components.seconds / 60))
         let (text, count): (PageText, Int) =
@@ -70,7 +70,7 @@ package struct PageLanguage: Sendable, Equatable {
         return self.text(text, ["count": String(count)])
     }
 
-    /// The direction of its script: `rtl` or `ltr`, for the attribute `dir`.
+    /// The direction of the language's script, `rtl` or `ltr`, for the attribute `dir`.
     package var direction: String {
         let parts = self.tag.lowercased().split(separator: "-").map(String.init)
         if let script = parts.dropFirst().first(where: { $0.utf8.count == 4 }) {
@@ -79,7 +79,7 @@ package struct PageLanguage: Sendable, Equatable {
         return parts.first.map(Self.rightToLeft.contains) == true ? "rtl" : "ltr"
     }
 
-    /// Languages that are usually written from right to left, and the scripts that are (ISO 15924).
+    /// The languages that are usually written from right to left. `rightToLeftScripts` lists the scripts (ISO 15924).
     private static let rightToLeft: Set<String> = [
         "ar", "arc", "ckb", "dv", "fa", "he", "iw", "ks", "nqo", "ps", "sd", "syr", "ug", "ur", "yi",
     ]
@@ -87,7 +87,7 @@ package struct PageLanguage: Sendable, Equatable {
         "adlm", "arab", "aran", "hebr", "nkoo", "rohg", "syrc", "thaa",
     ]
 
-    /// The words in braces of a text.
+    /// Returns the words in braces of a text.
     package static func placeholders(in text: String) -> Set<String> {
         var names: Set<String> = []
         var rest = text[...]
@@ -98,7 +98,7 @@ package struct PageLanguage: Sendable, Equatable {
         return names
     }
 
-    /// Replaces each placeholder once, so that a value with braces stays as it is.
+    /// Replaces each placeholder once, so that a value with braces stays unchanged.
     private static func filled(
         _ text: String,
         _ values: KeyValuePairs<String, String>,
@@ -117,11 +117,11 @@ package struct PageLanguage: Sendable, Equatable {
 }
 
 extension [PageLanguage] {
-    /// Longer fields are read to here: browsers name a handful of languages.
+    /// The maximum length that is read of a field. Browsers name only a handful of languages.
     private static let longestField = 256
 
-    /// The position of the language that a browser asks for (RFC 9110 12.5.4, by the lookup of RFC 4647 3.4: `de-AT` is
-    /// served by `de`); 0 if it asks for none of them. Allocates nothing, because every page load is asked.
+    /// Returns the position of the language that a browser requests, 0 if none (RFC 9110 12.5.4, with the lookup of RFC
+    /// 4647 3.4: `de` serves `de-AT`). Allocates nothing, because it runs on every page load.
     ///
     /// - Parameter field: The value of `Accept-Language`.
     package func position(accepting field: UnsafeBufferPointer<UInt8>) -> Int {
@@ -143,7 +143,7 @@ extension [PageLanguage] {
         return best.position
     }
 
-    /// The language with this tag, or with the longest beginning of it.
+    /// Returns the position of the language with this tag, or with the longest prefix of it.
     private func position(of tag: Range<Int>, in field: UnsafeBufferPointer<UInt8>) -> Int? {
         var best: (position: Int, length: Int)?
         for (position, language) in self.enumerated() {
@@ -165,7 +165,7 @@ extension [PageLanguage] {
         return lower..<upper
     }
 
-    /// The weight `;q=0.5` in thousandths (RFC 9110 12.4.2): 1000 if there is none, 0 if it is malformed.
+    /// Returns the weight `;q=0.5` in thousandths (RFC 9110 12.4.2): 1000 if there is none, 0 if it is malformed.
     private static func weight(_ field: UnsafeBufferPointer<UInt8>, _ range: Range<Int>) -> Int {
         guard !range.isEmpty else { return 1000 }
         var digits = Self.trimmed(field, (range.lowerBound + 1)..<range.upperBound)

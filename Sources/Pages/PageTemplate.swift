@@ -1,31 +1,31 @@
 import Vocabulary
 
-/// The frame of a page: a document with placeholders such as `{{content}}`, whose values are already markup.
+/// The frame of a page: a document with placeholders such as `{{content}}`. Their values are already markup.
 package struct PageTemplate: Sendable, Equatable {
-    /// What stands in a template's place.
+    /// A placeholder in a template.
     package enum Placeholder: String, CaseIterable, Sendable {
         /// The page's language, for the attribute `lang`.
         case language
-        /// The direction of that language's script, `ltr` or `rtl`, for the attribute `dir`.
+        /// The direction of the page language's script, `ltr` or `rtl`, for the attribute `dir`.
         case direction
         /// The page's title.
         case title
-        /// The same with the site's name, or its host, for the element `title`: what tabs, histories and password managers
-        /// show.
+        /// The page's title and the site's name or host, for the element `title`, which tabs, histories and password
+        /// managers show.
         case windowTitle = "window_title"
-        /// The site's name, as `pages.name`.
+        /// The site's name (`pages.name`).
         case name
-        /// The stylesheet and the icon, elements for the head.
+        /// The stylesheet and the icon, as elements for the head.
         case style
-        /// The logo, or the name.
+        /// The logo, or the name if there is no logo.
         case brand
-        /// The page itself: texts, forms and links.
+        /// The content of the page: texts, forms and links.
         case content
         /// The link to `pages.support_url`.
         case support
     }
 
-    /// Why a text is no template, in words that follow `found`.
+    /// Why a text is not a template, in words that follow `found`.
     package struct Fault: Error, Equatable {
         package let sentence: String
 
@@ -41,12 +41,12 @@ package struct PageTemplate: Sendable, Equatable {
 
     private let parts: [Part]
 
-    /// The largest template in bytes.
+    /// The maximum size of a template in bytes.
     package static let longest = 65_536
-    /// Each of these stands in every template exactly once: without one of them the page would not work, or not be read
-    /// out by a screen reader.
+    /// The placeholders that must appear in every template exactly once. Without one of them, the page would not work,
+    /// or a screen reader would not read it.
     private static let required: [Placeholder] = [.language, .style, .content]
-    /// The pages' policy keeps browsers from running or applying these.
+    /// The elements that the pages' policy keeps browsers from running or applying.
     private static let forbidden = ["<script", "<style", "<link", "<base", "<iframe", "<object"]
 
     /// - Throws: `Fault` for an unknown placeholder, a missing one, or an element that no browser would use.
@@ -79,7 +79,7 @@ package struct PageTemplate: Sendable, Equatable {
         self.parts = parts
     }
 
-    /// A text that is known to be a template.
+    /// Creates a template from parts that are known to be valid.
     private init(parts: [Part]) {
         self.parts = parts
     }
@@ -95,7 +95,7 @@ package struct PageTemplate: Sendable, Equatable {
         return text
     }
 
-    /// The frame that pages have where the operator gives none.
+    /// The frame of pages for which the operator gives none.
     package static let included = PageTemplate(parts: [
         .text("<!DOCTYPE html>\n<html lang=\""), .placeholder(.language), .text("\" dir=\""),
         .placeholder(.direction),

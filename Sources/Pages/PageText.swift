@@ -1,4 +1,4 @@
-/// The texts of the pages, by the names that translations use (`Texts/`). Words in braces stand for values, such as
+/// The texts of the pages, by the names that translations use (`Texts/`). Words in braces are placeholders such as
 /// `{host}`.
 package enum PageText: String, CaseIterable, Sendable {
     case signInTitle = "sign_in.title"
@@ -96,7 +96,7 @@ package enum PageText: String, CaseIterable, Sendable {
     case formSignIn = "form.sign_in"
 }
 
-/// What a refusal's page is about. Each has three texts, `refusal.<topic>.title`, `.event` and `.advice`.
+/// The topic of a refusal's page. Each topic has three texts: `refusal.<topic>.title`, `.event` and `.advice`.
 package enum RefusalTopic: String, CaseIterable, Sendable {
     case crossSite = "cross_site"
     case ambiguousAddress = "ambiguous_address"
@@ -148,9 +148,9 @@ package enum RefusalTopic: String, CaseIterable, Sendable {
 
     package enum Part: String, CaseIterable, Sendable {
         case title
-        /// What happened: one sentence.
+        /// The event, in one sentence.
         case event
-        /// What to do.
+        /// The advice to the user.
         case advice
     }
 

@@ -1,20 +1,20 @@
-/// The link of a sign-in page that leads to a provider.
+/// The link on a sign-in page that leads to a provider.
 package struct ProviderButton: Sendable, Equatable {
-    /// What the provider is called; plain text.
+    /// The name of the provider, as plain text.
     package let label: String
     private let brand: ProviderBrand?
     private let image: PageDesign.Logo?
 
     /// - Parameters:
-    ///   - brand: Whose mark stands there; nil: the first letter of the label.
-    ///   - image: What stands there in its place; nil: nothing.
+    ///   - brand: The brand whose mark is shown. `nil` if the first letter of the label is shown.
+    ///   - image: The image that replaces the mark. `nil` if the mark is shown.
     package init(label: String, brand: ProviderBrand? = nil, image: PageDesign.Logo? = nil) {
         self.label = label
         self.brand = brand
         self.image = image
     }
 
-    /// The mark as markup; screen readers leave it out, as the label says the same.
+    /// The mark as markup. Screen readers skip it, because the label already names the provider.
     private var mark: String {
         if let image { return #"<img class="mark" src="\#(image.url)" alt="">"# }
         if let brand { return brand.mark }
@@ -22,12 +22,12 @@ package struct ProviderButton: Sendable, Equatable {
         return #"<span class="mark" aria-hidden="true">\#(letter)</span>"#
     }
 
-    /// The link as markup.
+    /// Returns the link as markup.
     ///
     /// - Parameters:
-    ///   - text: What it says; plain text with the label in it.
-    ///   - note: What is said of it below; nil: nothing.
-    ///   - isAway: Whether it looks as one that does not answer at the moment.
+    ///   - text: The link's plain text, which contains the label.
+    ///   - note: The note below the text. `nil` if there is no note.
+    ///   - isAway: Whether the link looks like one of a provider that does not answer at the moment.
     package func html(leadingTo path: String, text: String, note: String? = nil, isAway: Bool = false) -> String {
         let small = note.map { "<small>\(HTMLText.escaped($0))</small>" } ?? ""
         let start = #"<a class="provider" href="\#(HTMLText.escaped(path))"\#(isAway ? " data-away" : "")>"#
@@ -35,13 +35,13 @@ package struct ProviderButton: Sendable, Equatable {
     }
 }
 
-/// Providers that people know, by their usual names here and by their issuers.
+/// Well-known providers, identified by their usual names in settings and by their issuers.
 package enum ProviderBrand: String, CaseIterable, Sendable {
     case google, apple, github, microsoft, gitlab, okta, keycloak
 
     /// - Parameters:
     ///   - name: The provider's name in the settings.
-    ///   - issuer: What it calls itself.
+    ///   - issuer: The provider's issuer.
     package init?(name: String, issuer: String) {
         let words = name.split(separator: "-").map(String.init)
         let host = issuer.split(separator: "/").dropFirst().first.map(String.init) ?? issuer
@@ -50,7 +50,7 @@ package enum ProviderBrand: String, CaseIterable, Sendable {
         self = found
     }
 
-    /// Whether it serves an issuer on this host.
+    /// Returns whether the brand serves an issuer on this host.
     private func owns(_ host: String) -> Bool {
         switch self {
         case .google: host == "accounts.google.com"
@@ -59,12 +59,12 @@ package enum ProviderBrand: String, CaseIterable, Sendable {
         case .microsoft: host == "login.microsoftonline.com"
         case .gitlab: host == "gitlab.com"
         case .okta: host.hasSuffix(".okta.com") || host.hasSuffix(".okta-emea.com")
-        // Everybody runs it on a host of their own.
+        // Each Keycloak runs on a host of its operator.
         case .keycloak: false
         }
     }
 
-    /// What people call it.
+    /// The name that people use for the brand.
     package var label: String {
         switch self {
         case .google: "Google"

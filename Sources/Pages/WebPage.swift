@@ -1,7 +1,7 @@
-/// One of the gateway's pages: what its frame (`PageTemplate`) holds. No external resources, light and dark, for phones and
-/// desktops; usable where no script runs.
+/// One of the gateway's pages: the content of its frame (`PageTemplate`). Pages use no external resources, support
+/// light and dark schemes, phones and desktops, and work without scripts.
 package struct WebPage: Sendable {
-    /// Which page it is, by the name of its template's file in `pages.templates_dir`.
+    /// The kind of a page, which is the name of its template's file in `pages.templates_dir`.
     package enum Kind: String, CaseIterable, Sendable {
         case login
         case confirm
@@ -9,23 +9,23 @@ package struct WebPage: Sendable {
         case sessions
         case signOut = "sign-out"
         case signedOut = "signed-out"
-        /// Any other, and those of the kinds above that have no template of their own.
+        /// Any other page, and pages of the other kinds without a template of their own.
         case page
     }
 
     package var kind: Kind
-    /// The text of the window title and the first heading; plain text.
+    /// The window title and the first heading, as plain text.
     package var title: String
-    /// The content below the heading: markup in which all text is already escaped.
+    /// The content below the heading, as markup. All text in it is already escaped.
     package var content: String
-    /// The page's one script; nil: it has none.
+    /// The page's only script. `nil` if it has none.
     package var script: Script?
-    /// A script that browsers run because the page's policy names its digest: always the same text, which reads what
-    /// differs from the attributes of its own element (`document.currentScript.dataset`).
+    /// A script that browsers run because the page's policy contains its digest. Its text never varies. It reads
+    /// variable values from the attributes of its element (`document.currentScript.dataset`).
     package struct Script: Sendable {
         /// The script, which contains no `</`.
         let text: String
-        /// The attributes: the rest of each name after `data-`, and its value, not escaped yet.
+        /// The attributes: the rest of each name after `data-`, and the value, which is not yet escaped.
         let data: [(name: String, value: String)]
 
         package init(_ text: String, data: [(name: String, value: String)] = []) {
@@ -38,7 +38,7 @@ package struct WebPage: Sendable {
             return "<script\(attributes)>\(self.text)</script>"
         }
 
-        /// SHA-256 in the padded base64 of CSP (CSP3 2.3.1).
+        /// The SHA-256 in the padded base64 of CSP (CSP3 2.3.1).
         package var digest: String { PageDesign.digest(self.text) }
     }
 

@@ -1,6 +1,6 @@
 package import Vocabulary
 
-/// When a rule is judged.
+/// The stage of an act at which a rule applies.
 package enum RuleStage: String, Sendable, CaseIterable {
     /// A session-transfer token is consumed.
     case consume
@@ -12,23 +12,23 @@ package enum RuleStage: String, Sendable, CaseIterable {
     case exchange
 }
 
-/// A rule of the operator: what happens when a condition holds. Rules refuse, ask for more and take scopes away; they grant
-/// nothing.
+/// A rule of the operator: an effect that follows if a condition holds. Rules refuse, require a sign-in and remove
+/// scopes. They never grant anything.
 package struct Rule: Sendable, Equatable {
     package enum Effect: String, Sendable, CaseIterable {
         /// The act is refused.
         case deny
-        /// The token is refused, and the user has to sign in.
+        /// The token is refused, and the user must sign in.
         case signIn = "sign_in"
         /// The act happens with fewer scopes.
         case scopes
     }
 
-    /// Which scopes a rule leaves of those that would be granted.
+    /// The scopes that a rule keeps of those that would be granted.
     package struct Scopes: Sendable, Equatable {
-        /// All others are left out; nil: none is.
+        /// The only scopes to keep. `nil` if all scopes may be kept.
         package var only: [String]?
-        /// These are left out.
+        /// The scopes to remove.
         package var remove: [String]
 
         package init(only: [String]? = nil, remove: [String] = []) {
@@ -36,22 +36,22 @@ package struct Rule: Sendable, Equatable {
             self.remove = remove
         }
 
-        /// What is left of these scopes.
+        /// Returns the scopes that the rule keeps.
         package func left(of scopes: [String]) -> [String] {
             scopes.filter { self.only?.contains($0) != false && !self.remove.contains($0) }
         }
     }
 
-    /// Unique.
+    /// The unique name of the rule.
     package var name: String
     package var stages: Set<RuleStage>
     package var condition: RuleCondition
     package var effect: Effect
-    /// What is left by the effect `scopes`.
+    /// The scopes to keep with the effect `scopes`.
     package var scopes: Scopes
-    /// What the user reads; nil: the gateway's own words.
+    /// The text for the user. `nil` if the gateway's own text is shown.
     package var text: String?
-    /// Whether the rule is only counted and recorded.
+    /// Whether the rule is only counted and recorded, without an effect.
     package var isDryRun: Bool
 
     package init(
@@ -73,13 +73,13 @@ package struct Rule: Sendable, Equatable {
     }
 }
 
-/// What a rule did: the values of `sallyport_rule_results_total{result}`.
+/// The result of a rule, as a value of `sallyport_rule_results_total{result}`.
 package enum RuleResult: String, Sendable, CaseIterable {
-    /// Its condition did not hold.
+    /// The rule's condition did not hold.
     case pass
     case deny
     case signIn = "sign_in"
-    /// It takes scopes away.
+    /// The rule removes scopes.
     case scopes
     case wouldDeny = "would_deny"
     case wouldAskToSignIn = "would_sign_in"
@@ -99,7 +99,7 @@ package struct RuleFinding: Sendable, Equatable {
         self.result = result
     }
 
-    /// Why the rule refuses the act, or would; nil if it does not.
+    /// Why the rule refuses the act or would refuse it. `nil` if it does not.
     package var reason: Reason? {
         switch self.result {
         case .pass, .scopes, .wouldLimitScopes: nil
@@ -110,10 +110,10 @@ package struct RuleFinding: Sendable, Equatable {
 }
 
 extension [RuleFinding] {
-    /// The name of the rule that refused the act; nil: none did.
+    /// The name of the rule that refused the act. `nil` if no rule did.
     package var objecting: String? { self.last { $0.result == .deny || $0.result == .signIn }?.rule }
 
-    /// The names of the rules that took scopes away.
+    /// The names of the rules that removed scopes.
     package var limiting: [String] { self.filter { $0.result == .scopes }.map(\.rule) }
 }
 
@@ -121,7 +121,7 @@ extension [RuleFinding] {
 package struct RuleObjection: Sendable, Equatable {
     package var rule: String
     package var effect: Rule.Effect
-    /// What the user reads; nil: the gateway's own words.
+    /// The text for the user. `nil` if the gateway's own text is shown.
     package var text: String?
 
     package init(rule: String, effect: Rule.Effect, text: String? = nil) {
@@ -139,17 +139,17 @@ package struct RuleObjection: Sendable, Equatable {
     }
 }
 
-/// What the rules say of an act.
+/// The result of applying the rules to an act.
 package struct RuleJudgement: Sendable, Equatable {
-    /// The rules that were judged, in their order; after the one that objects, none is.
+    /// The findings of the applied rules, in order. Rules after an objecting rule are not applied.
     package var findings: [RuleFinding] = []
-    /// nil: the act may happen.
+    /// The objection to the act. `nil` if the act may happen.
     package var objection: RuleObjection?
-    /// What the rules leave of the scopes, one after the other.
+    /// The limits of the scopes, applied one after another.
     package var limits: [Rule.Scopes] = []
 
     package init() {}
 
-    /// What is left of the scopes that would be granted; never more.
+    /// Returns the scopes that remain of those that would be granted. The result never contains others.
     package func left(of scopes: [String]) -> [String] { self.limits.reduce(scopes) { $1.left(of: $0) } }
 }

@@ -7,26 +7,26 @@ package struct RuleBook: Sendable {
     private let places: GeoDirectory?
 
     /// - Parameters:
-    ///   - rules: In the order in which they are judged.
-    ///   - places: Where addresses are; nil: no condition asks.
+    ///   - rules: The rules, in the order in which they are applied.
+    ///   - places: The directory of places of addresses. `nil` if no condition needs it.
     package init(_ rules: [Rule] = [], places: GeoDirectory? = nil) {
         self.rules = rules
         self.places = places
     }
 
-    /// Judges an act: the first rule whose condition holds decides, unless it is in dry run. One about scopes takes its part
-    /// of them and lets the next ones be judged.
+    /// Applies the rules to an act. The first rule whose condition holds decides, unless it is in dry run. A rule about
+    /// scopes limits them and lets the next rules apply.
     ///
-    /// Callers wait for the judgement, so that a rule may ask somebody else.
+    /// Callers await the judgement, so that a rule may ask another service.
     package func judge(_ stage: RuleStage, _ facts: @autoclosure () -> RuleFacts) async -> RuleJudgement {
         let rules = self.rules.filter { $0.stages.contains(stage) }
         return rules.isEmpty ? RuleJudgement() : Self.judge(rules, facts().event(self.places))
     }
 
-    /// Whether a rule judges acts of this stage.
+    /// Returns whether a rule applies to acts of this stage.
     package func hasRules(for stage: RuleStage) -> Bool { self.rules.contains { $0.stages.contains(stage) } }
 
-    /// Judges an event by the rules of a stage, in their order.
+    /// Applies the rules of a stage to an event, in their order.
     package func judge(_ stage: RuleStage, event: JSONValue) -> RuleJudgement {
         Self.judge(self.rules.filter { $0.stages.contains(stage) }, event)
     }

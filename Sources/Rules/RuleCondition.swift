@@ -11,19 +11,19 @@ package import Vocabulary
 /// operand    = field / text / number / "true" / "false" / "missing"
 /// list       = "[" constant *( "," constant ) "]"
 /// ```
-/// A field that is missing equals another missing field and the word `missing`, and differs from every value. An address
-/// is in a list if it is in one of its blocks. Texts are compared byte by byte.
+/// A missing field equals another missing field and the word `missing`, and differs from every value. An address is in
+/// a list if it is in one of the list's blocks. Texts are compared byte by byte.
 ///
-/// Everything that can be wrong is found when a condition is read: applying it cannot fail, and neither allocates
-/// without bounds nor recurses deeper than `RuleParser.deepest`.
+/// All errors are found when a condition is read. Applying it cannot fail, does not allocate without bounds, and does
+/// not recurse deeper than `RuleParser.deepest`.
 package struct RuleCondition: Sendable, Equatable {
-    /// The longest text of a condition, in Unicode scalars.
+    /// The maximum length of a condition, in Unicode scalars.
     package static let longest = 2048
 
-    /// As the operator wrote it.
+    /// The condition as the operator wrote it.
     package let text: String
     let root: Node
-    /// The fields that it names, in their order, with the Unicode scalars before each.
+    /// The fields in the condition, in their order, with the number of Unicode scalars before each.
     package let fields: [(field: RuleField, offset: Int)]
 
     /// Reads a condition.
@@ -40,13 +40,13 @@ package struct RuleCondition: Sendable, Equatable {
 
     package static func == (left: RuleCondition, right: RuleCondition) -> Bool { left.text == right.text }
 
-    /// Whether the condition holds.
+    /// Returns whether the condition holds.
     package func applies(to event: JSONValue) -> Bool { self.root.holds(in: event) }
 
     /// One side of a comparison.
     enum Operand: Sendable {
         case field(RuleField)
-        /// `null` is the word `missing`.
+        /// A constant. `null` is the word `missing`.
         case constant(JSONValue)
 
         func value(in event: JSONValue) -> JSONValue {
@@ -56,7 +56,7 @@ package struct RuleCondition: Sendable, Equatable {
             }
         }
 
-        /// The address; nil where there is none.
+        /// Returns the operand's address. `nil` if there is none.
         func address(in event: JSONValue) -> IPAddress? { self.value(in: event).string.flatMap { IPAddress($0) } }
     }
 
@@ -96,7 +96,7 @@ package struct RuleCondition: Sendable, Equatable {
 }
 
 extension JSONValue {
-    /// Whether the values are of the same type and equal: texts by their bytes, numbers by their value.
+    /// Returns whether the values have the same type and are equal: texts by their bytes, numbers by their value.
     fileprivate func isSame(as other: JSONValue) -> Bool {
         switch (self, other) {
         case (.string(let left), .string(let right)): left.isExactly(right)

@@ -1,15 +1,15 @@
 package import AddressIntelligence
 package import Vocabulary
 
-/// What the rules may know of an act.
+/// The facts about an act that rules may use.
 package struct RuleFacts: Sendable {
-    /// A request, as far as rules know it.
+    /// The facts about a request that rules may use.
     package struct Request: Sendable {
         package var address: IPAddress
-        /// nil if unknown.
+        /// The autonomous system number of the address. `nil` if unknown.
         package var asn: UInt32?
         package var userAgent: String?
-        /// What the client has proven in the TLS handshake; nil: nothing, or nobody knows any more.
+        /// The certificate that the client presents in the TLS handshake. `nil` if there is none or it is not known.
         package var certificate: Certificate?
 
         package init(address: IPAddress, asn: UInt32?, userAgent: String?, certificate: Certificate? = nil) {
@@ -20,9 +20,9 @@ package struct RuleFacts: Sendable {
         }
     }
 
-    /// A client's certificate, as far as rules know it. Each text is as identity headers have it.
+    /// The facts about a client's certificate that rules may use. The texts have the format of identity headers.
     package struct Certificate: Sendable {
-        /// Hexadecimal.
+        /// The SHA-256 of the certificate in hexadecimal.
         package var sha256: String
         package var subject: String
         package var issuer: String
@@ -47,10 +47,10 @@ package struct RuleFacts: Sendable {
 
     /// A session-transfer token.
     package struct Token: Sendable {
-        /// The client that asked for it.
+        /// The client that requested the token.
         package var clientID: String
         package var scopes: [String]
-        /// The request that asked for it.
+        /// The request for the token.
         package var request: Request
 
         package init(clientID: String, scopes: [String], request: Request) {
@@ -61,25 +61,25 @@ package struct RuleFacts: Sendable {
     }
 
     package var request: Request
-    /// The host of the request, without its port; nil if unknown.
+    /// The host of the request, without its port. `nil` if unknown.
     package var hostname: String?
-    /// The token that is consumed; nil at other stages.
+    /// The token that is consumed. `nil` at other stages.
     package var token: Token?
-    /// The name of the provider of the user, as Auth0 calls its connections.
+    /// The name of the user's provider. Auth0 calls providers connections.
     package var provider: String
     package var userID: String
     package var traits: JSONValue
-    /// The id of whoever acts for the user, in the session that would begin or from which a token would be minted; nil:
-    /// nobody.
+    /// The id of the actor in the session that would begin or from which a token would be minted. `nil` if nobody acts
+    /// for the user.
     package var actor: String?
-    /// The client that makes the request; nil where none takes part.
+    /// The client that makes the request. `nil` if no client takes part.
     package var clientID: String?
-    /// The access token that an exchange would give; nil at other stages.
+    /// The access token that an exchange would return. `nil` at other stages.
     package var exchange: Exchange?
 
-    /// An access token that would be issued.
+    /// An access token to be issued.
     package struct Exchange: Sendable {
-        /// The API's name; nil: none.
+        /// The audience of the API. `nil` if the token is for no API.
         package var audience: String?
         package var scopes: [String]
 
@@ -112,10 +112,10 @@ package struct RuleFacts: Sendable {
         self.clientID = clientID
     }
 
-    /// The event in the shape of the event of Auth0's post-login Actions. What is unknown is left out.
+    /// Returns the event in the shape of the event of Auth0's post-login Actions. Unknown members are left out.
     ///
-    /// Both places come from the same database, so that replacing it between two requests of one device cannot make
-    /// their countries differ.
+    /// Both places come from one database, so that replacing it between two requests of a device cannot make their
+    /// countries differ.
     package func event(_ places: GeoDirectory?) -> JSONValue {
         var members: [String: JSONValue] = [:]
         var request = Self.members(of: self.request, places)
@@ -142,7 +142,7 @@ package struct RuleFacts: Sendable {
         return .object(members)
     }
 
-    /// `host` of `host[:port]`; an IPv6 address keeps its brackets (RFC 3986 3.2.2).
+    /// Returns `host` of `host[:port]`. An IPv6 address keeps its brackets (RFC 3986 3.2.2).
     private static func hostname(_ authority: String) -> String {
         let end = authority.hasPrefix("[") ? authority.firstIndex(of: "]").map(authority.index(after:)) : nil
         return String(authority[..<(end ?? authority.firstIndex(of: ":") ?? authority.endIndex)])
@@ -160,7 +160,7 @@ package struct RuleFacts: Sendable {
 }
 
 extension Place {
-    /// `geoip` of an event.
+    /// The value of `geoip` in an event.
     package var event: JSONValue {
         let texts = [
             "cityName": self.cityName, "continentCode": self.continentCode, "countryCode": self.countryCode,

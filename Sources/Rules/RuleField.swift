@@ -8,7 +8,7 @@ enum RuleType: String, Sendable {
     /// An IP address.
     case address = "an address"
     case texts = "a list of texts"
-    /// A trait of the user, whose type is known only when a user signs in. Unlike types are never equal.
+    /// A trait of the user. Its type is known only when a user signs in. Values of different types are never equal.
     case any = "a value"
     /// The word `missing`.
     case missing = "missing"
@@ -16,15 +16,15 @@ enum RuleType: String, Sendable {
 
 /// A field of the event, which has the shape of the event of Auth0's post-login Actions.
 package struct RuleField: Sendable, Equatable {
-    /// The names that lead to it, without `event`.
+    /// The names on the path to the field, without `event`.
     let path: [String]
     let type: RuleType
 
-    /// As a condition names it.
+    /// The name of the field in conditions.
     package var name: String { "event." + self.path.joined(separator: ".") }
 
-    /// Where there is such a field: a session-transfer token only while one is consumed, whoever acts for the user only by
-    /// one, and an access token's API and scopes only where one is issued.
+    /// The stages at which the field exists: the fields of a transfer token while it is consumed, the actor while a
+    /// transfer token is minted or consumed, and an access token's API and scopes where it is issued.
     package var stages: Set<RuleStage> {
         switch self.path[0] {
         case Self.token: [.consume]
@@ -33,9 +33,9 @@ package struct RuleField: Sendable, Equatable {
         default: Set(RuleStage.allCases)
         }
     }
-    /// Whether its value comes from the database of places.
+    /// Whether the field's value comes from the database of places.
     package var isPlace: Bool { self.path.contains("geoip") }
-    /// Whether its value comes from the source of autonomous system numbers.
+    /// Whether the field's value comes from the source of autonomous system numbers.
     package var isSystemNumber: Bool { self.path.last == "asn" && !self.isTrait }
 
     private var isTrait: Bool { self.path[0] == "user" }
@@ -44,7 +44,7 @@ package struct RuleField: Sendable, Equatable {
     private static let session = "session"
     private static let api = "resource_server"
     private static let transaction = "transaction"
-    /// How many names may follow `event.user`.
+    /// The maximum number of names after `event.user`.
     private static let deepestTrait = 8
 
     private static let ofRequest: [(path: String, type: RuleType)] = [
@@ -54,7 +54,7 @@ package struct RuleField: Sendable, Equatable {
         ("geoip.subdivisionName", .text), ("geoip.timeZone", .text),
     ]
 
-    /// Every field but the user's traits.
+    /// Every field except the user's traits.
     package static let known: [RuleField] =
         [
             RuleField("client.client_id", .text), RuleField("user.user_id", .text),
@@ -77,7 +77,7 @@ package struct RuleField: Sendable, Equatable {
         self.type = type
     }
 
-    /// The field of this name: a known one, or `event.user.` and the path to a trait. nil: there is none.
+    /// Finds the field with this name: a known one, or `event.user.` and the path to a trait. `nil` if there is none.
     init?(named name: String) {
         if let field = Self.known.first(where: { $0.name == name }) {
             self = field
@@ -91,7 +91,7 @@ package struct RuleField: Sendable, Equatable {
         self.type = .any
     }
 
-    /// What to write instead of a name that no field has.
+    /// Returns what to write instead of a name that no field has.
     static func mend(of name: String) -> String {
         if name == "event.user" { return "add the name of a trait, e.g. event.user.email" }
         if !name.hasPrefix("event.") { return "put a text in quotes; the name of a field begins with event." }
@@ -99,7 +99,7 @@ package struct RuleField: Sendable, Equatable {
         return nearest.map { "did you mean \($0)?" } ?? "write one of \(Self.known.map(\.name).joined(separator: ", "))"
     }
 
-    /// Its value in an event; `null` where it is missing.
+    /// Returns the field's value in an event. `null` if the field is missing.
     func value(in event: JSONValue) -> JSONValue {
         var value = event
         for name in self.path {

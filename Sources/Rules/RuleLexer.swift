@@ -1,7 +1,7 @@
-/// A word of a condition.
+/// A token of a condition.
 struct RuleToken: Sendable, Equatable {
     enum Kind: Sendable, Equatable {
-        /// `event.request.ip`, or an unknown word.
+        /// A name such as `event.request.ip`, or an unknown word.
         case name(String)
         case text(String)
         case number(Double)
@@ -13,10 +13,10 @@ struct RuleToken: Sendable, Equatable {
     }
 
     var kind: Kind
-    /// Unicode scalars before it.
+    /// The number of Unicode scalars before the token.
     var offset: Int
 
-    /// As the operator wrote it, for a message.
+    /// The token as the operator wrote it, for a message.
     var shown: String {
         switch self.kind {
         case .name(let name): String(name.prefix(80))
@@ -41,12 +41,12 @@ struct RuleToken: Sendable, Equatable {
     }
 }
 
-/// Splits a condition into words.
+/// Splits a condition into tokens.
 struct RuleLexer {
     private static let words: [String: RuleToken.Kind] = [
         "and": .and, "or": .or, "not": .not, "in": .isIn, "true": .yes, "false": .no, "missing": .missing,
     ]
-    /// What other languages write, and what to write here.
+    /// The signs of other languages, with what to write here.
     private static let foreign: [(sign: String, mend: String)] = [
         ("===", "write =="), ("!==", "write !="), ("&&", "write and"), ("||", "write or"), ("=", "write =="),
         ("!", "write not"),
@@ -55,7 +55,7 @@ struct RuleLexer {
     private let scalars: [Unicode.Scalar]
     private var position = 0
 
-    /// The words, the last of which is `end`.
+    /// Returns the tokens of `text`, terminated by `end`.
     static func tokens(of text: String) throws(RuleFault) -> [RuleToken] {
         var lexer = RuleLexer(scalars: Array(text.unicodeScalars))
         var tokens: [RuleToken] = []

@@ -1,19 +1,19 @@
 import AddressIntelligence
 import Vocabulary
 
-/// Reads the words of a condition by recursive descent, and checks the types of its comparisons.
+/// Reads the tokens of a condition by recursive descent, and checks the types of its comparisons.
 struct RuleParser {
     typealias Node = RuleCondition.Node
     typealias Operand = RuleCondition.Operand
 
-    /// How deep parentheses and `not` may be nested.
+    /// The maximum nesting depth of parentheses and `not`.
     static let deepest = 32
 
     private let tokens: [RuleToken]
     private var position = 0
     private(set) var fields: [(field: RuleField, offset: Int)] = []
 
-    /// - Parameter tokens: End with `end`.
+    /// - Parameter tokens: The tokens, terminated by `end`.
     init(_ tokens: [RuleToken]) {
         self.tokens = tokens
     }
@@ -74,7 +74,7 @@ struct RuleParser {
 
     // MARK: Comparisons
 
-    /// An operand as it was written.
+    /// An operand as the operator wrote it.
     private struct Side {
         let operand: Operand
         let type: RuleType
@@ -215,7 +215,7 @@ struct RuleParser {
         return .isIn(left.operand, values)
     }
 
-    /// The constants of a list, after its bracket.
+    /// Reads the constants of a list, after its bracket.
     private mutating func elements() throws(RuleFault) -> [Side] {
         var elements: [Side] = []
         repeat {

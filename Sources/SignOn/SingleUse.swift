@@ -2,15 +2,15 @@ import NIOCore
 import Sessions
 import Vocabulary
 
-/// What to do with a live single-use record, after it was judged.
+/// The verdict on a live single-use record.
 enum SingleUseVerdict<Outcome> {
-    /// It stays as it is.
+    /// The record stays unchanged.
     case leave(Outcome)
-    /// The marker takes its place, and the new records are written in the same step.
+    /// The marker replaces the record, and the new records are written in one step with it.
     ///
     /// - Parameters:
     ///   - quarantined: The answer to a record of an earlier reign of the store (`Consumption.quarantined`).
-    ///   - done: What follows when the record is used.
+    ///   - done: The continuation after the record is used.
     case use(
         Marker,
         creating: [NewRecord],
@@ -22,14 +22,14 @@ enum SingleUseVerdict<Outcome> {
 extension RecordCaller {
     /// Uses a single-use record: looks it up, judges it, and replaces it by a marker in one atomic step of the store.
     ///
-    /// Between the look-up and that step, another request may use the record, or the store may lose sight of it. The first
-    /// shows as its marker; after the second the record is judged once more.
+    /// Between the lookup and that step, another request may use the record, or the store may lose sight of it. A used
+    /// record shows as the marker of the other request. A record that has changed is judged once more.
     ///
     /// - Parameters:
-    ///   - asksAgain: Whether an answer of the store that was lost is asked for once more, for clients that cannot repeat
-    ///     their request. Others repeat it, and find the marker that they left.
-    ///   - unknown: The answer if there is no such record, or it has changed twice.
-    ///   - spent: What to do with a marker, which an earlier try of the same client left, or another one.
+    ///   - asksAgain: Whether a store request whose answer was lost is repeated, for clients that cannot repeat their
+    ///     request. Other clients repeat their request and find the marker that they left.
+    ///   - unknown: The answer if the record does not exist or has changed twice.
+    ///   - spent: The handler of a marker that an earlier attempt of this client or of another client left.
     func use<Record: SingleUseRecord, Outcome>(
         _ key: RecordKey,
         as kind: Record.Type,

@@ -2,7 +2,7 @@ package import NIOCore
 package import Sessions
 package import Vocabulary
 
-/// What asks a store and is `async`.
+/// A type that makes asynchronous requests to a store.
 protocol StoreCaller: Sendable {
     associatedtype Store: Sendable
 
@@ -24,7 +24,7 @@ extension StoreCaller {
     }
 }
 
-/// Where the records of a deployment are kept, and by what they are named and timed.
+/// The store of a deployment's records, with the keys for their tokens, the event loops, and the clock.
 package struct RecordAccess: Sendable {
     package let store: any RecordStore
     /// Makes and reads the tokens that name records.
@@ -42,7 +42,7 @@ package struct RecordAccess: Sendable {
     }
 }
 
-/// What works on the records of a deployment.
+/// A type that works on the records of a deployment.
 protocol RecordCaller: StoreCaller where Store == any RecordStore {
     var records: RecordAccess { get }
 }
@@ -54,29 +54,29 @@ extension RecordCaller {
     var clock: Clock { self.records.clock }
 }
 
-/// Counts tries at limits.
+/// Counts tries against rate limits.
 package struct TryCounter: StoreCaller {
     let store: any RateLimiter
     let loops: any EventLoopGroup
 
-    /// - Parameter store: The limiter, which is called on these loops.
+    /// - Parameter store: The limiter, which is called on `loops`.
     package init(store: any RateLimiter, loops: any EventLoopGroup) {
         self.store = store
         self.loops = loops
     }
 
-    /// Counts a try in all of the buckets.
+    /// Counts a try in all buckets.
     ///
-    /// - Throws: `reason`, where one of them has no room.
+    /// - Throws: `reason` if a bucket has no room.
     package func count(_ tries: [RateBucket], or reason: Reason) async throws(NotDone) {
         let decision = try await self.ask { limiter, loop in limiter.allow(tries, cost: 1, on: loop) }
         if case .throttled(let wait) = decision { throw NotDone(reason, retryAfter: wait) }
     }
 
-    /// Counts a try in all of the buckets and does what it permits at the same time, unless this process refuses the try by
-    /// itself. What was done for a try that is refused must be worth nothing. A try for which that fails is not counted.
+    /// Counts a try in all buckets and does the permitted work at the same time, unless this process rejects the try on
+    /// its own. Work done for a rejected try must have no value. If the work fails, the try is given back.
     ///
-    /// - Throws: `reason`, where one of the buckets has no room.
+    /// - Throws: `reason` if a bucket has no room.
     func count<Answer: Sendable>(
         _ tries: [RateBucket],
         or reason: Reason,
@@ -86,7 +86,7 @@ package struct TryCounter: StoreCaller {
         let both = try await self.ask { limiter, loop -> EventLoopFuture<Both> in
             let counted = limiter.allow(tries, cost: 1, on: loop)
             var isRefused = false
-            // Called at once where nothing was asked.
+            // Called immediately if the limiter answered without asking the store.
             counted.assumeIsolated().whenComplete { if (try? $0.get()) != .allowed { isRefused = true } }
             guard !isRefused else { return counted.map { ($0, nil) } }
             let done = work(loop).map { Result<Answer, any Error>.success($0) }.flatMapErrorThrowing { .failure($0) }
@@ -102,7 +102,7 @@ package struct TryCounter: StoreCaller {
         }
     }
 
-    /// Takes back a try that could not be served. If this fails, it stays counted.
+    /// Gives back a try that could not be served. If giving back fails, the try stays counted.
     package func giveBack(_ tries: [RateBucket]) async {
         try? await self.ask { limiter, loop in limiter.giveBack(tries, cost: 1, on: loop) }
     }

@@ -4,7 +4,7 @@ import Sessions
 import Settings
 import Vocabulary
 
-/// Counts the acts of one kind, and what the rules said of them. Acts are rare enough for the registry's own lock.
+/// Counts the acts of one kind and the results of the rules. Acts are rare enough for the registry's own lock.
 package struct ActCounters: Sendable {
     private let metrics: MetricsRegistry
     private let countAct: @Sendable (AuditRecord) -> Void
@@ -50,7 +50,7 @@ package struct ActCounters: Sendable {
         return ActCounters(metrics: metrics) { record in
             guard case .token(let act, let refusal) = record.act else { return }
             increment(act.rawValue, refusal)
-            // No session's record says it: its user signed in at the kit of a provider.
+            // No session record reports this sign-in, because the user signed in with a provider's native SDK.
             guard act == .socialExchanged, let realm = record.realm else { return }
             metrics.countSignIn(at: realm, refusal?.rawValue ?? "ok")
         }
@@ -76,7 +76,7 @@ package struct ActCounters: Sendable {
         }
     }
 
-    /// Counters by act and result, which is `ok` or one of `refusals`. Other refusals are not counted.
+    /// Returns an incrementer of counters by act and result (`ok` or one of `refusals`). Other refusals are ignored.
     private static func counters(
         of family: MetricFamily,
         in metrics: MetricsRegistry,

@@ -2,16 +2,16 @@ package import Observability
 package import Sessions
 package import Vocabulary
 
-/// What was done, or refused.
+/// An act that was done or refused.
 package enum AuditAct: Sendable, Equatable {
-    /// Something happened to a session that a browser or a native app presents.
+    /// An event of a session that a browser or a native app presents.
     case session(SessionAct, Session.Kind)
     case handoff(HandoffAct)
     case ticket(TicketAct)
-    /// - Parameter refusal: Why it was not done; nil if it was.
+    /// - Parameter refusal: Why the act was refused. `nil` if it was done.
     case token(TokenAct, refusal: Reason? = nil)
 
-    /// The reason of a refusal, or of a question to the user; nil if it was neither.
+    /// The reason of a refusal or of a question to the user. `nil` if the act is neither.
     package var reason: Reason? {
         switch self {
         case .session(.refused(let reason), _), .session(.denied(let reason), _), .handoff(.mintRefused(let reason)),
@@ -23,35 +23,35 @@ package enum AuditAct: Sendable, Equatable {
     }
 }
 
-/// A sign-in, a sign-out or a refusal of one.
+/// A sign-in, a sign-out, or a refusal of either.
 package enum SessionAct: Sendable, Equatable {
     case signedIn
-    /// The rules let a sign-in pass whose session begins later, with a record of its own.
+    /// The rules accepted a sign-in whose session begins later. That session gets its own record.
     case judged
     case refused(Reason)
     case signedOut
-    /// A request that another site may have caused, or cookies that another site may have planted.
+    /// The gateway denied a request that another site may have caused, or cookies that another site may have planted.
     case denied(Reason)
 }
 
-/// What happened to a session-transfer token.
+/// An event of a session-transfer token.
 package enum HandoffAct: Sendable, Equatable {
     case minted
     case mintRefused(Reason)
-    /// The store could not keep the token; nothing was handed out.
+    /// The store could not keep the token, and nothing was handed out.
     case mintUnavailable
-    /// The user is asked to confirm it; the token is unchanged. The reason says why; nil: users always are.
+    /// The user is asked to confirm the token, which is unchanged. The reason is `nil` if users are always asked.
     case asked(Reason?)
     case signedIn
-    /// The token is used up, and the browser keeps its own session of the same user because it is better.
+    /// The token is used up. The browser keeps its own, better session of the token's user.
     case sessionStays
-    /// The browser that the token signed in, or that used it up, repeats its navigation.
+    /// The browser that the token signed in, or that used the token up, repeats its navigation.
     case repeated
     case refused(Reason)
-    /// The store could not answer; the token is unchanged.
+    /// The store could not answer, and the token is unchanged.
     case unavailable
 
-    /// The result under which it is counted.
+    /// The result under which metrics count the act.
     package var result: TransferTokenResult {
         switch self {
         case .minted: .minted
@@ -73,18 +73,18 @@ package enum HandoffAct: Sendable, Equatable {
     }
 }
 
-/// What happened to a ticket between two hosts.
+/// An event of a ticket between two hosts.
 package enum TicketAct: Sendable, Equatable {
     case issued
-    /// A session was made.
+    /// The ticket created a session.
     case used
-    /// The ticket is used up, and the browser keeps its own session of the same sign-in.
+    /// The ticket is used up, and the browser keeps its own session of the ticket's sign-in.
     case sessionStays
     case refused(Reason)
     /// The store could not answer.
     case unavailable
 
-    /// The result under which it is counted.
+    /// The result under which metrics count the act.
     var result: HostTicketResult {
         switch self {
         case .issued: .issued
@@ -99,13 +99,13 @@ package enum TicketAct: Sendable, Equatable {
     }
 }
 
-/// What an OAuth client presented, or did.
+/// An action of an OAuth client, or the grant that the client presents.
 package enum TokenAct: String, Sendable, CaseIterable {
     case redeemed = "authorization_code"
     case refreshed = "refresh_token"
     case exchanged = "token_exchange"
     case socialExchanged = "native_social"
     case revoked
-    /// The browser's own session answers an authorization request, without asking the user.
+    /// The browser's own session answered an authorization request without asking the user.
     case authorized = "authorization_request"
 }

@@ -6,7 +6,8 @@ import Settings
 import Vocabulary
 
 extension AuditRecord {
-    /// The record as lines of the audit stream, the act itself last; none when the store could not answer.
+    /// The record as lines of the audit stream, with the act last (unless `judged`). Empty if the store could not
+    /// answer.
     package var auditEvents: [AuditEvent] {
         guard let act = self.auditEvent else { return [] }
         var events: [AuditEvent] = []
@@ -29,7 +30,7 @@ extension AuditRecord {
         return refusal?.rawValue ?? act.rawValue
     }
 
-    /// The act itself; nil when the store could not answer.
+    /// The event of the act itself. `nil` if the store could not answer.
     package var auditEvent: AuditEvent? {
         guard let kind = self.kind else { return nil }
         var event = AuditEvent(
@@ -85,7 +86,7 @@ extension AuditRecord {
         }
     }
 
-    /// Auth0's event code; nil for what Auth0 has no event for, such as a browser that repeats its navigation.
+    /// Auth0's event code. `nil` if Auth0 has no such event, for example for a browser that repeats its navigation.
     package var code: AuditEvent.Code? {
         switch self.act {
         case .session(.signedIn, let kind), .session(.judged, let kind):
@@ -122,8 +123,9 @@ extension AuditRecord {
         }
     }
 
-    /// The sentence in Auth0's log for a refused transfer token, by which its filters find the event; nil where it has none.
-    /// (auth0/docs-v2, native-to-web/configure-implement-native-to-web.mdx, "Session transfer validation warning logs".)
+    /// The sentence in Auth0's log for a refused transfer token, which filters search for. `nil` if Auth0 has none.
+    /// (auth0/docs-v2, native-to-web/configure-implement-native-to-web.mdx, "Session transfer validation warning
+    /// logs".)
     private var description: String? {
         guard case .handoff(.refused(let reason)) = self.act else { return nil }
         switch reason {

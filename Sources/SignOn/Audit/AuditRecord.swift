@@ -3,8 +3,8 @@ package import Rules
 package import Sessions
 package import Vocabulary
 
-/// One act of signing users on, for the audit stream and the metrics. It contains neither a token nor a key, nor what
-/// users type: they type passwords into the wrong field.
+/// One act of signing users on, for the audit stream and the metrics. It contains no tokens or keys, and nothing that
+/// users type, because users type passwords into the wrong field.
 package struct AuditRecord: Sendable, Equatable {
     package var act: AuditAct
 
@@ -21,84 +21,83 @@ package struct AuditRecord: Sendable, Equatable {
     // MARK: Whose session
 
     package var subject: String?
-    /// The account that was tried (`AccountNames`), whether or not it exists; in the record of a successful sign-in
-    /// beside the subject.
+    /// The account that was tried (`AccountNames`), whether or not it exists. The record of a successful sign-in
+    /// contains both the account and the subject.
     package var account: String?
-    /// The subject of whoever acts for the user.
+    /// The subject of the actor who acts for the user. `nil` if nobody acts for the user.
     package var actor: String?
     /// The public id of the session that began, ended, or was used.
     package var sessionID: String?
-    /// The name of that session's token in the logs.
+    /// The name of the session's token in the logs.
     package var fingerprint: Fingerprint?
-    /// The name of the transfer token, ticket or code, or of the family of the refresh token, in the logs.
+    /// The name in the logs of the transfer token, ticket or code, or of the refresh token's family.
     package var tokenFingerprint: Fingerprint?
     /// The public id of the session from which the transfer token or ticket was made.
     package var parentSessionID: String?
-    /// The public id of the browser's former session, if it ended with this.
+    /// The public id of the browser's previous session, if the act ended it.
     package var endedSessionID: String?
-    /// How many other sessions ended with it.
+    /// The number of other sessions that ended with the session.
     package var cascaded = 0
-    /// When the session that began ends at the latest.
+    /// The absolute expiry of the session that began.
     package var expiresAt: UnixTime?
-    /// How long the session that began may be unused before it ends.
+    /// The idle timeout of the session that began.
     package var idleLifetime: Duration?
 
     // MARK: Why and how
 
-    /// What the operator's rules said.
+    /// The results of the operator's rules.
     package var rules: [RuleFinding] = []
     /// An error code of the provider, or the check that failed.
     package var detail: String?
     /// The name of the provider at which the user signed in with the browser.
     package var provider: String?
-    /// What the settings call the provider of the user, or of whoever tried to sign in; nil: the subject tells it.
+    /// The name in the settings of the provider of the user or of the failed sign-in. `nil` if the subject contains it.
     package var realm: String?
-    /// Why the session ended, if this is a sign-out.
+    /// Why the session ended, if the act is a sign-out.
     package var cause = Reason.sessionSignedOut
 
     // MARK: Tokens
 
-    /// The audience of what was issued, or of what the client presented.
+    /// The audience of the issued or presented token.
     package var audience: String?
-    /// The audience that the OAuth client asked for.
+    /// The audience that the OAuth client requested.
     package var wantedAudience: String?
     package var scopes: [String] = []
-    /// Whether an access token is only made for a session-transfer token, which has rules of its own, and is not handed
-    /// out.
+    /// True if an access token is not handed out but only made for a session-transfer token, which has its own rules.
     var isForTransfer = false
 
     // MARK: Transfer tokens and tickets
 
-    /// The public authority of the one host on which the transfer token or ticket is valid.
+    /// The public authority of the only host on which the transfer token or ticket is valid.
     package var validHost: String?
     package var transport: HandoffTransport?
-    /// The native client and the device that the token was minted for.
+    /// The native client for which the token was minted, and its device.
     package var mintedClientID: String?
     package var mintedDevice: DeviceFacts?
     /// The age of the token when it was judged.
     package var age: Duration?
-    /// The countries of the device that made the request, and of the one that the token was minted for (ISO 3166-1); nil
-    /// if unknown. The journal looks them up.
+    /// The countries (ISO 3166-1) of the requesting device and of the device for which the token was minted. `nil` if
+    /// unknown. The journal looks them up.
     package var country: String?
     package var mintedCountry: String?
-    /// The device that used the token first, when this is a replay or completes an attempt whose answer was lost.
+    /// The device that used the token first, if the act is a replay or completes an attempt whose answer was lost.
     package var firstDevice: DeviceFacts?
-    /// The binding that was judged; nil when an earlier rule decided.
+    /// The binding that was checked. `nil` if an earlier check decided.
     package var binding: BindingMode?
     /// The mismatch that a dry run let pass.
     package var passedInDryRun: Reason?
     /// Why an earlier refusal burned the token.
     package var burnedFor: Reason?
-    /// This refusal burned the token.
+    /// True if this refusal burned the token.
     package var burns = false
-    /// The user was asked about the token, and has confirmed it.
+    /// True if the user was asked about the token and confirmed it.
     package var isConfirmed = false
-    /// The browser already had a session, so the sign-in was silent or changed the user.
+    /// True if the browser already had a session, so that the sign-in was silent or changed the user.
     package var hadSession = false
-    /// The web session that the token had made was ended as well (`on_replay: revoke_derived`).
+    /// True if the web session that the token had made was ended, too (`on_replay: revoke_derived`).
     package var revokedDerived = false
 
-    /// Records whose session it is about.
+    /// Records the session of the act.
     mutating func note(_ session: Session, _ key: RecordKey) {
         self.subject = session.subject
         self.realm = session.identity.realm.name
@@ -109,7 +108,7 @@ package struct AuditRecord: Sendable, Equatable {
         self.idleLifetime = session.idleLifetime
     }
 
-    /// Records whose session an OAuth client's token is about.
+    /// Records the session of an OAuth client's token.
     mutating func note(_ session: Session, audience: String?) {
         self.subject = session.subject
         self.realm = session.identity.realm.name
@@ -118,7 +117,7 @@ package struct AuditRecord: Sendable, Equatable {
         self.audience = audience
     }
 
-    /// The same for a session that the store has.
+    /// Records the session of an OAuth client's token, with the fingerprint of the stored session.
     mutating func note(_ stored: NewSession, audience: String?) {
         self.note(stored.session, audience: audience)
         self.fingerprint = stored.key.fingerprint
@@ -149,15 +148,15 @@ package struct AuditRecord: Sendable, Equatable {
         if case .token(let act, _) = self.act { self.act = .token(act, refusal: reason) }
     }
 
-    /// The reason of a refusal, of an end, or of a question to the user; nil if it was none of these.
+    /// The reason of a refusal, of a sign-out, or of a question to the user. `nil` if the act is none of these.
     package var reason: Reason? {
         if case .session(.signedOut, _) = self.act { return self.cause }
         return self.act.reason
     }
 
-    /// This record with the countries of its devices. Both come from the same database as those that rules see.
+    /// Returns this record with the countries of its devices, from the database that rules also use.
     ///
-    /// - Parameter places: nil: nothing is looked up.
+    /// - Parameter places: The database. `nil` if nothing is looked up.
     package func locating(_ places: GeoDirectory?) -> AuditRecord {
         guard let places else { return self }
         var record = self

@@ -17,7 +17,7 @@ struct HandoffCounters: Sendable {
     private let wouldReject: [BindingMode: CounterID]
     private let redeemed: [HandoffTransport: CounterID]
     private let age: HistogramID
-    /// By client, and by reason: only those that have occurred are shown.
+    /// Counters by client and by reason. Only those that have occurred are exported.
     private let minted: CounterMemory<String>
     private let rejected: CounterMemory<Reason>
 
@@ -66,7 +66,7 @@ struct HandoffCounters: Sendable {
         if record.passedInDryRun != nil, let id = self.wouldReject[mode] { self.metrics.increment(id) }
     }
 
-    /// Which clients mint, how tokens arrive and how old they are then, and why they are refused.
+    /// Counts which clients mint, how tokens arrive and at what age, and why tokens are refused.
     private func countOutcome(_ act: HandoffAct, of record: AuditRecord) {
         switch act {
         case .minted:

@@ -1,4 +1,4 @@
-/// Where in the request a session-transfer token was.
+/// The part of the request that carried a session-transfer token.
 package enum HandoffTransport: String, Sendable, CaseIterable {
     case cookie, query
 }

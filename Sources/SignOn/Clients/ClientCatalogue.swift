@@ -1,11 +1,11 @@
 package import Settings
 package import Vocabulary
 
-/// A change of a client as it was read from the store, its secret opened.
+/// A change of a client, read from the store, with the secret unsealed.
 package struct RuntimeClient: Sendable, Equatable {
     package var patch: JSONValue
     package var isDeleted: Bool
-    /// nil if only the file has one, or nothing has.
+    /// The client's secret at run time. `nil` if the file has the secret or there is no secret.
     package var secret: Secret?
     package var marks: [ClientChange.Mark]
 
@@ -16,11 +16,11 @@ package struct RuntimeClient: Sendable, Equatable {
         self.marks = marks
     }
 
-    /// When the client was made, if it was made at run time: what another client with its id got before is not its own.
+    /// The creation time of a client created at run time. Earlier tokens belong to a previous client of this id.
     var beginning: UnixTime? { self.isDeleted ? nil : self.marks.first { $0.path == ClientChange.whole }?.at }
 
-    /// The client that it makes of the one in the file; nil if it deletes it, or changes one that the file does not have
-    /// any more: what is left of that is no client.
+    /// Returns the client that results from the change. `nil` if the change deletes the client, or if the file no
+    /// longer has the client that the change modifies.
     func definition(of id: String, in base: ClientBase) -> ClientDefinition? {
         guard !self.isDeleted, base.definitions[id] != nil || self.patch["client_id"] != nil else { return nil }
         let written = base.definitions[id] ?? ["client_id": .string(id)]
@@ -30,32 +30,32 @@ package struct RuntimeClient: Sendable, Equatable {
 
 /// A client as operators see it.
 package struct ListedClient: Sendable {
-    /// A member that is not as the file has it.
+    /// A member whose value differs from the file.
     package struct Drift: Sendable, Equatable {
-        /// The path of the member; empty for the whole client, if the file has it and it was deleted, or has it not.
+        /// The path of the member. Empty for the whole client if the file does not have the client.
         package let path: String
-        /// When and by whom it was changed; nil if the file has changed since.
+        /// The time and author of the change. `nil` if the file changed afterwards.
         package let mark: ClientChange.Mark?
     }
 
     package let id: String
-    /// Auth0's object without secrets: the members that are written, and the defaults of the others.
+    /// Auth0's object without secrets: the written members, and defaults for the others.
     package let members: JSONValue
-    /// The object with the members that are written only.
+    /// The object with only the written members.
     package let written: JSONValue
-    /// The secret that it has at run time.
+    /// The client's secret at run time. `nil` if the client has none at run time.
     package let secret: Secret?
     package let isInFile: Bool
     package let drift: [Drift]
-    /// Why the client does not take part, though it is there.
+    /// Why the gateway does not use this client. `nil` if the client is in use.
     package let fault: ClientFault?
 }
 
-/// The clients of the file and the changes at run time, at one moment: what operators see and change.
+/// The clients of the file and the changes at run time, at one moment, for operators to list and change.
 package struct ClientCatalogue: Sendable {
     package let base: ClientBase
     package let changes: [String: RuntimeClient]
-    /// The clients that do not take part, because what they would be could not stand in the file.
+    /// The clients that the gateway does not use, because the file could not contain them as changed.
     package let withheld: [String: ClientFault]
 
     /// Every client that is not deleted, sorted by id.
@@ -63,7 +63,7 @@ package struct ClientCatalogue: Sendable {
         Set(self.base.ids).union(self.changes.keys).sorted().compactMap(self.client)
     }
 
-    /// The clients that the file has and that were deleted at run time, with when and by whom.
+    /// The clients of the file that were deleted at run time, with the time and author.
     package var deleted: [(id: String, mark: ClientChange.Mark?)] {
         self.base.ids.sorted().compactMap { id in
             guard let change = self.changes[id], change.isDeleted else { return nil }
@@ -71,7 +71,7 @@ package struct ClientCatalogue: Sendable {
         }
     }
 
-    /// The client with exactly this id; nil if there is none, or it was deleted.
+    /// Returns the client with exactly this id. `nil` if the client does not exist or was deleted.
     package func client(_ id: String) -> ListedClient? {
         let change = self.changes[id]
         let file = self.base.definitions[id]
@@ -87,7 +87,7 @@ package struct ClientCatalogue: Sendable {
         )
     }
 
-    /// The object with the defaults of the members that are not written.
+    /// Returns the object with defaults for the members that are not written.
     package func complete(_ written: JSONValue, id: String, hasSecret: Bool) -> JSONValue {
         let complete = self.base.defaults.merged(with: written)
         let type = written["app_type"]?.string ?? ""

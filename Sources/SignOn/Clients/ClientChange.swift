@@ -2,13 +2,13 @@ package import Cryptography
 import Sessions
 package import Vocabulary
 
-/// What differs at run time from the file for one client: a document of the store that every gateway follows.
+/// The difference between one client at run time and in the file, as a stored document that every gateway follows.
 package struct ClientChange: Document {
     package static var collection: String { "clients" }
-    /// An entry of the directory of all documents stands in one value of the store.
+    /// The maximum number of clients with changes. The store keeps the directory of all documents in one value.
     package static var countLimit: Int { 1000 }
 
-    /// When a member was last changed, and by whom.
+    /// The time and author of a member's last change.
     package struct Mark: Sendable, Equatable {
         package var path: String
         package var at: UnixTime
@@ -16,7 +16,7 @@ package struct ClientChange: Document {
         package var by: String
     }
 
-    /// The path of the mark of a client that was created or deleted. What a client with its id got before has ended then.
+    /// The path of the mark of a client that was created or deleted. Earlier tokens of this client id have ended.
     package static let whole = ""
     /// The path of the mark of the secret.
     package static let secretPath = "client_secret"
@@ -25,8 +25,8 @@ package struct ClientChange: Document {
     package var patch: JSONValue
     package var isDeleted: Bool
     package var marks: [Mark]
-    /// The client's secret, or nothing. It is sealed before the store gets the document: no store can read it, and the
-    /// gateway sees under which of its secrets it is sealed.
+    /// The client's sealed secret, or a sealed empty text. The store only gets it sealed, so no store can read it. The
+    /// gateway can tell which of its own secrets sealed it.
     let sealed: [UInt8]
 
     private static let version: UInt8 = 1

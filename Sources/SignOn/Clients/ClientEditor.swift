@@ -3,26 +3,26 @@ import Sessions
 import Settings
 package import Vocabulary
 
-/// Changes clients at run time, for operators. Each change is checked as the file is before it is written.
+/// Changes clients at run time, for operators. Each change passes the checks of the file before it is written.
 package struct ClientEditor: Sendable {
-    /// What was changed.
+    /// The result of a change.
     package struct Outcome: Sendable {
         package let client: ListedClient
-        /// The paths of the members that have another value now.
+        /// The paths of the members whose value changed.
         package let changed: [String]
-        /// The secret that was made for the client: to be shown once.
+        /// The secret that was generated for the client, to be shown once.
         package let generated: Secret?
     }
 
-    /// How often a step is repeated because another gateway was faster.
+    /// The maximum number of tries of a step when another gateway is faster.
     private static let tries = 8
-    /// Members that are not kept as such: the secret, and what the gateway itself says of a client.
+    /// Members that are not stored as members: the secret, and the gateway's own statements about a client.
     private static let ownMembers = ["client_secret", "sallyport"]
 
     private let overlay: ClientOverlay
     private let registry: @Sendable () -> ClientRegistry
 
-    /// - Parameter registry: The registry that is in use; a reload replaces it.
+    /// - Parameter registry: Returns the registry in use, which a reload replaces.
     package init(overlay: ClientOverlay, registry: @escaping @Sendable () -> ClientRegistry) {
         self.overlay = overlay
         self.registry = registry
@@ -33,16 +33,16 @@ package struct ClientEditor: Sendable {
 
     // MARK: Changes
 
-    /// Makes a client. Refusals here and below: `client.unknown`, `client.exists`, and `client.invalid` with the fault.
+    /// Creates a client. Fails with `client.exists`, or with `client.invalid` and the fault.
     ///
     /// - Parameters:
-    ///   - members: Auth0's object. Without `client_id` one is made; without `client_secret` one is made for a client
-    ///     that is not public.
-    ///   - name: The operator.
+    ///   - members: Auth0's object. If `client_id` is missing, one is generated. If `client_secret` is missing, one is
+    ///     generated unless the client is public.
+    ///   - name: The name of the operator.
     package func create(_ members: JSONValue, by name: String) async throws(NotDone) -> Outcome {
         let id = members["client_id"]?.string ?? Random.base64URL(24)
         var request = JSONValue.object([:]).merged(with: members.without(Self.ownMembers))
-        // An id that is not a text stays in the request, so that the check of the key `client_id` refuses it.
+        // An id that is not a string stays in the request, so that the check of `client_id` rejects it.
         if request["client_id"] == nil { request = request.merged(with: ["client_id": .string(id)]) }
         let given = try self.secret(in: members, id: id)
         let generated = given == nil && Self.mayHaveSecret(request) ? Secret(Array(Random.base64URL(48).utf8)) : nil
@@ -52,7 +52,7 @@ package struct ClientEditor: Sendable {
         }
     }
 
-    /// Changes members of a client: a merge patch (RFC 7396).
+    /// Changes members of a client by a merge patch (RFC 7396). Fails with `client.unknown` or `client.invalid`.
     package func update(_ id: String, _ patch: JSONValue, by name: String) async throws(NotDone) -> Outcome {
         if patch.removes("client_id") || patch["client_id"].map({ $0 != .string(id) }) == true {
             throw NotDone(
@@ -82,14 +82,14 @@ package struct ClientEditor: Sendable {
             }
             let members = present.members.merged(with: patch.without(Self.ownMembers))
             var secret = isReset ? nil : given ?? present.secret
-            // A client that may have no secret loses the one that was made at run time. If the file gives it one, the
-            // check of the whole client refuses the change.
+            // A client that may have no secret loses the secret made at run time. If the file has a secret for this
+            // client, the check of the whole client rejects the change.
             if given == nil, !Self.mayHaveSecret(members) { secret = nil }
             return Wanted(members: members, secret: secret)
         }
     }
 
-    /// Deletes a client: one of the file stays deleted until it is created again.
+    /// Deletes a client. A client of the file stays deleted until it is created again. Fails with `client.unknown`.
     package func delete(_ id: String, by name: String) async throws(NotDone) -> Outcome {
         try await self.change(id, by: name, generated: nil) { (_, present) throws(NotDone) in
             guard present != nil else { throw NotDone(.clientUnknown) }
@@ -99,13 +99,13 @@ package struct ClientEditor: Sendable {
 
     // MARK: Steps
 
-    /// What a client is to be.
+    /// The wanted state of a client.
     private struct Wanted {
         var members: JSONValue
         var secret: Secret?
     }
 
-    /// - Parameter decide: What the client is to be, given what it is; nil: deleted.
+    /// - Parameter decide: Returns the wanted state for the present state. `nil` if the client is to be deleted.
     private func change(
         _ id: String,
         by name: String,
@@ -131,7 +131,7 @@ package struct ClientEditor: Sendable {
         throw NotDone(.storeUnavailable)
     }
 
-    /// The change after which the client is as wanted; nil if the client of the file is so without a change.
+    /// Returns the change that leads to the wanted client. `nil` if the file alone leads to it.
     private func judged(
         _ wanted: Wanted?,
         _ id: String,
@@ -162,23 +162,22 @@ package struct ClientEditor: Sendable {
             next.marks = [mark]
             return isInFile ? next : nil
         }
-        // A client of the file that was deleted and is made again keeps its change, even if that says what the file says.
+        // A client of the file that was deleted and created again keeps its change, even if the change equals the file.
         let isMade = !isInFile || standing?.isDeleted == true || standing?.beginning != nil
         if !isMade, next.patch == [:], next.secret == nil { return nil }
         next.marks = Self.marks(of: next, standing, mark, isMade: isMade)
         return next
     }
 
-    /// The patch from the client of the file to `members`. A member with the value that the client has without it is left
-    /// out.
+    /// Returns the patch from the client of the file to `members`, without members that have their default value.
     private static func patch(from file: JSONValue?, to members: JSONValue, _ defaults: JSONValue) -> JSONValue {
         guard let file else { return members }
         return file.patch(to: members).without(defaultsOf: defaults.merged(with: file))
     }
 
-    /// A mark for each member that the change sets. A member that keeps its value keeps its mark.
+    /// Returns a mark for each member that the change sets. A member that keeps its value keeps its mark.
     ///
-    /// - Parameter isMade: Whether the client was made at run time.
+    /// - Parameter isMade: Whether the client was created at run time.
     private static func marks(
         of next: RuntimeClient,
         _ standing: RuntimeClient?,
@@ -231,7 +230,7 @@ package struct ClientEditor: Sendable {
 
     // MARK: Secrets
 
-    /// The secret that the operator gives; nil if the operator gives none, or wants the one of the file.
+    /// Returns the secret that the operator gives. `nil` if the operator gives none or resets it to the file's secret.
     private func secret(in members: JSONValue, id: String) throws(NotDone) -> Secret? {
         switch members["client_secret"] {
         case nil: return nil
@@ -249,7 +248,7 @@ package struct ClientEditor: Sendable {
         }
     }
 
-    /// Whether the client can have a secret: where everybody has the app, everybody has its secret (RFC 8252 8.5).
+    /// Returns whether the client can have a secret. A secret in a public app is known to everybody (RFC 8252 8.5).
     private static func mayHaveSecret(_ members: JSONValue) -> Bool {
         !["native", "spa"].contains(members["app_type"]?.string ?? "")
             && !["none", "private_key_jwt"].contains(members["token_endpoint_auth_method"]?.string ?? "")

@@ -5,16 +5,16 @@ package import Settings
 import Synchronization
 package import Vocabulary
 
-/// Follows the changes of clients in the store, and gives them to the registries of this process: at once when the store
-/// reports a change, and every minute in case it did not. While the store cannot be read, the last changes stay in use.
+/// Follows the changes of clients in the store and gives them to the registries of this process. It reads when the
+/// store reports a change, and every minute in case a report is lost. Without the store, the last changes stay in use.
 package final class ClientOverlay: DocumentReader, StoreCaller {
-    /// What an operator may want to know.
+    /// A notice for operators.
     package enum Notice: Sendable, Hashable {
-        /// The changes cannot be read; the last ones that were stay in use.
+        /// The changes cannot be read. The last changes that were read stay in use.
         case unreadable
-        /// They can be read again.
+        /// The changes can be read again.
         case readable
-        /// A client does not take part, because what it would be could not stand in the file.
+        /// The gateway does not use a client, because the file could not contain it as changed.
         case withheld(id: String, fault: String)
     }
 
@@ -22,14 +22,14 @@ package final class ClientOverlay: DocumentReader, StoreCaller {
         weak var registry: ClientRegistry?
     }
 
-    /// Called with what ends because clients are gone.
+    /// Called with the invalidations that follow when clients are gone.
     package typealias Adopter = @Sendable (_ losses: [Invalidation]) async -> Void
 
     private struct State: Sendable {
         var changes: [String: RuntimeClient] = [:]
         var members: [Member] = []
         var adopters: [Adopter] = []
-        /// When clients were last missing in the file that had been there before.
+        /// When a client of the file was last found to be missing.
         var departures: [String: UnixTime] = [:]
         var hasRead = false
         var isUnreadable = false
@@ -46,7 +46,7 @@ package final class ClientOverlay: DocumentReader, StoreCaller {
 
     /// - Parameters:
     ///   - clock: The clock that all gateways of the store share.
-    ///   - report: Called once for each change, on any thread.
+    ///   - report: Called once for each notice, on any thread.
     package init(
         store: any DocumentStore,
         ring: SealingKeyRing,
@@ -64,7 +64,7 @@ package final class ClientOverlay: DocumentReader, StoreCaller {
 
     // MARK: Registries
 
-    /// Gives the changes to the registry from now on, for as long as something else keeps it.
+    /// Gives the present and all later changes to the registry while something else retains it.
     package func attach(_ registry: ClientRegistry) {
         let state = self.state.withLock { state in
             state.members.removeAll { $0.registry == nil }
@@ -74,9 +74,9 @@ package final class ClientOverlay: DocumentReader, StoreCaller {
         registry.adopt(state.changes, departures: state.departures, isComplete: state.hasRead)
     }
 
-    /// Notes that clients have left the file. What such a client got before has ended, even if the client comes back.
+    /// Notes that clients have left the file. Everything issued to them so far has ended, even if a client comes back.
     ///
-    /// - Parameter former: The ids of the clients that the file had.
+    /// - Parameter former: The ids of the clients that the file had before.
     package func noteDepartures(of former: [String], from base: ClientBase) {
         let now = self.clock.now()
         self.state.withLock { state in
@@ -84,8 +84,8 @@ package final class ClientOverlay: DocumentReader, StoreCaller {
         }
     }
 
-    /// Calls `adopter` whenever the snapshots of the registries have changed; it returns when every event loop uses them
-    /// and knows what has ended with that.
+    /// Calls `adopter` whenever the snapshots of the registries have changed. `adopter` returns when every event loop
+    /// uses the snapshots and knows what has ended because of the change.
     package func tell(_ adopter: @escaping Adopter) {
         self.state.withLock { $0.adopters.append(adopter) }
     }
@@ -93,7 +93,7 @@ package final class ClientOverlay: DocumentReader, StoreCaller {
     /// Whether the changes were read at least once.
     package var hasRead: Bool { self.state.withLock { $0.hasRead } }
 
-    /// Whether the store could not be read when it was last asked.
+    /// Whether the last attempt to read the store failed.
     package var isUnreadable: Bool { self.state.withLock { $0.isUnreadable } }
 
     // MARK: Life
@@ -144,13 +144,13 @@ package final class ClientOverlay: DocumentReader, StoreCaller {
 
     // MARK: The store
 
-    /// A change with the version that a writer must judge.
+    /// A stored change, with the version that a writer must pass.
     struct Standing: Sendable {
         let client: RuntimeClient
         let version: RecordVersion
     }
 
-    /// Every change in the store; nil if it cannot be read.
+    /// Returns every change in the store. `nil` if the store cannot be read.
     private func read() async -> [String: RuntimeClient]? {
         do {
             let listed = try await self.ask { store, loop in store.documents(of: ClientChange.self, on: loop) }
@@ -171,28 +171,28 @@ package final class ClientOverlay: DocumentReader, StoreCaller {
         }
     }
 
-    /// Writes documents again that were sealed under an older secret: they would be lost with it.
+    /// Writes documents that an older secret sealed again. Otherwise, they would be lost with that secret.
     private func reseal(_ listed: [ListedDocument<ClientChange>]) async {
         let now = self.clock.now()
         guard self.follower.maySeal(now) else { return }
         self.follower.noteSealed(now)
         for entry in listed where !self.ring.isCurrent(entry.stored.record.sealed) {
-            // The change is good even if this fails; a later read seals it.
+            // The change is valid even if writing fails. A later read seals it.
             guard let client = try? self.opened(entry.stored.record, id: entry.id) else { continue }
             _ = try? await self.put(client, id: entry.id, judged: entry.stored.version)
         }
     }
 
-    /// The change of one client, straight from the store.
+    /// Returns the change of one client, read directly from the store.
     func standing(_ id: String) async throws(NotDone) -> Standing? {
         let stored = try await self.ask { store, loop in store.document(id, as: ClientChange.self, on: loop) }
         guard let stored else { return nil }
         return Standing(client: try self.opened(stored.record, id: id), version: stored.version)
     }
 
-    /// Whether the change was written; false: another one was faster.
+    /// Writes the change. Returns false if another change was faster.
     ///
-    /// - Throws: `client.invalid` if it is too large.
+    /// - Throws: `client.invalid` if the change is too large.
     func put(_ client: RuntimeClient, id: String, judged: RecordVersion?) async throws(NotDone) -> Bool {
         let change = ClientChange(client, id: id, ring: self.ring)
         let attempt = AttemptID(value: Random.base64URL(16))
@@ -214,7 +214,7 @@ package final class ClientOverlay: DocumentReader, StoreCaller {
         } == .done
     }
 
-    /// Forgets the change of a client, so that the client is what the file says.
+    /// Deletes the change of a client, so that the file alone defines the client.
     func forget(_ id: String) async throws(NotDone) {
         _ = try await self.ask { store, loop in
             store.delete(DocumentKey(collection: ClientChange.collection, id: id), on: loop)
@@ -225,6 +225,6 @@ package final class ClientOverlay: DocumentReader, StoreCaller {
 }
 
 extension NotDone {
-    /// A change of a client that could not stand in the file.
+    /// The error for a client whose change the file could not contain.
     package init(_ fault: ClientFault) { self.init(.clientInvalid, text: fault.sentence) }
 }

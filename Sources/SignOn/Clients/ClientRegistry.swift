@@ -3,16 +3,16 @@ package import Settings
 import Synchronization
 package import Vocabulary
 
-/// The source of snapshots of the OAuth clients: one registry per configuration, shared by the request path, the token
-/// endpoint and all event loops.
+/// The source of snapshots of the OAuth clients. Each configuration has one registry, shared by the request path, the
+/// token endpoint, and all event loops.
 ///
-/// The clients are those of the file, overlaid by what was changed at run time. Readers keep the registry, and keep a
-/// client or a snapshot only for one request, so that all of them see a change of the clients at the same time. An event
-/// loop keeps a snapshot of its own, which is replaced at every change, and never waits for the lock here.
+/// The clients are those in the file, overlaid with the changes at run time. Readers keep the registry. They keep a
+/// client or a snapshot only for one request, so that all readers see a change at once. An event loop keeps its own
+/// snapshot, which is replaced at every change, so it never waits for the registry's lock.
 package final class ClientRegistry: Sendable {
     private struct State: Sendable {
         var snapshot: ClientSnapshot
-        /// Those of each list of providers that shares hosts.
+        /// The snapshot for each list of providers that share hosts.
         var byGroup: [[String]: ClientSnapshot]
         var catalogue: ClientCatalogue
     }
@@ -22,22 +22,22 @@ package final class ClientRegistry: Sendable {
     /// The lists of providers that share hosts.
     private let groups: [[String]]
     private let state: Mutex<State>
-    /// The registry that has the clients, if this one only shows those of some providers; nil: this one has them.
+    /// The registry that has the clients, if this one shows only those of some providers. `nil` if this one has them.
     private let source: (registry: ClientRegistry, providers: [String])?
 
-    /// The current clients. A request that looks at clients more than once takes the snapshot once.
+    /// The current clients. A request that needs clients more than once takes the snapshot once.
     package var snapshot: ClientSnapshot {
         guard let source = self.source else { return self.state.withLock { $0.snapshot } }
         return source.registry.state.withLock { $0.byGroup[source.providers] } ?? .empty
     }
 
-    /// What the clients are made of, for operators.
+    /// The file's clients and their changes, for operators.
     package var catalogue: ClientCatalogue { self.state.withLock { $0.catalogue } }
 
-    /// The registry of the clients in the configuration.
+    /// Creates the registry of the clients in the configuration.
     ///
     /// - Parameters:
-    ///   - base: Judges changes of them; without it none takes effect.
+    ///   - base: The judge of changes to the clients. With the default, no change takes effect.
     ///   - groups: The lists of providers that share hosts (`clients(of:)`).
     package init(_ clients: [ClientSettings], base: ClientBase = ClientBase(), groups: [[String]] = []) {
         self.base = base
@@ -67,7 +67,8 @@ package final class ClientRegistry: Sendable {
         )
     }
 
-    /// The same registry as the hosts of these providers see it: its snapshots have the clients for users of any of them.
+    /// Returns the view of this registry for the hosts of these providers, whose snapshots have the clients for their
+    /// users.
     ///
     /// - Parameter providers: One of the groups.
     package func clients(of providers: [String]) -> ClientRegistry { ClientRegistry(self, of: providers) }
@@ -86,12 +87,12 @@ package final class ClientRegistry: Sendable {
         return snapshots
     }
 
-    /// Overlays the clients of the file with these changes, and no others. A change that does not fit the file withholds
-    /// its client: whoever wanted it stricter must not get it as the file has it.
+    /// Overlays the clients of the file with exactly these changes. If a change does not fit the file, its client is
+    /// withheld, because an operator who wanted it stricter must not get it as in the file.
     ///
     /// - Parameters:
-    ///   - departures: When clients of the file were last missing in it.
-    ///   - isComplete: Whether the changes were read; false: they are not known yet.
+    ///   - departures: When clients of the file were last found to be missing.
+    ///   - isComplete: Whether the changes have been read. False while they are unknown.
     package func adopt(
         _ changes: [String: RuntimeClient],
         departures: [String: UnixTime] = [:],
@@ -111,7 +112,7 @@ package final class ClientRegistry: Sendable {
         self.state.withLock { $0 = next }
     }
 
-    /// Admits all of these changes if they fit, else each half by itself.
+    /// Admits all of these changes if they fit; otherwise, tries each half separately.
     private func admit(
         _ changes: ArraySlice<(key: String, value: RuntimeClient)>,
         _ admitted: inout [String: ClientDefinition?],

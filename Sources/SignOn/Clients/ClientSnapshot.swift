@@ -3,23 +3,23 @@ package import Sessions
 package import Settings
 import Vocabulary
 
-/// The registered clients at one moment; immutable. A reference, because every step of a request passes it on.
+/// The registered clients at one moment, immutable. A reference, because every step of a request passes it on.
 package final class ClientSnapshot: Sendable {
     package static let empty = ClientSnapshot([])
 
     private let clients: [String: ClientSettings]
-    /// When clients began that others with their ids may have preceded. All others are there from the beginning.
+    /// The start time of each client whose id an earlier client may have had. Other clients have always existed.
     private let beginnings: [String: UnixTime]
     private let isComplete: Bool
-    /// Read once, because every assertion of a client needs them.
+    /// The clients' key sets. Read once, because every assertion of a client needs one.
     private let keySets: [String: JWKSet]
     private let origins: Set<String>
     /// Whether some client may get an id_token from `/authorize`.
     package let hasImplicit: Bool
 
-    /// The settings refuse two clients with the same id; here the first would be used.
+    /// Creates a snapshot. Of two clients with one id, which the settings reject, the first would be used.
     ///
-    /// - Parameter isComplete: Whether what was changed at run time is in it.
+    /// - Parameter isComplete: Whether the snapshot contains the changes made at run time.
     init(_ clients: [ClientSettings], beginnings: [String: UnixTime] = [:], isComplete: Bool = true) {
         self.beginnings = beginnings
         self.isComplete = isComplete
@@ -29,15 +29,15 @@ package final class ClientSnapshot: Sendable {
         self.hasImplicit = clients.contains { $0.grantTypes.contains(.implicit) }
     }
 
-    /// Whether there is no client.
+    /// Whether the snapshot has no clients.
     package var isEmpty: Bool { self.clients.isEmpty }
 
-    /// The client with exactly this `client_id`; nil if there is none.
+    /// Returns the client with exactly this `client_id`. `nil` if no client has it.
     package func client(_ clientID: String) -> ClientSettings? {
         self.clients[clientID]
     }
 
-    /// The clients of `former` whose tokens do not count any more: they are gone, or have begun anew.
+    /// Returns an invalidation for each client of `former` that is gone or was created anew, which ends its tokens.
     package func losses(since former: ClientSnapshot) -> [Invalidation] {
         former.clients.values.compactMap { client in
             let id = client.clientID
@@ -49,21 +49,21 @@ package final class ClientSnapshot: Sendable {
         }
     }
 
-    /// Whether some client has exactly this origin among its `allowed_origins`: a preflight names no client.
+    /// Returns whether some client lists exactly this origin in `allowed_origins`. A preflight names no client.
     package func allows(origin: String) -> Bool {
-        // Byte for byte: equal texts of Unicode can differ in their bytes.
+        // Compared byte for byte, because equal Unicode texts can differ in their bytes.
         self.origins.contains { $0.isExactly(origin) }
     }
 
-    /// Whether the realm has had the client since then.
+    /// Returns whether the realm has had the client since `time`.
     func hasKept(_ clientID: String, of realm: Realm, since time: UnixTime) -> Bool {
-        // Before the changes are read, nobody knows which clients are gone: an app must not lose its tokens to that.
+        // Before the changes are read, nobody knows which clients are gone, and apps must not lose their tokens.
         guard let client = self.clients[clientID] else { return !self.isComplete }
         guard client.isFor(realm.name) else { return false }
         return self.beginnings[clientID].map { time >= $0 } ?? true
     }
 
-    /// The clients that have https callbacks at this origin, in the order of their ids, with the paths of these callbacks.
+    /// Returns the clients with https callbacks at this origin, sorted by id, with the paths of these callbacks.
     package func callbacks(on origin: String) -> [(client: ClientSettings, paths: [String])] {
         self.clients.values.sorted { $0.clientID < $1.clientID }.compactMap { client in
             var paths: [String] = []
@@ -75,7 +75,7 @@ package final class ClientSnapshot: Sendable {
         }
     }
 
-    /// The public keys of the client, for its assertions (RFC 7523 2.2); nil if it has none.
+    /// Returns the public keys of the client, for its assertions (RFC 7523 2.2). `nil` if the client has none.
     package func keys(of clientID: String) -> JWKSet? {
         self.keySets[clientID]
     }

@@ -1,20 +1,20 @@
 package import Sessions
 package import Vocabulary
 
-/// The attempt cookie's value: the secret of an attempt, and after a dot the transfer token that was moved here, if one was.
+/// The value of the attempt cookie: the secret of an attempt, then a dot and the transfer token if it was moved here.
 ///
-/// An attempt that the store could not answer must be repeated, and its token must not stay in the address bar until then. The
-/// same holds for a token that the user has confirmed, in a link or in a cookie: the next navigation consumes it. Such a
-/// value also says, after more dots, where the token was, and proves by a keyed hash that the user was asked.
+/// The browser must repeat an attempt that the store could not answer, and the address bar must not show the token
+/// until then. A token that the user confirmed, from a link or a cookie, is also moved here, and the next navigation
+/// consumes it. Further dots then separate the token's transport and a keyed hash that proves the confirmation.
 package enum AttemptCookie {
-    /// Stands between the parts.
+    /// The separator of the parts.
     package static let separator = UInt8(ascii: ".")
     /// The maximum length of the gateway's tokens.
     private static let longest = TokenAuthority.tokenLength
 
-    /// The value with which the attempt of `secret` can be repeated.
+    /// Returns the value with which the browser can repeat the attempt of `secret`.
     ///
-    /// - Parameter confirmed: That the user has confirmed the token; nil: the user was not asked.
+    /// - Parameter confirmed: The user's confirmation of the token. `nil` if the user was not asked.
     package static func value(
         _ secret: AttemptSecret,
         moving token: some Sequence<UInt8>,
@@ -24,18 +24,18 @@ package enum AttemptCookie {
         return Secret(secret.value.bytes + [Self.separator] + token + end)
     }
 
-    /// Whether `token` can be a token of the gateway; nothing else may be put into the cookie.
+    /// Returns whether `token` has the syntax of the gateway's tokens. Nothing else may be put into the cookie.
     package static func canHold(_ token: some Collection<UInt8>) -> Bool {
         (1...Self.longest).contains(token.count)
             && token.allSatisfy { $0 &- 0x30 <= 9 || ($0 | 0x20) &- 0x61 < 26 || $0 == 0x2D || $0 == 0x5F }
     }
 }
 
-/// That a user has confirmed a token, as the attempt cookie says it.
+/// A user's confirmation of a token, as the attempt cookie carries it.
 package struct ConfirmedToken: Sendable, Equatable {
-    /// Where the token was.
+    /// The transport that carried the token.
     package let transport: HandoffTransport
-    /// The proof (`TokenAuthority.confirmationMark`), not checked yet.
+    /// The proof (`TokenAuthority.confirmationMark`), not yet verified.
     package let mark: [UInt8]
 
     package init(transport: HandoffTransport, mark: [UInt8]) {

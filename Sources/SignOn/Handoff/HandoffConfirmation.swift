@@ -3,25 +3,25 @@ package import Sessions
 package import Settings
 package import Vocabulary
 
-/// A token that waits for the user's confirmation: what the browser keeps meanwhile, sealed, so that the token is in no
-/// URL. Nothing is stored for it.
+/// A token that waits for the user's confirmation. The browser keeps it in a sealed cookie, so it is in no URL and
+/// nothing is stored.
 package struct PendingHandoff: Sendable, Equatable {
-    /// How long a browser keeps it: as long as a token lives.
+    /// How long a browser keeps the pending token: the lifetime of a transfer token.
     package static let lifetime = Duration.seconds(60)
 
     package var token: Secret
-    /// Where the token was.
+    /// The transport that carried the token.
     package var transport: HandoffTransport
     /// The exact path and query, without the token, of the page that the user wanted.
     package var target: String
     /// The web client of the page's route.
     package var clientID: String
-    /// The attempt, which is the same however often the user confirms.
+    /// The attempt. Its secret does not change however often the user confirms.
     package var attempt: AttemptSecret
-    /// What only the page that asks knows: a form without it confirms nothing.
+    /// A secret that only the confirmation page knows. A form without it confirms nothing.
     package var proof: Secret
 
-    /// - Parameter attempt: The secret of the browser's own attempt, if it repeats one.
+    /// - Parameter attempt: The secret of the browser's own attempt if the browser repeats one.
     package init(
         token: Secret,
         transport: HandoffTransport,
@@ -38,14 +38,14 @@ package struct PendingHandoff: Sendable, Equatable {
     }
 }
 
-/// Decides which tokens of a query need the user's confirmation, and seals tokens until it comes.
+/// Decides which tokens of a query need the user's confirmation, and seals a token until the user confirms it.
 ///
-/// Without it, a link on another site would sign the user in as whoever made the link (login CSRF): the user would then
-/// work in that account. A token that arrives in another way could do the same, so one for another account than the
-/// browser used last needs it too (`HandoffOutcome.unconfirmed`).
+/// Without confirmation, a link on another site could sign the user in to the account of the link's author (login
+/// CSRF). Other transports allow this attack, too. A token for an account that the browser did not use last therefore
+/// needs confirmation with any transport (`HandoffOutcome.unconfirmed`).
 package struct HandoffConfirmation: Sendable {
-    /// The maximum length of the sealed text: browsers refuse a cookie whose name and value have more than 4096 bytes
-    /// (RFC 6265bis 5.6).
+    /// The maximum length of the sealed text. Browsers reject a cookie if its name and value exceed 4096 bytes (RFC
+    /// 6265bis 5.6).
     private static let longest = 3800
     private static let version: UInt8 = 2
 
@@ -57,12 +57,12 @@ package struct HandoffConfirmation: Sendable {
         self.keys = keys
     }
 
-    /// What happens to a token in the query of a navigation.
+    /// The treatment of a token in the query of a navigation.
     package enum Treatment: Sendable, Equatable {
         case consume, ask, refuse
     }
 
-    /// Whether users are asked at all.
+    /// Whether the gateway ever asks users to confirm.
     package var asks: Bool { self.mode != .never }
 
     /// - Parameter isCrossSite: Whether another site started the navigation.
@@ -74,9 +74,9 @@ package struct HandoffConfirmation: Sendable {
         }
     }
 
-    /// The value of the cookie that keeps `pending`: characters of base64url. nil if it would be too long for a cookie.
+    /// Returns the value of the cookie that keeps `pending`, in base64url. `nil` if the value is too long for a cookie.
     ///
-    /// - Parameter authority: `host[:port]` of the host, because a cookie does not respect ports (RFC 6265 8.5).
+    /// - Parameter authority: The host as `host[:port]`, because cookies ignore ports (RFC 6265 8.5).
     package func seal(_ pending: PendingHandoff, on authority: String, now: UnixTime) -> Secret? {
         let text = self.keys.sealText(version: Self.version, for: Self.place(authority)) { writer in
             writer.write(now)
@@ -88,7 +88,7 @@ package struct HandoffConfirmation: Sendable {
         return text.count > Self.longest ? nil : Secret(text)
     }
 
-    /// What a cookie keeps; nil if it has expired, or the gateway did not make it for this host.
+    /// Opens a sealed cookie. Returns `nil` if it has expired or the gateway did not make it for this host.
     package func open(_ text: Secret, on authority: String, now: UnixTime) -> PendingHandoff? {
         self.keys.openText(
             text.bytes,

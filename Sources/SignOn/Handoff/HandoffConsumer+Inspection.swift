@@ -2,19 +2,19 @@ package import NIOCore
 package import Sessions
 package import Vocabulary
 
-/// What is known of a token, and what would become of it.
+/// The state of a token, and what presenting it would do.
 package enum HandoffInspection: Sendable {
-    /// It can be none of the gateway's present tokens, by its syntax.
+    /// The token's syntax rules out that the gateway's present keys made it.
     case foreign(Reason)
-    /// It was never minted, has expired, or has ended with its app or its user.
+    /// The token was never minted, has expired, or has ended with its app or its user.
     case absent
     case spent(Marker)
-    /// - burns: Whether a refusal would burn it.
+    /// A token that can still be used. `burns` is true if a refusal would burn the token.
     case live(TransferToken, HandoffOutcome, burns: Bool)
 }
 
 extension HandoffConsumer {
-    /// Says what would become of the token of a request. Changes nothing, and records nothing.
+    /// Returns what the token of a request would do. Changes nothing and records nothing.
     package func inspect(_ request: HandoffRequest, on loop: any EventLoop) -> EventLoopFuture<HandoffInspection> {
         var request = request
         request.device = self.observer.completed(request.device)

@@ -1,23 +1,23 @@
 package import Sessions
 package import Vocabulary
 
-/// Handoff cookies that were dealt with but that the browser sends again.
+/// Marks for handoff cookies that the gateway has handled but the browser sends again.
 ///
-/// A handoff cookie is cleared once its token was used or refused. The gateway's `Set-Cookie` does not reach a cookie
-/// that the app or a sibling domain set for a parent domain or another path (RFC 6265 5.3), so the browser sends it
-/// again and again. Therefore the answer that clears it also sets a cookie with a mark of each value, and a marked
-/// value is treated as if it were absent.
+/// The gateway clears a handoff cookie once its token was used or refused. The gateway's `Set-Cookie` does not reach a
+/// cookie that the app or a sibling domain set for a parent domain or another path (RFC 6265 5.3). The browser keeps
+/// sending that cookie. The answer that clears a handoff cookie therefore also sets a cookie with a mark of each value.
+/// A marked value is treated as absent.
 extension HandoffConsumer {
-    /// How many values are marked at once: no honest browser has more, and the cookie must stay small.
+    /// The maximum number of marked values. No honest browser has more, and the cookie must stay small.
     private static let mostMarks = 8
-    /// The maximum length of the cookie: marks separated by dots. A longer value, which the gateway never sets, is ignored;
-    /// otherwise one request could make the gateway compare thousands of values with thousands of marks.
+    /// The maximum length of the cookie, which holds marks separated by dots. The gateway never sets a longer value and
+    /// ignores one. Otherwise, one request could make the gateway compare thousands of values with thousands of marks.
     package static let longestMarks = Self.mostMarks * (TokenAuthority.markLength + 1) - 1
 
-    /// The value of the cookie that marks these values of handoff cookies.
+    /// Returns the value of the cookie that marks these values of handoff cookies.
     ///
-    /// - Parameter earlier: The value that the browser already has. Its marks are kept as far as there is room, for
-    ///   cookies of other paths.
+    /// - Parameter earlier: The cookie's present value. Its marks are for cookies of other paths, and are kept if there
+    ///   is room.
     package func marks(of values: [[UInt8]], besides earlier: [UInt8]) -> Secret {
         var marks = values.prefix(Self.mostMarks).map { self.authority.mark(of: $0) }
         for mark in earlier.split(separator: UInt8(ascii: ".")).map(Array.init)
@@ -27,13 +27,13 @@ extension HandoffConsumer {
         return Secret(Array(marks.joined(separator: [UInt8(ascii: ".")])))
     }
 
-    /// Whether `marks`, the value of that cookie, contains the mark of this value.
+    /// Returns whether `marks`, the value of the cookie that holds marks, contains the mark of `value`.
     package func isMarked(_ value: [UInt8], in marks: some Collection<UInt8>) -> Bool {
         let mark = self.authority.mark(of: value)
         return marks.split(separator: UInt8(ascii: ".")).contains { $0.elementsEqual(mark) }
     }
 
-    /// That the user of the browser with this token has been asked about it and has confirmed it.
+    /// Returns the proof that the user of this browser was asked about this token and confirmed it.
     package func confirmed(_ pending: PendingHandoff, on authority: String) -> ConfirmedToken {
         let mark = self.authority.confirmationMark(
             of: pending.token.bytes,
@@ -43,6 +43,6 @@ extension HandoffConsumer {
         return ConfirmedToken(transport: pending.transport, mark: mark)
     }
 
-    /// The mark by which a browser with this new session shows its account later; nil if it must not.
+    /// Returns the mark with which the browser later shows its account. `nil` if the session must not have one.
     package func accountMark(of session: Session) -> Secret? { self.authority.accountMark(of: session) }
 }

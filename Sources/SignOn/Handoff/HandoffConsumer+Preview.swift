@@ -1,11 +1,11 @@
 package import NIOCore
 package import Sessions
 
-/// What a token that waits for the user's confirmation would do.
+/// The possible effect of a token that waits for the user's confirmation.
 package enum HandoffPreview: Sendable {
-    /// It would make this session, if the user confirms. Nothing has changed.
+    /// The token would create this session if the user confirms. Nothing has changed.
     case asks(Session)
-    /// It signs nobody in: it was refused, and burned where that is the rule; or the browser is signed in by it already.
+    /// The token signs nobody in: it is refused (and burned if it must be), or the browser is already signed in by it.
     case ended(HandoffOutcome)
 }
 

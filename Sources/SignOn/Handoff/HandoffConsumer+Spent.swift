@@ -3,13 +3,13 @@ import Sessions
 import Settings
 import Vocabulary
 
-/// Handling of a token that already has a marker: left by another attempt, which makes this one a replay, or by this same
-/// attempt, whose answer was lost.
+/// Handling of a token that already has a marker. If another attempt left the marker, this attempt is a replay.
+/// Otherwise, this attempt left the marker itself and its answer was lost.
 extension HandoffConsumer {
-    /// Answers according to which attempt left the marker.
+    /// Answers a spent token, depending on the attempt that left the marker.
     ///
-    /// A used token that this attempt did not use is a replay. The browser that the token signed in has a session made from
-    /// it and does not reach this point; a browser that was told to try again presents the same attempt.
+    /// A token that another attempt used is a replay. The browser that the token signed in does not get here, because
+    /// its session was made from the token. A browser that was asked to retry presents the attempt that it made before.
     func answerSpent(
         _ marker: Marker,
         _ attempt: Attempt,
@@ -19,7 +19,7 @@ extension HandoffConsumer {
         let replayed = HandoffOutcome.refused(.handoffReplayed, endsExisting: false)
         var record = self.record(replayed.act, attempt.request)
         if let minted { record.note(minted) }
-        // A first attempt has left no marker before: whatever spent the token was another one.
+        // A first attempt has left no marker yet, so another attempt spent the token.
         let own = attempt.request.isFirstAttempt ? nil : attempt.session
         switch marker {
         case .used(let id, session: let kept?) where kept == attempt.request.existing?.key:
@@ -46,8 +46,8 @@ extension HandoffConsumer {
         }
     }
 
-    /// The token was used up in this browser, which kept its session: by an earlier navigation, or by this one, whose
-    /// answer was lost and whose event was not written yet.
+    /// Answers a browser that kept its own session when the token was used up. Either an earlier navigation used it up,
+    /// or this one did and its answer was lost before the event was written.
     private func answerKept(
         isThisAttempt: Bool,
         _ marker: Marker,
@@ -65,11 +65,11 @@ extension HandoffConsumer {
         return promised.flatMap { [record] in self.renew(record, attempt, isRepeated: !isThisAttempt, on: loop) }
     }
 
-    /// Gives the browser a new token for the session that it keeps. The transfer token is used up by now: if the store
-    /// fails here, the repetition of the attempt goes on from there.
+    /// Gives the browser a new token for the session that it keeps. The transfer token is used up by now. If the store
+    /// fails here, repeating the attempt continues from this step.
     ///
-    /// - Parameter isRepeated: True if an earlier attempt used up the transfer token. Then the browser only gets a
-    ///   session token that it should have by now, because the answer was lost or two requests overtook each other.
+    /// - Parameter isRepeated: True if an earlier attempt used up the transfer token. The browser then only gets a
+    ///   session token that it should already have, because the answer was lost or two requests overtook each other.
     func renew(
         _ record: AuditRecord,
         _ attempt: Attempt,
@@ -90,17 +90,17 @@ extension HandoffConsumer {
             on: loop
         ).map { issued in
             self.journal.record(record)
-            // It has ended meanwhile: the request that ended it has told the browser.
+            // `nil` if the session has ended meanwhile. The request that ended it has informed the browser.
             return issued.map { .renewed(token: $0.token, session: $0.session, isRepeated: isRepeated) }
                 ?? .alreadySignedIn(isRepeated: isRepeated)
         }
     }
 
-    // MARK: This attempt's own marker, which the store has confirmed
+    // MARK: A marker of this attempt, confirmed by the store
 
-    /// Gives the browser the session that this attempt made earlier, if it would be permitted now: the device is checked
-    /// against the binding again, and a session of another user in the cookie jar ends with it. A refusal that would
-    /// burn the token ends the session instead. After the lifetime of the attempt's cookie, this is a replay.
+    /// Gives the browser the session that this attempt made earlier, if the session would be permitted now. The device
+    /// is checked against the binding again, and another user's session in the cookie jar ends. A refusal that would
+    /// burn the token ends the session instead. After the lifetime of the attempt cookie, the request is a replay.
     private func completeSignIn(
         _ attempt: Attempt,
         late record: AuditRecord,
@@ -109,14 +109,14 @@ extension HandoffConsumer {
         let key = attempt.session.sessionKey
         return self.store.session(key, in: self.directory, on: loop).flatMap { stored in
             guard let session = stored?.record, let token = TransferToken(behind: session) else {
-                // The session has ended since, for example by a revocation.
+                // The session has ended since, for example because it was revoked.
                 return loop.makeSucceededFuture(self.refuse(.sessionRevoked, attempt.request))
             }
             guard self.clock.now().since(session.issuedAt) < SessionAttempt.lifetime else {
                 return self.answerReplay(of: key, record, attempt, on: loop)
             }
-            // The operator's rules let the token pass then, and are not asked again: a session does not hold all that they
-            // may ask for.
+            // The operator's rules accepted the token then and are not asked again, because the session lacks facts
+            // that they use.
             let judgement = self.handoffCase(token, parent: session, attempt).judged()
             var plan = self.plan(for: token, judgement, attempt, made: session)
             plan.record.subject = session.subject
@@ -124,7 +124,7 @@ extension HandoffConsumer {
             plan.record.fingerprint = key.fingerprint
             plan.record.firstDevice = session.device
             guard case .refused = plan.outcome, plan.marker != nil else {
-                // The answer of the attempt that made it was lost, so it may not be in its user's list.
+                // The answer of the first attempt was lost, so the session may be missing from its user's list.
                 self.store.note(NewSession(key: key, session: session), on: loop)
                 return self.finish(plan, attempt.request, on: loop)
             }
@@ -132,7 +132,7 @@ extension HandoffConsumer {
         }
     }
 
-    /// Refuses as this attempt did earlier, and ends the browser's session if the earlier refusal was to end it.
+    /// Repeats the refusal of this attempt, and ends the browser's session if the earlier refusal was to end it.
     private func completeRefusal(
         _ reason: Reason,
         _ record: AuditRecord,
@@ -140,7 +140,7 @@ extension HandoffConsumer {
         on loop: any EventLoop
     ) -> EventLoopFuture<HandoffOutcome> {
         let ended = reason == .handoffOtherUser && request.endsOtherUser ? request.endable : nil
-        // Which rule it was is no longer known.
+        // The rule that refused is no longer known.
         let outcome = HandoffOutcome.refusal(reason, text: nil, endsExisting: ended != nil)
         var record = record
         record.act = .handoff(outcome.act)
@@ -149,10 +149,10 @@ extension HandoffConsumer {
         return self.finish(Plan(outcome: outcome, record: record), request, on: loop)
     }
 
-    // MARK: Another attempt's marker
+    // MARK: A marker of another attempt
 
-    /// Refuses a replay and records the address of the first use beside that of this one. If revoking fails, the whole
-    /// step fails: it must not look like a revocation (CVE-2020-15223).
+    /// Refuses a replay, and records the address of the first use next to the address of the replay. If revoking fails,
+    /// the whole step fails, because a failure must not look like a revocation (CVE-2020-15223).
     private func answerReplay(
         of derived: RecordKey,
         _ record: AuditRecord,
@@ -164,7 +164,7 @@ extension HandoffConsumer {
             record.sessionID = first?.record.id
             record.fingerprint = first == nil ? nil : derived.fingerprint
             record.subject = first?.record.subject
-            // A session that stayed when the token was used up was not made from the token.
+            // A session that the browser kept when the token was used up was not made from the token.
             let isDerived = first?.record.bornOf == attempt.key
             record.firstDevice = isDerived ? first?.record.device : nil
             guard isDerived, attempt.request.client.revokesDerivedOnReplay else {
@@ -184,8 +184,8 @@ extension HandoffConsumer {
 }
 
 extension TransferToken {
-    /// The token that made `session`, as far as the session records it: judged in its place, bound to the device that
-    /// used it. nil for a session that was not made from a token.
+    /// Rebuilds the token that made `session` from what the session records, bound to the device that used the token.
+    /// The result is judged instead of the token. Returns `nil` if `session` was not made from a token.
     fileprivate init?(behind session: Session) {
         guard session.origin == .transfer, let key = session.bornOf, let device = session.device else { return nil }
         self.init(

@@ -5,30 +5,31 @@ package import Sessions
 package import Settings
 package import Vocabulary
 
-/// Consumes session-transfer tokens: looks up, judges (`HandoffCase`), then acts in one atomic step of the store.
+/// Consumes session-transfer tokens: looks one up, judges it (`HandoffCase`), then acts in one atomic step of the
+/// store.
 ///
 /// ```
 /// presented -> syntax -> own session? -> lookup -+-> live  -> judged -+-> consume, create session -> signedIn
 ///                |            |                  |                    +-> consume, keep session   -> renewed
 ///                |            |                  |                    +-> leave, ask the user     -> unconfirmed
 ///                |            |                  |                    +-> burn or leave           -> refused
-///             refused   alreadySignedIn          +-> spent  -+-> by this attempt  -> completed        -> signedIn, refused
-///                                                |           +-> by another   -> replay or burned -> refused
+///             refused   alreadySignedIn          +-> spent  -+-> by this attempt -> completed -> signedIn, refused
+///                                                |           +-> by another      -> replay or burned -> refused
 ///                                                +-> absent                                       -> refused
 /// ```
-/// Between the lookup and the act, another request may use the token. The store then answers `spent`, which is a
-/// replay, or `changed`; then the token is judged once more, and refused if it changes again.
+/// Another request may use the token between the lookup and the act. The store then answers `spent`, which is a replay,
+/// or `changed`. After `changed`, the token is judged again. If it changes once more, it is refused.
 ///
-/// An attempt whose answer was lost is `unavailable`. It may have succeeded, so it is repeated as the same `SessionAttempt`
-/// and finds its own marker. Then it is completed, as soon as the store guarantees that the marker will not be lost,
-/// and the session made the first time is used.
+/// If the answer of an attempt is lost, the outcome is `unavailable`. The attempt may have succeeded, so the browser
+/// repeats it as the same `SessionAttempt`, which finds its own marker. The repetition completes the attempt as soon as
+/// the store guarantees that the marker will not be lost, and uses the session made the first time.
 package struct HandoffConsumer: RecordCaller {
     let records: RecordAccess
     private let lifetimes: SessionSettings.Lifetimes
     let observer: DeviceObserver
-    /// Tells whose users and clients are gone; nil: none is.
+    /// Reports which users and clients are gone. `nil` if none are ever gone.
     let directory: (any UserDirectory)?
-    /// Knows the clients to which tokens were issued; nil: every client is there and may have them.
+    /// Knows the clients that get tokens. `nil` if every client exists and may have tokens.
     let clients: (any ClientDirectory)?
     private let rules: RuleBook
     let journal: AuditJournal
@@ -51,7 +52,7 @@ package struct HandoffConsumer: RecordCaller {
         self.journal = journal
     }
 
-    /// Consumes the token, or returns why not. The future never fails.
+    /// Consumes the token, or returns why the token is not consumed. The future never fails.
     package func consume(_ request: HandoffRequest, on loop: any EventLoop) -> EventLoopFuture<HandoffOutcome> {
         var request = request
         request.device = self.observer.completed(request.device)
@@ -69,8 +70,8 @@ package struct HandoffConsumer: RecordCaller {
         }
     }
 
-    /// Records that a request's token is not tried: it is repeated, in a place where the client takes none, or in a
-    /// link on another site. The token stays as it is; the token of `request` may be empty.
+    /// Records that a request's token is not tried, because it is repeated, in a link on another site, or in a place
+    /// where the client accepts no tokens. The token stays unchanged. The token of `request` may be empty.
     package func turnAway(_ reason: Reason, _ request: HandoffRequest) {
         var request = request
         request.device = self.observer.completed(request.device)
@@ -79,14 +80,14 @@ package struct HandoffConsumer: RecordCaller {
 
     /// Records that the user is asked to confirm a request's token.
     ///
-    /// - Parameter reason: Why the user is asked; nil: users always are.
+    /// - Parameter reason: Why the user is asked. `nil` if users are always asked.
     package func ask(_ reason: Reason?, _ request: HandoffRequest) {
         var request = request
         request.device = self.observer.completed(request.device)
         self.journal.record(self.record(.asked(reason), request))
     }
 
-    /// One attempt to use one token; a second judgement belongs to the same attempt. A reference, because each step passes it on.
+    /// One attempt to use one token, including a second judgement. A reference, because each step passes it on.
     final class Attempt: Sendable {
         let request: HandoffRequest
         let key: RecordKey
@@ -98,7 +99,7 @@ package struct HandoffConsumer: RecordCaller {
             self.authority = authority
         }
 
-        /// The session that this attempt makes. Derived only where it is needed: it costs six HMACs.
+        /// The session that this attempt makes. Derived only on demand, because deriving it costs six HMACs.
         var session: SessionAttempt {
             self.authority.attempt(
                 self.request.attempt,
@@ -108,13 +109,13 @@ package struct HandoffConsumer: RecordCaller {
             )
         }
 
-        /// Whether the browser is signed in by this token already.
+        /// True if this token already signed the browser in.
         var isRepeated: Bool { self.request.existing?.session.bornOf == self.key }
     }
 
-    /// The attempt that a request with a complete device makes.
+    /// Returns the attempt that a request with a complete device makes.
     ///
-    /// - Throws: Why its token can be none of the gateway's present ones, by its syntax.
+    /// - Throws: The reason if the syntax rules out that the gateway's present keys made the token.
     func attempt(_ request: HandoffRequest) throws(Reason) -> Attempt {
         switch self.authority.read(.transfer, request.token) {
         case .record(let key): return Attempt(request, key, by: self.authority)
@@ -136,7 +137,7 @@ package struct HandoffConsumer: RecordCaller {
         }
     }
 
-    /// The token under `key`, and the session that it comes from unless its user has gone.
+    /// Returns the token under `key` with its parent session. The parent is left out if its user is gone.
     func find(_ key: RecordKey, on loop: any EventLoop) -> EventLoopFuture<LookupWithParent<TransferToken>> {
         self.store.singleUseWithParent(key, as: TransferToken.self, on: loop).map { [directory] found in
             guard let parent = found.parent, directory?.loss(of: parent.record) != nil else { return found }
@@ -144,11 +145,11 @@ package struct HandoffConsumer: RecordCaller {
         }
     }
 
-    /// What to do with a live token: leave it if there is no marker, else replace it by the marker.
+    /// The plan for a live token: leave it if there is no marker; otherwise, replace it by the marker.
     struct Plan: Sendable {
         var marker: Marker?
         var creating: NewSession?
-        /// Whether the browser gets a new token for the session that it keeps.
+        /// True if the browser gets a new token for the session that it keeps.
         var renews = false
         var outcome: HandoffOutcome
         var record: AuditRecord
@@ -206,7 +207,7 @@ package struct HandoffConsumer: RecordCaller {
         }
     }
 
-    /// Judges the token, and asks the operator's rules about one that is accepted.
+    /// Judges the token, and asks the operator's rules if the token is accepted.
     func judgement(
         of token: TransferToken,
         parent: Session?,
@@ -223,9 +224,9 @@ package struct HandoffConsumer: RecordCaller {
         }
     }
 
-    /// The case of a token that `attempt` presents now.
+    /// Returns the case of a token that `attempt` presents now.
     ///
-    /// - Parameter clientLoss: Why the client that got the token may not have it any more; nil: it may.
+    /// - Parameter clientLoss: Why the client that got the token may no longer have it. `nil` if it still may.
     func handoffCase(
         _ token: TransferToken,
         parent: Session?,
@@ -250,7 +251,7 @@ package struct HandoffConsumer: RecordCaller {
 
     /// Returns what to do with a token that was judged.
     ///
-    /// - Parameter made: The session that this attempt made earlier; it is kept, and no other is made.
+    /// - Parameter made: The session that this attempt made earlier. It is kept, and no session is created.
     func plan(
         for token: TransferToken,
         _ judgement: HandoffJudgement,
@@ -290,7 +291,8 @@ package struct HandoffConsumer: RecordCaller {
             if made == nil, self.needsConfirmation(request, for: parent.subject) {
                 return Plan(marker: nil, outcome: .unconfirmed, record: record(of: .unconfirmed))
             }
-            // Always a new id and a new token: what the browser presented never becomes the session (session fixation).
+            // Always a new id and a new token: nothing that the browser presents becomes the session (session
+            // fixation).
             let transfer = attempt.session
             let session =
                 made
@@ -333,7 +335,7 @@ package struct HandoffConsumer: RecordCaller {
         }
     }
 
-    /// Why the client that got the token may not have it any more; nil: it may.
+    /// Returns why the client that got the token may no longer have it. `nil` if it still may.
     private func loss(of token: TransferToken) -> Reason? {
         guard let clients = self.clients else { return nil }
         let realm = token.parent.identity.realm
@@ -341,8 +343,8 @@ package struct HandoffConsumer: RecordCaller {
         return clients.createsTransferTokens(token.clientID, of: realm) ? nil : .handoffNotPermitted
     }
 
-    /// Whether the token is for another account than the one that this browser used last: somebody who can put a token into
-    /// the browser, in a link or from a sibling domain, must not choose the account that its user works in (login CSRF).
+    /// Returns whether the token is for an account that this browser did not use last. An attacker who can plant a
+    /// token, by a link or from a sibling domain, must not choose the account that the user works in (login CSRF).
     private func needsConfirmation(_ request: HandoffRequest, for subject: String) -> Bool {
         guard !request.isPreview, request.existing == nil, let mark = request.lastAccount, !self.isConfirmed(request)
         else { return false }
@@ -359,11 +361,11 @@ package struct HandoffConsumer: RecordCaller {
         )
     }
 
-    /// Ends the browser's former session, on other hosts too, where the outcome says so, and reports to the journal.
+    /// Ends the browser's replaced session, on other hosts too, if the outcome says so, and reports to the journal.
     ///
-    /// The token is consumed by now, so a store that fails here cannot undo the sign-in: ending is tried once more, and
-    /// the answer replaces or clears the browser's cookie in any case. Only a sign-in for which the audit stream has no
-    /// room must not happen: the token of its session is not handed out, and the session ends.
+    /// The token is consumed by now, so a failing store cannot undo the sign-in. Ending is retried once, and the answer
+    /// replaces or clears the browser's cookie in any case. Only a sign-in for which the audit stream has no room must
+    /// not happen: the token of its session is not handed out, and the session ends.
     func finish(
         _ plan: Plan,
         _ request: HandoffRequest,
@@ -396,7 +398,7 @@ package struct HandoffConsumer: RecordCaller {
         self.report(.refused(reason, endsExisting: false), request)
     }
 
-    /// Records the outcome of a request, and returns it.
+    /// Records the outcome of a request and returns it.
     private func report(_ outcome: HandoffOutcome, _ request: HandoffRequest) -> HandoffOutcome {
         self.journal.record(self.record(outcome.act, request))
         return outcome
@@ -417,7 +419,7 @@ package struct HandoffConsumer: RecordCaller {
         return record
     }
 
-    /// The name of a presented token in the logs; nil if it is none of this gateway.
+    /// Returns the name of a presented token in the logs. `nil` if the token is not one of this gateway.
     package func fingerprint(of token: [UInt8]) -> Fingerprint? {
         self.authority.key(.transfer, of: token)?.fingerprint
     }

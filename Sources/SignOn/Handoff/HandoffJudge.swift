@@ -4,27 +4,27 @@ package import Sessions
 package import Settings
 package import Vocabulary
 
-/// The input for judging a session-transfer token: values only, so that tests can list every rule as a row of a table.
+/// The input for judging a session-transfer token. It holds only values, so that tests can list every rule in a table.
 package struct HandoffCase: Sendable {
-    /// The token as the store has it: neither used nor burned.
+    /// The token as the store has it, neither used nor burned.
     package var token: TransferToken
-    /// The native session it was minted from, as it is now; nil if it has ended.
+    /// The current state of the native session that the token was minted from. `nil` if that session has ended.
     package var parent: Session?
-    /// The public authority (`host[:port]`) on which it is presented.
+    /// The public authority (`host[:port]`) of the host on which the token is presented.
     package var host: String
-    /// The consuming web client; its settings decide.
+    /// The consuming web client, whose settings decide.
     package var client: ClientSettings
     /// The device that presents the token.
     package var device: DeviceFacts
-    /// What the client has proven in the TLS handshake; nil: nothing.
+    /// The certificate that the client presents in the TLS handshake. `nil` if it presents none.
     package var certificate: ClientCertificate?
-    /// Whose host it is.
+    /// The realms of the host.
     package var realms: Realms
-    /// The session that this browser already has on this host.
+    /// The session that this browser already has on this host. `nil` if there is none.
     package var existing: Session?
-    /// The organization that the client asks for; nil: any user.
+    /// The organization that the client requests. `nil` if any user may sign in.
     package var organization: String?
-    /// Why the client that got the token may not have it any more; nil: it may.
+    /// Why the client that got the token may no longer have it. `nil` if it still may.
     package var clientLoss: Reason?
     package var now: UnixTime
 
@@ -55,25 +55,25 @@ package struct HandoffCase: Sendable {
     }
 }
 
-/// What to do with a token.
+/// The verdict on a token.
 package enum HandoffVerdict: Sendable, Equatable {
-    /// Consume it and make a web session out of `parent`.
+    /// Consume the token and make a web session from `parent`.
     case accept(parent: Session)
-    /// Refuse it, and either leave it or burn it so that it can never be used.
+    /// Refuse the token. If `burns` is true, burn it so that it can never be used; otherwise, leave it.
     case refuse(Reason, burns: Bool, endsExisting: Bool)
 }
 
-/// The outcome of judging: the verdict, the result of the binding check, and what the operator's rules said.
+/// The outcome of judging: the verdict, the result of the binding check, and the result of the operator's rules.
 package struct HandoffJudgement: Sendable, Equatable {
     package var verdict: HandoffVerdict
-    /// The binding mode that was judged; nil when an earlier rule was broken.
+    /// The binding mode that was checked. `nil` if an earlier check failed.
     package var binding: BindingMode?
-    /// Set when `binding_dry_run` let a device pass that the binding mode would have refused.
+    /// The mismatch that `binding_dry_run` let pass. `nil` if there was none.
     package var passedInDryRun: Reason?
-    /// What the operator's rules said; nothing when something else decided before.
+    /// The result of the operator's rules. Empty if the token was refused before the rules ran.
     package var rules = RuleJudgement()
 
-    /// This judgement with that of the operator's rules, which see only tokens that it accepts.
+    /// Returns this judgement with the result of the operator's rules, which see only accepted tokens.
     func judged(by rules: RuleJudgement) -> HandoffJudgement {
         var judgement = self
         judgement.rules = rules
@@ -85,11 +85,11 @@ package struct HandoffJudgement: Sendable, Equatable {
 }
 
 extension HandoffCase {
-    /// Judges the token, all but the operator's rules; the first broken rule is the reason. Whether the client takes tokens in this place was judged
-    /// before (`ClientSettings.takes`).
+    /// Judges the token without the operator's rules. The reason is the first check that fails. The caller has already
+    /// checked whether the client accepts tokens with this transport (`ClientSettings.takes`).
     ///
-    /// A token in the wrong hands or in the wrong place is burned, unless the client's policy is `keep`. An expired
-    /// token needs no burning.
+    /// A token that is presented by the wrong device or in the wrong place is burned, unless the client's policy is
+    /// `keep`. An expired token needs no burning.
     package func judged() -> HandoffJudgement {
         guard self.now < self.token.expiresAt else {
             return HandoffJudgement(verdict: .refuse(.handoffExpired, burns: false, endsExisting: false))
@@ -122,13 +122,12 @@ extension HandoffCase {
                 passedInDryRun: mismatch
             )
         }
-        // As Auth0 does: whoever acts for a user does so only where nobody is signed in, and ends no session.
+        // As in Auth0, a delegate acts only where nobody is signed in, and ends no session.
         if isDelegated, self.existing != nil {
             return HandoffJudgement(verdict: self.mismatch(.handoffAlreadySignedIn), binding: binding)
         }
-        // As Auth0 does: when the browser has a session of another user, a valid token and that session end each other
-        // and the browser goes to the sign-in page, so that no link can silently swap the account that a user works in
-        // (login CSRF). No policy keeps the token.
+        // As in Auth0, a valid token and another user's session end each other, and the browser goes to the sign-in
+        // page. No link can then silently change the account of a user (login CSRF). No policy keeps the token.
         if let existing = self.existing, !existing.identity.isSamePerson(as: parent.identity) {
             return HandoffJudgement(
                 verdict: .refuse(.handoffOtherUser, burns: true, endsExisting: true),
@@ -143,7 +142,7 @@ extension HandoffCase {
         )
     }
 
-    /// What the operator's rules may know of the token and of the session that it was minted from.
+    /// Returns what the operator's rules may know about the token and the session that it was minted from.
     func facts(of parent: Session) -> RuleFacts {
         RuleFacts(
             request: RuleFacts.Request(self.device, self.certificate),
@@ -167,7 +166,7 @@ extension HandoffCase {
 }
 
 extension RuleFacts.Request {
-    /// - Parameter certificate: What the client proves now; nil: nothing.
+    /// - Parameter certificate: The certificate that the client presents now. `nil` if it presents none.
     init(_ device: DeviceFacts, _ certificate: ClientCertificate? = nil) {
         self.init(
             address: device.address,
@@ -191,15 +190,15 @@ extension RuleFacts.Certificate {
 }
 
 extension Identity {
-    /// Whether the provider says that the user is signed in to this organization, by Auth0's claims (`org_id`,
-    /// `org_name`). Like the names of organizations there, they are compared exactly.
+    /// Returns whether the provider's Auth0 claims (`org_id`, `org_name`) put the user in this organization. As in
+    /// Auth0, names of organizations are compared exactly.
     package func belongs(to organization: String) -> Bool {
         ["org_id", "org_name"].contains { self.traitsDocument[$0]?.string == organization }
     }
 }
 
 extension ClientSettings {
-    /// Whether a token in this place is tried at all. One in another place is removed and not burned.
+    /// Returns whether a token with this transport is tried. A token with another transport is removed but not burned.
     package func takes(_ transport: HandoffTransport) -> Bool {
         switch transport {
         case .cookie: self.allowsCookie
@@ -207,28 +206,28 @@ extension ClientSettings {
         }
     }
 
-    /// Whether a token is tried in any place.
+    /// Whether the client accepts tokens with at least one transport.
     package var takesTokens: Bool { HandoffTransport.allCases.contains(where: self.takes) }
 }
 
 extension Session {
-    /// How long a session lives at most in which somebody acts for the user: as at Auth0.
+    /// The maximum lifetime of a session in which a delegate acts for the user, as in Auth0.
     package static let longestDelegation = Duration.seconds(7200)
 
-    /// Whether this session of the browser is better than `other`, which a token would put in its place for the same
-    /// user: it has the higher assurance level, or the same level and no earlier `expiresAt` (both are in use, so idle
-    /// time does not count). A handoff never weakens or shortens what the user has. A session in which somebody else acts is
-    /// not the user's.
+    /// Returns whether this session of the browser is better than `other`, with which a token of its user would replace
+    /// it. A better session has a higher assurance level, or an equal level and no earlier `expiresAt`. Idle time is
+    /// ignored, because both sessions are in use. A handoff never weakens or shortens what the user has. Another
+    /// actor's session is not better.
     package func outranks(_ other: Session) -> Bool {
         if self.actor != other.actor { return false }
         return self.aal == other.aal ? self.expiresAt >= other.expiresAt : self.aal > other.aal
     }
 
-    /// The web session that a consumed transfer token makes: the user and the authentication come from the native
-    /// session, everything else is new. It never outlives its parent and has none of the parent's scopes, which were
-    /// granted to the native client.
+    /// Returns the web session that a consumed transfer token makes. The user and the authentication come from the
+    /// native session; everything else is new. The web session never outlives its parent. It has none of the parent's
+    /// scopes, because they were granted to the native client.
     ///
-    /// - Parameter parent: With the actor of a delegated token (`TransferToken.source`).
+    /// - Parameter parent: The native session, with the actor of a delegated token (`TransferToken.source`).
     package static func transferred(
         from parent: Session,
         through token: RecordKey,

@@ -5,15 +5,15 @@ package import Sessions
 package import Settings
 package import Vocabulary
 
-/// What names the native session from which a session-transfer token is minted.
+/// The native session from which a session-transfer token is minted.
 package enum MintParent: Sendable {
-    /// A session token or an access token, as it was presented.
+    /// A session token or an access token, as presented.
     case token([UInt8])
     /// The session of a refresh token that was judged.
     case session(RecordKey)
 }
 
-/// A session-transfer token, and how long it can be used from now.
+/// A session-transfer token and its remaining lifetime.
 package struct MintedToken: Sendable {
     package let token: Secret
     package let lifetime: Duration
@@ -29,7 +29,7 @@ package struct HandoffMint: RecordCaller {
     private let rules: RuleBook
     private let journal: AuditJournal
 
-    /// - Parameter users: From whose sessions tokens are minted.
+    /// - Parameter users: The users from whose sessions tokens may be minted.
     package init(
         records: RecordAccess,
         limiter: any RateLimiter,
@@ -48,20 +48,22 @@ package struct HandoffMint: RecordCaller {
         self.journal = journal
     }
 
-    /// Mints a token. It is not handed out when the audit stream has no room for its event.
+    /// Mints a token. If the audit stream has no room for the event, the token is not handed out.
     ///
-    /// The client's permission and the token's syntax are judged before the store is asked. Refusals:
+    /// The client's permission and the token's syntax are checked before the store is asked. Refusals:
     /// `handoff.not_permitted`, `credential.malformed`, `credential.other_key`, `session.unknown` (ended, expired,
     /// never existed, or a browser's), `session.other_client`, `handoff.nested`, `proof.missing` and `proof.other_key`
     /// (the parent is bound to a key), `rule.denied`, and `handoff.throttled` (`MintLimits`).
     ///
-    /// A delegated token takes two: the user's, and the actor's, both of this client and judged alike. A client that proves
-    /// itself by nothing gets none: whoever stole a user's token could else give themselves any name.
+    /// A delegated token needs the user's token and the actor's token, both of this client and checked alike. A client
+    /// without credentials gets no delegated token. Otherwise, a thief of a user's token could choose any name as the
+    /// actor.
     ///
     /// - Parameters:
-    ///   - actorToken: The token of whoever is to act for the user; nil: nobody.
-    ///   - host: The public authority of the one host that the audience names; nil if the token is valid on every host.
-    ///   - requester: Its audience is already known to name this gateway.
+    ///   - actorToken: The token of the actor who is to act for the user. `nil` if nobody acts for the user.
+    ///   - host: The public authority of the only host that the audience names. `nil` if the token is valid on every
+    ///     host.
+    ///   - requester: The caller, whose audience is already known to name this gateway.
     package func mint(
         _ parent: MintParent,
         actor actorToken: [UInt8]? = nil,
@@ -125,11 +127,11 @@ package struct HandoffMint: RecordCaller {
         }
         let (token, tokenKey, transfer) = self.token(from: parent, key, requester, record)
         let isUseDue = stored.isUseDue(at: transfer.issuedAt)
-        // Only a request that may be granted is counted, and a token that the limit does not allow is never handed out. An
-        // outage must not become "too many requests" for a client that tries again as told.
+        // Only a request that may be granted is counted at the limit, and a token beyond the limit is never handed out.
+        // An outage must not become "too many requests" for a client that retries as told.
         try await self.tries.count([MintLimits.session(parent)], or: .handoffThrottled) { [store] loop in
             let written = store.create(transfer, key: tokenKey, on: loop)
-            // Minting is a use of the native session. The result is ignored: losing a note only ends the session early.
+            // Minting uses the native session. The result is ignored: losing a note only ends the session early.
             if isUseDue { _ = store.touch(key, on: loop) }
             return written
         }
@@ -139,7 +141,7 @@ package struct HandoffMint: RecordCaller {
         return MintedToken(token: token, lifetime: transfer.expiresAt.since(transfer.issuedAt))
     }
 
-    /// The key of the session that a token names.
+    /// Returns the key of the session that a token names.
     private func key(of token: [UInt8]) throws(NotDone) -> RecordKey {
         switch self.authority.readSession(token) {
         case .record(let named): return named
@@ -148,7 +150,7 @@ package struct HandoffMint: RecordCaller {
         }
     }
 
-    /// The live session under `key`.
+    /// Returns the live session under `key`.
     private func session(_ key: RecordKey) async throws(NotDone) -> Stored<Session> {
         let stored = try await self.ask { [users] store, loop in store.session(key, in: users, on: loop) }
         guard let stored else { throw NotDone(.sessionUnknown) }
@@ -160,17 +162,17 @@ package struct HandoffMint: RecordCaller {
         if let reason = objection ?? requester.objection(toKey: session.keyThumbprint) { throw NotDone(reason) }
     }
 
-    /// Why no token may be minted from this session for this client; nil when one may.
+    /// Returns why no token may be minted from this session for this client. Returns `nil` if a token may be minted.
     package static func objection(to parent: Session, client: ClientSettings, now: UnixTime) -> Reason? {
-        // A stolen browser cookie must not yield tokens for other hosts, and a session that came from a handoff must
-        // not make further ones. What comes from a session must end with it, and an online one has no lineage of its own.
+        // A stolen browser cookie must not yield tokens for other hosts, and a session from a handoff must not yield
+        // further tokens. A token must end with its session, and an online session has no lineage of its own.
         if parent.origin == .transfer || parent.isOnline { return .handoffNested }
         if parent.kind != .native || now >= parent.expiresAt { return .sessionUnknown }
         if let owner = parent.clientID, owner != client.clientID { return .sessionOtherClient }
         return nil
     }
 
-    /// What the rules say of a token from this session, also for a caller that has to know before it asks for one.
+    /// Asks the rules about a token from this session, also for callers that must know before they request one.
     package func judgement(of parent: Session, for requester: TokenRequester) async -> RuleJudgement {
         await self.rules.judge(
             .mint,

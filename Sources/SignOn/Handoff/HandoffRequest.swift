@@ -5,42 +5,41 @@ package import Vocabulary
 
 /// A session-transfer token as a browser presented it.
 package struct HandoffRequest: Sendable {
-    /// The token's bytes, not judged yet.
+    /// The bytes of the token, not yet judged.
     package var token: [UInt8]
     package var transport: HandoffTransport
-    /// The public authority (`host[:port]`) of the request: the web session will be valid only there.
+    /// The public authority (`host[:port]`) of the request. The web session will be valid only there.
     package var authority: String
-    /// Whose host it is.
+    /// The realms of the host.
     package var realms: Realms
     /// The consuming web client of the route.
     package var client: ClientSettings
-    /// The device that presents it; its ASN is looked up if it is not set.
+    /// The device that presents the token. If its ASN is not set, the gateway looks it up.
     package var device: DeviceFacts
-    /// What the client has proven in the TLS handshake, for rules; nil: nothing.
+    /// The certificate that the client presents in the TLS handshake, for rules. `nil` if it presents none.
     package var certificate: ClientCertificate?
-    /// The live session that the browser already has on this host: one of this gateway, or of the provider's own cookie.
+    /// The browser's live session on this host, of this gateway or of the provider's own cookie. `nil` if none.
     package var existing: (key: RecordKey, session: Session)?
-    /// The token by which the browser presents that session. If a transfer token of the same user is consumed and the session
-    /// stays, a new token takes its place. nil: the session keeps its token.
+    /// The token with which the browser presents the existing session. A new token replaces it if a transfer token of
+    /// the session's user is consumed and the session stays. `nil` if the session keeps its token.
     package var existingToken: PresentedToken?
-    /// Whether that session meets the route's requirements, so that it may stay when a token of the same user is
-    /// consumed.
+    /// Whether the existing session meets the route's requirements. If so, a token of its user may leave it in place.
     package var existingSuffices = true
-    /// Whether the new session takes the place of that session of the same user, which then ends (`endable`).
+    /// Whether the new session replaces the existing session of its user, which then ends (`endable`).
     package var replacesExisting = true
-    /// Whether that session ends if it is another user's (`endable`). A link on another site must not sign a user out.
+    /// Whether another user's existing session ends (`endable`). A link on another site must not sign a user out.
     package var endsOtherUser = true
-    /// The organization (`org_id` or `org_name`) that the client asks for; nil: any user.
+    /// The organization (`org_id` or `org_name`) that the client requests. `nil` if any user may sign in.
     package var organization: String?
-    /// The mark of the account that this browser used last on this host (`TokenAuthority.accountMark`); nil: none is known.
+    /// The mark of the account last used in this browser on this host (`TokenAuthority.accountMark`). `nil` if unknown.
     package var lastAccount: Secret?
-    /// The proof that the user has confirmed the token (`TokenAuthority.confirmationMark`); nil: the user was not asked.
+    /// The proof of the user's confirmation (`TokenAuthority.confirmationMark`). `nil` if the user was not asked.
     package var confirmationMark: [UInt8]?
     /// Whether the user is about to be asked.
     package var isPreview = false
     /// Identifies an attempt and its repetitions: a new secret, or the one that the browser sends again after a 503.
     package var attempt: AttemptSecret
-    /// Whether that secret is new: then the browser cannot have made this attempt before.
+    /// Whether the attempt's secret is new. If so, the browser cannot have made this attempt before.
     package var isFirstAttempt = false
     package var requestID: String
 
@@ -66,42 +65,42 @@ package struct HandoffRequest: Sendable {
         self.requestID = requestID
     }
 
-    /// The existing session if it can end here. That of a provider's own cookie stays: while its provider has not ended it,
-    /// the provider's sign-in page would send the browser straight back with it.
+    /// The existing session if it can end here. A session of the provider's own cookie stays: unless the provider has
+    /// ended it, the provider's sign-in page would send the browser straight back with it.
     var endable: (key: RecordKey, session: Session)? { self.existing.flatMap { $0.key.kind == .session ? $0 : nil } }
 }
 
 /// The result of presenting a session-transfer token.
 package enum HandoffOutcome: Sendable {
-    /// A new web session. `replaces` is the browser's former session of the same user: it has ended.
+    /// The browser gets a new web session. `replaces` is the browser's replaced session of this user, which has ended.
     case signedIn(token: Secret, session: Session, replaces: RecordKey?)
-    /// The browser keeps its session and its session token: the transfer token made the session, or it is used up and
-    /// would have made a worse one for the same user. The transfer token is removed, nothing else happens.
+    /// The browser keeps its session and its session token. Either the transfer token made the session, or the token is
+    /// used up and would have made a worse session for this user. The transfer token is removed, and nothing else
+    /// happens.
     ///
-    /// - Parameter isRepeated: True if the transfer token was used up by an earlier attempt of this browser.
+    /// - Parameter isRepeated: True if an earlier attempt of this browser used up the transfer token.
     case alreadySignedIn(isRepeated: Bool)
     /// The browser keeps its session under a new session token, which it gets (`SuccessorToken`).
     ///
-    /// - Parameter isRepeated: True if the transfer token was used up by an earlier attempt of this browser.
+    /// - Parameter isRepeated: True if an earlier attempt of this browser used up the transfer token.
     case renewed(token: Secret, session: Session, isRepeated: Bool)
-    /// Not signed in by this token. The reason is for logs only. `endsExisting`: the browser's session of another user
-    /// has ended.
+    /// The token does not sign the user in. The reason is for logs only. `endsExisting` is true if the browser's
+    /// session of another user has ended.
     case refused(Reason, endsExisting: Bool)
-    /// It would sign in another account than the one that this browser used last, so the user is asked first. Nothing has
-    /// changed.
+    /// The token is for an account that this browser did not use last. The user is asked, and nothing has changed.
     case unconfirmed
-    /// The user is told with a page, and the browser's session stays: a rule refused the token, which is burned
-    /// (`rule.denied`), or it is a delegated one and the browser is signed in (`handoff.already_signed_in`).
+    /// A page informs the user, and the browser's session stays. Either a rule denied the token (`rule.denied`), which
+    /// is burned, or a delegated token met a browser that is signed in (`handoff.already_signed_in`).
     ///
-    /// - Parameter text: What the user reads; nil: the gateway's own words.
+    /// - Parameter text: The text for the user. `nil` if the gateway's own text is shown.
     case denied(Reason, text: String?)
-    /// The store could not answer: 503. Whether the token was used may be unknown; repeating the request with the same
-    /// `HandoffRequest.attempt` completes the attempt.
+    /// The store could not answer (503), so it may be unknown whether the token was used. Repeating the request with
+    /// the same `HandoffRequest.attempt` completes the attempt.
     case unavailable(StoreError)
 }
 
 extension HandoffOutcome {
-    /// The outcome as audit records, metrics and the access log name it.
+    /// The name of the outcome in audit records, metrics, and the access log.
     package var act: HandoffAct {
         switch self {
         case .signedIn: .signedIn
@@ -112,7 +111,7 @@ extension HandoffOutcome {
         }
     }
 
-    /// The refusal for a reason: with a page, or without a word to the user.
+    /// Returns the refusal for a reason, either with a page or without informing the user.
     static func refusal(_ reason: Reason, text: String?, endsExisting: Bool) -> HandoffOutcome {
         switch reason {
         case .ruleDenied, .handoffAlreadySignedIn: .denied(reason, text: text)

@@ -3,9 +3,9 @@ import Sessions
 package import Settings
 package import Vocabulary
 
-/// Takes a browser that a handoff has signed in to the host on which users sign in, to be signed in there too
-/// (`handoff.share`), and from there back to the page that it wanted. The browser carries that page, sealed: nothing is
-/// stored, and no other site can make such a link.
+/// Links that take a browser from a handoff to the host on which users sign in, to be signed in there too
+/// (`handoff.share`). From there, the browser returns to the requested page. The link carries that page sealed, so that
+/// nothing is stored and no other site can make a link.
 package struct HandoffShare: Sendable {
     /// A page of a host to which a browser returns.
     package struct Page: Sendable, Equatable {
@@ -20,10 +20,10 @@ package struct HandoffShare: Sendable {
         }
     }
 
-    /// How long a browser may take, which follows redirects at once.
+    /// How long a browser may take. Browsers follow redirects at once.
     private static let lifetime = Duration.seconds(60)
-    /// The longest path and query that is carried; sealed twice, it still fits into a request line. A browser that wants
-    /// a longer one is signed in on its own host only.
+    /// The maximum length of a carried path and query. Sealed twice, it still fits into a request line. A browser that
+    /// requests a longer one is signed in on its own host only.
     private static let longestTarget = 2800
     private static let version: UInt8 = 1
 
@@ -35,8 +35,8 @@ package struct HandoffShare: Sendable {
         self.keys = keys
     }
 
-    /// The host on which users of `page.host` sign in, and the sealed link for it, in base64url; nil if users sign in on
-    /// that host itself, or the page's path and query are too long.
+    /// Returns the host on which users of `page.host` sign in, and the sealed link for it in base64url. Returns `nil`
+    /// if users sign in on `page.host` itself, or if the page's path and query are too long.
     package func link(to page: Page, now: UnixTime) -> (host: SignInHosts.Host, text: String)? {
         guard page.target.utf8.count <= Self.longestTarget, let host = self.hosts.signInHost(of: page.host) else {
             return nil
@@ -48,13 +48,13 @@ package struct HandoffShare: Sendable {
         return (host, String(decoding: text, as: UTF8.self))
     }
 
-    /// The page in a link.
+    /// Opens a link.
     ///
     /// - Parameters:
     ///   - authority: The host from which the browser comes.
     ///   - host: The host on which the link is presented.
-    /// - Returns: nil if no host of this deployment made the link; and whether it is still to be followed, else the
-    ///   browser only returns.
+    /// - Returns: The page and whether the link is still valid. With an expired link, the browser only returns. `nil`
+    ///   if no host of this deployment made the link.
     package func page(
         _ text: String,
         from authority: String,
@@ -72,6 +72,6 @@ package struct HandoffShare: Sendable {
         }
     }
 
-    /// An authority contains no space.
+    /// Returns the purpose of the seal. It is unambiguous, because an authority contains no space.
     private static func place(_ from: String, _ host: String) -> String { "handoff share \(from) \(host)" }
 }

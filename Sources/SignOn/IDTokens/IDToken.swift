@@ -5,12 +5,11 @@ package import Vocabulary
 
 /// An id_token before it is signed (OpenID Connect Core 2).
 ///
-/// SDKs of native apps keep the token of a mint in place of their own, so that each has to be complete.
+/// Each id_token is complete, because SDKs of native apps replace their own token by the token of a mint.
 package struct IDToken: Sendable {
-    /// How long a token is valid unless the client's settings say something else.
+    /// The lifetime of a token unless the client's settings set another one.
     package static let defaultLifetime = Duration.seconds(36_000)
-    /// The longest time for which a token is valid, whatever the settings say: a replaced key stays published for this
-    /// time.
+    /// The maximum lifetime of a token, whatever the settings say. A replaced key stays published for this time.
     package static let longestLifetime = Duration.seconds(86_400)
 
     /// The URL in the metadata, with its trailing slash.
@@ -19,23 +18,23 @@ package struct IDToken: Sendable {
     package var identity: Identity
     /// The public id of the session.
     package var sessionID: String
-    /// nil: the provider does not say.
+    /// The time of the sign-in. `nil` if the provider does not state it.
     package var authenticatedAt: UnixTime?
-    /// nil: unknown.
+    /// The assurance level. `nil` if unknown.
     package var level: AssuranceLevel?
     package var methods: [String]
     /// The granted scopes.
     package var scopes: [String]
     /// The value that the client sent to the authorization endpoint.
     package var nonce: String?
-    /// `act` (RFC 8693 4.1); nil: nobody acts for the user.
+    /// `act` (RFC 8693 4.1). `nil` if nobody acts for the user.
     package var actor: JSONValue?
-    /// The access token in the same answer.
+    /// The access token in the answer that contains the id_token.
     package var accessToken: Secret?
     package var issuedAt: UnixTime
     package var lifetime = Self.defaultLifetime
 
-    /// A token of `session` for `clientID`.
+    /// Creates a token of `session` for `clientID`.
     package init(
         of session: Session,
         issuer: String,
@@ -49,7 +48,7 @@ package struct IDToken: Sendable {
         self.clientID = clientID
         self.identity = session.identity
         self.sessionID = session.id
-        // A session states 1970 where the provider does not say.
+        // 1970 in a session means that the provider does not state the time.
         self.authenticatedAt = session.authenticatedAt.seconds > 0 ? session.authenticatedAt : nil
         self.level = session.aal == .aal0 ? nil : session.aal
         self.methods = session.methods
@@ -61,7 +60,7 @@ package struct IDToken: Sendable {
     }
 
     package var claims: JSONValue {
-        // No name of these is among those of the profile.
+        // None of these names is the name of a profile claim.
         var claims = UserInfoClaims.claims(of: self.identity, scopes: self.scopes)
         let lifetime = min(max(self.lifetime, .seconds(1)), Self.longestLifetime)
         claims["iss"] = .string(self.issuer)
@@ -80,16 +79,16 @@ package struct IDToken: Sendable {
         return .object(claims)
     }
 
-    /// The token in compact form. It is a millisecond's work, for which event loops have no time.
+    /// Returns the token in compact form. Signing takes a millisecond, too long for an event loop.
     ///
-    /// - Parameter key: A key for RS256 (`IDTokenKeys`); `at_hash` is made with the hash of that algorithm. Another one is
-    ///   a programming error and ends the process.
+    /// - Parameter key: A key for RS256 (`IDTokenKeys`), whose hash also makes `at_hash`. A key for another algorithm
+    ///   is a programming error and ends the process.
     package func signed(by key: SigningKey) -> String {
         precondition(key.algorithm == .rs256, "id_tokens are signed with RS256")
         return String(decoding: key.sign(JSONText.encode(self.claims), header: [("typ", "JWT")]), as: UTF8.self)
     }
 
-    /// `at_hash` and `c_hash`: the left half of the SHA-256 (OpenID Connect Core 3.1.3.6).
+    /// Returns `at_hash` or `c_hash`: the left half of the SHA-256 (OpenID Connect Core 3.1.3.6).
     package static func hash(of token: Secret) -> String {
         Base64URL.encode(Array(SHA256.digest(token.bytes).bytes.prefix(16)))
     }

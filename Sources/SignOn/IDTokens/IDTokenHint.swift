@@ -1,12 +1,13 @@
 package import JOSE
 
-/// An id_token that a client sends back to say which user and which client a request is about (OpenID Connect Core
-/// 3.1.2.1, RP-Initiated Logout 1.0 2).
+/// An id_token that a client sends back to identify a request's user and client (OpenID Connect Core 3.1.2.1,
+/// RP-Initiated Logout 1.0 2).
 package struct IDTokenHint: Sendable, Equatable {
     package let clientID: String
     package let subject: String
 
-    /// nil if it is no id_token of `issuer`. Its age does not count: users sign out long after they signed in.
+    /// Returns `nil` if `token` is not an id_token of `issuer`. Its age is ignored, because users sign out long after
+    /// sign-in.
     ///
     /// - Parameter keys: The public keys of the issuer's id_tokens.
     package init?(_ token: String, issuer: String, keys: JWKSet) {

@@ -9,10 +9,10 @@ package import Vocabulary
 package enum IDTokenKeyFailure: Error, Sendable, Hashable {
     /// The store does not answer, and this process has never read a key.
     case unavailable
-    /// The store holds keys that were sealed under a secret which this process does not accept.
+    /// The store holds keys that are sealed under a secret that this process does not accept.
     case unreadable
 
-    /// For logs and the command line.
+    /// The failure in words, for logs and the command line.
     package var sentence: String {
         switch self {
         case .unavailable: "the store does not answer, and no signing key of id_tokens was read from it yet"
@@ -26,19 +26,19 @@ package enum IDTokenKeyFailure: Error, Sendable, Hashable {
     }
 }
 
-/// The RSA keys with which the gateway signs id_tokens, kept in the store: every gateway of a store signs with the same
-/// key, which the first of them makes.
+/// The RSA keys with which the gateway signs id_tokens. All gateways of a store sign with one key, which the first of
+/// them makes.
 ///
-/// The last keys that were read are used while the store is away. A document that cannot be opened is never overwritten:
-/// clients may hold tokens that only its keys verify.
+/// The last keys that were read are used during an outage of the store. Only `rotate(after:discards:)` overwrites a
+/// document that cannot be opened, if it is told to, because clients may hold tokens that only its keys verify.
 package final class IDTokenKeys: DocumentReader {
-    /// What an operator may want to know.
+    /// A notice for operators.
     package enum Notice: Sendable, Hashable {
-        /// There was no key, so one was made.
+        /// There was no key, so the gateway made one.
         case made(keyID: String)
-        /// The store had lost the keys, so they were written again.
+        /// The store had lost the keys, so the gateway wrote them again.
         case restored
-        /// The keys were sealed under an older secret, and are now under the current one.
+        /// The keys were sealed under an older secret, and are now sealed under the current secret.
         case resealed
         /// There is a newer key than this process knew.
         case rotated(keyID: String, signsFrom: UnixTime)
@@ -48,15 +48,15 @@ package final class IDTokenKeys: DocumentReader {
     private struct State {
         var plan: KeyPlan?
         var failure: IDTokenKeyFailure?
-        /// Whether the store has answered at least once, with a key or without.
+        /// Whether the store has answered at least once, with or without a key.
         var hasRead = false
-        /// Whether a missing key is made.
+        /// Whether the gateway makes a missing key.
         var makesKeys = false
-        /// A new key that the store has not taken yet. It is kept because each key takes a tenth of a second to make.
+        /// A new key that the store has not yet accepted. It is kept, because making a key takes a tenth of a second.
         var candidate: SigningKey?
     }
 
-    /// How often a step is repeated because another gateway was faster.
+    /// The maximum number of tries of a step when another gateway is faster.
     private static let tries = 8
 
     private let store: any DocumentStore
@@ -69,7 +69,7 @@ package final class IDTokenKeys: DocumentReader {
 
     /// - Parameters:
     ///   - clock: The clock that all gateways of the store share.
-    ///   - report: Called once for each change, on any thread.
+    ///   - report: Called once for each notice, on any thread.
     package init(
         store: any DocumentStore,
         ring: SealingKeyRing,
@@ -87,7 +87,7 @@ package final class IDTokenKeys: DocumentReader {
 
     // MARK: For requests
 
-    /// The key that signs now. Waits only while none was read yet.
+    /// Returns the key that signs now. Waits only if no key has been read yet.
     package func signer() async throws(IDTokenKeyFailure) -> SigningKey {
         if let plan = self.state.withLock({ $0.plan }) { return plan.signer(self.clock.now()) }
         await self.prepare()
@@ -96,7 +96,7 @@ package final class IDTokenKeys: DocumentReader {
         return plan.signer(self.clock.now())
     }
 
-    /// The public keys; empty if there are none and none is to be made, nil if they are not known yet.
+    /// The public keys. Empty if there are none and none is to be made, `nil` if they are not yet known.
     package var published: JWKSet? {
         let (plan, isNone) = self.state.withLock { ($0.plan, $0.hasRead && !$0.makesKeys) }
         return plan?.published(self.clock.now()) ?? (isNone ? JWKSet(keys: []) : nil)
@@ -104,13 +104,13 @@ package final class IDTokenKeys: DocumentReader {
 
     // MARK: Life
 
-    /// Reads the keys, and makes one if there is none. Returns when that is done or has failed.
+    /// Reads the keys, and makes one if there is none. Returns when that has succeeded or failed.
     package func prepare() async {
         self.state.withLock { $0.makesKeys = true }
         await self.refresh()
     }
 
-    /// The same in the background; what fails is tried again.
+    /// Reads the keys in the background, and makes one if there is none. Retries after failures.
     package func prepareSoon() {
         self.state.withLock { $0.makesKeys = true }
         self.refreshSoon()
@@ -145,7 +145,7 @@ package final class IDTokenKeys: DocumentReader {
 
     // MARK: Steps
 
-    /// The keys in the store; nil if there are none, and none is to be made.
+    /// Returns the keys in the store. `nil` if there are none and none is to be made.
     private func read(makesKeys: Bool) async throws(IDTokenKeyFailure) -> KeyPlan? {
         for _ in 0..<Self.tries {
             switch try await self.standing() {
@@ -178,7 +178,7 @@ package final class IDTokenKeys: DocumentReader {
     private enum Standing {
         case plan(KeyPlan, Stored<SigningKeyDocument>)
         case absent
-        /// There are keys, and this ring does not open them. The version is nil where not even the document can be read.
+        /// There are keys, but this ring cannot open them. The version is `nil` if even the document cannot be read.
         case unreadable(RecordVersion?)
     }
 
@@ -187,14 +187,14 @@ package final class IDTokenKeys: DocumentReader {
             guard let plan = stored.record.plan(self.ring) else { return .unreadable(stored.version) }
             return .plan(plan, stored)
         }
-        // The name of a document depends on the secret, too: what was written under another secret shows in the list
-        // alone, which cannot be read then. A list that fails once may have lost its connection.
+        // The name of a document depends on the secret, too. A document written under another secret appears only in
+        // the list, and listing then fails. A list that fails once may just have lost its connection.
         for _ in 0..<2 {
             do throws(IDTokenKeyFailure) {
                 let listed = try await self.ask { store, loop in
                     store.documents(of: SigningKeyDocument.self, on: loop)
                 }
-                // Another gateway may have made the keys since.
+                // Another gateway may have made the keys in the meantime.
                 guard let first = listed.first else { return .absent }
                 guard let plan = first.stored.record.plan(self.ring) else { return .unreadable(first.stored.version) }
                 return .plan(plan, first.stored)
@@ -211,7 +211,7 @@ package final class IDTokenKeys: DocumentReader {
         }
     }
 
-    /// Whether the keys were written; false: the document has changed since it was judged.
+    /// Writes the keys. Returns false if the document has changed since it was judged.
     private func put(_ plan: KeyPlan, judged: RecordVersion?) async throws(IDTokenKeyFailure) -> Bool {
         let document = SigningKeyDocument(plan, self.ring)
         let attempt = AttemptID(value: Random.base64URL(16))
@@ -230,7 +230,7 @@ package final class IDTokenKeys: DocumentReader {
         }
     }
 
-    /// The keys, sealed under the current secret: with the old one they would be lost.
+    /// Returns the keys and seals them under the current secret. Otherwise, they would be lost with the old secret.
     private func resealed(
         _ plan: KeyPlan,
         _ stored: Stored<SigningKeyDocument>
@@ -238,7 +238,7 @@ package final class IDTokenKeys: DocumentReader {
         let now = self.clock.now()
         guard self.follower.maySeal(now) else { return plan }
         if stored.record.isSealedUnderOlderSecret(self.ring) {
-            // The keys are good even if this fails; the next read tries again.
+            // The keys are valid even if writing fails. The next read tries again.
             guard let isDone = try? await self.put(plan, judged: stored.version) else { return plan }
             if isDone { self.report(.resealed) }
         }
@@ -250,12 +250,11 @@ package final class IDTokenKeys: DocumentReader {
 // MARK: - Rotation
 
 extension IDTokenKeys {
-    /// What a rotation has done.
+    /// The result of a rotation.
     package struct Rotation: Sendable, Hashable {
         package let keyID: String
         package let signsFrom: UnixTime
-        /// The key that signs until then, and the time until which it is published; nil: there was none, or it was
-        /// discarded.
+        /// The key that signs until then, with the end of its publication. `nil` if none existed or it was discarded.
         package let former: Former?
 
         package struct Former: Sendable, Hashable {
@@ -267,13 +266,13 @@ extension IDTokenKeys {
     /// Why there was no rotation.
     package enum RotationRefusal: Error, Sendable, Hashable {
         case failure(IDTokenKeyFailure)
-        /// A key from an earlier rotation waits until then.
+        /// A key from an earlier rotation does not sign before `until`.
         case waiting(keyID: String, until: UnixTime)
     }
 
-    /// Adds a key, which is published at once and signs after `settling`. Every gateway of the store learns of it.
+    /// Adds a key, which is published at once and signs after `settling`. Every gateway of the store learns of the key.
     ///
-    /// - Parameter discards: Forgets all former keys, readable or not, so that the new one signs at once.
+    /// - Parameter discards: Whether all earlier keys are dropped, readable or not, so that the new key signs at once.
     package func rotate(after settling: Duration, discards: Bool = false) async throws(RotationRefusal) -> Rotation {
         do {
             let key = SigningKey.generated(.rs256)

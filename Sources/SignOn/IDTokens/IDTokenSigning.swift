@@ -1,19 +1,19 @@
 package import JOSE
 
-/// Where the keys of id_tokens come from.
+/// The source of the keys of id_tokens.
 package enum IDTokenSigning: Sendable {
-    /// From `signing_key_file`; the store's are not used.
+    /// `signing_key_file`. The store's keys are not used.
     case file(SigningKeyRing)
-    /// From the store; `isNeeded` where there are clients, so that a missing key is made as soon as one looks for it.
+    /// The store. `isNeeded` is true if there are clients, so that the first request for a missing key makes it.
     case store(IDTokenKeys, isNeeded: Bool)
 
-    /// Begins to make the store's key in the background, if there are clients and no gateway has made one: that takes a tenth
-    /// of a second or more, for which the first answer with an id_token would wait.
+    /// Starts to make the store's key in the background, if there are clients and no gateway has made a key. Making a
+    /// key takes a tenth of a second or more, and the first answer with an id_token would have to wait.
     package func makeReady() {
         if case .store(let keys, isNeeded: true) = self { keys.prepareSoon() }
     }
 
-    /// The key that signs now.
+    /// Returns the key that signs now.
     package func signer() async throws(IDTokenKeyFailure) -> SigningKey {
         switch self {
         case .file(let ring): ring.current
@@ -21,7 +21,7 @@ package enum IDTokenSigning: Sendable {
         }
     }
 
-    /// The public keys; nil if they are not known yet. Waits only while none was read.
+    /// Returns the public keys. `nil` if they are not yet known. Waits only if no key has been read yet.
     package func published() async -> JWKSet? {
         switch self {
         case .file(let ring): return ring.published

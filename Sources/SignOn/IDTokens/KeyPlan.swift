@@ -1,7 +1,7 @@
 import JOSE
 import Vocabulary
 
-/// The keys of id_tokens, and when each signs. A value without I/O.
+/// The keys of id_tokens, and when each of them signs. A value without I/O.
 ///
 /// ```
 /// old key   signs -------------------------|  published until its tokens have ended --|
@@ -9,7 +9,7 @@ import Vocabulary
 ///                 rotation             signsFrom                      signsFrom + afterlife
 /// ```
 ///
-/// Nothing has to be written for a key to begin or to end: every gateway reads it from the clock.
+/// Nothing is written when a key begins or ends. Every gateway derives that from the clock.
 struct KeyPlan: Sendable {
     struct Planned: Sendable {
         let key: SigningKey
@@ -18,20 +18,20 @@ struct KeyPlan: Sendable {
         var keyID: String { self.key.publicKey.thumbprint }
     }
 
-    /// How long a key is published after it last signed: the longest life of an id_token, and an hour for clocks that
-    /// differ and for gateways that learned late of the next key.
+    /// How long a key stays published after it last signed: the maximum lifetime of an id_token, plus an hour for clock
+    /// differences and for gateways that learn late of the next key.
     static let afterlife = IDToken.longestLifetime + .seconds(3600)
 
-    /// In the order in which they sign; at least one.
+    /// The keys in the order in which they sign. Never empty.
     let keys: [Planned]
 
-    /// nil if there are no keys.
+    /// Returns `nil` if `keys` is empty.
     init?(_ keys: [Planned]) {
         guard !keys.isEmpty else { return nil }
         self.keys = keys.sorted { $0.signsFrom < $1.signsFrom }
     }
 
-    /// A first key, which signs at once.
+    /// Creates a plan with a first key, which signs at once.
     init(first key: SigningKey, now: UnixTime) {
         self.keys = [Planned(key: key, signsFrom: now)]
     }
@@ -39,19 +39,18 @@ struct KeyPlan: Sendable {
     var newest: Planned? { self.keys.last }
 
     private func signerIndex(_ now: UnixTime) -> Int {
-        // Clocks may differ: where none signs yet, the first does.
+        // Clocks may differ. If no key signs yet, the first key does.
         self.keys.lastIndex { $0.signsFrom <= now } ?? 0
     }
 
     func signer(_ now: UnixTime) -> SigningKey { self.keys[self.signerIndex(now)].key }
 
-    /// The key that is published and does not sign yet; nil if none waits.
+    /// Returns the key that is published but does not sign yet. `nil` if no key waits.
     func waiting(_ now: UnixTime) -> Planned? {
         self.keys.dropFirst(self.signerIndex(now) + 1).last
     }
 
-    /// The keys that are published: the one that signs, then the one that waits, then those whose tokens may still be
-    /// valid.
+    /// Returns the published keys: the signing key, then the waiting key, then keys whose tokens may still be valid.
     func published(_ now: UnixTime) -> JWKSet {
         let index = self.signerIndex(now)
         let former = zip(self.keys, self.keys.dropFirst()).prefix(index).filter { _, next in
@@ -61,7 +60,7 @@ struct KeyPlan: Sendable {
         return JWKSet(keys: shown.map(\.key.publicKey))
     }
 
-    /// With a new key that signs after `settling`, and without keys that are not published any more.
+    /// Returns a plan with a new key that signs after `settling`, and without keys that are no longer published.
     func rotated(to key: SigningKey, after settling: Duration, now: UnixTime) -> KeyPlan {
         let shown = self.published(now)
         let kept = self.keys.filter { shown.holds($0.key.publicKey.thumbprint) }

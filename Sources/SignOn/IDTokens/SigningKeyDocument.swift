@@ -3,13 +3,13 @@ import JOSE
 import Sessions
 package import Vocabulary
 
-/// The private keys of id_tokens as the store keeps them: one document for all gateways of the store.
+/// The private keys of id_tokens as the store keeps them, in one document for all gateways of the store.
 ///
-/// Each key is sealed before the store gets the document: no store can read it, and the gateway sees under which of its
-/// secrets it is sealed.
+/// Each key is sealed before the document reaches the store, which cannot read it. The gateway can see which of its
+/// secrets sealed a key.
 package struct SigningKeyDocument: Document {
     package static var collection: String { "signing-keys" }
-    /// The one in use, and those that were sealed under secrets which are lost (`IDTokenKeys.rotate`).
+    /// The maximum number of documents: the one in use, and those sealed under lost secrets (`IDTokenKeys.rotate`).
     package static var countLimit: Int { 16 }
 
     static let id = "id-token"
@@ -18,7 +18,7 @@ package struct SigningKeyDocument: Document {
     struct Entry: Sendable {
         let keyID: String
         let signsFrom: UnixTime
-        /// PKCS #8.
+        /// The private key in PKCS #8, sealed.
         let sealed: [UInt8]
 
         fileprivate static func place(_ keyID: String) -> [UInt8] { Array("id_token key \(keyID)".utf8) }
@@ -26,7 +26,7 @@ package struct SigningKeyDocument: Document {
 
     let entries: [Entry]
 
-    /// The keys; nil if one of them cannot be opened, as its secret is not in the ring.
+    /// Returns the keys. `nil` if a key cannot be opened because its secret is not in the ring.
     func plan(_ ring: SealingKeyRing) -> KeyPlan? {
         var keys: [KeyPlan.Planned] = []
         for entry in self.entries {
@@ -39,7 +39,7 @@ package struct SigningKeyDocument: Document {
         return KeyPlan(keys)
     }
 
-    /// Whether a key would be lost if all secrets but the current one were dropped.
+    /// Returns whether a key would be lost if all secrets but the current one were dropped.
     func isSealedUnderOlderSecret(_ ring: SealingKeyRing) -> Bool {
         !self.entries.allSatisfy { ring.isCurrent($0.sealed) }
     }

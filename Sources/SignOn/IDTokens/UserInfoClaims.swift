@@ -1,20 +1,21 @@
 package import Sessions
 package import Vocabulary
 
-/// The claims about a user that scopes ask for (OpenID Connect Core 5.1, 5.4), in id_tokens and at the userinfo endpoint.
+/// The claims about a user that scopes request (OpenID Connect Core 5.1, 5.4), in id_tokens and at the userinfo
+/// endpoint.
 ///
-/// Each comes from the trait of its own name, else from the traits in which providers' schemas keep it: Kratos has a
-/// `name` of `first` and `last`, for example. What a user does not have is left out.
+/// A claim comes from the trait of its name, or from the traits in which providers' schemas keep it. Kratos, for
+/// example, has a `name` of `first` and `last`. A claim without a trait is left out.
 package enum UserInfoClaims {
     private enum Form {
         case text
-        /// Some providers write it as a text.
+        /// A Boolean, which some providers write as a text.
         case truth
-        /// Seconds since 1970.
+        /// A number of seconds since 1970.
         case seconds
-        /// An object, or its text in one.
+        /// An object. A text becomes the `formatted` member of one.
         case address
-        /// A text, or the parts of an object.
+        /// A text, or the parts in an object.
         case fullName
     }
 
@@ -52,17 +53,17 @@ package enum UserInfoClaims {
         Claim("phone_number", "phone", .text, ["phone"]),
         Claim("phone_number_verified", "phone", .truth, ["phone_verified"]),
         Claim("address", "address", .address),
-        // Auth0's: apps that ask for an organization compare them.
+        // Claims of Auth0, which apps that request an organization compare.
         Claim("org_id", "openid"),
         Claim("org_name", "openid"),
     ]
 
-    /// The scopes that ask for claims.
+    /// The scopes that request claims.
     package static let scopes = ["profile", "email", "phone", "address", "openid"]
     /// The names of all claims, for the metadata.
     package static var names: [String] { Self.table.map(\.name) }
 
-    /// The claims of these scopes, without `sub`.
+    /// Returns the claims of these scopes, without `sub`.
     package static func claims(of identity: Identity, scopes: [String]) -> [String: JSONValue] {
         let asked = self.table.filter { scopes.contains($0.scope) }
         guard !asked.isEmpty else { return [:] }
@@ -71,7 +72,7 @@ package enum UserInfoClaims {
         for claim in asked {
             claims[claim.name] = claim.paths.lazy.compactMap { self.value(at: $0, of: traits, claim.form) }.first
         }
-        // Whether an address is verified says nothing without the address.
+        // Whether an address is verified is meaningless without the address.
         if claims["email"] == nil { claims["email_verified"] = nil }
         if claims["phone_number"] == nil { claims["phone_number_verified"] = nil }
         return claims

@@ -1,18 +1,17 @@
 package import Settings
 package import Vocabulary
 
-/// The configured APIs, and what a client is granted of what it asks for.
+/// The configured APIs, and which of the requested scopes a client is granted.
 package struct APIDirectory: Sendable {
-    /// The scopes that are not an API's: what the client learns of the user (OpenID Connect Core 5.4), and the refresh
-    /// token (11).
+    /// The scopes of no API, for claims about the user (OpenID Connect Core 5.4) and for the refresh token (11).
     package static let ownScopes = [Self.openID, "profile", "email", "phone", "address", Self.offlineAccess]
     static let openID = "openid"
     package static let offlineAccess = "offline_access"
-    /// How long an access token lives that is for no API.
+    /// The lifetime of an access token for no API.
     static let usualLifetime = Duration.seconds(3600)
 
     private let apis: [String: APISettings]
-    /// Used by clients that name no audience.
+    /// The API of clients that name no audience. `nil` unless exactly one API is configured.
     private let only: APISettings?
 
     package init(_ apis: [APISettings]) {
@@ -20,10 +19,10 @@ package struct APIDirectory: Sendable {
         self.only = apis.count == 1 ? apis[0] : nil
     }
 
-    /// The API that a client asks for; nil: there are several APIs, or none, and the client names none. Then the token serves
-    /// at `/userinfo`.
+    /// Returns the API that a client requests. `nil` if the client names none and not exactly one API is configured.
+    /// The token is then valid at `/userinfo`.
     ///
-    /// - Parameter audience: As the client wrote it; nil if it named none.
+    /// - Parameter audience: The audience as the client sent it. `nil` if it sent none.
     /// - Throws: `oauth.invalid_target` if no API has this audience.
     package func target(_ audience: String?) throws(NotDone) -> APISettings? {
         guard let audience else { return self.only }
@@ -35,11 +34,12 @@ package struct APIDirectory: Sendable {
         audience.flatMap { self.apis[$0]?.lifetime } ?? Self.usualLifetime
     }
 
-    /// The scopes that a client gets, in the order in which they are defined.
+    /// Returns the scopes that a client gets, in the order of their definition.
     ///
     /// - Parameters:
-    ///   - wanted: What it asked for; nil: all scopes of the API (RFC 6749 3.3: a default that is documented).
-    ///   - hasRefresh: Whether the grant can give a refresh token.
+    ///   - wanted: The requested scopes. `nil` if all scopes of the API are granted (a documented default, RFC 6749
+    ///     3.3).
+    ///   - hasRefresh: Whether the grant can yield a refresh token.
     package static func granted(_ wanted: [String]?, of api: APISettings?, hasRefresh: Bool) -> [String] {
         guard let wanted else { return api?.scopes ?? [] }
         return (Self.ownScopes + (api?.scopes ?? [])).filter { scope in

@@ -1,33 +1,33 @@
 package import Sessions
 package import Vocabulary
 
-/// An authorization code that was issued and not used yet (RFC 6749 4.1.2).
+/// An authorization code that was issued and not yet redeemed (RFC 6749 4.1.2).
 package struct AuthorizationCode: SingleUseRecord, Hashable {
     package static var kind: RecordKind { RecordKind(letter: UInt8(ascii: "a")) }
     package static var longestLife: Duration { Self.lifetime }
-    /// It contains a whole session, with all traits from the provider.
+    /// A code contains a whole session, with all traits from the provider.
     package static var sizeLimit: Int { 1 << 20 }
-    /// RFC 6749 4.1.2 allows ten minutes at most; a client redeems it at once.
+    /// The lifetime of a code. RFC 6749 4.1.2 allows up to ten minutes, but a client redeems a code at once.
     package static let lifetime = Duration.seconds(60)
 
-    /// The session that begins when it is redeemed.
+    /// The session that begins when the code is redeemed.
     package var session: Session
     package var audience: String?
-    /// Without `offline_access` if the client gets no refresh token.
+    /// The granted scopes, without `offline_access` if the client gets no refresh token.
     package var scopes: [String]
     package var hasRefresh: Bool
-    /// `redirect_uri` of the authorization request; the token request must repeat it (RFC 6749 4.1.3). nil: there was
-    /// none, and the client has only one.
+    /// `redirect_uri` of the authorization request. The token request must repeat it (RFC 6749 4.1.3). `nil` if the
+    /// request had none because the client has only one.
     package var redirectURI: String?
-    /// `code_challenge` by S256 (RFC 7636 4.2); nil: the client is confidential and sent none.
+    /// `code_challenge` with S256 (RFC 7636 4.2). `nil` if the client is confidential and sent none.
     package var challenge: String?
     package var nonce: String?
-    /// `dpop_jkt`: the thumbprint of the key that must be proven when it is redeemed (RFC 9449 10).
+    /// `dpop_jkt`: the thumbprint of the key that must be proven when the code is redeemed (RFC 9449 10).
     package var keyThumbprint: String?
     package var issuedAt: UnixTime
-    /// The session that must still exist: a transfer token made it, or the online tokens end with it.
+    /// The session that must still exist, because a transfer token made it or because online tokens end with it.
     package var parent: RecordKey?
-    /// Whether the refresh tokens that it gives end with `parent`, a session of the browser that came from a handoff.
+    /// True if the code's refresh tokens end with `parent`, a session of the browser that came from a handoff.
     package var endsWithParent: Bool
 
     package init(

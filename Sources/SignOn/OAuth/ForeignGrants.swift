@@ -1,13 +1,13 @@
 package import Sessions
 import Vocabulary
 
-/// The tokens of providers that clients may exchange for tokens of this gateway.
+/// The provider tokens that clients may exchange for tokens of this gateway.
 package struct ForeignGrants: Sendable {
-    /// Access and session tokens, in the order in which their providers are asked; empty: none is accepted.
+    /// Access and session tokens, in the order of asking their providers. Empty if none are accepted.
     let tokens: [any ForeignTokens]
-    /// Empty: none is accepted.
+    /// Refresh tokens. Empty if none are accepted.
     let refreshTokens: [any ForeignTokens]
-    /// Finds the lineages of providers' sessions; nil if no provider ends sessions here.
+    /// Finds the lineages of providers' sessions. `nil` if no provider ends sessions here.
     private let ends: ProviderSessions?
 
     package init(
@@ -20,8 +20,7 @@ package struct ForeignGrants: Sendable {
         self.ends = ends
     }
 
-    /// Notes that the lineage of this session, which comes from the provider's, ends with it. To be called before anything
-    /// is written in the lineage.
+    /// Notes that the session's lineage ends with the provider's session. To be called before writing in the lineage.
     func note(_ lineage: Lineage, _ session: Session, _ provider: ProviderSession) async throws(NotDone) {
         guard let id = provider.sessionID else { return }
         try await self.ends?.note(

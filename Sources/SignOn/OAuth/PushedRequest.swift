@@ -1,12 +1,12 @@
 package import Sessions
 package import Vocabulary
 
-/// An authorization request that a client has sent before it sends the user's browser (RFC 9126).
+/// An authorization request that a client sends before it sends the user's browser (RFC 9126).
 package struct PushedRequest: SingleUseRecord, Hashable {
     package static var kind: RecordKind { RecordKind(letter: UInt8(ascii: "q")) }
-    /// So long a user may take to sign in, once the browser has come.
+    /// The maximum time that a user may take to sign in after the browser has arrived.
     package static var longestLife: Duration { .seconds(3600) }
-    /// `expires_in`: how long the client has to send the browser.
+    /// `expires_in`: the time within which the client must send the browser.
     package static let lifetime = Duration.seconds(60)
 
     package var clientID: String

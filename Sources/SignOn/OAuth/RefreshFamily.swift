@@ -1,42 +1,42 @@
 package import Sessions
 package import Vocabulary
 
-/// The refresh tokens that follow each other from one sign-in of one client.
+/// The refresh tokens that one client rotated from one sign-in.
 ///
-/// Only the place in the sequence is kept, no token. The user and all that limits the family's life is in a session of
-/// its own, which no token presents (`session`): it ends by idle time, sign-out and "log out everywhere" like any other.
+/// The record keeps only the present generation, and no token. The user and the limits of the family's life are in a
+/// separate session that no token presents (`session`). An idle timeout, a sign-out or "log out everywhere" ends it.
 package struct RefreshFamily: ReplaceableRecord, Hashable {
     package static var kind: RecordKind { RecordKind(letter: UInt8(ascii: "r")) }
-    /// The longest `refresh_token.token_lifetime`.
+    /// The maximum `refresh_token.token_lifetime`.
     package static var longestLife: Duration { .seconds(366 * 86_400) }
-    // A rotation that a failover undoes is harmless: the former token gives the same successor again, and the successor
-    // proves by itself that it was issued. The answer to the former token tells of a rotation that no replica may have
-    // confirmed yet; if that is lost, the theft of the former one shows one rotation later.
+    // A rotation that a failover undoes is harmless. The previous token yields the same successor again, and the
+    // successor itself proves that it was issued. The answer to a previous token may report a rotation that no replica
+    // has confirmed. If that rotation is lost, a theft of the previous token shows one rotation later.
     package static var isBoundToReign: Bool { false }
 
     package var clientID: String
     /// The key of the family's session.
     package var session: RecordKey
-    /// The API for which access tokens are issued; nil: for none.
+    /// The API for which access tokens are issued. `nil` if they are for no API.
     package var audience: String?
-    /// What the user granted; a request may ask for less.
+    /// The scopes that the user granted. A request may ask for fewer.
     package var scopes: [String]
-    /// The thumbprint of the key that the client must prove to have (RFC 9449 5); nil: none.
+    /// The thumbprint of the key that the client must prove (RFC 9449 5). `nil` if the family is bound to no key.
     package var keyThumbprint: String?
-    /// The browser's session that must still exist when a token is used; nil: the family outlives it.
+    /// The browser's session that must still exist when a token is used. `nil` if the family outlives that session.
     package var parent: RecordKey?
     /// The generation of the present token.
     package var generation: UInt32
     package var rotatedAt: UnixTime
     package var terms: RecordTerms
 
-    /// How a presented token stands to the present one.
+    /// The position of a presented token relative to the present one.
     package enum Place: Sendable, Equatable {
-        /// It is the present one; or a later one, after a rotation that the store has lost.
+        /// The present token, or a later one if the store has lost a rotation.
         case present
-        /// The one before it, so recently that the client may have lost the answer.
+        /// The previous token, rotated so recently that the client may have lost the answer.
         case former
-        /// Any older one: two parties have the family's tokens.
+        /// Any older token, which shows that two parties have the family's tokens.
         case replayed
     }
 
@@ -46,7 +46,7 @@ package struct RefreshFamily: ReplaceableRecord, Hashable {
         return .former
     }
 
-    /// The family after a rotation: `generation` is that of the token that was presented.
+    /// Returns the family after the token of `generation` was presented and rotated.
     package func rotated(from generation: UInt32, at now: UnixTime) -> RefreshFamily {
         var next = self
         next.generation = generation &+ 1
@@ -83,9 +83,9 @@ package struct RefreshFamily: ReplaceableRecord, Hashable {
 }
 
 extension RefreshFamily {
-    /// A new family.
+    /// Creates a new family.
     ///
-    /// - Parameter session: Its session, which is written with it.
+    /// - Parameter session: The family's session, which is written with the family.
     package init(
         clientID: String,
         session: NewSession,

@@ -2,19 +2,19 @@ import Cryptography
 package import Sessions
 package import Vocabulary
 
-/// What a refresh token says: its family, and its place in the sequence of the family's tokens.
+/// The content of a refresh token: its family and its generation.
 package struct RefreshToken: Sendable, Hashable {
     /// The number of random bytes of a family's id.
     static let familyLength = 8
 
-    /// The lineage in which the family is.
+    /// The lineage of the family.
     package let lineage: Lineage
     /// The family's id within the lineage.
     package let family: [UInt8]
-    /// How many rotations came before it.
+    /// The number of rotations before this token.
     package let generation: UInt32
 
-    /// The first refresh token of a new family.
+    /// Creates the first refresh token of a new family.
     package init(newFamilyIn lineage: Lineage) {
         self.init(lineage: lineage, family: Random.bytes(Self.familyLength), generation: 0)
     }
@@ -25,7 +25,7 @@ package struct RefreshToken: Sendable, Hashable {
         self.generation = generation
     }
 
-    /// The key of the family's record. It does not depend on the gateway's secrets, as the record outlives them.
+    /// The key of the family's record. It does not depend on the gateway's secrets, which the record outlives.
     package var key: RecordKey {
         RecordKey(
             kind: RefreshFamily.kind,
@@ -34,24 +34,24 @@ package struct RefreshToken: Sendable, Hashable {
         )
     }
 
-    /// The same family's token of another generation.
+    /// Returns the token of another generation of this family.
     func of(generation: UInt32) -> RefreshToken {
         RefreshToken(lineage: self.lineage, family: self.family, generation: generation)
     }
 }
 
-/// Makes refresh tokens and reads those that are presented.
+/// Makes refresh tokens and reads presented ones.
 ///
 /// A token is `spr_ keyID(2) tag(10)` and 43 characters of base64url for 32 bytes: the family's id (8), the generation
-/// (4, big-endian) and a code of all of that under a key from the gateway's secret (20 bytes of HMAC-SHA-256). So a
-/// forged token is recognised without the store, the token of each generation can be made again for a client that lost
-/// an answer, and a former token is recognised however old it is.
+/// (4, big-endian), and a code over all of that under a key from the gateway's secret (20 bytes of HMAC-SHA-256).
+/// Forged tokens are therefore recognised without the store, and old tokens at any age. The gateway can make the token
+/// of each generation again for a client that lost an answer.
 package struct RefreshTokenAuthority: Sendable {
-    /// The result of reading a presented token, without the store.
+    /// The result of reading a presented token without the store.
     package enum Reading: Sendable, Hashable {
-        /// This gateway made it.
+        /// A token that this gateway made.
         case genuine(RefreshToken)
-        /// It was made under a secret that is not accepted.
+        /// A token that was made under a secret that is not accepted.
         case otherKey
         /// Not a refresh token of this gateway.
         case malformed
@@ -72,17 +72,17 @@ package struct RefreshTokenAuthority: Sendable {
         }
     }
 
-    /// The first makes tokens; each reads those with its id.
+    /// The keys. The first makes tokens; each reads the tokens with its id.
     private let keys: [Key]
 
     /// - Parameters:
-    ///   - current: Tokens are made under it.
-    ///   - accepted: Tokens made under one of these are read.
+    ///   - current: The secret for making tokens.
+    ///   - accepted: Further secrets whose tokens are read.
     package init(current: Secret, accepted: [Secret] = []) {
         self.keys = [Key(current)] + accepted.filter { $0 != current }.map(Key.init)
     }
 
-    /// The token as its client gets it; always the same under the same secret.
+    /// Returns the text of a token for its client. The text depends only on the token and the current secret.
     package func make(_ token: RefreshToken) -> Secret {
         let key = self.keys[0]
         var bytes = Self.prefix + key.id + Array(token.lineage.tag.utf8)

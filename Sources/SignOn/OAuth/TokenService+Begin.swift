@@ -5,21 +5,21 @@ import Sessions
 package import Settings
 package import Vocabulary
 
-/// What a user has granted to a client.
+/// The permission that a user gave to a client.
 struct Grant: Sendable {
     /// The user, and how the user signed in.
     var session: Session
-    /// The API's name; nil: no API.
+    /// The audience of the API. `nil` if the grant is for no API.
     var audience: String?
     var scopes: [String]
-    /// The thumbprint of the key that the tokens are bound to (RFC 9449 5); nil: none.
+    /// The thumbprint of the key to which the tokens are bound (RFC 9449 5). `nil` if they are bound to none.
     var keyThumbprint: String?
-    /// The browser's session with which the refresh tokens end; nil: they outlive it.
+    /// The browser's session that ends the refresh tokens. `nil` if they outlive it.
     var parent: RecordKey?
 }
 
 extension ClientSettings {
-    /// Whether the client gets a refresh token with these scopes.
+    /// Returns whether the client gets a refresh token with these scopes.
     func getsRefreshToken(_ scopes: [String]) -> Bool {
         self.grantTypes.contains(.refreshToken)
             && (self.refreshToken.issuing == .always || scopes.contains(APIDirectory.offlineAccess))
@@ -27,14 +27,14 @@ extension ClientSettings {
 }
 
 extension TokenService {
-    /// Gives an access token for a native app's session token, or for a provider's token that the gateway accepts. It ends
-    /// with the session.
+    /// Returns an access token for a native app's session token, or for a provider's token that the gateway accepts.
+    /// The access token ends with the session.
     ///
     /// Refusals: `credential.malformed`, `credential.other_key`, `session.unknown` (ended, a browser's, or an access
-    /// token, which gives no other), `session.other_client`, `proof.missing` and `proof.other_key` (a provider's token that
-    /// is bound to a key), `rule.denied`, and those of providers.
+    /// token, which yields no other), `session.other_client`, `proof.missing` and `proof.other_key` (a provider's token
+    /// that is bound to a key), `rule.denied`, and the refusals of providers.
     ///
-    /// - Parameter forTransfer: Whether the client gets no access token, but a session-transfer token that is minted from it.
+    /// - Parameter forTransfer: True if the client gets only a session-transfer token, minted from the access token.
     package func exchange(
         _ token: Secret,
         for api: APISettings?,
@@ -50,26 +50,26 @@ extension TokenService {
         }
     }
 
-    /// Whether a provider may have made the token. Then `exchange` gives an access token, which ends with the provider's
-    /// session; nothing that a token of this gateway can come from is kept of it otherwise.
+    /// Returns whether a provider may have made the token. If so, `exchange` returns an access token that ends with the
+    /// provider's session. The gateway keeps nothing else of the token from which it could make tokens.
     package func isForeign(_ token: Secret) -> Bool {
         self.authority.readSession(token.bytes) == .malformed
             && self.foreign?.tokens.candidates(for: token).isEmpty == false
     }
 
-    /// Whether a provider may have made the refresh token, and is asked about it by `exchange(refreshToken:)`.
+    /// Returns whether a provider may have made the refresh token. If so, `exchange(refreshToken:)` asks the provider.
     package func isForeign(refreshToken token: Secret) -> Bool {
         self.refreshTokens.read(token.bytes) == .malformed
             && self.foreign?.refreshTokens.candidates(for: token).isEmpty == false
     }
 
-    /// Gives an access token for a provider's refresh token, so that a session-transfer token can be minted. The refresh
-    /// token stays as it is: the provider is asked about it, and does not see it used.
+    /// Returns an access token for a provider's refresh token, so that a session-transfer token can be minted. The
+    /// refresh token stays valid: the gateway asks the provider about it without using it.
     ///
-    /// The access token has the scopes that are about the user, `openid` always: the token is of an OpenID provider, and
-    /// SDKs demand an id_token.
+    /// The access token has the scopes about the user. `openid` is always included, because the token comes from an
+    /// OpenID provider and SDKs demand an id_token.
     ///
-    /// Refusals: those of `exchange` for a provider's token.
+    /// Refusals: the refusals of `exchange` for a provider's token.
     package func exchange(
         refreshToken token: Secret,
         by requester: TokenRequester
@@ -106,7 +106,7 @@ extension TokenService {
         return try await self.issue(session, for: api, scopes: scopes, to: requester, &record)
     }
 
-    /// The first provider that knows the token, and what it says; the last one if none does.
+    /// Returns the answer of the first provider that knows the token. If none does, returns the last provider's answer.
     private func answer(
         to token: Secret,
         in tokens: [any ForeignTokens]
@@ -123,10 +123,10 @@ extension TokenService {
         return found
     }
 
-    /// Exchanges a token that a provider made. A proof binds that token to its key as well: whoever steals it cannot
-    /// exchange it, nor use it without the key.
+    /// Exchanges a provider's token. If the request has a proof, the provider's token is also bound to its key. A thief
+    /// cannot use or exchange the token without that key.
     ///
-    /// - Parameter scopes: nil: `openid`, and those of the token that are about the user.
+    /// - Parameter scopes: The requested scopes. `nil` if `openid` and the token's scopes about the user are granted.
     private func exchange(
         foreign token: Secret,
         in tokens: [any ForeignTokens],
@@ -145,10 +145,10 @@ extension TokenService {
         case .live(let found):
             session = found.session
             record.note(NewSession(key: key, session: session), audience: api?.audience)
-            // What comes of the token can sign its user in, which the provider's `allow` forbids.
+            // Tokens made from this one could sign in a user whom the provider's `allow` excludes.
             guard found.verdict.isAdmitted else { throw NotDone(.signInNotAllowed) }
         }
-        // What came of it would be bound to no certificate.
+        // Tokens made from this one would not be bound to the certificate.
         guard session.certificateHash == nil else { throw NotDone(.credentialBoundToCertificate) }
         if let reason = requester.objection(toKey: session.keyThumbprint) { throw NotDone(reason) }
         if let thumbprint = requester.keyThumbprint {
@@ -170,7 +170,7 @@ extension TokenService {
         )
     }
 
-    /// An access token of a session for the requester, if the rules allow it, with the scopes that they leave.
+    /// Returns an access token of a session for the requester, if the rules allow it, with the scopes that they leave.
     private func issue(
         _ session: NewSession,
         for api: APISettings?,
@@ -178,7 +178,7 @@ extension TokenService {
         to requester: TokenRequester,
         _ record: inout AuditRecord
     ) async throws(NotDone) -> IssuedTokens {
-        // What it got would end at once: the client is not there for these users.
+        // The token would end at once, because the client does not exist for these users.
         guard requester.client.isFor(session.session.identity.realm.name) else { throw NotDone(.sessionOtherProvider) }
         var rules = RuleJudgement()
         if !record.isForTransfer {
@@ -203,11 +203,11 @@ extension TokenService {
         )
     }
 
-    /// Gives the first tokens to a client whose user a kit has just signed in, in a lineage of its own. They end with the user's
-    /// sessions, and when the user's provider ends these.
+    /// Returns the first tokens for a client whose user just signed in with a provider's native kit, in a new lineage.
+    /// The tokens end with the user's sessions, also when the provider ends them.
     ///
     /// - Parameters:
-    ///   - scopes: With `offline_access` if a refresh token is wanted.
+    ///   - scopes: The requested scopes, with `offline_access` for a refresh token.
     package func begin(
         _ user: SocialUser,
         for api: APISettings?,
@@ -216,7 +216,7 @@ extension TokenService {
     ) async throws(NotDone) -> IssuedTokens {
         try await self.recording(self.record(.socialExchanged, requester)) { record throws(NotDone) in
             let (authentication, evidence, realm) = (user.proven.authentication, user.proven.evidence, user.realm)
-            // No provider vouches for a user whom a kit without one names.
+            // If the kit belongs to no provider, no provider vouches for the user.
             let linked = user.isOfProvider ? self.accounts?.linked(authentication, of: realm) : nil
             var session = self.session(of: linked ?? authentication, in: realm, scopes: scopes, requester)
             if user.isOfProvider {
@@ -250,13 +250,13 @@ extension TokenService {
             )
             let (tokens, records) = self.first(grant, hasRefresh: hasRefresh)
             if user.isOfProvider { try await self.ends?.note(evidence, of: session) }
-            // Nothing is handed out before all of them are written; what a failure leaves is known to nobody.
+            // Nothing is handed out before all records are written. After a failure, nobody knows what was written.
             for new in records { try await self.write(new) }
             return tokens
         }
     }
 
-    /// What rules may know of an access token that would be issued.
+    /// Returns what rules may know about an access token to be issued.
     private static func facts(
         of identity: Identity,
         _ requester: TokenRequester,
@@ -275,9 +275,9 @@ extension TokenService {
         )
     }
 
-    /// Records that a request was refused before anything was looked up for it.
+    /// Records that a request was refused before any lookup.
     ///
-    /// - Parameter detail: The check that failed; nil: the reason says it.
+    /// - Parameter detail: The check that failed. `nil` if the reason says it.
     package func refuse(
         _ act: TokenAct,
         _ reason: Reason,
@@ -330,10 +330,10 @@ extension TokenService {
         }
     }
 
-    /// The first tokens of a grant, and the records that have to be written, all in the session's lineage.
+    /// Returns the first tokens of a grant and the records to write, all in the session's lineage.
     ///
-    /// - Parameter hasRefresh: Whether a refresh token belongs to it. Its session is kept until the family ends;
-    ///   otherwise the access token's record is all.
+    /// - Parameter hasRefresh: Whether the client gets a refresh token. If so, the session is stored until the family
+    ///   ends. Otherwise, only the access token's record is stored.
     func first(_ grant: Grant, hasRefresh: Bool) -> (tokens: IssuedTokens, records: [NewRecord]) {
         let key = self.authority.newKey(of: .session, in: grant.session.lineage)
         let session = NewSession(key: key, session: grant.session)
@@ -369,7 +369,7 @@ extension TokenService {
         )
         tokens.refresh = self.refreshTokens.make(token)
         var records: [NewRecord] = [.session(session), .replaceable(token.key, family), .session(access.record)]
-        // The lineage is the native app's or the browser's, which goes on when this family ends.
+        // The lineage belongs to the native app or the browser, and continues after this family ends.
         if grant.session.endReach == .session {
             records.append(HandoffFamily.record(of: access.record.key, root: session))
         }

@@ -4,10 +4,10 @@ package import Sessions
 package import Settings
 package import Vocabulary
 
-/// What an authorization request asks for, judged.
+/// A validated authorization request.
 package struct CodeWish: Sendable {
     package var client: ClientSettings
-    /// nil: no API.
+    /// The requested API. `nil` if the request is for no API.
     package var api: APISettings?
     package var scopes: [String]
     package var redirectURI: String?
@@ -34,11 +34,11 @@ package struct CodeWish: Sendable {
     }
 }
 
-/// What a client sends to redeem a code (RFC 6749 4.1.3).
+/// A client's request to redeem a code (RFC 6749 4.1.3).
 package struct CodeRedemption: Sendable {
     package var code: Secret
     package var redirectURI: String?
-    /// `code_verifier` (RFC 7636 4.5)
+    /// `code_verifier` (RFC 7636 4.5).
     package var verifier: String?
 
     package init(code: Secret, redirectURI: String?, verifier: String?) {
@@ -47,7 +47,7 @@ package struct CodeRedemption: Sendable {
         self.verifier = verifier
     }
 
-    /// Whether it comes from the client that asked for the code (RFC 7636 4.6).
+    /// Returns whether the request comes from the client that requested the code (RFC 7636 4.6).
     func fits(_ code: AuthorizationCode) -> Bool {
         guard code.redirectURI == nil || code.redirectURI == self.redirectURI else { return false }
         guard let challenge = code.challenge else { return self.verifier == nil }
@@ -60,14 +60,14 @@ package struct CodeRedemption: Sendable {
 extension TokenService {
     /// Issues a code to a signed-in user.
     ///
-    /// The tokens that it gives end with the user's sessions ("log out everywhere"). If the user's session comes from a
-    /// transfer token, they end with the native session as well, and its refresh tokens with the browser's session, if
-    /// there is one; else they outlive the browser's session, unless the client's refresh tokens are online: then they
-    /// end with it, and are in its lineage.
+    /// The code's tokens end with the user's sessions ("log out everywhere"). If a transfer token made the user's
+    /// session, they also end with the native session, and refresh tokens may end with the browser's session (client
+    /// setting). Otherwise, they outlive the browser's session, unless the client's refresh tokens are online. Online
+    /// tokens are in the lineage of the browser's session and end with it.
     ///
     /// - Parameters:
-    ///   - user: The user's session, and its key: a session of this gateway, or one that a cookie of the provider presents.
-    ///   - isOfBrowser: Whether the browser has that session; else a transfer token made it for this request.
+    ///   - user: The user's session and its key. A cookie of the gateway or of the provider presents it.
+    ///   - isOfBrowser: True if the browser has the session; false if a transfer token made it for this request.
     package func issueCode(
         _ wish: CodeWish,
         to user: NewSession,
@@ -79,7 +79,7 @@ extension TokenService {
         let settings = wish.client.refreshToken
         let hasRefresh =
             wish.client.getsRefreshToken(wish.scopes) && (!isTransferred || wish.client.allowsRefreshAfterTransfer)
-            // Whoever acts for a user does so for a while.
+            // A delegate acts for a user only for a while.
             && web.actor == nil
         let isOnline = !isTransferred && hasRefresh && settings.isOnline
         let isBound = isTransferred || isOnline
@@ -127,8 +127,7 @@ extension TokenService {
     /// Records that the browser's own session answers an authorization request without asking the user (Auth0's silent
     /// authentication), or why it does not.
     ///
-    /// - Returns: false when it could not be recorded and the configuration forbids unrecorded acts
-    ///   (`log.audit_on_full: refuse`).
+    /// - Returns: False if the act was not recorded and unrecorded acts are forbidden (`log.audit_on_full: refuse`).
     package func recordSilentAnswer(
         of session: NewSession?,
         refusal reason: Reason? = nil,
@@ -141,10 +140,11 @@ extension TokenService {
         return self.journal.record(record)
     }
 
-    /// Gives tokens for a code, once. A second use ends what the first one gave (RFC 6749 4.1.2).
+    /// Returns tokens for a code, once. A second use ends everything that the first use yielded (RFC 6749 4.1.2).
     ///
     /// Refusals: `code.unknown` (forged, expired or ended), `code.other_client`, `code.mismatch` (`redirect_uri` or
-    /// `code_verifier`), `code.replayed`, `session.user_gone`, `session.client_gone`, `proof.missing` and `proof.other_key` (`dpop_jkt`).
+    /// `code_verifier`), `code.replayed`, `session.user_gone`, `session.client_gone`, `proof.missing` and
+    /// `proof.other_key` (`dpop_jkt`).
     package func redeem(
         _ redemption: CodeRedemption,
         for requester: TokenRequester
@@ -209,7 +209,7 @@ extension TokenService {
         )
     }
 
-    /// Ends what the first use of the code gave.
+    /// Ends everything that the first use of the code yielded.
     private func refuseReplay(_ marker: Marker, _ record: inout AuditRecord) async throws(NotDone) -> IssuedTokens {
         if case .used(_, let key?) = marker, let session = try await self.kept(key) {
             record.note(session, audience: session.session.access?.audience)

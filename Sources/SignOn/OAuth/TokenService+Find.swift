@@ -5,16 +5,16 @@ package import Vocabulary
 
 /// A token that a client or an API asks about.
 package enum FoundToken: Sendable {
-    /// The token of a session, or an access token of it (`Session.access`).
+    /// The token of a session, or an access token of a session (`Session.access`).
     case session(NewSession)
-    /// A refresh token that can still be used, and its family's session.
+    /// A refresh token that can still be used, and the session of its family.
     case refresh(RefreshFamily, NewSession)
-    /// None of this gateway, or it has ended.
+    /// A token that has ended or that this gateway did not make.
     case none
 }
 
 extension TokenService {
-    /// Finds what a token stands for; `none` if its user or its client has gone.
+    /// Finds the session or family of a token. Returns `none` if its user or client is gone.
     package func find(_ token: Secret) async throws(NotDone) -> FoundToken {
         let found = try await self.findKept(token)
         switch found {
@@ -24,7 +24,7 @@ extension TokenService {
         }
     }
 
-    /// The same whether or not user and client have gone.
+    /// Finds the session or family of a token, even if its user or client is gone.
     private func findKept(_ token: Secret) async throws(NotDone) -> FoundToken {
         if TokenAuthority.isWellFormed(.refresh, token.bytes) {
             guard case .genuine(let refresh) = self.refreshTokens.read(token.bytes),
@@ -40,22 +40,22 @@ extension TokenService {
         return .session(session)
     }
 
-    /// A session that `token` presents.
+    /// Returns the session with the key that `token` presents. `nil` if `token` is not a session token.
     package func presented(_ session: Session, by token: Secret) -> NewSession? {
         self.authority.key(.session, of: token.bytes).map { NewSession(key: $0, session: session) }
     }
 
-    /// Whether a token that is to be revoked can only be one that a provider made.
+    /// Returns whether only a provider can have made a token that is to be revoked.
     package func isForeign(revoked token: Secret) -> Bool {
         self.refreshTokens.read(token.bytes) == .malformed && self.isForeign(token)
     }
 
-    /// Ends a token for the client that owns it (RFC 7009 2.1): an access token by itself; a refresh token and a session
-    /// with everything that was made from it, whichever of the family's tokens is presented.
+    /// Revokes a token for the client that owns it (RFC 7009 2.1). An access token ends alone. A refresh token of any
+    /// generation or a session token ends with everything that was made from it.
     ///
-    /// Succeeds also for a token that has ended, was never issued, or is another client's, which stays as it is: the
-    /// client learns nothing of it. Of a token that was made under another secret, which may live in another region, the
-    /// operator learns that it has not ended here (`credential.other_key`).
+    /// Also succeeds, without effect, for a token that has ended, was never issued, or belongs to another client, so
+    /// that the client learns nothing. If another secret made the token, perhaps in another region, a record tells the
+    /// operator that the token has not ended here (`credential.other_key`).
     package func revoke(_ token: Secret, for requester: TokenRequester) async throws(NotDone) {
         guard let (session, isAlone) = try await self.revocable(token, requester.client.clientID) else {
             if self.refreshTokens.read(token.bytes) == .otherKey || self.authority.readSession(token.bytes) == .otherKey
@@ -74,7 +74,7 @@ extension TokenService {
         } else {
             try await self.end(session, &record)
         }
-        // It has ended in any case: a full queue must not keep a token alive.
+        // The token has ended in any case. A full queue must not keep a token alive.
         self.journal.record(record)
     }
 
@@ -91,8 +91,7 @@ extension TokenService {
         guard case .session(let session) = try await self.findKept(token), session.session.clientID == clientID else {
             return nil
         }
-        // An access token that was made from no session or family is all that its client has. Everything that was made
-        // from it ends, too.
+        // An access token made from no session or family is all that its client has, and ends with its dependents.
         return (session, session.session.access != nil && session.session.bornOf != nil)
     }
 }

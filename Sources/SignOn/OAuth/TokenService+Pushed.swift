@@ -2,19 +2,19 @@ import NIOCore
 import Sessions
 package import Vocabulary
 
-/// A pushed authorization request that was found, and what is needed to use it up.
+/// A stored pushed authorization request, with the key and version that are needed to use it up.
 package struct FoundRequest: Sendable {
     package let request: PushedRequest
     fileprivate let key: RecordKey
     fileprivate let version: RecordVersion
 }
 
-/// Authorization requests that clients push (RFC 9126): kept until a browser gets the answer.
+/// Authorization requests that clients push (RFC 9126), stored until a browser gets the answer.
 extension TokenService {
-    /// Keeps a request.
+    /// Stores a request.
     ///
-    /// - Parameter query: Its parameters, judged.
-    /// - Returns: The last part of its `request_uri`.
+    /// - Parameter query: The validated parameters of the request.
+    /// - Returns: The last part of the request's `request_uri`.
     package func push(_ query: String, from clientID: String) async throws(NotDone) -> Secret {
         let (token, key) = self.authority.make(.pushedRequest, in: self.authority.newLineage())
         let request = PushedRequest(clientID: clientID, query: query, issuedAt: self.clock.now())
@@ -22,7 +22,7 @@ extension TokenService {
         return token
     }
 
-    /// The request with this `request_uri`; nil if there is none, it was used, or the client that pushed it is gone.
+    /// Returns the request with this `request_uri`. `nil` if it does not exist, was used, or its client is gone.
     package func pushed(_ token: Secret) async throws(NotDone) -> FoundRequest? {
         guard let key = self.authority.key(.pushedRequest, of: token.bytes) else { return nil }
         let lookup = try await self.ask { store, loop in
@@ -34,7 +34,7 @@ extension TokenService {
         return FoundRequest(request: stored.record, key: key, version: stored.version)
     }
 
-    /// Uses a request up; false if another browser was faster, and is the one that gets an answer.
+    /// Uses up a request. Returns false if another browser was faster, and only that browser gets an answer.
     package func use(_ found: FoundRequest) async throws(NotDone) -> Bool {
         let marker = Marker.used(self.authority.newAttempt(), session: nil)
         return try await self.consume(found.key, found.version, marker, [], asksAgain: true) == .done

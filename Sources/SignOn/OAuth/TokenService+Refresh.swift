@@ -5,34 +5,34 @@ package import Sessions
 import Settings
 package import Vocabulary
 
-/// What a client asks for with a refresh token.
+/// The purpose for which a client presents a refresh token.
 package enum RefreshWish: Sendable {
     /// An access token.
     ///
-    /// - audience: nil: the family's own.
-    /// - scopes: nil: all that were granted. What goes beyond that is left out.
+    /// - audience: The requested audience. `nil` if the family's audience is requested.
+    /// - scopes: The requested scopes; those not granted are ignored. `nil` if all granted scopes are requested.
     case access(audience: String?, scopes: [String]?)
-    /// A session-transfer token for this audience, which the caller mints if the rules allow it for the session.
+    /// A session-transfer token for this audience, minted by the caller if the rules allow it for the session.
     case transfer(audience: String, judged: @Sendable (Session) async -> RuleJudgement)
 }
 
 extension TokenService {
-    /// One family: an app refreshes once in the life of an access token, and again when an answer was lost. It limits
-    /// an app in a loop, and a thief of its token.
+    /// The limit of one family. An app refreshes once in the life of an access token, and again if an answer was lost.
+    /// The limit slows down an app in a loop and a thief of the app's token.
     private static let perFamily = RateLimit("refresh.family", burst: 60, interval: .seconds(1), isAwaited: false)
 
-    /// How often a family is read again that another request changes at the same time.
+    /// How often a family is read again while other requests change it.
     private static let mostTries = 8
 
-    /// Gives new tokens for a refresh token.
+    /// Returns new tokens for a refresh token.
     ///
-    /// Neither store nor limiter is asked about a token that this gateway did not make. The rotation is one
-    /// compare-and-swap; the access token is written before it and handed out only after it.
+    /// Neither the store nor the limiter is asked about a token that this gateway did not make. The rotation is one
+    /// compare-and-swap. The access token is written before the rotation and handed out only after it.
     ///
-    /// Refusals: `refresh.unknown` (forged, expired or ended), `refresh.other_client`, `refresh.replayed` (the family has
-    /// ended with everything that came of it), `proof.missing` and `proof.other_key` (the family is bound to a key, and
-    /// stays as it is), `refresh.user_gone`, `session.client_gone`, `oauth.invalid_target`. A family that is bound to no key is bound by the
-    /// first rotation with a proof.
+    /// Refusals: `refresh.unknown` (forged, expired or ended), `refresh.other_client`, `refresh.replayed` (the family
+    /// has ended with everything made from it), `proof.missing` and `proof.other_key` (the family is bound to a key and
+    /// unchanged), `refresh.user_gone`, `session.client_gone`, `oauth.invalid_target`. The first rotation with a proof
+    /// binds a family that is bound to no key.
     package func refresh(
         _ presented: Secret,
         _ wish: RefreshWish,
@@ -74,10 +74,10 @@ extension TokenService {
             let now = self.clock.now()
             let leeway = settings.leeway(isBound: family.keyThumbprint != nil)
             let place = family.place(of: token.generation, leeway: leeway, at: now)
-            // Before the key is looked at: a thief who got the family bound to a key of his own would otherwise keep it.
+            // Checked before the key. Otherwise, a thief could bind the family to his own key and keep it.
             if place == .replayed {
-                // The token was good when this request presented it. The client did not wait for the answer, presented it
-                // once more, and has gone on with what it got: nobody has replayed anything.
+                // The token was valid when this request presented it. The client did not wait for the answer, presented
+                // the token again, and continued with the new one. This is not a replay.
                 guard !wasPresent else { throw NotDone(.storeUnavailable) }
                 try await self.end(session, &record)
                 throw NotDone(.refreshReplayed)
@@ -86,7 +86,7 @@ extension TokenService {
                 try await self.end(session, &record)
                 throw NotDone(.refreshUnknown)
             }
-            // Nothing ends: an operator may bring back a user who was removed by mistake.
+            // Nothing ends, because an operator may bring back a user who was removed by mistake.
             if let loss = self.loss(of: session.session) {
                 throw NotDone(loss == .sessionUserGone ? .refreshUserGone : loss)
             }
@@ -94,7 +94,7 @@ extension TokenService {
             if case .access(let audience?, _) = wish, audience != family.audience {
                 throw NotDone(.oauthInvalidTarget)
             }
-            // Before the rotation, so that a client that is refused keeps its token.
+            // Asked before the rotation, so that a client that is refused keeps its token.
             if case .transfer(let audience, let judged) = wish {
                 let rules = await judged(session.session)
                 if let objection = rules.objection {
@@ -113,7 +113,7 @@ extension TokenService {
                 present.keyThumbprint = requester.keyThumbprint
                 let attempt = self.authority.newAttempt()
                 let replacement = try await self.ask { [present] store, loop in
-                    // A use of the family. The result is ignored: losing a note only ends it early.
+                    // Refreshing uses the family. The result is ignored: losing a note only ends the family early.
                     _ = store.touch(session.key, on: loop)
                     return store.replace(key, judged: stored.version, with: present, attempt: attempt, on: loop)
                 }
@@ -154,30 +154,30 @@ extension TokenService {
         return self.access(of: session, for: family.audience, scopes: scopes, boundTo: thumbprint)
     }
 
-    /// The family of a refresh token; nil if it has ended.
+    /// Returns the family of a refresh token. `nil` if the family has ended.
     func family(_ key: RecordKey) async throws(NotDone) -> Stored<RefreshFamily>? {
         try await self.ask { store, loop in store.replaceable(key, as: RefreshFamily.self, on: loop) }
     }
 
-    /// Why the session is treated as ended: its user or its client has gone; nil: neither has.
+    /// Returns why the session is treated as ended: its user or client is gone. `nil` if neither is gone.
     func loss(of session: Session) -> Reason? { self.users.loss(of: session) }
 
-    /// A live session whose user and client have not gone.
+    /// Returns a live session whose user and client exist.
     func session(_ key: RecordKey) async throws(NotDone) -> NewSession? {
         let stored = try await self.ask { [users] store, loop in store.session(key, in: users, on: loop) }
         return stored.map { NewSession(key: key, session: $0.record) }
     }
 
-    /// A session that the store keeps, also if its user or its client has gone.
+    /// Returns a stored session, even if its user or client is gone.
     func kept(_ key: RecordKey) async throws(NotDone) -> NewSession? {
         let stored = try await self.ask { store, loop in store.session(key, on: loop) }
         return stored.map { NewSession(key: key, session: $0.record) }
     }
 
-    /// Ends a session and everything that came of it, and notes how much that was.
+    /// Ends a session with everything made from it, and notes the number of ended sessions.
     func end(_ session: NewSession, _ record: inout AuditRecord) async throws(NotDone) {
         if let cascade = self.cascade {
-            // Not knowing it keeps no token alive.
+            // A failure to count keeps no token alive.
             let count = try? await self.ask { _, loop in cascade.count(with: session.session, session.key, on: loop) }
             record.cascaded = count ?? 0
         }

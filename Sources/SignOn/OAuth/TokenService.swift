@@ -5,15 +5,15 @@ package import Sessions
 package import Settings
 package import Vocabulary
 
-/// Who asks for a token, as far as tokens and their records depend on it.
+/// The requester of a token, with the facts that tokens and their records depend on.
 package struct TokenRequester: Sendable {
     /// The client, already authenticated.
     package var client: ClientSettings
-    /// Who sends the request, with the user's address.
+    /// The sender of the request, with the user's address.
     package var sender: Requester
-    /// The thumbprint of the key that the request proves; nil: none. What it gets is bound to that key (RFC 9449 5).
+    /// The thumbprint of the key that the request proves, for binding new tokens (RFC 9449 5). `nil` if it proves none.
     package var keyThumbprint: String?
-    /// The audience that the request names, whether or not it is served: a refusal is recorded with it. nil: none.
+    /// The audience that the request names, recorded also with refusals. `nil` if it names none.
     package var audience: String?
 
     package init(client: ClientSettings, sender: Requester) {
@@ -21,37 +21,36 @@ package struct TokenRequester: Sendable {
         self.sender = sender
     }
 
-    /// Why a session, code or refresh token that is bound to this key is not accepted from the requester (RFC 9449 5); nil
-    /// if it is, or if it is bound to none.
+    /// Returns why the requester may not use a session, code or refresh token that is bound to this key (RFC 9449 5).
+    /// `nil` if the requester may use it, or if it is bound to no key.
     package func objection(toKey bound: String?) -> Reason? {
         guard let bound, bound != self.keyThumbprint else { return nil }
         return self.keyThumbprint == nil ? .proofMissing : .proofOtherKey
     }
 }
 
-/// What a client gets.
+/// The tokens that a client gets.
 package struct IssuedTokens: Sendable {
-    /// nil if the request was for a session-transfer token, which is minted from `session`.
+    /// The access token. `nil` if the request was for a session-transfer token, which is minted from `session`.
     package var access: Secret?
-    /// How long the access token lives from now.
+    /// The remaining lifetime of the access token.
     package var lifetime: Duration
     package var refresh: Secret?
     package var audience: String?
     package var scopes: [String]
     package var keyThumbprint: String?
-    /// The session that the tokens belong to, and its key.
+    /// The session of the tokens, and its key.
     package var session: NewSession
-    /// The key of the record whose end ends all of them.
+    /// The key of the record whose end ends all of the tokens.
     var root: RecordKey
     /// `nonce` of the authorization request, for the id_token.
     package var nonce: String?
 
-    /// Whether an id_token belongs to the answer (OpenID Connect Core 3.1.2.1).
+    /// Whether the answer includes an id_token (OpenID Connect Core 3.1.2.1).
     package var hasIdentity: Bool { self.scopes.contains(APIDirectory.openID) }
 }
 
-/// Issues, refreshes, finds and ends the tokens of OAuth clients. Acts are recorded in the audit stream before they are
-/// answered.
+/// Issues, refreshes, finds and ends the tokens of OAuth clients. Each act is audited before it is answered.
 package struct TokenService: RecordCaller {
     let records: RecordAccess
     package let apis: APIDirectory
@@ -59,24 +58,24 @@ package struct TokenService: RecordCaller {
     let lifetimes: SessionSettings.Lifetimes
     let devices: DeviceObserver
     let limiter: any RateLimiter
-    /// Whose users get tokens.
+    /// The users who get tokens.
     let users: RealmUsers
     let journal: AuditJournal
-    /// Judged when a user signs in.
+    /// The rules that are asked when a user signs in.
     let rules: RuleBook
-    /// Counts what ends with a session; nil: that is not recorded.
+    /// Counts the sessions that end with a session. `nil` if that number is not recorded.
     let cascade: SessionCascade?
-    /// The providers' tokens that can be exchanged; nil: none.
+    /// The providers' tokens that can be exchanged. `nil` if there are none.
     let foreign: ForeignGrants?
-    /// Makes one account of several providers' users; nil: each is another one.
+    /// Links the accounts of several providers into one. `nil` if accounts are never linked.
     let accounts: AccountLinks?
-    /// Notes what a provider ends by its own id of a user; nil if no provider ends sessions here.
+    /// Finds the sessions that a provider ends by its own id of a user. `nil` if no provider ends sessions here.
     let ends: ProviderSessions?
 
     /// - Parameters:
-    ///   - lifetimes: Of the sessions of native apps.
-    ///   - devices: Finds the network of a client's device.
-    ///   - limiter: Counts the uses of each family of refresh tokens.
+    ///   - lifetimes: The lifetimes of native apps' sessions.
+    ///   - devices: The finder of a device's network.
+    ///   - limiter: The limiter for the uses of each family of refresh tokens.
     package init(
         records: RecordAccess,
         refreshTokens: RefreshTokenAuthority,
@@ -109,14 +108,14 @@ package struct TokenService: RecordCaller {
 
     package var clock: Clock { self.records.clock }
 
-    /// Whose users get tokens.
+    /// The realms whose users get tokens.
     package var realms: Realms { self.users.realms }
 
-    /// A new access token of `session`, and its record.
+    /// Returns a new access token of `session`, and its record.
     ///
     /// - Parameters:
-    ///   - audience: The API's name; nil: none.
-    ///   - thumbprint: The key to which it is bound; nil: none.
+    ///   - audience: The audience of the API. `nil` if the token is for no API.
+    ///   - thumbprint: The thumbprint of the key to which the token is bound. `nil` if it is bound to none.
     func access(
         of session: NewSession,
         for audience: String?,
@@ -132,9 +131,9 @@ package struct TokenService: RecordCaller {
         record.scopes = scopes
         record.issuedAt = now
         record.expiresAt = min(now.advanced(by: self.apis.lifetime(audience)), parent.expiresAt)
-        // It ends by its age alone.
+        // An access token has no separate idle timeout.
         record.idleLifetime = max(.milliseconds(1), record.expiresAt.since(now))
-        // The provider's tokens are the session's, which outlives this token.
+        // The provider's tokens belong to the session, which outlives this token.
         record.provider?.grant = nil
         record.provider?.renewAt = nil
         record.provider?.tokensEndAt = nil
@@ -144,7 +143,7 @@ package struct TokenService: RecordCaller {
 
     /// Writes the record of an access token.
     ///
-    /// - Returns: false when the session has ended meanwhile: the token is worthless then.
+    /// - Returns: False if the session has ended meanwhile, so that the token has no value.
     func write(_ access: NewSession, of session: NewSession) async throws(NotDone) -> Bool {
         if let root = access.session.familyRoot(access.key) {
             try await self.ask { store, loop in
@@ -152,15 +151,15 @@ package struct TokenService: RecordCaller {
             }
         }
         try await self.ask { store, loop in store.create(access, on: loop) }
-        // An end of the user's sessions before the write does not concern the new record. The session of a foreign token
-        // ends with its lineage, in which nothing is written any more then.
+        // If the user's sessions ended before the write, the new record is not affected. The session of a foreign token
+        // ends with its lineage, in which nothing is written afterwards.
         let witness = session.key.kind == .session ? session.key : access.key
         if try await self.session(witness) != nil { return true }
         await self.discard(access)
         return false
     }
 
-    /// Ends an access token that is not handed out. If this fails, nobody knows it, and it expires.
+    /// Ends an access token that is not handed out. If ending fails, nobody knows the token, and it expires.
     func discard(_ access: NewSession) async {
         _ = try? await self.ask { store, loop in store.end(access.key, on: loop) }
     }
@@ -171,7 +170,7 @@ package struct TokenService: RecordCaller {
         self.devices.facts(address: requester.sender.address, userAgent: requester.sender.userAgent)
     }
 
-    /// The record of what the requester does, or of why it may not.
+    /// Returns the record of the requester's act, or of its refusal.
     func record(_ act: TokenAct, refusal: Reason? = nil, _ requester: TokenRequester) -> AuditRecord {
         var record = AuditRecord(
             act: .token(act, refusal: refusal),
@@ -183,7 +182,7 @@ package struct TokenService: RecordCaller {
         return record
     }
 
-    /// Issues tokens, and records it or why they are refused. Tokens whose issue cannot be recorded are not handed out.
+    /// Issues tokens, and records the issue or the refusal. Tokens whose issue cannot be recorded are not handed out.
     func recording(
         _ record: AuditRecord,
         _ issue: (inout AuditRecord) async throws(NotDone) -> IssuedTokens

@@ -3,17 +3,17 @@ package import NIOCore
 package import Sessions
 package import Vocabulary
 
-/// What is counted against an address when somebody signs in there, for operators: how full it is, and emptied at once.
+/// The tries counted against an address at sign-in, for operators to see and to clear.
 package struct AddressLimits: StoreCaller {
-    /// One bucket.
+    /// The state of one bucket.
     package struct Count: Sendable, Equatable {
         /// The limit's name, e.g. `signin.address`.
         package let limit: String
-        /// How many are counted now.
+        /// The number of tries in the bucket now.
         package let used: Int
-        /// How many may be.
+        /// The capacity of the bucket.
         package let burst: Int
-        /// When the next one is allowed; zero: now.
+        /// The time until the next try is allowed. Zero if a try is allowed now.
         package let wait: Duration
     }
 
@@ -26,9 +26,9 @@ package struct AddressLimits: StoreCaller {
         self.loops = loops
     }
 
-    /// The counts of an address, and of an account that is tried from there. There is no limit of an account alone.
+    /// Returns the counts of an address, and of an account that is tried from it. No limit applies to an account alone.
     ///
-    /// - Parameter account: As the user types it; nil: only what is counted for all accounts together.
+    /// - Parameter account: The account as the user types it. `nil` if only the limits for all accounts are wanted.
     package func counts(of address: IPAddress, account: String?) async throws(NotDone) -> [Count] {
         var counts: [Count] = []
         for bucket in Self.buckets(of: address, account: account) {
@@ -38,7 +38,7 @@ package struct AddressLimits: StoreCaller {
         return counts
     }
 
-    /// Empties them. With Redis, other gateways still count by themselves what was tried there.
+    /// Clears the counts. With Redis, other gateways keep their own counts of these tries.
     package func clear(_ address: IPAddress, account: String?) async throws(NotDone) {
         for bucket in Self.buckets(of: address, account: account) {
             try await self.ask { limiter, loop in limiter.forgive(bucket, on: loop) }
@@ -63,7 +63,7 @@ extension AddressLimits.Count {
     init(_ limit: RateLimit, _ drain: Duration) {
         self.limit = limit.name
         self.burst = limit.burst
-        // The part of one that has drained counts as a whole.
+        // A partly drained try is counted as a whole.
         self.used = Int(((drain + limit.interval - .milliseconds(1)) / limit.interval).rounded(.down))
         self.wait = max(drain + limit.interval - limit.drainTime, .zero)
     }

@@ -5,14 +5,13 @@ package import Providers
 package import Sessions
 package import Vocabulary
 
-/// Signs users in at a provider that redirects the browser: sends the browser there, and begins a session when it comes
-/// back.
+/// Signs users in at a provider that redirects browsers: sends a browser there and begins a session on its return.
 package struct BrowserSignInFlow: Sendable {
-    /// Sign-ins from one address that fail: each costs a call to the provider. Fifty, then one a second.
+    /// The limit of failed sign-ins from one address: fifty, then one a second. Each costs a call to the provider.
     static let perAddress = RateLimit("signin.callback", burst: 50, interval: .seconds(1))
 
     package let sessions: SessionService
-    /// The provider's name on a host with several; nil: it is the only one.
+    /// The provider's name on a host with several providers. `nil` if it is the only one.
     package let name: String?
     private let provider: any BrowserProvider
     private let tries: TryCounter
@@ -20,12 +19,12 @@ package struct BrowserSignInFlow: Sendable {
     private let tellOutage: @Sendable (String) -> Void
 
     /// - Parameters:
-    ///   - sessions: Those that users of the provider begin.
-    ///   - name: The provider's name on hosts with several; nil: it is the only one.
-    ///   - limiter: Counts sign-ins that fail.
-    ///   - keys: Seal what a browser keeps until it comes back.
-    ///   - tellOutage: Told why the provider gave no answer, without a token or a claim's value: nobody was refused, so
-    ///     nothing else says so.
+    ///   - sessions: The service that begins the sessions of the provider's users.
+    ///   - name: The provider's name on hosts with several providers. `nil` if it is the only one.
+    ///   - limiter: The limiter for failed sign-ins.
+    ///   - keys: The keys that seal what a browser keeps until it returns.
+    ///   - tellOutage: Called with the reason if the provider gives no answer. The reason contains no token or claim
+    ///     value. A record is not written, because nobody was refused.
     package init(
         sessions: SessionService,
         name: String? = nil,
@@ -42,14 +41,14 @@ package struct BrowserSignInFlow: Sendable {
         self.tellOutage = tellOutage
     }
 
-    /// Begins a sign-in. It writes nothing to the store and records nothing: anyone may ask for it.
+    /// Begins a sign-in. Writes nothing to the store and records nothing, because anyone may call it.
     ///
     /// - Parameters:
     ///   - returnTo: A safe path on the host (`ReturnTo`).
-    ///   - authority: `host[:port]` of the host on which it begins and ends.
-    ///   - app: The native app for which the user signs in; nil: the session will be the browser's.
-    ///   - isRepeat: Whether it begins in place of one that could not be completed.
-    /// - Returns: Where the browser is sent, and what it keeps under the name `id` until it comes back.
+    ///   - authority: `host[:port]` of the host on which the sign-in begins and ends.
+    ///   - app: The native app for which the user signs in. `nil` if the session will be the browser's.
+    ///   - isRepeat: Whether the sign-in replaces one that could not be completed.
+    /// - Returns: The URL for the browser, and what it keeps under the name `id` until it returns.
     package func begin(
         _ wish: BrowserSignIn,
         returnTo: String,
@@ -71,40 +70,40 @@ package struct BrowserSignInFlow: Sendable {
         return (beginning.url, id, self.seal.seal(pending, id: id, on: authority))
     }
 
-    /// Whether a sign-in that names no provider, as it began when the host had one, began at this one.
+    /// Returns whether a sign-in that names no provider, because the host had only one, began at this provider.
     package func began(_ pending: KeptSignIn) -> Bool {
         pending.provider == nil && pending.atProvider?.provider.isExactly(self.provider.name) == true
     }
 
-    /// The sign-in that a browser has kept under `id` on this host, whether or not it has expired; nil if this deployment
-    /// did not begin it there.
+    /// Returns the sign-in that a browser has kept under `id` on this host, even if it has expired. `nil` if this
+    /// deployment did not begin it on this host.
     package func pending(_ kept: Secret, id: String, on authority: String) -> KeptSignIn? {
         self.seal.open(kept, id: id, on: authority)
     }
 
-    /// What a browser keeps of a sign-in for which it has no room any more: where it leads, but not what completes it. nil
-    /// if it keeps no more than that.
+    /// Returns the reduced form of a sign-in for which the browser has no room: its destination, but not what completes
+    /// it. `nil` if the sign-in is already reduced.
     package func shortened(_ pending: KeptSignIn, id: String, on authority: String) -> Secret? {
         pending.atProvider == nil ? nil : self.seal.shortened(pending, id: id, on: authority)
     }
 
-    /// True if the provider has browsers post its answer to the callback.
+    /// Whether the provider makes browsers post its answer to the callback.
     package var answersByForm: Bool { self.provider.answersByForm }
 
-    /// What the provider had posted to the callback at this path of the host, sealed for the URL by which the browser comes
-    /// there again with its cookies.
+    /// Seals the answer that the provider had posted to the callback at this path of the host. The text is put into the
+    /// URL with which the browser returns, with its cookies.
     package func carry(_ posted: PostedAnswer, to path: String, on authority: String) -> Secret {
         posted.sealed(by: self.seal.keys, for: path, on: authority)
     }
 
-    /// What `carry` sealed for this path of the host; `nil` for any other text.
+    /// Opens a text that `carry` sealed for this path of the host. `nil` for any other text.
     package func carried(_ text: Secret, to path: String, on authority: String) -> PostedAnswer? {
         PostedAnswer(text, by: self.seal.keys, for: path, on: authority)
     }
 
-    /// The browser's sessions on this host, in place of which a completed sign-in begins one. nil: it completes none, because
-    /// the browser has a session that suffices for it and began after it, or it took too long and is signed in: the browser
-    /// came back twice or signed in in another tab. A new session would end the one that its other tabs are using.
+    /// Returns the browser's sessions on this host, which a completed sign-in replaces. `nil` if the sign-in must not
+    /// be completed, because the browser is signed in and the sign-in has expired or a sufficient session began after
+    /// it. The browser returned twice, or signed in in another tab whose session a new one would end.
     ///
     /// The store is asked before the provider, so that an outage of the store does not use up the code.
     package func former(
@@ -127,11 +126,11 @@ package struct BrowserSignInFlow: Sendable {
         return unmet == nil ? nil : former
     }
 
-    /// Asks the provider who has come back. No session begins.
+    /// Asks the provider which user has returned. No session begins.
     ///
-    /// - Parameter kind: What the session of this sign-in is to be, for the record of a refusal.
-    /// - Throws: A refusal, or what may pass: too many sign-ins failed and the provider was not asked, or the provider or
-    ///   the store cannot answer. If the provider was not reached, the same sign-in may be completed later.
+    /// - Parameter kind: The kind of the session to begin, for the record of a refusal.
+    /// - Throws: A refusal, or a temporary failure: too many sign-ins failed, or the provider or the store cannot
+    ///   answer. If the provider was not reached, the sign-in may be completed later.
     package func prove(
         _ pending: KeptSignIn,
         _ parameters: [(name: String, value: String)],
@@ -160,7 +159,7 @@ package struct BrowserSignInFlow: Sendable {
             if let unmet = pending.unmet(by: user.authentication, at: now) {
                 throw NotDone(.signInInsufficient, detail: unmet)
             }
-            // A provider whose clock is ahead must not make a sign-in count as recent for longer.
+            // A provider whose clock is ahead must not make a sign-in seem recent for longer.
             user.authentication.authenticatedAt = user.authentication.authenticatedAt.map { min($0, now) }
             await self.tries.giveBack([bucket])
             user.evidence.askedAt = askedAt
@@ -171,8 +170,8 @@ package struct BrowserSignInFlow: Sendable {
         }
     }
 
-    /// Refuses a browser that came back without the sign-in that it began. If it is signed in, it came back twice or
-    /// late, and is not refused.
+    /// Refuses a browser that returned without the sign-in that it began, unless it is signed in and just returned
+    /// twice or late.
     package func refuseUnknown(for requester: Requester) async throws(NotDone) {
         let live = try await self.sessions.presented(by: requester)
         if !live.isEmpty, requester.cookies.count == 1 { return }

@@ -3,16 +3,16 @@ import NIOCore
 import Sessions
 package import Vocabulary
 
-/// Lets the two codes of a provider's session exchange be used once, across all gateways of a store, although the provider
-/// would give the session again and again.
+/// Makes the two codes of a provider's session exchange single-use across all gateways of a store. The provider itself
+/// would return the session again and again.
 package struct ExchangeClaims: RecordCaller {
-    /// A device that lost the answer may repeat its request for so long.
+    /// How long a device that lost the answer may repeat its request.
     private static let repetition = Duration.seconds(30)
-    /// How long after the sign-in the codes may be used. The provider has no limit of its own.
+    /// How long after the sign-in the codes may be used. The provider itself sets no limit.
     private static let lifetime = Duration.seconds(600)
-    /// What the clocks of gateway and provider may differ by.
+    /// The tolerated clock difference between gateway and provider.
     private static let tolerance = Duration.seconds(60)
-    /// How often a claim is tried that another one has overtaken.
+    /// The maximum number of tries of a claim that another claim overtakes.
     private static let maxTries = 4
 
     let records: RecordAccess
@@ -21,14 +21,14 @@ package struct ExchangeClaims: RecordCaller {
         self.records = records
     }
 
-    /// Claims the session for these codes for a device.
+    /// Claims the session of these codes for a device.
     ///
     /// - Parameters:
-    ///   - codes: Both codes, in a form that is the same for all spellings that the provider takes for the same.
+    ///   - codes: Both codes, normalised so that spellings that the provider treats as equal are equal.
     ///   - provider: The provider's name.
-    ///   - signedInAt: When the user signed in, by the provider's clock.
-    /// - Throws: `code.replayed` (they were used before, by another device or too long ago), `code.unknown` (the sign-in is
-    ///   too long ago).
+    ///   - signedInAt: The time of the sign-in, by the provider's clock.
+    /// - Throws: `code.replayed` if another device used the codes or they were used too long ago; `code.unknown` if the
+    ///   sign-in is too old.
     package func claim(
         _ codes: [String],
         at provider: String,
@@ -46,7 +46,7 @@ package struct ExchangeClaims: RecordCaller {
                 return
             }
             guard now < end else { throw NotDone(.codeUnknown) }
-            // It outlives the time in which the codes may be used, whatever the provider's clock says.
+            // The claim outlives the time in which the codes may be used, whatever the provider's clock says.
             let claim = ExchangeClaim(
                 device: device,
                 claimedAt: now,

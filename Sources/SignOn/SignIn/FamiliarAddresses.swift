@@ -2,11 +2,10 @@ package import AddressIntelligence
 import Synchronization
 package import Vocabulary
 
-/// The addresses from which users have signed in, as far as this process remembers: a bounded number of the latest. A
-/// user who is not remembered is treated as a stranger, which only means stricter limits, so the store does not keep
-/// this.
+/// The addresses from which users signed in most recently, in the memory of this process and bounded in number. A user
+/// who is not remembered only gets stricter limits, so the store does not keep the addresses.
 package final class FamiliarAddresses: Sendable {
-    /// Hashes, seeded for each process: a client cannot produce a collision, and a hash does not reveal the address.
+    /// Hashes, seeded for each process. A client cannot produce a collision, and a hash does not reveal the address.
     private struct Memory {
         var recent: Set<Int> = []
         var older: Set<Int> = []
@@ -15,8 +14,7 @@ package final class FamiliarAddresses: Sendable {
     private let memory = Mutex(Memory())
     private let capacity: Int
 
-    /// - Parameter capacity: How many of the latest sign-ins are remembered at least; at most four times as many hashes
-    ///   are kept.
+    /// - Parameter capacity: The minimum number of recent sign-ins to remember, with up to four times as many hashes.
     package init(capacity: Int = 16_384) {
         precondition(capacity > 0, "the capacity must be positive")
         self.capacity = capacity
@@ -34,12 +32,12 @@ package final class FamiliarAddresses: Sendable {
         }
     }
 
-    /// Whether any user has signed in from this address.
+    /// Returns whether any user has signed in from this address.
     package func contains(_ address: AddressKey) -> Bool {
         self.contains(Self.hash(address, nil))
     }
 
-    /// Whether `user` has signed in from this address.
+    /// Returns whether `user` has signed in from this address.
     package func contains(_ address: AddressKey, _ user: UserIdentifier) -> Bool {
         self.contains(Self.hash(address, user))
     }

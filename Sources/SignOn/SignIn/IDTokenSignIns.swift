@@ -3,9 +3,9 @@ package import Providers
 package import Sessions
 package import Vocabulary
 
-/// Signs users of native apps in with an id_token that a provider's kit gave to the app.
+/// Signs users of native apps in with an id_token that a provider's native kit gave to the app.
 package struct IDTokenSignIns: Sendable {
-    /// Sign-ins from one address that fail: fifty, then one a second.
+    /// The limit of failed sign-ins from one address: fifty, then one a second.
     static let perAddress = RateLimit("signin.id_token", burst: 50, interval: .seconds(1))
 
     private let sessions: SessionService
@@ -15,8 +15,8 @@ package struct IDTokenSignIns: Sendable {
     private let tries: TryCounter
 
     /// - Parameters:
-    ///   - owners: Whose users they are; nil: those of the realm in which `sessions` signs in.
-    ///   - limiter: Counts sign-ins that fail.
+    ///   - owners: The owners of the users. `nil` if the users belong to the realm in which `sessions` signs in.
+    ///   - limiter: The limiter for failed sign-ins.
     package init(
         sessions: SessionService,
         verifiers: SocialVerifiers,
@@ -31,13 +31,13 @@ package struct IDTokenSignIns: Sendable {
         self.tries = TryCounter(store: limiter, loops: sessions.loops)
     }
 
-    /// Whether id_tokens of this provider are configured.
+    /// Returns whether id_tokens of this provider are configured.
     package func accepts(_ kind: SocialIDToken) -> Bool { self.verifiers[idToken: kind] != nil }
 
     /// Begins a native session for the user of the id_token.
     ///
-    /// - Parameter nonce: What the app sent to the provider; nil: nothing, and then the id_token must have none.
-    /// - Throws: A refusal of the id_token, `signin.throttled`, or what `SessionService.begin` throws.
+    /// - Parameter nonce: The nonce that the app sent. `nil` if it sent none; the id_token must then have none.
+    /// - Throws: A refusal of the id_token, `signin.throttled`, or the errors of `SessionService.begin`.
     package func signIn(
         _ kind: SocialIDToken,
         _ idToken: Secret,
@@ -55,7 +55,7 @@ package struct IDTokenSignIns: Sendable {
             if !error.isUnavailable { self.record(error.reason, error.detail, kind, requester) }
             throw error
         }
-        // The method by which Kratos knows it.
+        // Kratos's name for this method.
         user.proven.authentication.methods = ["oidc"]
         await self.tries.giveBack([bucket])
         return try await self.sessions.signing(in: user.realm).begin(

@@ -3,38 +3,38 @@ package import Providers
 import Sessions
 package import Vocabulary
 
-/// A sign-in at a provider that has begun: what the browser keeps, sealed, until it comes back. Nothing is stored for it.
+/// A sign-in that has begun at a provider. The browser keeps it sealed until it returns, and nothing is stored.
 package struct KeptSignIn: Sendable, Equatable {
     /// How long a user may take to sign in at the provider.
     package static let lifetime: Duration = .seconds(600)
-    /// The maximum length of the sealed text: browsers refuse a cookie whose name and value have more than 4096 bytes
+    /// The maximum length of the sealed text. Browsers reject a cookie if its name and value together exceed 4096 bytes
     /// (RFC 6265bis 5.6).
     static let longest = 3800
 
-    /// What the provider needs to complete the sign-in. nil: the browser had no room for it, or an earlier version of the
-    /// gateway has made it, so that the sign-in can only begin again.
+    /// The provider's state for completing the sign-in. `nil` if the browser had no room for it or an earlier version
+    /// of the gateway made the sign-in, which can then only begin again.
     package var atProvider: PendingSignIn?
-    /// The path on this host to which the browser goes afterwards.
+    /// The path on this host to which the browser finally goes.
     package var returnTo: String
-    /// What the sign-in must reach.
+    /// The requirements of the sign-in.
     package var demand: SignInDemand
     package var begunAt: UnixTime
-    /// The native app for which the user signs in; nil: the session is the browser's.
+    /// The native app for which the user signs in. `nil` if the session is the browser's.
     package var app: WaitingApp?
-    /// Whether it has begun in place of one that could not be completed. It is not begun again: a browser that keeps
-    /// nothing would go to the provider and back for ever.
+    /// Whether the sign-in replaces one that could not be completed. It is not begun again, because a browser that
+    /// keeps nothing would go to the provider and back forever.
     package var isRepeat = false
-    /// The name of the provider at which it has begun, on a host with several. It is completed at no other, and only where
-    /// that provider sends browsers back (mix-up, RFC 9700 4.4). nil: the host had one.
+    /// The name of the sign-in's provider, on a host with several. Only that provider completes the sign-in, at its own
+    /// callback (mix-up, RFC 9700 4.4). `nil` if the host had only one.
     package var provider: String?
 
-    /// Whether the browser had no room for what completes it, so that it begins again, once.
+    /// Whether the sign-in begins again, once, because the browser had no room for what completes it.
     package var beginsAgain: Bool { self.atProvider == nil && !self.isRepeat }
 
-    /// Whether the user took too long.
+    /// Returns whether the user took too long.
     package func isExpired(at now: UnixTime) -> Bool { now.since(self.begunAt) > Self.lifetime }
 
-    /// What the sign-in must reach and has not reached; nil if it has reached everything.
+    /// Returns the requirement that the sign-in has not met. `nil` if it has met all.
     func unmet(by authentication: Authentication, at now: UnixTime) -> String? {
         let time = authentication.authenticatedAt
         return self.demand.unmet(
@@ -48,9 +48,9 @@ package struct KeptSignIn: Sendable, Equatable {
 
 /// A native app that waits for its user to sign in with the browser.
 package struct WaitingApp: Sendable, Equatable {
-    /// The id of its flow.
+    /// The id of the app's flow.
     package var flow: String
-    /// Where the browser goes back to, with a code.
+    /// The destination to which the browser returns with a code.
     package var returnTo: String
 
     package init(flow: String, returnTo: String) {
@@ -59,15 +59,15 @@ package struct WaitingApp: Sendable, Equatable {
     }
 }
 
-/// Seals what a browser keeps of a sign-in.
+/// Seals the sign-in that a browser keeps.
 struct KeptSignInSeal: Sendable {
     private static let version: UInt8 = 3
-    /// The same with the name of the provider at its end.
+    /// The version that ends with the name of the provider.
     private static let versionWithProvider: UInt8 = 4
-    /// An earlier version, which ends with an app. What its provider kept, and that of the one before, is not read any more.
+    /// Version 2, which ends with an app. The provider's state in versions 1 and 2 is no longer read.
     private static let versionWithApp: UInt8 = 2
 
-    /// What is in the byte of flags.
+    /// The bits of the byte of flags.
     private enum Flag {
         static let isAgain: UInt8 = 1
         static let isRepeat: UInt8 = 2
@@ -75,11 +75,11 @@ struct KeptSignInSeal: Sendable {
 
     let keys: SealingKeyRing
 
-    /// The sealed text: characters of base64url. A `returnTo` for which there is no room becomes `/`.
+    /// Returns the sealed text in base64url. A `returnTo` that is too long becomes `/`.
     ///
     /// - Parameters:
-    ///   - id: Names the cookie.
-    ///   - authority: `host[:port]` of the host, because a cookie does not respect ports (RFC 6265 8.5).
+    ///   - id: The name of the cookie.
+    ///   - authority: The host as `host[:port]`, because cookies ignore ports (RFC 6265 8.5).
     func seal(_ pending: KeptSignIn, id: String, on authority: String) -> Secret {
         let text = self.text(pending, id, authority)
         guard text.count > KeptSignIn.longest else { return Secret(text) }
@@ -88,7 +88,7 @@ struct KeptSignInSeal: Sendable {
         return Secret(self.text(short, id, authority))
     }
 
-    /// The same sign-in in as few bytes as lead the browser on: it cannot be completed, but begin again.
+    /// Returns the shortest sealed sign-in that leads the browser on. It cannot be completed, but can begin again.
     func shortened(_ pending: KeptSignIn, id: String, on authority: String) -> Secret {
         var short = pending
         short.atProvider = nil
@@ -96,7 +96,7 @@ struct KeptSignInSeal: Sendable {
     }
 
     private func text(_ pending: KeptSignIn, _ id: String, _ authority: String) -> [UInt8] {
-        // What needs no name is sealed as by former gateways, which may complete it.
+        // A sign-in without a provider's name gets the earlier version, so that earlier gateways can complete it.
         let version = pending.provider == nil ? Self.version : Self.versionWithProvider
         return self.keys.sealText(version: version, for: Self.place(id, authority)) { writer in
             writer.write(pending.begunAt)
@@ -112,8 +112,8 @@ struct KeptSignInSeal: Sendable {
         }
     }
 
-    /// What was sealed for this id and host; nil for all else, also for what was sealed under a secret that is no longer
-    /// accepted.
+    /// Opens a sign-in that was sealed for this id and host. Returns `nil` for any other text or a secret that is no
+    /// longer accepted.
     func open(_ text: Secret, id: String, on authority: String) -> KeptSignIn? {
         self.keys.openText(
             text.bytes,
@@ -146,7 +146,7 @@ struct KeptSignInSeal: Sendable {
 }
 
 extension CompactWriter {
-    /// What a sign-in must reach, apart from whether it must be a new one.
+    /// Writes the requirements of a sign-in, except `isAgain`.
     mutating func write(_ demand: SignInDemand) {
         self.write(optional: demand.aal) { $0.write($1.rawValue) }
         self.write(optional: demand.maxAge) { $0.write($1.wholeMilliseconds) }
@@ -154,7 +154,7 @@ extension CompactWriter {
 }
 
 extension CompactReader {
-    /// What a sign-in must reach, as `CompactWriter` wrote it.
+    /// Reads the requirements of a sign-in, as `CompactWriter` wrote them.
     mutating func demand(isAgain: Bool) throws(CompactFormatError) -> SignInDemand {
         SignInDemand(
             isAgain: isAgain,

@@ -12,9 +12,9 @@ package struct PasswordSignIn: Sendable {
     private let accounts: AccountNames
 
     /// - Parameters:
-    ///   - limiter: Counts tries to sign in (`SignInLimits`).
-    ///   - familiar: The addresses from which users have signed in; it survives a reload.
-    ///   - accounts: Names the tried accounts in the audit stream.
+    ///   - limiter: The limiter for tries to sign in (`SignInLimits`).
+    ///   - familiar: The addresses from which users have signed in, kept across reloads.
+    ///   - accounts: The names of tried accounts in the audit stream.
     package init(
         sessions: SessionService,
         provider: any PasswordProvider,
@@ -31,7 +31,7 @@ package struct PasswordSignIn: Sendable {
 
     /// Checks the password and begins a session. The browser's sessions on this host end first.
     ///
-    /// - Throws: As `check` and `SessionService.begin`.
+    /// - Throws: The errors of `check` and `SessionService.begin`.
     package func signIn(
         identifier: String,
         password: Secret,
@@ -52,13 +52,13 @@ package struct PasswordSignIn: Sendable {
         }
     }
 
-    /// Checks the password and does what is to follow.
+    /// Checks the password and performs the next step.
     ///
     /// - Parameters:
-    ///   - kind: What the session of this sign-in is to be, for the record of a refusal.
+    ///   - kind: The kind of the session to begin, for the record of a refusal.
     ///   - begin: Begins what the user signs in for. `account` names the account in the audit stream.
-    /// - Throws: `signin.refused` for an unknown user or a wrong password, also one that became wrong meanwhile;
-    ///   `signin.throttled` for too many tries; what `begin` throws.
+    /// - Throws: `signin.refused` for an unknown user or a wrong password, even if it became wrong meanwhile;
+    ///   `signin.throttled` for too many tries; the errors of `begin`.
     package func check<Value: Sendable>(
         identifier: String,
         password: Secret,
@@ -105,14 +105,14 @@ package struct PasswordSignIn: Sendable {
             if error.isUnavailable {
                 await self.tries.giveBack(limits.tries)
             } else if let user, error.reason != .signInRefused {
-                // Refused by a rule: the password is right.
+                // A rule refused the sign-in, but the password is right.
                 self.familiar.add(address, user)
             }
             throw error
         }
     }
 
-    /// The name of the account with this identifier in the audit stream; nil if no account can have the identifier.
+    /// Returns the account's name in the audit stream. `nil` if no account can have the identifier.
     package func accountName(of identifier: String) -> String? {
         UserIdentifier(identifier).map(self.accounts.name)
     }
@@ -123,8 +123,7 @@ package struct PasswordSignIn: Sendable {
         self.sessions.journal.record(record)
     }
 
-    /// Removes the user's tries from this address from the limits, because the last one succeeded. If this fails, they
-    /// stay counted.
+    /// Clears the user's tries from this address, because the last one succeeded. If this fails, they stay counted.
     private func forgive(_ limits: SignInLimits) async {
         let user = limits.user
         try? await self.tries.ask { limiter, loop in limiter.forgive(user, on: loop) }

@@ -3,14 +3,14 @@ import Vocabulary
 
 /// The answer of a provider that a browser posts to the callback (OAuth 2.0 Form Post Response Mode 1.0).
 ///
-/// The form comes from the provider's site, so the browser sends no `SameSite=Lax` cookie along, and nothing tells which
-/// sign-in it has begun. The answer therefore goes back to the browser, which loads the callback again by GET and then
-/// shows its cookies. On that way the answer is sealed: neither the code nor the user's name gets into a history or a log.
+/// The form comes from the provider's site, so the browser sends no `SameSite=Lax` cookie that could identify the
+/// sign-in. The gateway therefore returns the answer, sealed, to the browser, which loads the callback again by GET
+/// with its cookies. The seal keeps the code and the user's name out of histories and logs.
 ///
-/// The seal proves no more than that the form was posted here. Anybody may post one. What completes a sign-in is the
-/// browser's own cookie, as it is for an answer in the query.
+/// The seal proves only that the form was posted here, and anyone may post one. As for an answer in the query, only the
+/// browser's own cookie completes a sign-in.
 package struct PostedAnswer: Sendable, Equatable {
-    /// The form's parameters that mean something to the gateway, each once.
+    /// The form's parameters that the gateway uses, each once.
     package let parameters: [Parameter]
 
     /// A parameter of the form.
@@ -20,16 +20,16 @@ package struct PostedAnswer: Sendable, Equatable {
     }
 
     private static let version: UInt8 = 1
-    /// What is passed on (RFC 6749 4.1.2, RFC 9207 2, and the user as Apple posts it). An `id_token` beside the code is not.
+    /// The parameters that are passed on (RFC 6749 4.1.2, RFC 9207 2, Apple's `user`), without an `id_token`.
     private static let names = ["state", "code", "error", "iss", "user"]
-    /// The longest value in bytes: that of a code.
+    /// The maximum length of a value in bytes, sufficient for a code.
     private static let longestValue = 4096
-    /// The longest `user` in bytes, so that the URL stays short. A longer one is left out, since a sign-in needs none.
+    /// The maximum length of `user` in bytes, to keep the URL short. A longer one is left out: sign-ins do not need it.
     private static let longestUser = 1024
-    /// The longest sealed text in bytes.
+    /// The maximum length of the sealed text in bytes.
     private static let longest = 16_384
 
-    /// - Parameter value: The value of a parameter of the form; `nil` if the form does not have it.
+    /// - Parameter value: Returns the value of a parameter of the form. `nil` if the form does not have it.
     /// - Returns: `nil` if a value is longer than any provider's.
     package init?(_ value: (_ name: String) -> String?) {
         var parameters: [Parameter] = []

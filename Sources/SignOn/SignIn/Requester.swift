@@ -2,20 +2,20 @@ package import AddressIntelligence
 package import Cryptography
 package import Vocabulary
 
-/// The client that asks for a session to begin or to end, as far as sessions and their records depend on it.
+/// The client that requests the beginning or end of a session, as far as sessions and their records depend on it.
 package struct Requester: Sendable {
     /// The client's address after `trusted_proxies`.
     package var address: IPAddress
     package var userAgent: String?
-    /// What the client has proven in the TLS handshake, for rules; nil: nothing.
+    /// The certificate that the client presents in the TLS handshake, for rules. `nil` if it presents none.
     package var certificate: ClientCertificate?
-    /// `host[:port]` of the `public_url` under which the request arrived: web sessions are bound to it.
+    /// `host[:port]` of the `public_url` at which the request arrived. Web sessions are bound to it.
     package var authority: String
     package var requestID: String
-    /// The different session tokens in a browser's cookies, in order of arrival. The reader of the request limits their
+    /// The distinct session tokens in a browser's cookies, in order of arrival. The request's reader limits their
     /// number.
     package var cookies: [Secret]
-    /// The same of the provider's own session cookie.
+    /// The distinct values of the provider's own session cookie, in order of arrival.
     package var providerCookies: [Secret]
 
     package init(
@@ -36,7 +36,7 @@ package struct Requester: Sendable {
         self.providerCookies = providerCookies
     }
 
-    /// The same without the cookies, for what no browser's session is concerned with.
+    /// The requester without cookies, for requests that concern no browser's session.
     package var withoutCookies: Requester {
         var requester = self
         (requester.cookies, requester.providerCookies) = ([], [])

@@ -4,10 +4,10 @@ package import Sessions
 import Settings
 package import Vocabulary
 
-/// The properties of a session apart from its user.
+/// The properties of a session, except its user.
 package struct SessionTerms: Sendable {
     package var kind: Session.Kind
-    /// Whether the user wants to stay signed in when the browser closes, where the settings leave it to the user.
+    /// Whether the user wants to stay signed in when the browser closes, if the settings leave it to the user.
     package var staysSignedIn: Bool
 
     package init(_ kind: Session.Kind, staysSignedIn: Bool = false) {
@@ -17,24 +17,24 @@ package struct SessionTerms: Sendable {
 }
 
 extension SessionService {
-    /// Whether users choose to stay signed in when they close the browser.
+    /// Whether users choose if they stay signed in when they close the browser.
     package var asksToStay: Bool { self.settings.browser.persistence == .ask }
 
-    /// A user of this realm who has just authenticated, as the account that the user has at several providers, if it is one.
+    /// Returns a user of this realm, just authenticated, as the account of several providers if the user is linked.
     func linked(_ authentication: Authentication) -> Authentication {
         self.accounts?.linked(authentication, of: self.realm) ?? authentication
     }
 
-    /// What has a browser forget the pages that it has seen, in the answer to a sign-out.
+    /// The header fields that make a browser forget the pages that it has seen, for the answer to a sign-out.
     package var siteDataFields: [(name: String, value: String)] {
         let kinds = self.settings.clearedSiteData.map { "\"\($0.rawValue)\"" }
         return kinds.isEmpty ? [] : [("clear-site-data", kinds.joined(separator: ", "))]
     }
 
-    /// How long a browser's session lasts without use, and at all; nil where another kind of session would have ended at
-    /// another time.
+    /// Returns the idle timeout and the absolute lifetime of a browser's session, for pages to state. Each is `nil` if
+    /// transferred sessions have a different one.
     ///
-    /// - Parameter transfers: Whether browsers may have sessions that a transfer made.
+    /// - Parameter transfers: Whether browsers may have transferred sessions.
     package func lifetimes(withTransfers transfers: Bool) -> (idle: Duration?, absolute: Duration?) {
         let (browser, transfer) = (self.settings.browser, self.settings.transfer)
         return (
@@ -43,13 +43,13 @@ extension SessionService {
         )
     }
 
-    /// Begins a session for an authenticated user, always under a new token and id, in a lineage of its own: nothing
-    /// that the client presented becomes a session (session fixation).
+    /// Begins a session for an authenticated user in a new lineage, always with a new token and id. Nothing that the
+    /// client presented becomes a session (session fixation).
     ///
-    /// - Parameter evidence: What the provider handed out with the sign-in; nil if the provider is never asked again.
-    /// - Returns: The session, and its token, which is shown once, to its user.
-    /// - Throws: `rule.denied`, and then nothing has changed; an outage of the store or the audit stream, and then nothing
-    ///   was handed out.
+    /// - Parameter evidence: The provider's evidence of the sign-in. `nil` if the provider is never asked again.
+    /// - Returns: The session, and its token, which is shown to the user once.
+    /// - Throws: `rule.denied` if a rule refuses, so that nothing has changed; an outage of the store or the audit
+    ///   stream, so that nothing was handed out.
     package func begin(
         _ authentication: Authentication,
         _ terms: SessionTerms,
@@ -59,12 +59,12 @@ extension SessionService {
         try await self.replace([], with: authentication, terms, evidence: evidence, for: requester)
     }
 
-    /// Ends `former` and begins a session in its place, for example after a repeated sign-in or a step-up. The former
-    /// sessions end first (CVE-2026-34454), and stay ended when the new one cannot begin.
+    /// Ends `former` and begins a session that replaces them, for example after a repeated sign-in or a step-up. The
+    /// old sessions end first (CVE-2026-34454), and stay ended if the new session cannot begin.
     ///
     /// - Parameters:
-    ///   - former: Sessions of the same client; the record names the first.
-    ///   - evidence: What the provider handed out with the sign-in; nil if the provider is never asked again.
+    ///   - former: Sessions of one client. The record names the first.
+    ///   - evidence: The provider's evidence of the sign-in. `nil` if the provider is never asked again.
     ///   - account: The account that was tried (`AccountNames`), for the record.
     package func replace(
         _ former: [FoundSession],
@@ -81,7 +81,7 @@ extension SessionService {
         try await self.judge(authentication, terms, &record, requester)
         for session in former {
             try await self.endWithDependents(session)
-            // Not revoked: the provider may count the former tokens and the new ones as one grant.
+            // Not revoked, because the provider may treat the old and the new tokens as one grant.
             if let grant = session.session.provider?.grant { self.grants?.discard(grant) }
         }
         let lineage = self.authority.newLineage()
@@ -92,7 +92,7 @@ extension SessionService {
             session.provider =
                 try await self.grants?.keep(evidence, for: session, key)
                 ?? ProviderSession(name: evidence.provider, sessionID: evidence.sessionID)
-            // Before the session is written, so that the end of the provider's session finds it.
+            // Noted before the session is written, so that the end of the provider's session finds it.
             try await self.providerSessions?.note(evidence, of: session)
         }
         let found = FoundSession(key: key, session: session)
@@ -112,12 +112,12 @@ extension SessionService {
         return (token, found.session)
     }
 
-    /// Judges a sign-in once more, when what begins with it is written and before it is handed out. What ends the user's
-    /// sessions while the sign-in is under way would miss this one; what does so later finds it.
+    /// Judges a sign-in again after its session or code is written and before that is handed out. An event that ended
+    /// the user's sessions during the sign-in missed the new one. A later event finds it.
     ///
-    /// - Parameter evidence: What the provider handed out with the sign-in; nil: there was none.
-    /// - Throws: `signin.refused` if the user has another password by now, or is gone; `signin.ended` if the provider's
-    ///   session, or all sessions of the user, have ended.
+    /// - Parameter evidence: The provider's evidence of the sign-in. `nil` if there is none.
+    /// - Throws: `signin.refused` if the user is gone or has another password; `signin.ended` if the provider's session
+    ///   or all sessions of the user have ended.
     func confirm(_ session: Session, _ evidence: ProviderEvidence?) async throws(NotDone) {
         guard self.users?.hasFormerPassword(session) != true else { throw NotDone(.signInRefused) }
         guard let evidence, let ends = self.providerSessions else { return }
@@ -127,9 +127,9 @@ extension SessionService {
         guard try await !ends.haveEnded(evidence, of: own) else { throw NotDone(.signInEnded) }
     }
 
-    /// Records that a sign-in was refused that had been judged good, unless nobody was refused.
+    /// Records the refusal of a sign-in that was accepted before, unless `error` is an outage that refuses nobody.
     ///
-    /// - Parameter record: That of the sign-in.
+    /// - Parameter record: The record of the sign-in.
     func refuse(_ error: NotDone, _ session: Session, _ record: inout AuditRecord) {
         guard !error.isUnavailable else { return }
         record.act = .session(.refused(error.reason), session.kind)
@@ -138,10 +138,10 @@ extension SessionService {
         self.journal.record(record)
     }
 
-    /// Judges the rules on a sign-in, before anything changes. A refusal is written to the audit stream.
+    /// Applies the rules to a sign-in before anything changes. Writes a refusal to the audit stream.
     ///
-    /// - Parameter record: That of the sign-in, to which the findings are added.
-    /// - Throws: `rule.denied`, with what the user reads.
+    /// - Parameter record: The record of the sign-in, to which the findings are added.
+    /// - Throws: `rule.denied`, with the text for the user.
     func judge(
         _ authentication: Authentication,
         _ terms: SessionTerms,
@@ -165,7 +165,7 @@ extension SessionService {
         throw NotDone(.ruleDenied, text: objection.text)
     }
 
-    /// A session of an authenticated user, under a new id. It is not written, and valid on no host yet.
+    /// Returns a session of an authenticated user with a new id. It is not written, and not yet valid on any host.
     func draft(
         _ authentication: Authentication,
         _ terms: SessionTerms,
@@ -193,7 +193,7 @@ extension SessionService {
         return session
     }
 
-    /// The native session that begins now, on the device of the requester, for a user who has signed in a moment ago.
+    /// Returns the native session that begins now, on the requester's device, for a user who has just signed in.
     func begun(_ draft: Session, id: String, for requester: Requester) -> Session {
         var session = draft
         session.id = id

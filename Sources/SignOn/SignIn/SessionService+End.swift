@@ -6,19 +6,19 @@ package import Vocabulary
 /// A session that has ended because its user signed out.
 package struct SignedOutSession: Sendable {
     package let session: Session
-    /// The provider's tokens as they were; nil if none were kept. They are being revoked.
+    /// The provider's tokens as they were, now being revoked. `nil` if none were kept.
     package let tokens: ProviderTokenSet?
 }
 
-/// Ends sessions. When one of these methods returns, every loop of the process has forgotten what ended.
+/// Ends sessions. When a method returns, every loop of the process has forgotten what ended.
 extension SessionService {
-    /// Ends one session only; true when it existed.
+    /// Ends only one session. Returns true if the session existed.
     @discardableResult
     package func endOne(_ key: RecordKey) async throws(NotDone) -> Bool {
         try await self.ask { store, loop in store.end(key, on: loop) }
     }
 
-    /// Ends every token and session of the family.
+    /// Ends every token and session of the lineage.
     package func endLineage(_ lineage: Lineage) async throws(NotDone) {
         try await self.ask { store, loop in store.end(lineage, on: loop) }
     }
@@ -37,7 +37,7 @@ extension SessionService {
             let (end, tokens) = try await self.signOut(key, .web, requester)
             if case .ended(let session) = end { ended.append(SignedOutSession(session: session, tokens: tokens)) }
         }
-        // The cookie of a provider may not be one of its sessions any more.
+        // A provider's cookie may no longer present one of its sessions.
         for cookie in requester.providerCookies {
             _ = try await Self.ifAny(try await self.signOutForeign(cookie, as: .web, for: requester))
         }
@@ -46,9 +46,9 @@ extension SessionService {
 
     /// Ends the native session of a presented token and all sessions made from it.
     ///
-    /// A token that a provider made is ended as well, whatever the provider says of it from now on.
+    /// A provider's token ends, too, whatever the provider says about it from now on.
     ///
-    /// - Throws: Why the token never named a native session, as far as the store knows. If its session has ended before, a
+    /// - Throws: Why the token never named a native session, as far as the store knows. If the session ended before, a
     ///   client that lost the answer may repeat the request and gets the same answer.
     package func signOutApp(_ token: Secret, for requester: Requester) async throws(NotDone) {
         switch self.authority.read(.session, token.bytes) {
@@ -63,8 +63,8 @@ extension SessionService {
         }
     }
 
-    /// Whether the store knows of a session under `key` that it has ended. A store that was restarted without its data, or
-    /// from whose memory the end has gone, takes it for one that never was.
+    /// Returns whether the store knows that the session under `key` has ended. The store does not know if it was
+    /// restarted without its data or has forgotten the end.
     private func knowsEnd(of key: RecordKey) async throws(NotDone) -> Bool {
         let finding = try await self.ask { store, loop in
             let promise = loop.makePromise(of: SessionFinding.self)
@@ -77,12 +77,12 @@ extension SessionService {
         }
     }
 
-    /// Ends what the token with this key names, even if it ended before: a client that got 503 because the end was not
-    /// confirmed repeats its request. If its lineage ends, the provider's tokens are revoked in the background. A token
-    /// whose place another one has taken ends nothing.
+    /// Ends the session of the token with this key, even if it ended before, because a client repeats its request after
+    /// a 503 for an unconfirmed end. If the lineage ends, the provider's tokens are revoked in the background. A token
+    /// that was replaced by another ends nothing.
     ///
-    /// - Returns: What has ended, and the provider's tokens as they were; nil: there are none, or the store could not be
-    ///   asked for them. The session ends in any case.
+    /// - Returns: What has ended, and the provider's tokens as they were. `tokens` is `nil` if there are none or the
+    ///   store cannot be asked for them. The session ends in any case.
     private func signOut(
         _ token: RecordKey,
         _ kind: Session.Kind,
@@ -100,7 +100,7 @@ extension SessionService {
             $0.accepts(tokenNumber: number, at: now) && Self.isPresentable($0, kind, by: requester)
         }
         let present = presented.session.flatMap { mayEnd($0.record) ? $0.record : nil }
-        // The family first: once the presented session has ended, a repeated request does not find the family.
+        // The family ends first. After the presented session has ended, a repeated request would not find the family.
         let root = kind == .web ? present?.familyRoot(key) : nil
         var family: [RecordKey]?
         if let root { family = try await self.ask { HandoffFamily.members(of: root, in: $0, on: $1) } }
@@ -114,22 +114,22 @@ extension SessionService {
         var record = self.record(.signedOut, kind, requester)
         record.note(session, key)
         record.cascaded = cascaded
-        // The sign-out takes place in any case: a full queue must not keep the user signed in.
+        // The sign-out takes place in any case. A full queue must not keep the user signed in.
         self.journal.record(record)
         if let grant, let grantKey, session.endReach == .lineage { self.grants?.revoke(grant, grantKey) }
         return (end, grant?.tokens)
     }
 
     /// - Parameters:
-    ///   - present: The session if it lives and may be ended by the requester.
-    ///   - mayEnd: Whether the requester may end a session.
+    ///   - present: The session. `nil` unless it is live and the requester may end it.
+    ///   - mayEnd: Returns whether the requester may end a session.
     private func endInStore(
         _ key: RecordKey,
         _ present: Session?,
         if mayEnd: @escaping @Sendable (Session) -> Bool
     ) async throws(NotDone) -> PresentedEnd {
         guard let present else {
-            // Dead, or the store has lost sight of it.
+            // The session has ended, or the store has lost sight of it.
             return try await self.ask { store, loop in
                 store.end(
                     presented: key,
@@ -140,7 +140,7 @@ extension SessionService {
         }
         switch present.endReach {
         case .nothing: return .kept
-        // If it has ended meanwhile, that was another request's act.
+        // If the session has ended meanwhile, another request ended it.
         case .session: return try await self.endOne(key) ? .ended(present) : .absent
         case .lineage:
             try await self.endLineage(present.lineage)
@@ -148,17 +148,17 @@ extension SessionService {
         }
     }
 
-    /// How many other sessions end with this one; 0 if that is not known, which keeps nobody signed in.
+    /// Counts the other sessions that end with this one, for the audit record only. Returns 0 if the number is unknown.
     ///
-    /// - Parameter family: The sessions of its family, if they have been read.
+    /// - Parameter family: The keys of the session's family. `nil` if they have not been read.
     func cascaded(with session: Session?, _ key: RecordKey, _ family: [RecordKey]? = nil) async -> Int {
         guard let session, let cascade = self.cascade else { return 0 }
         return (try? await self.ask { _, loop in cascade.count(with: session, key, family: family, on: loop) }) ?? 0
     }
 
-    /// How many sessions of the user end with these lineages; 0 if that is not known.
+    /// Counts the user's sessions that end with these lineages. Returns 0 if the number is unknown.
     ///
-    /// - Parameter lineages: nil: all of the user's sessions end.
+    /// - Parameter lineages: The lineages that end. `nil` if all of the user's sessions end.
     func cascaded(of subject: String, in lineages: [Lineage]?) async -> Int {
         guard let cascade = self.cascade else { return 0 }
         return (try? await self.ask { _, loop in cascade.count(of: subject, in: lineages, on: loop) }) ?? 0

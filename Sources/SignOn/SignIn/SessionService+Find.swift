@@ -4,17 +4,17 @@ package import Vocabulary
 
 /// Finds the sessions that tokens and cookies present.
 extension SessionService {
-    /// The same service for endpoints that only show sessions: it finds them as requests to apps do, for some seconds
-    /// without the store.
+    /// Returns this service for endpoints that only show sessions. It finds sessions as requests to apps do, for some
+    /// seconds without the store.
     ///
-    /// - Parameter resolvers: nil: each is read from the store.
+    /// - Parameter resolvers: The resolvers of the event loops. `nil` if each session is read from the store.
     package func showing(_ resolvers: SessionResolvers?) -> SessionService {
         var service = self
         service.resolvers = resolvers
         return service
     }
 
-    /// What `find` finds; nil where that is refused. Only what nobody can know now is thrown.
+    /// Returns the result of `find`, or `nil` if `find` is refused. Only outages are thrown.
     package static func ifAny<Found>(
         _ find: @autoclosure () async throws(NotDone) -> Found
     ) async throws(NotDone) -> Found? {
@@ -26,7 +26,7 @@ extension SessionService {
         }
     }
 
-    /// The session of a native app's token: never a browser's session, wherever the token came from.
+    /// Returns the session of a native app's token. It is never a browser's session, wherever the token came from.
     ///
     /// - Throws: Why there is no live session, for the log.
     package func native(_ token: Secret) async throws(NotDone) -> FoundSession {
@@ -36,15 +36,15 @@ extension SessionService {
         return found
     }
 
-    /// The session of the request's cookie on this host. If there are two cookies with different values, there is no
-    /// session, and this is recorded: another site of the same domain may have planted one.
+    /// Returns the session of the request's cookie on this host. Two cookies with different values present no session.
+    /// They are recorded, because another site of the domain may have planted one.
     ///
     /// - Throws: Why there is no live session, for the log.
     package func web(_ requester: Requester) async throws(NotDone) -> FoundSession {
         guard let cookie = requester.cookies.first else { throw NotDone(.credentialMissing) }
         guard requester.cookies.count == 1 else {
             var record = self.record(.denied(.credentialAmbiguousCookie), .web, requester)
-            // When the cookies belong to several users, it is unknown which one is the browser's.
+            // If the cookies belong to several users, it is unknown which user is the browser's.
             let subjects = Set(((try? await self.presented(by: requester)) ?? []).map(\.session.subject))
             record.subject = subjects.count == 1 ? subjects.first : nil
             self.journal.record(record)
@@ -57,7 +57,7 @@ extension SessionService {
         return found
     }
 
-    /// The session of the request's cookies, of which the gateway's own comes first, as for requests to apps.
+    /// Returns the session of the request's cookies. As for requests to apps, the gateway's own cookie comes first.
     package func browser(_ requester: Requester) async throws(NotDone) -> FoundSession {
         do throws(NotDone) {
             return try await self.web(requester)
@@ -69,7 +69,7 @@ extension SessionService {
         }
     }
 
-    /// Every live session of the browser that a sign-out on this host ends: those of `presented`, and the provider's.
+    /// Returns the browser's live sessions that a sign-out on this host ends: the gateway's and the provider's.
     package func signedIn(by requester: Requester) async throws(NotDone) -> [FoundSession] {
         var all = try await self.presented(by: requester)
         for cookie in requester.providerCookies {
@@ -78,8 +78,8 @@ extension SessionService {
         return all
     }
 
-    /// Every live web session that the cookies present on this host; if there are several, none is to survive a sign-in
-    /// or sign-out.
+    /// Returns all live web sessions that the cookies present on this host. If several, none may survive a sign-in or
+    /// sign-out.
     package func presented(by requester: Requester) async throws(NotDone) -> [FoundSession] {
         var presented: [FoundSession] = []
         for cookie in requester.cookies {
@@ -92,13 +92,12 @@ extension SessionService {
         return presented
     }
 
-    /// Whether `token` has the syntax of a session token of this gateway, under any secret; not whether there is such a
-    /// session.
+    /// Returns whether `token` has the syntax of this gateway's session tokens, under any secret.
     package func isSessionSyntax(_ token: Secret) -> Bool {
         TokenAuthority.isWellFormed(.session, token.bytes)
     }
 
-    /// Whether the requester may present the session: a web session is valid on its own host only.
+    /// Returns whether the requester may present the session. A web session is valid only on its own host.
     static func isPresentable(_ session: Session, by requester: Requester) -> Bool {
         session.kind == .web && session.host == requester.authority
     }
@@ -136,8 +135,7 @@ extension SessionService {
         }
     }
 
-    /// Puts a session that is handed out late into its user's list: where the answer of the attempt that made it was lost, it may
-    /// not be there.
+    /// Adds a session that is handed out late to its user's list. It may be missing after a lost answer.
     func list(_ session: Session, _ key: RecordKey) async {
         _ = try? await self.ask { store, loop in
             store.note(NewSession(key: key, session: session), on: loop)
@@ -145,7 +143,7 @@ extension SessionService {
         }
     }
 
-    /// The live session under `key` whose user has not gone.
+    /// Returns the live session under `key`. `nil` if there is none or its user is gone.
     func living(_ key: RecordKey) async throws(NotDone) -> FoundSession? {
         let stored = try await self.ask { [users] store, loop in store.session(key, in: users, on: loop) }
         return stored.map { FoundSession(key: key, session: $0.record, usedAt: $0.usedAt) }

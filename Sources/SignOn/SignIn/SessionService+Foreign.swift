@@ -2,9 +2,9 @@ import NIOCore
 package import Sessions
 package import Vocabulary
 
-/// Finds and ends the sessions of tokens and cookies that a provider made.
+/// Finds and ends the sessions of provider tokens and cookies.
 extension SessionService {
-    /// The session that a provider vouches for, unless it was ended here.
+    /// Returns the session that a provider vouches for, unless it was ended here.
     func found(foreign token: Secret, as kind: Session.Kind = .native) async throws(NotDone) -> FoundSession {
         var refusal = NotDone(.credentialMalformed)
         for candidate in self.tokens.candidates(for: token, as: kind) {
@@ -13,13 +13,13 @@ extension SessionService {
             do throws(NotDone) {
                 answer = try await self.ask { _, loop in tokens.freshSession(token, as: kind, key: key, on: loop) }
             } catch {
-                // Another provider may know the token; if none does, nobody knows whether this one would have.
+                // Another provider may know the token. If none does, it is unknown whether this provider knows it.
                 guard error.reason == .providerUnavailable else { throw error }
                 refusal = error
                 continue
             }
             switch answer {
-            // The endpoints that present sessions take no proofs.
+            // Endpoints that show sessions accept no proofs.
             case .live(let found) where found.session.keyThumbprint != nil: throw NotDone(.credentialBoundToKey)
             case .live(let found) where found.session.certificateHash != nil:
                 throw NotDone(.credentialBoundToCertificate)
@@ -31,11 +31,11 @@ extension SessionService {
         throw refusal
     }
 
-    /// Ends the session of a token or cookie of a provider and all sessions made from it: at the provider, if that is
-    /// told of sign-outs, and here, whatever the provider says of the token from now on.
+    /// Ends the session of a provider's token or cookie and all sessions made from it. The session ends here, whatever
+    /// the provider says about the token from now on, and at the provider, if the provider is told of sign-outs.
     ///
-    /// - Throws: Why the token is not accepted, unless its session has ended, now or before. An outage also when the
-    ///   session has ended here and the provider could not be told: the client repeats its request.
+    /// - Throws: Why the token is not accepted, unless its session ends now or ended before. Also an outage, even if
+    ///   the session has ended here but the provider could not be told, so that the client repeats its request.
     package func signOutForeign(
         _ token: Secret,
         as kind: Session.Kind = .native,
@@ -50,7 +50,7 @@ extension SessionService {
             answer = try await self.ask { [tokens, key] _, loop in
                 tokens.session(token, as: kind, key: key, known: nil, on: loop)
             }
-            // Not known there, and not ended here either: it may be another provider's.
+            // The token is unknown to this provider and has not ended here, so it may be another provider's.
             guard case .none(let reason) = answer, reason != .sessionUnknown else { break }
         }
         var isTold: Bool
@@ -63,18 +63,18 @@ extension SessionService {
             try await ends.end(token: token, of: provider)
             if let id = session.provider?.sessionID {
                 if kind == .web {
-                    // The provider made it a new cookie for the same session, perhaps.
+                    // The provider may have issued a new cookie for this session.
                     try await ends.end(session: id, at: provider)
                 } else {
-                    // What a client got of it under an earlier token.
+                    // Ends what a client got for this session with an earlier token.
                     for record in try await ends.records(of: id, at: provider) { try await ends.end(record) }
                 }
             }
             var record = self.record(.signedOut, kind, requester)
             record.note(session, key)
-            // The sign-out takes place in any case: a full queue must not keep the user signed in.
+            // The sign-out takes place in any case. A full queue must not keep the user signed in.
             self.journal.record(record)
-        // It has ended here before, or its user could not use it; the provider may not know that the user has left.
+        // The session ended here before, or its user could not use it. The provider may not know about the sign-out.
         case .none(.sessionUnknown), .insufficient: isTold = await tokens.revoke(token, as: kind, sessionID: nil)
         case .none(let reason): throw NotDone(reason)
         }

@@ -8,12 +8,12 @@ package import Vocabulary
 package struct FoundSession: Sendable {
     package let key: RecordKey
     package let session: Session
-    /// The token by which it is presented.
+    /// The token that presents the session.
     package let token: PresentedToken
-    /// When a use of it was last noted; nil: not since it began, as far as is known.
+    /// When a use of the session was last noted. `nil` if no use is known since the session began.
     package var usedAt: UnixTime?
 
-    /// - Parameter token: nil: the one with which the session began.
+    /// - Parameter token: The token that presents the session. `nil` if it is the session's first token.
     package init(key: RecordKey, session: Session, token: PresentedToken? = nil, usedAt: UnixTime? = nil) {
         self.key = key
         self.session = session
@@ -21,43 +21,42 @@ package struct FoundSession: Sendable {
         self.usedAt = usedAt
     }
 
-    /// When it ends unless it is used again.
+    /// When the session ends unless it is used again.
     package var idleEnd: UnixTime {
         min(self.session.expiresAt, (self.usedAt ?? self.session.issuedAt).advanced(by: self.session.idleLifetime))
     }
 }
 
-/// Begins, replaces, finds and ends sessions, for every way to sign in and every protocol. Acts are recorded in the
-/// audit stream before they are answered.
+/// Begins, replaces, finds and ends sessions, for all sign-in methods and protocols. Audits each act before answering.
 package struct SessionService: RecordCaller {
     let records: RecordAccess
     let settings: SessionSettings
     let devices: DeviceObserver
-    /// Keeps providers' tokens; nil if no provider hands out any.
+    /// Keeps providers' tokens. `nil` if no provider hands out tokens.
     package let grants: ProviderGrants?
-    /// The tokens that providers made, in the order in which these are asked.
+    /// The providers' tokens, in the order in which the providers are asked.
     let tokens: [any ForeignTokens]
-    /// Finds the lineages of providers' sessions; nil if no provider ends sessions here.
+    /// Finds the lineages of providers' sessions. `nil` if no provider ends sessions here.
     let providerSessions: ProviderSessions?
-    /// Whose users are found; nil: those of all providers, of whom none signs in.
+    /// The users whose sessions are found. `nil` if all providers' users are found and none can sign in.
     let users: RealmUsers?
-    /// Whose users sign in; nil: those of the first realm.
+    /// The realm whose users sign in. `nil` if it is the first realm.
     private var signingRealm: Realm?
-    /// Makes one account of several providers' users; nil: each is another one.
+    /// Links the accounts of several providers into one. `nil` if accounts are never linked.
     let accounts: AccountLinks?
-    /// Judged before a session begins.
+    /// The rules that are asked before a session begins.
     let rules: RuleBook
-    /// Counts what ends with a session; nil: that is not recorded.
+    /// Counts the sessions that end with a session. `nil` if that number is not recorded.
     let cascade: SessionCascade?
-    /// Finds sessions first where requests to apps do; nil: only in the store.
+    /// Finds sessions first in the event loops' caches, as requests to apps do. `nil` if only the store is read.
     var resolvers: SessionResolvers?
-    /// Told of each session that a sign-in begins, before it is written.
+    /// Called with each session that a sign-in begins, before it is written.
     let observe: @Sendable (Session) -> Void
     let journal: AuditJournal
 
     /// - Parameters:
-    ///   - devices: Finds the network of a new session's device, for live binding.
-    ///   - journal: Receives every sign-in, refusal and sign-out before it is answered.
+    ///   - devices: The finder of a new session's network, for live binding.
+    ///   - journal: The journal of every sign-in, refusal and sign-out, written before it is answered.
     package init(
         records: RecordAccess,
         settings: SessionSettings,
@@ -89,24 +88,24 @@ package struct SessionService: RecordCaller {
     package var clock: Clock { self.records.clock }
     package var loops: any EventLoopGroup { self.records.loops }
 
-    /// The mark by which a browser with this new session shows its account later; nil if it must not.
+    /// Returns the mark with which a browser later shows its account. `nil` if the session must not have one.
     package func accountMark(of session: Session) -> Secret? { self.authority.accountMark(of: session) }
 
-    /// Whose users are found.
+    /// The realms whose users are found.
     package var realms: Realms { self.users?.realms ?? .default }
 
-    /// Whose users sign in by it.
+    /// The realm whose users sign in.
     package var realm: Realm { self.signingRealm ?? self.realms.first }
 
-    /// The same service, by which the users of one of its realms sign in.
+    /// Returns this service for sign-ins of the users of one realm.
     package func signing(in realm: Realm) -> SessionService {
         var service = self
         service.signingRealm = realm
         return service
     }
 
-    /// Records a refusal of a request that another site may have caused, with the user whom it would have signed in or
-    /// out, as far as known.
+    /// Records the denial of a request that another site may have caused. The record names the user who would have been
+    /// signed in or out, if known.
     ///
     /// - Parameter account: The account that was to be signed in (`AccountNames`).
     package func recordDenial(_ reason: Reason, account: String? = nil, for requester: Requester) async {

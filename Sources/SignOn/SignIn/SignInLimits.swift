@@ -2,16 +2,16 @@ import AddressIntelligence
 import Sessions
 import Vocabulary
 
-/// The rate limits of a sign-in with a password. A device is identified by its address key (an IPv6 /64 is one). An
-/// attacker who has one may have many neighbouring ones, so the surrounding blocks are limited as well, each more
-/// widely than the blocks in it.
+/// The rate limits of sign-ins with a password. An address key identifies a device (an IPv6 /64 is one). An attacker
+/// with one address may have many neighbouring ones, so the surrounding blocks have limits, too, each wider than the
+/// blocks inside.
 ///
-/// There is no limit for a user alone: with one, anyone could lock out any user from anywhere. Where the user has
-/// signed in before, only the first two limits apply: a neighbour cannot lock users out at their own address.
+/// No limit applies to a user alone, because anyone could then lock out any user from anywhere. For an address from
+/// which the user has signed in before, only the first two limits apply, so that neighbours cannot lock users out.
 struct SignInLimits {
-    /// One address, whichever users it tries: fifty tries, then one a second.
+    /// One address, with any users: fifty tries, then one a second.
     private static let perAddress = RateLimit("signin.address", burst: 50, interval: .seconds(1))
-    /// One user from one address: ten tries, then one in ten seconds. A success empties it, and no other user's.
+    /// One user from one address: ten tries, then one in ten seconds. A success empties only this user's bucket.
     private static let perUser = RateLimit("signin.user", burst: 10, interval: .seconds(10))
     /// One user from the addresses of one network, an IPv6 /48 or an IPv4 /24.
     private static let perUserAndNetwork = RateLimit("signin.user_network", burst: 30, interval: .seconds(5))
@@ -19,10 +19,10 @@ struct SignInLimits {
     private static let perHousehold = RateLimit("signin.household", burst: 100, interval: .milliseconds(500))
     /// An IPv6 /48.
     private static let perSite = RateLimit("signin.site", burst: 200, interval: .milliseconds(250))
-    /// An IPv4 /24, where each address may have many users: twice as much.
+    /// An IPv4 /24. Twice as many, because each address may have many users.
     private static let perIPv4Network = RateLimit("signin.ipv4_network", burst: 400, interval: .milliseconds(125))
 
-    /// Whether a limit counts the tries of each user by themselves.
+    /// Returns whether a limit counts the tries of each user separately.
     static func countsUsers(_ limit: RateLimit) -> Bool { limit == Self.perUser || limit == Self.perUserAndNetwork }
 
     /// All buckets in which a try is counted.
@@ -31,8 +31,8 @@ struct SignInLimits {
     let user: RateBucket
 
     /// - Parameters:
-    ///   - user: The user who is tried, as normalised (CVE-2025-24806); nil: input that cannot be an identifier, all of
-    ///     which is counted together.
+    ///   - user: The tried user, normalised (CVE-2025-24806). `nil` for input that cannot be an identifier, which is
+    ///     counted together.
     ///   - isFamiliar: Whether this user has signed in from this address before.
     init(address: IPAddress, user: UserIdentifier?, isFamiliar: Bool) {
         let key = Array(address.key.description.utf8)

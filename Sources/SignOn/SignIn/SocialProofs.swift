@@ -3,7 +3,7 @@ package import Providers
 package import Sessions
 package import Vocabulary
 
-/// Verifies what the kits of social providers gave to native apps, and accepts each artefact once.
+/// Verifies what the native kits of social providers gave to apps, and accepts each artefact once.
 package struct SocialProofs: StoreCaller {
     let store: any OnceStore
     let loops: any EventLoopGroup
@@ -16,8 +16,9 @@ package struct SocialProofs: StoreCaller {
 
     /// Verifies the artefact.
     ///
-    /// - Parameter owners: Whose users they are.
-    /// - Throws: As `SocialVerifier.verify` and `SocialOwner.user`; `social.replayed` for one that was presented before.
+    /// - Parameter owners: The owners of the users.
+    /// - Throws: The errors of `SocialVerifier.verify` and `SocialOwner.user`; `social.replayed` for a repeated
+    ///   artefact.
     package func prove(
         _ signIn: SocialSignIn,
         by verifier: any SocialVerifier,
@@ -31,12 +32,12 @@ package struct SocialProofs: StoreCaller {
             onces.once(proof.artefact.id, for: proof.artefact.lifetime, on: loop)
         }
         guard isFirst else { throw NotDone(.socialReplayed, detail: "replayed") }
-        // The store may have forgotten since what was presented.
+        // The store may have forgotten presented artefacts in the meantime.
         guard self.store.onceMemory.epoch == memory.epoch else { throw Self.forgotten }
         return user
     }
 
-    /// The refusal of an artefact that may have been presented before the store lost its memory. A sign-in at the provider
-    /// gives the app a new one.
+    /// The refusal of an artefact that may have been presented before the store lost its memory. A new sign-in at the
+    /// provider gives the app a new artefact.
     private static let forgotten = NotDone(.socialReplayed, detail: "older than what the store remembers")
 }

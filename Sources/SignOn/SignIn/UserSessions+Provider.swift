@@ -2,13 +2,13 @@ import Sessions
 package import Vocabulary
 
 extension UserSessions {
-    /// Ends what came of a session of a provider, on an operator's word: tokens and cookies of the provider, what clients got of
-    /// them, transferred sessions and unused transfer tokens.
+    /// Ends everything that began with a session of a provider, on behalf of an operator: tokens and cookies of the
+    /// provider, what clients got for them, transferred sessions, and unused transfer tokens.
     ///
     /// - Parameters:
     ///   - id: The provider's id of its session.
     ///   - provider: The provider's name.
-    ///   - operator: Who ends it.
+    ///   - operator: The operator's name.
     package func end(
         providerSession id: String,
         at provider: String,
@@ -31,7 +31,7 @@ extension UserSessions {
         record.cascaded = cascaded
         record.provider = provider
         record.detail = "operator \(`operator`)"
-        // The sign-out takes place in any case: a full queue must not keep a thief signed in.
+        // The sign-out takes place in any case. A full queue must not keep a thief signed in.
         self.sessions.journal.record(record)
     }
 }

@@ -2,7 +2,7 @@ import NIOCore
 package import Sessions
 package import Vocabulary
 
-/// The sessions of one user: what users and operators see of them, and how they end them.
+/// The sessions of one user, as users and operators see and end them.
 package struct UserSessions: RecordCaller {
     package let sessions: SessionService
     var records: RecordAccess { self.sessions.records }
@@ -11,14 +11,14 @@ package struct UserSessions: RecordCaller {
         self.sessions = sessions
     }
 
-    /// Knows all names of a user.
+    /// Finds all names of a user.
     private var directory: ProviderSessions { ProviderSessions(records: self.records) }
 
-    /// The names of the user whom a provider calls so.
+    /// Returns the names of a provider's user.
     ///
     /// - Parameters:
     ///   - ownID: The provider's own id of the user, without the provider's name before it.
-    ///   - provider: What the provider calls itself in sessions. `nil` if it does not.
+    ///   - provider: The provider's name in sessions. `nil` if it has none.
     package func names(
         of ownID: String,
         in realm: Realm,
@@ -27,7 +27,7 @@ package struct UserSessions: RecordCaller {
         try await self.directory.names(of: ownID, in: realm, at: provider)
     }
 
-    /// The names of the user who is this account, as far as the account's live sessions tell them.
+    /// Returns the names of the user of this account, as far as the account's live sessions show them.
     package func names(ofAccount id: String) async throws(NotDone) -> UserNames {
         var names = UserNames(account: id)
         for found in try await self.all(of: id) {
@@ -36,18 +36,18 @@ package struct UserSessions: RecordCaller {
         return names
     }
 
-    /// The live sessions of the user of this one under all names of the user, the latest first.
+    /// Returns the live sessions of the current session's user under all names of the user, the latest first.
     package func all(withUserOf current: FoundSession) async throws(NotDone) -> [FoundSession] {
         let session = current.session
         let names = try await self.directory.names(of: session.identity, at: session.provider?.name)
-        // Somebody else's id at the provider may read like one of the names.
+        // Another user's id at the provider may equal one of the names.
         return try await self.all(of: names.all).filter { $0.session.identity.isSamePerson(as: session.identity) }
     }
 
-    /// The live sessions of the subject, the latest first.
+    /// Returns the live sessions of the subject, the latest first.
     package func all(of subject: String) async throws(NotDone) -> [FoundSession] { try await self.all(of: [subject]) }
 
-    /// The live sessions of all the subjects, the latest first.
+    /// Returns the live sessions of all the subjects, the latest first.
     package func all(of subjects: [String]) async throws(NotDone) -> [FoundSession] {
         let keys = try await self.ask { store, loop in
             EventLoopFuture.whenAllSucceed(subjects.map { store.sessions(of: $0, on: loop) }, on: loop)
@@ -57,14 +57,14 @@ package struct UserSessions: RecordCaller {
         }
     }
 
-    /// The live sessions whose users have this email address, vouched for or not, the latest first.
+    /// Returns the live sessions whose users have this email address, verified or not, the latest first.
     package func all(with address: EmailAddress) async throws(NotDone) -> [FoundSession] {
         let keys = try await self.ask { store, loop in store.sessions(with: address, on: loop) }
         return try await self.live(keys) { $0.address == address }
     }
 
-    /// Some of all live sessions, and where the next ones begin; nil: there are no more. There may be none of this page
-    /// and yet more.
+    /// Returns a page of all live sessions and the place of the next page, which is `nil` after the last page. A page
+    /// may be empty although more pages follow.
     package func some(from place: IndexPlace?) async throws(NotDone) -> (found: [FoundSession], next: IndexPlace?) {
         let page = try await self.ask { store, loop in store.sessions(from: place, on: loop) }
         return (try await self.live(Array(Set(page.keys))) { _ in true }, page.next)
@@ -88,7 +88,7 @@ package struct UserSessions: RecordCaller {
             .sorted { $0.session.issuedAt > $1.session.issuedAt }
     }
 
-    /// The live session with this key of the store, or nil.
+    /// Returns the live session with this key. `nil` if there is none.
     package func session(_ key: RecordKey) async throws(NotDone) -> FoundSession? {
         let stored = try await self.ask { store, loop in store.session(key, on: loop) }
         return stored.map { FoundSession(key: key, session: $0.record, usedAt: $0.usedAt) }
@@ -97,8 +97,8 @@ package struct UserSessions: RecordCaller {
     /// Ends a session and everything that ends together with it.
     ///
     /// - Parameters:
-    ///   - current: A session that goes on, though it may have begun with the same sign-in; nil: none.
-    ///   - operator: Who ends it, if it is not its user.
+    ///   - current: A session that continues, even if both began with one sign-in. `nil` if no session is spared.
+    ///   - operator: The operator who ends the session. `nil` if its user does.
     package func end(
         _ found: FoundSession,
         sparing current: FoundSession? = nil,
@@ -115,16 +115,16 @@ package struct UserSessions: RecordCaller {
         self.record(found.session.subject, found, cascaded, `operator`, requester)
     }
 
-    /// Ends every session that exists now under one of the names, also those that no index names.
+    /// Ends all sessions that exist now under one of the names, even if no index lists them.
     ///
-    /// - Parameter operator: Who ends them, if it is not their user.
-    /// - Returns: Whether any session is known to have ended.
+    /// - Parameter operator: The operator who ends the sessions. `nil` if their user does.
+    /// - Returns: True if any session is known to have ended.
     package func endAll(
         of names: UserNames,
         by operator: String? = nil,
         for requester: Requester
     ) async throws(NotDone) -> Bool {
-        // The end takes place also where the sessions cannot be listed.
+        // The sessions end even if they cannot be listed.
         let known = try? await self.all(of: names.all)
         for name in names.all { try await self.sessions.ask { store, loop in store.end(subject: name, on: loop) } }
         guard let known else {
@@ -143,8 +143,8 @@ package struct UserSessions: RecordCaller {
     }
 
     /// - Parameters:
-    ///   - found: The session that ended; nil: all of the subject.
-    ///   - cascaded: How many sessions ended beside it.
+    ///   - found: The session that ended. `nil` if all sessions of the subject ended.
+    ///   - cascaded: The number of other sessions that ended.
     private func record(
         _ subject: String,
         _ found: FoundSession?,
@@ -158,7 +158,7 @@ package struct UserSessions: RecordCaller {
         if `operator` != nil { record.cause = .sessionOperatorEnded }
         record.cascaded = cascaded
         record.detail = `operator`.map { "operator \($0)" } ?? "by its user"
-        // The sign-out takes place in any case: a full queue must not keep a thief signed in.
+        // The sign-out takes place in any case. A full queue must not keep a thief signed in.
         self.sessions.journal.record(record)
     }
 }

@@ -1,14 +1,14 @@
 package import Sessions
 package import Vocabulary
 
-/// What a native app asks for when it begins a flow.
+/// A native app's request to begin a flow.
 package struct FlowWish: Sendable, Hashable {
     package var kind: KeptFlow.Kind
-    /// Where the browser goes back to, allowed by the settings; nil: the app has not said.
+    /// The destination to which the browser returns, allowed by the settings. `nil` if the app has not named one.
     package var returnTo: String?
-    /// How the user must sign in. Only `isAgain` and `aal` are kept: an app asks for no more.
+    /// How the user must sign in. Only `isAgain` and `aal` are kept, because an app requests nothing else.
     package var demand: SignInDemand
-    /// The identity schema that the app named; nil: none.
+    /// The identity schema that the app named. `nil` if it named none.
     package var schema: String?
 
     package init(kind: KeptFlow.Kind, returnTo: String?, demand: SignInDemand, schema: String?) {
@@ -19,11 +19,11 @@ package struct FlowWish: Sendable, Hashable {
     }
 }
 
-/// A native flow with an exchange code: what the app asked for, and how its sign-in in the browser ended last.
+/// A native flow with an exchange code: the app's request, and how the last sign-in in the browser ended.
 ///
-/// It is kept for twice the lifetime of the code, so that the flow that replaces an expired one keeps its code.
+/// The flow is kept for twice the lifetime of the code, so that the flow that replaces an expired one keeps its code.
 package struct KeptFlow: ReplaceableRecord, Hashable {
-    /// The two flows of Kratos. Users who are not known yet are created by either, because the provider keeps them.
+    /// The two flows of Kratos. Both create users who are not yet known, because the provider keeps the users.
     package enum Kind: String, Sendable, CaseIterable {
         case login, registration
     }
@@ -31,7 +31,7 @@ package struct KeptFlow: ReplaceableRecord, Hashable {
     /// Why a sign-in in the browser failed.
     package struct Failure: Sendable, Hashable {
         package var reason: Reason
-        /// What a rule tells the user; nil: the gateway's own words.
+        /// A rule's text for the user. `nil` if the gateway's own text is shown.
         package var explanation: String?
 
         package init(reason: Reason, explanation: String? = nil) {
@@ -41,12 +41,12 @@ package struct KeptFlow: ReplaceableRecord, Hashable {
     }
 
     package var wish: FlowWish
-    /// The key that the app's code names: its lineage is that of the return code and of the session.
+    /// The key of the app's code. The return code and the session have the lineage of this key.
     package var code: RecordKey
-    /// That code, for answers to the app; nil from the moment on when a browser has been sent on its way with the flow's id:
-    /// whoever sees the id there must not get the code for it.
+    /// The app's code, for answers to the app. `nil` after a browser was sent on with the flow's id, because nobody who
+    /// sees the id there may get the code for it.
     package var appCode: Secret?
-    /// Why the last sign-in in the browser failed; nil: none did.
+    /// Why the last sign-in in the browser failed. `nil` if it has not failed.
     package var failure: Failure?
     package var issuedAt: UnixTime
     package var expiresAt: UnixTime
@@ -69,7 +69,7 @@ package struct KeptFlow: ReplaceableRecord, Hashable {
 
     package static var kind: RecordKind { RecordKind(letter: UInt8(ascii: "n")) }
     package static var longestLife: Duration { .seconds(2 * 3600) }
-    /// Nothing in it is single-use: if a failover loses it, the app begins again.
+    /// The record contains nothing single-use. If a failover loses it, the app begins again.
     package static var isConfirmed: Bool { false }
     package var terms: RecordTerms {
         let lifetime = self.expiresAt.since(self.issuedAt)
@@ -109,7 +109,7 @@ package struct KeptFlow: ReplaceableRecord, Hashable {
             ),
             code: code,
             failure: try reader.optional { (reader) throws(CompactFormatError) in
-                // A later version may have added the reason.
+                // The reason may come from a later version.
                 let reason = Reason(rawValue: try reader.text()) ?? .signInProviderError
                 return Failure(reason: reason, explanation: try reader.optionalText())
             },
@@ -122,7 +122,7 @@ package struct KeptFlow: ReplaceableRecord, Hashable {
 }
 
 extension RecordKind {
-    /// A code that an app keeps. No record has such a key: the code is compared with the one that the return code names.
+    /// A code that an app keeps. No record has this kind: the code's digest is compared with `ReturnCode.code`.
     static var exchangeCode: RecordKind { RecordKind(letter: UInt8(ascii: "k")) }
 }
 

@@ -5,23 +5,23 @@ package import Sessions
 import Settings
 package import Vocabulary
 
-/// What two codes that are right lead to.
+/// The result of exchanging two valid codes.
 package enum ExchangeOutcome: Sendable {
-    /// The token is shown to its user, once or within the time in which the exchange may be repeated.
+    /// The exchange succeeded. The user sees the token once, or again while the exchange may be repeated.
     case exchanged(token: Secret, session: Session)
-    /// The user has not signed in. The flow says why.
+    /// The user has not signed in. The flow contains the reason.
     case notSignedIn(id: String, KeptFlow)
-    /// Their session has ended.
+    /// The session of the codes has ended.
     case ended
 }
 
 extension NativeSignIns {
-    /// How long the address that has exchanged the codes may repeat it, because the answer may have been lost.
+    /// How long the address that exchanged the codes may repeat the exchange, because the answer may have been lost.
     package static let repetition = Duration.seconds(30)
-    /// Exchanges from one address that fail: sixty, then one a second.
+    /// The limit of failed exchanges from one address: sixty, then one a second.
     static let exchangesPerAddress = RateLimit("exchange.address", burst: 60, interval: .seconds(1))
 
-    /// Gives a session token for the code that the app kept and the code that the browser brought back.
+    /// Returns a session token for the code that the app kept and the code that the browser brought back.
     ///
     /// - Throws: `exchange.unknown` (forged, mixed up or expired), `exchange.replayed`, `exchange.throttled`.
     package func exchange(
@@ -57,7 +57,7 @@ extension NativeSignIns {
             let key = authority.key(.returnCode, of: returned.bytes), key.lineage == kept.lineage,
             let secret = AttemptSecret(SHA256.digest(code.bytes).base64URL.utf8)
         else { throw self.refusal(.exchangeUnknown, requester) }
-        // In the documented dialect whoever has both codes may repeat the exchange.
+        // In the documented dialect, any client with both codes may repeat the exchange.
         let place = self.settings.dialect == .documented ? "" : requester.address.key.description
         let attempt = Attempt(
             key: key,
@@ -74,10 +74,10 @@ extension NativeSignIns {
         )
     }
 
-    /// One attempt to exchange two codes. The same codes from the same address give the same attempt.
+    /// One attempt to exchange two codes. The same codes from the same address make the same attempt.
     private struct Attempt: Sendable {
         let key: RecordKey
-        /// Names the code of the app.
+        /// The digest of the app's code.
         let code: Digest256
         /// The session that the attempt makes.
         let session: SessionAttempt
@@ -100,7 +100,7 @@ extension NativeSignIns {
             return .leave(.notSignedIn(id: code.flow, flow))
         }
         let session = self.sessions.begun(draft, id: attempt.session.sessionID, for: requester)
-        // Codes of another provider's host, or of a user who has gone: they are not used up here.
+        // Codes of another provider's host, or of a user who is gone, are not used up here.
         if self.sessions.users?.loss(of: session) != nil { return .leave(self.refuseEnded(requester)) }
         return .use(
             attempt.session.success,
@@ -123,7 +123,7 @@ extension NativeSignIns {
         return .exchanged(token: attempt.session.token, session: session)
     }
 
-    /// Used codes: the attempt that used them is repeated because its answer was lost, or another client replays them.
+    /// Answers used codes: their attempt is repeated because its answer was lost, or another client replays them.
     private func repeated(_ marker: Marker, _ attempt: Attempt) async throws(NotDone) -> ExchangeOutcome {
         guard marker == attempt.session.success else { throw self.refusal(.exchangeReplayed, attempt.requester) }
         try await self.ask { store, loop in store.confirm(marker, of: attempt.key, on: loop) }

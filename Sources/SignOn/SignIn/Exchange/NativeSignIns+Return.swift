@@ -4,13 +4,14 @@ import Sessions
 import Settings
 package import Vocabulary
 
-/// The way of a browser back to the app.
+/// The return of a browser to the app.
 extension NativeSignIns {
-    /// Makes the code for a user who has signed in. Nothing is written for the user's session yet.
+    /// Makes the code for a user who has signed in. The user's session is not yet written.
     ///
     /// - Parameters:
     ///   - id: The flow's id.
-    ///   - evidence: What the provider handed out with the sign-in. Its tokens are not kept: they would be the browser's.
+    ///   - evidence: The provider's evidence of the sign-in. Its tokens are not kept, because they would be the
+    ///     browser's.
     ///   - account: The account that was tried (`AccountNames`), for the record.
     package func complete(
         _ id: String,
@@ -53,7 +54,7 @@ extension NativeSignIns {
             guard error.reason == .signInEnded else { throw error }
             return try await self.fail(id, flow, error)
         }
-        // The session begins with the exchange. What the rules said of its user is recorded now.
+        // The session begins with the exchange. The rules' results for the user are recorded now.
         record.act = .session(.judged, .native)
         record.subject = subject
         guard record.rules.isEmpty || self.sessions.journal.record(record) else { throw NotDone(.gatewayOverloaded) }

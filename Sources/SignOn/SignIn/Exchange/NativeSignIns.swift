@@ -11,21 +11,21 @@ package import Vocabulary
 /// browser:  complete -> a second code, in the URL that leads back to the app
 /// app:      exchange -> a session token for both
 /// ```
-/// Another app that takes the second code has no use for it, and neither has one that only sees the first. The session is
-/// written when the codes are exchanged. Its token is computed from both, so that a repeated exchange has the same answer
-/// and nothing secret is kept for it.
+/// Neither code is of use alone, neither to an app that intercepts the second code nor to one that only sees the first.
+/// The session is written when the codes are exchanged. Its token is computed from both codes, so that a repeated
+/// exchange has the same answer and no secret is stored.
 package struct NativeSignIns: RecordCaller {
     package private(set) var sessions: SessionService
     package let settings: ExchangeSettings
     let tries: TryCounter
     var records: RecordAccess { self.sessions.records }
 
-    /// Flows from one address, because each is kept: sixty, then one a second.
+    /// The limit of flows from one address, because each flow is stored: sixty, then one a second.
     static let perAddress = RateLimit("exchange.flow", burst: 60, interval: .seconds(1))
-    /// How often a flow is read and judged again when another request changed it meanwhile.
+    /// How often a flow is read and judged again while other requests change it.
     private static let tries = 4
 
-    /// - Parameter limiter: Counts flows and exchanges.
+    /// - Parameter limiter: The limiter for flows and exchanges.
     package init(
         sessions: SessionService,
         settings: ExchangeSettings,
@@ -36,7 +36,7 @@ package struct NativeSignIns: RecordCaller {
         self.tries = TryCounter(store: limiter, loops: sessions.loops)
     }
 
-    /// The same, by which the users of one realm sign in.
+    /// Returns this service for sign-ins of the users of one realm.
     package func signing(in realm: Realm) -> NativeSignIns {
         var native = self
         native.sessions = self.sessions.signing(in: realm)
@@ -45,7 +45,7 @@ package struct NativeSignIns: RecordCaller {
 
     // MARK: Flows
 
-    /// Begins the flow `id` with a new code, which is shown once, to the app.
+    /// Begins the flow `id` with a new code, which is shown to the app once.
     package func begin(
         _ wish: FlowWish,
         id: String,
@@ -67,7 +67,7 @@ package struct NativeSignIns: RecordCaller {
         return (flow, code)
     }
 
-    /// Begins the flow `id` in place of one that has expired. The app's code stays the same.
+    /// Begins the flow `id` to replace an expired flow. The app's code stays unchanged.
     package func renew(_ expired: KeptFlow, id: String) async throws(NotDone) {
         var flow = expired
         flow.failure = nil
@@ -76,19 +76,19 @@ package struct NativeSignIns: RecordCaller {
         try await self.keep(flow, id: id)
     }
 
-    /// The flow with this id, whether or not it has expired; nil if it is not known (any more).
+    /// Returns the flow with this id, even if it has expired. `nil` if the flow is unknown or no longer kept.
     package func flow(_ id: String) async throws(NotDone) -> KeptFlow? { try await self.found(id)?.stored.record }
 
-    /// Whether the flow is too old for a sign-in.
+    /// Returns whether the flow is too old for a sign-in.
     package func isExpired(_ flow: KeptFlow) -> Bool { self.sessions.clock.now() >= flow.expiresAt }
 
-    /// When a flow that begins at `start` is too old.
+    /// Returns when a flow that begins at `start` becomes too old.
     package func end(ofFlowFrom start: UnixTime) -> UnixTime { start.advanced(by: self.settings.lifetime) }
 
-    /// Where the browser of a flow goes back to: what the app says, if that is allowed, else what the settings list if
-    /// they list one place only.
+    /// Returns the destination of a flow's browser: the one that the browser or the app names or, if neither names one,
+    /// the only one in the settings. `nil` if the named one is not allowed, or if there is none.
     ///
-    /// - Parameter asked: What the browser brought along; nil: nothing.
+    /// - Parameter asked: The destination that the browser names. `nil` if it names none.
     package func returnTo(of flow: KeptFlow, asked: String? = nil) -> String? {
         if let asked { return self.settings.allows(asked) ? asked : nil }
         if let returnTo = flow.wish.returnTo { return self.settings.allows(returnTo) ? returnTo : nil }
@@ -113,13 +113,13 @@ package struct NativeSignIns: RecordCaller {
         guard answer == .done else { throw NotDone(.storeUnavailable) }
     }
 
-    /// A browser is about to be sent on its way with the flow's id: no answer for the id alone shows the app's code any
-    /// more. The app has it.
+    /// Removes the app's code from the flow before a browser is sent on with the flow's id. From then on, no answer to
+    /// the id alone contains the code. The app has it.
     package func leave(_ flow: KeptFlow, id: String) async throws(NotDone) {
         if flow.appCode != nil { try await self.change(id) { $0.appCode = nil } }
     }
 
-    /// Notes in the flow why its sign-in failed, or that the last one did not.
+    /// Notes in the flow why its sign-in failed, or `nil` if the last sign-in did not fail.
     func note(_ failure: KeptFlow.Failure?, in id: String) async throws(NotDone) {
         try await self.change(id) { $0.failure = failure }
     }
@@ -141,6 +141,7 @@ package struct NativeSignIns: RecordCaller {
 }
 
 extension TokenAuthority {
-    /// The keys of the native flow `id`: the first is written, and all are read, as an earlier secret may have named it.
+    /// Returns the keys of the native flow `id`. The first is written; all are read, as an earlier secret may have
+    /// named it.
     fileprivate func flowKeys(_ id: String) -> [RecordKey] { self.namedKeys("native flow", id, KeptFlow.kind) }
 }

@@ -2,19 +2,18 @@ package import Cryptography
 package import Sessions
 package import Vocabulary
 
-/// The code with which a browser goes back to a native app. It is of no use without the code that the app kept.
+/// The code with which a browser returns to a native app. It is useless without the code that the app kept.
 package struct ReturnCode: SingleUseRecord, Hashable {
     package static var kind: RecordKind { RecordKind(letter: UInt8(ascii: "x")) }
     package static var longestLife: Duration { .seconds(3600) }
-    /// It contains a whole session, with all traits from the provider.
+    /// A code contains a whole session, with all traits from the provider.
     package static var sizeLimit: Int { 1 << 20 }
 
-    /// Names the code of the app.
+    /// The digest of the app's code.
     package var code: Digest256
     /// The id of the flow.
     package var flow: String
-    /// The session that the exchange begins, and the subject's epoch in it; nil: the sign-in failed, and the flow says
-    /// why.
+    /// The session that the exchange begins, with the subject's epoch. `nil` if the sign-in failed; the flow says why.
     package var session: Session?
     package var issuedAt: UnixTime
     package var expiresAt: UnixTime

@@ -2,16 +2,16 @@ package import Observability
 package import Sessions
 import Vocabulary
 
-/// Records what happens to providers' tokens: counts it, writes ends to the audit stream, and passes it on to the log.
+/// Records events of providers' tokens: counts them, writes ends to the audit stream, and passes all to the log.
 package struct GrantJournal: Sendable {
-    /// An event of a grant. A detail is an error code of the provider or what failed, never a token.
+    /// An event of a grant. A detail is an error code of the provider or names the failure. It never contains a token.
     package enum Event: Sendable, Equatable {
         case renewed
         /// The provider could not be reached or asked for a pause.
         case later(detail: String)
-        /// The provider has ended its grant; the lineage has ended.
+        /// The provider has ended its grant, and the lineage has ended.
         case ended(detail: String)
-        /// The refresh token may have been used, and the answer was lost. The session goes on.
+        /// The refresh token may have been used, but the answer was lost. The session continues.
         case lost(detail: String)
         /// The tokens are too large to be kept.
         case tooLarge
@@ -19,12 +19,12 @@ package struct GrantJournal: Sendable {
 
     private let take: @Sendable (Event, Session) -> Void
 
-    /// A journal that passes every event to `take`, with the session whose use caused it.
+    /// Creates a journal that passes every event to `take`, with the session whose use caused the event.
     package init(_ take: @escaping @Sendable (Event, Session) -> Void) {
         self.take = take
     }
 
-    /// A journal that counts in `metrics`, writes to `audit` and passes every event to `log`.
+    /// Creates a journal that counts in `metrics`, writes to `audit` and passes every event to `log`.
     package init(
         audit: AuditStream,
         metrics: MetricsRegistry,
@@ -48,7 +48,7 @@ package struct GrantJournal: Sendable {
 }
 
 extension GrantJournal.Event {
-    /// The result under which it is counted.
+    /// The result under which metrics count the event.
     var result: ProviderRenewalResult {
         switch self {
         case .renewed: .renewed
@@ -59,7 +59,7 @@ extension GrantJournal.Event {
         }
     }
 
-    /// The event as a line of the audit stream; nil if it says nothing about the user's session.
+    /// Returns the event as a line of the audit stream. `nil` if the event does not concern the user's session.
     package func auditEvent(of session: Session) -> AuditEvent? {
         let (kind, code, reason): (AuditEvent.Kind, AuditEvent.Code, Reason)
         switch self {

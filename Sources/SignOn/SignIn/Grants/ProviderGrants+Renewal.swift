@@ -5,16 +5,16 @@ import Synchronization
 import Vocabulary
 
 extension ProviderGrants: SessionRenewer {
-    /// How long nothing is done with a grant that is not there, or while the store cannot be asked.
+    /// The pause after finding no grant. The pause after a failure of the store is `outage`.
     private static let absence = Duration.seconds(60)
     private static let outage = Duration.seconds(1)
-    /// How long in all to wait for a provider that cannot be reached, before the lost answer of a refresh counts as
-    /// lost for good. Providers with rotation usually accept the former refresh token for half a minute.
+    /// The total wait for an unreachable provider before the lost answer of a refresh is treated as lost for good.
+    /// Providers that rotate usually accept the previous refresh token for half a minute.
     private static let overlap = Duration.seconds(5)
-    /// The longest pause that a provider's `Retry-After` gives to all grants.
+    /// The maximum pause that a provider's `Retry-After` imposes on all grants.
     private static let longestRest = Duration.seconds(300)
 
-    /// How often to look whether another gateway has finished, while a request waits for that.
+    /// How often a waiting request checks whether another gateway has finished.
     private static let look = Duration.milliseconds(100)
     private static let mostLooks = 30
 
@@ -37,7 +37,7 @@ extension ProviderGrants: SessionRenewer {
         return wait.futureResult
     }
 
-    /// - Parameter promise: Succeeds when the renewal is over.
+    /// - Parameter promise: The promise that succeeds when the renewal is over.
     /// - Returns: Whether a renewal is under way.
     private func renew(_ session: Session, _ key: RecordKey, telling promise: EventLoopPromise<Void>?) -> Bool {
         guard let side = session.provider, let grant = side.grant, let provider = self.provider(named: side.name) else {
@@ -57,7 +57,7 @@ extension ProviderGrants: SessionRenewer {
 
     private struct Renewal {
         let key: RecordKey
-        /// The session whose use began it.
+        /// The session whose use began the renewal.
         let session: Session
         let sessionKey: RecordKey
         let provider: any RefreshingProvider
@@ -98,7 +98,7 @@ extension ProviderGrants: SessionRenewer {
         for promise in waiting { promise.succeed() }
     }
 
-    /// Whether a request waits for the renewal of the grant.
+    /// Returns whether a request waits for the renewal of the grant.
     private func isAwaited(_ grant: RecordKey) -> Bool {
         self.state.withLock { $0.underWay[grant]?.isEmpty == false }
     }
@@ -107,7 +107,7 @@ extension ProviderGrants: SessionRenewer {
 
     // MARK: Steps
 
-    /// - Returns: When the next look at the grant is due; nil: as its sessions say.
+    /// - Returns: When the next look at the grant is due. `nil` if the grant's sessions determine it.
     private func renew(_ renewal: Renewal) async -> UnixTime? {
         var looks = 0
         do {
@@ -136,12 +136,12 @@ extension ProviderGrants: SessionRenewer {
                 }
             }
         } catch {
-            // Nothing was sent to the provider; a lease that was written all the same is this process's own.
+            // Nothing was sent to the provider. A lease that was written nevertheless belongs to this process.
         }
         return self.later(Self.outage)
     }
 
-    /// Somewhat later than after `pause`, so that gateways do not all look at the same time.
+    /// Returns a time somewhat after the end of `pause`, so that gateways do not all look at once.
     private func later(_ pause: Duration) -> UnixTime {
         self.clock.now().advanced(by: pause * Double.random(in: 1...1.5))
     }
@@ -173,7 +173,7 @@ extension ProviderGrants: SessionRenewer {
 
     /// Keeps refreshed tokens.
     ///
-    /// - Parameter identity: The user as of now, given the grant as it is stored; nil: as before.
+    /// - Parameter identity: Returns the present user for the stored grant. `nil` if the user is unchanged.
     private func take(
         _ tokens: ProviderTokenSet,
         _ leased: ProviderGrant,
@@ -181,7 +181,7 @@ extension ProviderGrants: SessionRenewer {
         _ identity: (ProviderGrant) -> Identity?
     ) async -> UnixTime? {
         let settlement = await self.settle(renewal.key) { current in
-            // Another gateway may have refreshed too, after the lease expired; then its tokens are the later ones.
+            // If another gateway refreshed, too, after the lease expired, its tokens are the later ones.
             guard current.generation == leased.generation else { return nil }
             return current.renewed(tokens, identity: identity(current), at: self.clock.now())
         }
@@ -202,7 +202,7 @@ extension ProviderGrants: SessionRenewer {
         }
     }
 
-    /// The provider's answer. If the first one is lost, the same token is sent once more, at once.
+    /// Returns the provider's answer. If the first answer is lost, the refresh token is sent once more, immediately.
     private func answer(_ leased: ProviderGrant, _ renewal: Renewal) async -> ProviderRefresh {
         func refresh() async -> ProviderRefresh {
             await renewal.provider.refresh(leased.tokens, of: renewal.session.identity)
@@ -220,10 +220,10 @@ extension ProviderGrants: SessionRenewer {
         }
         switch answer {
         case .refreshed, .refreshedInPart: return answer
-        // Refresh tokens stay valid here, so nothing is lost.
+        // This provider's refresh tokens stay valid, so nothing is lost.
         case .ambiguous(let detail) where leased.rotates == false: return .later(after: nil, detail: detail)
         case _ where leased.rotates == false: return answer
-        // `invalid_grant` says only that the first request has used the token: the user is not signed out for it.
+        // `invalid_grant` only says that the first request used the token, which is no reason to sign the user out.
         case .ambiguous(let detail), .ended(let detail), .later(_, let detail): return .ambiguous(detail: detail)
         }
     }
@@ -245,8 +245,7 @@ extension ProviderGrants: SessionRenewer {
         let settlement = await self.settle(renewal.key) { current in
             guard current.generation == leased.generation else { return nil }
             var next = current
-            // If another gateway took the tokens for lost because the lease could not be given back in time, they are
-            // not.
+            // The tokens are not lost if another gateway only assumed it because the lease was given back too late.
             wasLost = current.tokensEndAt != nil
             (next.renewAt, next.tokensEndAt) = (leased.renewAt, nil)
             return next.resting(for: pause, jitter: jitter, at: now)
@@ -266,7 +265,7 @@ extension ProviderGrants: SessionRenewer {
         return nil
     }
 
-    /// Ends all sessions of the lineage, because the provider has ended its own.
+    /// Ends all sessions of the lineage, because the provider has ended its session.
     private func endLineage(_ renewal: Renewal, detail: String) async -> UnixTime? {
         let lineage = renewal.key.lineage
         let hasEnded: Void? = await self.persist { () async throws(NotDone) in
@@ -281,8 +280,7 @@ extension ProviderGrants: SessionRenewer {
 
     // MARK: Sessions
 
-    /// Replaces the sessions that do not yet show what was renewed. What fails here is repeated when the session is
-    /// used.
+    /// Replaces the sessions that do not yet show the renewal. A failure is repaired when the session is used next.
     private func update(_ renewal: Renewal, _ grant: ProviderGrant) async {
         for key in Set(grant.sessions + [renewal.sessionKey]) {
             try? await self.update(key, renewal.key, grant)

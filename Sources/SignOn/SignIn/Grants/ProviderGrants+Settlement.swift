@@ -2,28 +2,28 @@ import Providers
 import Sessions
 import Vocabulary
 
-/// Writes the result of a refresh, which must not be lost: the new tokens are kept in memory while the store fails.
+/// Writes the result of a refresh, which must not be lost. The new tokens are kept in memory while the store fails.
 extension ProviderGrants {
     /// The result of writing.
     enum Settlement {
-        /// The grant that is stored now.
+        /// The grant is stored.
         case stored(ProviderGrant)
-        /// There is no grant any more.
+        /// The grant no longer exists.
         case absent
         case tooLarge
-        /// The store could not be asked for `patience`.
+        /// The store failed `patience` times.
         case unavailable
     }
 
-    /// How long a failing store is asked again. The former tokens may be worthless.
+    /// The maximum number of tries while the store fails. The old tokens may already be worthless.
     private static let patience = 600
     private static let firstPause = Duration.milliseconds(50)
     private static let longestPause = Duration.seconds(1)
 
-    /// Replaces the present grant by what `change` makes of it; leaves it if that is nil.
+    /// Replaces the present grant by the result of `change`, or leaves it if the result is `nil`.
     func settle(_ key: RecordKey, _ change: (ProviderGrant) -> ProviderGrant?) async -> Settlement {
-        // A write without an answer is repeated as the same attempt. Another one would find what the first left, and take
-        // it for stored although no replica has it.
+        // A write without an answer is repeated as one attempt. A new attempt would find what the first one left and
+        // treat it as stored although no replica has it.
         var unanswered: (grant: ProviderGrant, judged: RecordVersion, attempt: AttemptID)?
         let settlement = await self.persist { () async throws(NotDone) -> Settlement? in
             for _ in 0..<Self.mostWrites {
@@ -36,7 +36,7 @@ extension ProviderGrants {
                 switch try await self.write(write.grant, key, judged: write.judged, as: write.attempt) {
                 case .written: return .stored(write.grant)
                 case .tooLarge: return .tooLarge
-                // It was replaced, or the store no longer knows what was judged.
+                // The grant was replaced, or the store no longer knows the judged version.
                 case .other: unanswered = nil
                 }
             }
@@ -45,7 +45,7 @@ extension ProviderGrants {
         return settlement ?? .unavailable
     }
 
-    /// Repeats `step` until the store can be asked; nil after `patience` tries.
+    /// Repeats `step` until the store answers. Returns `nil` after `patience` tries.
     func persist<Answer>(_ step: () async throws(NotDone) -> Answer?) async -> Answer? {
         var pause = Self.firstPause
         for _ in 0..<Self.patience {

@@ -5,45 +5,44 @@ package import Sessions
 import Synchronization
 package import Vocabulary
 
-/// Keeps the tokens that a provider handed out with sign-ins, renews them while sessions are used, and revokes them at
+/// Keeps the tokens that a provider handed out at sign-ins, renews them while sessions are used, and revokes them at
 /// sign-out.
 ///
-/// A renewal is made by one gateway at a time (`ProviderGrant.Lease`) and once at a time in it. No request waits for it,
-/// because the session goes on with what it has; only where an app needs the tokens and they have expired, a request
-/// waits for a moment. A renewal stores the new tokens first and then replaces each session of the
-/// lineage, so that all gateways read them again. One object lives as long as the process, across reloads.
+/// Only one gateway at a time renews a grant (`ProviderGrant.Lease`), with one renewal at a time. A request waits for a
+/// renewal, for a moment, only if an app needs tokens that have expired. Otherwise, the session continues with its
+/// present tokens. A renewal stores the new tokens first and then replaces each session of the lineage, so that all
+/// gateways read them again. One object lives as long as the process, across reloads.
 package final class ProviderGrants: RecordCaller {
-    /// How many renewals are made at once. A provider that returns after an outage is not asked for all sessions at the
-    /// same time.
+    /// The maximum number of renewals at once, so that a provider is not asked for all sessions after an outage.
     static let mostRenewals = 32
-    /// How often a record that others replace at the same time is read and judged again.
+    /// How often a record is read and judged again while others replace it.
     static let mostWrites = 8
 
-    /// State that all threads share.
+    /// The state that all threads share.
     struct State {
         var providers: [any RefreshingProvider] = []
-        /// The grants that are being renewed here, and the requests that wait for that.
+        /// The grants that this process is renewing, and the requests that wait for the renewals.
         var underWay: [RecordKey: [EventLoopPromise<Void>]] = [:]
         /// When the next look at a grant is due.
         var rests: [RecordKey: UnixTime] = [:]
-        /// No grant is renewed before: the provider asked for a pause.
+        /// The end of a pause that the provider asked for. No grant is renewed before it.
         var restsUntil: UnixTime?
-        /// Deletions and revocations under way.
+        /// The number of deletions and revocations under way.
         var deletions = 0
         var isDraining = false
     }
 
     let records: RecordAccess
     let journal: GrantJournal
-    /// Names this process in leases.
+    /// The name of this process in leases.
     let holder: String
-    /// The longest wait of a request for a renewal.
+    /// The maximum wait of a request for a renewal.
     let longestWait: TimeAmount
     let pause: @Sendable (Duration) async -> Void
     let state = Mutex(State())
 
     /// - Parameters:
-    ///   - longestWait: Of a request for a renewal, in real time.
+    ///   - longestWait: The maximum wait of a request for a renewal, in real time.
     ///   - pause: Waits between tries.
     package init(
         records: RecordAccess,
@@ -58,23 +57,22 @@ package final class ProviderGrants: RecordCaller {
         self.pause = pause
     }
 
-    /// Uses these providers from now on; the tokens of others are kept but neither renewed nor revoked. A reload replaces
-    /// them.
+    /// Uses these providers until the next reload. Tokens of other providers are kept, but neither renewed nor revoked.
     package func adopt(_ providers: [any RefreshingProvider]) {
         self.state.withLock { $0.providers = providers }
     }
 
-    /// The provider of this name, if it is configured.
+    /// Returns the provider of this name. `nil` if it is not configured.
     func provider(named name: String) -> (any RefreshingProvider)? {
         self.state.withLock { $0.providers.first { $0.name == name } }
     }
 
-    /// Begins no further renewal.
+    /// Stops beginning renewals.
     package func beginNoMore() {
         self.state.withLock { $0.isDraining = true }
     }
 
-    /// Begins no further renewal, and waits for those under way, deletions and revocations, at most until `deadline`.
+    /// Stops beginning renewals, and waits until `deadline` for renewals, deletions and revocations under way.
     package func drain(until deadline: ContinuousClock.Instant) async {
         self.beginNoMore()
         while ContinuousClock.now < deadline, self.isBusy { try? await Task.sleep(for: .milliseconds(20)) }
@@ -85,10 +83,10 @@ package final class ProviderGrants: RecordCaller {
 
     // MARK: The record
 
-    /// Keeps the tokens of a sign-in, before its session is written.
+    /// Keeps the tokens of a sign-in before its session is written.
     ///
-    /// - Returns: The session's side of the provider, with the grant's key; without one when there are no tokens, or
-    ///   when they are too large to be kept.
+    /// - Returns: The session's provider data with the grant's key, but without a key if there are no tokens or they
+    ///   are too large to keep.
     func keep(
         _ evidence: ProviderEvidence,
         for session: Session,
@@ -120,8 +118,8 @@ package final class ProviderGrants: RecordCaller {
         return side
     }
 
-    /// Adds a session of the same lineage, which is replaced with the others when the tokens are renewed. Nothing
-    /// happens if there is no such grant any more.
+    /// Adds a session of the grant's lineage, which renewals then replace together with the others. Has no effect if
+    /// the grant no longer exists.
     package func add(
         _ session: RecordKey,
         expiresAt: UnixTime,
@@ -138,14 +136,14 @@ package final class ProviderGrants: RecordCaller {
         throw NotDone(.storeUnavailable)
     }
 
-    /// The grant under `key`; nil if its lineage has ended or no tokens were kept.
+    /// Returns the grant under `key`. `nil` if its lineage has ended or no tokens were kept.
     package func grant(_ key: RecordKey) async throws(NotDone) -> Stored<ProviderGrant>? {
         try await self.ask { store, loop in store.replaceable(key, as: ProviderGrant.self, on: loop) }
     }
 
-    /// Forgets a grant whose lineage has ended, and revokes its tokens in the background.
+    /// Deletes a grant whose lineage has ended, and revokes its tokens in the background.
     ///
-    /// - Parameter grant: As it was read before the end.
+    /// - Parameter grant: The grant as read before the end.
     package func revoke(_ grant: ProviderGrant, _ key: RecordKey) {
         self.state.withLock { $0.deletions += 1 }
         Task {
@@ -155,7 +153,7 @@ package final class ProviderGrants: RecordCaller {
         }
     }
 
-    /// Forgets a grant whose lineage has ended, in the background, without revoking its tokens.
+    /// Deletes a grant whose lineage has ended, in the background, without revoking its tokens.
     package func discard(_ key: RecordKey) {
         self.state.withLock { $0.deletions += 1 }
         Task {
@@ -164,8 +162,8 @@ package final class ProviderGrants: RecordCaller {
         }
     }
 
-    /// Deletes the record, and with it the tokens and their key. Without this, they would remain sealed in the store,
-    /// unreadable as those of an ended lineage, until they expire.
+    /// Deletes the record with its tokens and their key. Otherwise, they would stay in the store until they expire,
+    /// sealed and unreadable like all tokens of an ended lineage.
     func forget(_ key: RecordKey) async {
         try? await self.ask { store, loop in store.end(replaceable: key, on: loop) }
     }
@@ -175,7 +173,7 @@ package final class ProviderGrants: RecordCaller {
     enum Writing: Equatable {
         case written
         case tooLarge
-        /// The present grant is another one, or there is none.
+        /// Another grant is present, or none.
         case other
     }
 

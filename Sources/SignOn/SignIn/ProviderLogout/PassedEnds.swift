@@ -2,7 +2,7 @@ import NIOCore
 package import Sessions
 package import Vocabulary
 
-/// Ends here what users end at the provider itself, with requests that pass through the gateway.
+/// Ends sessions that users end at the provider itself with requests that pass through the gateway.
 package struct PassedEnds: RecordCaller {
     private let users: UserSessions
     /// The provider's name.
@@ -12,7 +12,7 @@ package struct PassedEnds: RecordCaller {
     var records: RecordAccess { self.sessions.records }
 
     /// - Parameters:
-    ///   - sessions: Users of the provider sign in by it.
+    ///   - sessions: The service for sign-ins of the provider's users.
     ///   - provider: The provider's name.
     package init(sessions: SessionService, provider: String) {
         self.users = UserSessions(sessions: sessions)
@@ -21,7 +21,7 @@ package struct PassedEnds: RecordCaller {
 
     // MARK: One token
 
-    /// The session of an app's token as the provider last vouched for it; `nil` if the token is not known here, or has ended.
+    /// Returns the session of an app's token as the provider last reported it. `nil` if it is unknown or has ended.
     package func kept(_ token: Secret) async throws(NotDone) -> Session? {
         for candidate in self.sessions.tokens.candidates(for: token) {
             let kept = try await self.ask { _, loop in candidate.tokens.kept(candidate.key, on: loop) }
@@ -30,9 +30,9 @@ package struct PassedEnds: RecordCaller {
         return nil
     }
 
-    /// Ends what came of an app's token, which has ended at the provider.
+    /// Ends everything that began with an app's token, which has ended at the provider.
     ///
-    /// - Parameter kept: Its session, as far as it is known here.
+    /// - Parameter kept: The token's session, as far as it is known here.
     package func end(_ token: Secret, of kept: Session?, for requester: Requester) async throws(NotDone) {
         guard let kept else { return try await self.ends.end(token: token, of: self.provider) }
         let cascaded = await self.sessions.cascaded(of: kept.subject, in: [kept.lineage])
@@ -40,7 +40,7 @@ package struct PassedEnds: RecordCaller {
         self.record(kept.subject, kept.id, cascaded, .native, requester)
     }
 
-    /// Asks the provider whether a token or cookie that is live here has ended; if it has, so has what came of it.
+    /// Asks the provider whether a live token or cookie has ended. If so, also ends everything that began with it.
     package func recheck(_ token: Secret, as kind: Session.Kind) async throws(NotDone) {
         for candidate in self.sessions.tokens.candidates(for: token, as: kind) {
             try await self.ask { _, loop in
@@ -51,9 +51,11 @@ package struct PassedEnds: RecordCaller {
 
     // MARK: The provider's sessions
 
-    /// Whether something that began here with the provider's session belongs to this user, whose session it then is.
+    /// Returns whether this user owns anything that began here with the provider's session. If so, the session is the
+    /// user's.
     ///
-    /// - Parameter user: The user's name without an account: the provider's own id, or with the provider's name before it.
+    /// - Parameter user: The user's name without an account: the provider's own id, or with the provider's name before
+    ///   it.
     package func isKnown(_ session: String, of user: String) async throws(NotDone) -> Bool {
         let subjects = try await self.names(of: user).all
         return try await self.ends.records(of: session, at: self.provider).contains { record in
@@ -61,12 +63,12 @@ package struct PassedEnds: RecordCaller {
         }
     }
 
-    /// The lineages of this user's other sessions here.
+    /// Returns the lineages of this user's other sessions here.
     ///
     /// - Parameters:
     ///   - user: The user's name without an account: the provider's own id, or with the provider's name before it.
-    ///   - session: The provider's id of the session that goes on.
-    ///   - tokens: Those that present it.
+    ///   - session: The provider's id of the session that continues.
+    ///   - tokens: The tokens that present the session that continues.
     package func lineages(
         of user: String,
         besides session: String,
@@ -87,10 +89,10 @@ package struct PassedEnds: RecordCaller {
     /// Ends sessions of this user that have ended at the provider.
     ///
     /// - Parameters:
-    ///   - sessions: The provider's ids of them.
-    ///   - lineages: Those of sessions here that began with them.
+    ///   - sessions: The provider's ids of the ended sessions.
+    ///   - lineages: The lineages of sessions here that began with the ended sessions.
     ///   - user: The user's name without an account: the provider's own id, or with the provider's name before it.
-    ///   - kind: Who asked: an app, or a browser.
+    ///   - kind: The kind of the client that asked, an app or a browser.
     package func end(
         _ sessions: Set<String>,
         lineages: Set<Lineage> = [],
@@ -129,7 +131,7 @@ package struct PassedEnds: RecordCaller {
         record.cascaded = cascaded
         record.provider = self.provider
         record.detail = "at the provider"
-        // The sign-out takes place in any case: a full queue must not keep the user signed in.
+        // The sign-out takes place in any case. A full queue must not keep the user signed in.
         self.sessions.journal.record(record)
     }
 }

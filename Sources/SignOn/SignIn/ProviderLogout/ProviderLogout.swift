@@ -2,7 +2,7 @@ package import Providers
 import Sessions
 package import Vocabulary
 
-/// Ends sessions because their provider says so: by a logout token from the provider itself (back-channel), or by a
+/// Ends sessions at the request of their provider, by a logout token from the provider itself (back-channel) or by a
 /// browser that comes from one of the provider's pages (front-channel).
 package struct ProviderLogout: Sendable {
     private let provider: any LogoutProvider
@@ -10,20 +10,20 @@ package struct ProviderLogout: Sendable {
     private let users: UserSessions
     private var sessions: SessionService { self.users.sessions }
 
-    /// - Parameter users: Finds the sessions of a subject that began with no session of the provider.
+    /// - Parameter users: Finds the sessions of a subject that began without a session of the provider.
     package init(provider: any LogoutProvider, ends: ProviderSessions, users: UserSessions) {
         self.provider = provider
         self.ends = ends
         self.users = users
     }
 
-    /// Whether this provider is meant by `iss`.
+    /// Returns whether `issuer` (`iss`) is this provider.
     package func isOf(_ issuer: String) -> Bool { issuer.isExactly(self.provider.name) }
 
-    /// Obeys a logout token (OpenID Connect Back-Channel Logout 1.0 2.5 to 2.7), once. What it names has ended on every
-    /// gateway then, now or before.
+    /// Obeys a logout token once (OpenID Connect Back-Channel Logout 1.0 2.5 to 2.7). On return, the sessions that it
+    /// names have ended on every gateway, now or before.
     ///
-    /// - Throws: `logout.invalid_token`, `logout.replayed`. If the provider's keys or the store are not available, the
+    /// - Throws: `logout.invalid_token`, `logout.replayed`. If the provider's keys or the store are unavailable, the
     ///   provider may repeat its request.
     package func obey(_ token: Secret, for requester: Requester) async throws(NotDone) {
         do throws(NotDone) {
@@ -46,8 +46,8 @@ package struct ProviderLogout: Sendable {
         }
     }
 
-    /// Ends the sessions of one session of the provider (OpenID Connect Front-Channel Logout 1.0 2). It revokes no token:
-    /// the browser proves nothing but that it knows the `sid`.
+    /// Ends everything that began with one session of the provider (OpenID Connect Front-Channel Logout 1.0 2). Revokes
+    /// no token, because the browser only proves that it knows the `sid`.
     ///
     /// - Parameter issuer: `iss` of the request.
     package func end(_ sessionID: String, of issuer: String, for requester: Requester) async throws(NotDone) {
@@ -56,25 +56,25 @@ package struct ProviderLogout: Sendable {
             self.record(refusal, requester)
             throw refusal
         }
-        // Anyone may send any `sid`: one that is not known writes nothing.
+        // Anyone may send any `sid`, so an unknown one writes nothing.
         guard let ended = try await self.end(sessionID) else { return }
         self.record(subject: nil, sessionID: sessionID, ended, "front-channel", requester)
     }
 
-    /// - Returns: How many sessions have ended, for the audit stream.
+    /// - Returns: The number of ended sessions, for the audit stream.
     private func end(_ logout: LogoutToken) async throws(NotDone) -> Int {
         if let sessionID = logout.sessionID {
-            // First, so that a sign-in that is not found below finds this (`ProviderSessions.haveEnded`). It also ends the
-            // provider's tokens.
+            // First, so that a sign-in that is not found below finds this end (`ProviderSessions.haveEnded`). Also ends
+            // the provider's tokens.
             try await self.ends.end(subject: ProviderSession.endName(of: sessionID, at: self.provider.name))
             if let ended = try await self.end(sessionID) { return ended }
         }
         guard let ownID = logout.subject else { return 0 }
-        // A provider may name a session in its logout tokens and not in its id_tokens. Then the subject decides.
+        // A provider may name a session in its logout tokens but not in its id_tokens. Then the subject decides.
         if logout.sessionID != nil, logout.namesEverySession { return try await self.endUnnamed(of: ownID) }
-        // The user's own names first, so that a sign-in that is not found as an account below finds this.
+        // The user's own names first, so that a sign-in that is not found as an account below finds this end.
         var ended = try await self.endAll(of: self.sessions.realm.subjects(of: ownID))
-        // With an account end its codes, tokens and sessions, wherever they began, as those of any subject.
+        // The end of an account ends its codes, tokens and sessions, wherever they began, like the end of any subject.
         ended += try await self.endAll(of: try await self.names(of: ownID).accounts)
         return ended
     }
@@ -83,7 +83,7 @@ package struct ProviderLogout: Sendable {
         try await self.ends.names(of: ownID, in: self.sessions.realm, at: self.provider.name)
     }
 
-    /// - Returns: How many sessions have ended.
+    /// - Returns: The number of ended sessions.
     private func endAll(of subjects: [String]) async throws(NotDone) -> Int {
         var ended = 0
         for subject in subjects {
@@ -93,11 +93,11 @@ package struct ProviderLogout: Sendable {
         return ended
     }
 
-    /// Ends the sessions of a user for which the provider named no session of its own, whatever it says of its id_tokens: each
-    /// may be the one that a `sid` means that is not known here. One with another `sid` is not. What an account of several
-    /// providers began at another one goes on.
+    /// Ends the user's sessions for which the provider named no session, because an unknown `sid` may mean any of them.
+    /// What the provider claims about its id_tokens is ignored. Sessions with another `sid` continue, and so do
+    /// sessions that an account of several providers began at another provider.
     ///
-    /// - Returns: How many sessions have ended.
+    /// - Returns: The number of ended sessions.
     private func endUnnamed(of ownID: String) async throws(NotDone) -> Int {
         for subject in self.sessions.realm.subjects(of: ownID) {
             try await self.ends.end(subject: ProviderSession.endName(ofUnnamed: subject, at: self.provider.name))
@@ -117,9 +117,9 @@ package struct ProviderLogout: Sendable {
         return ended
     }
 
-    /// Ends what began with one session of the provider.
+    /// Ends everything that began with one session of the provider.
     ///
-    /// - Returns: How many sessions have ended; nil if none ever began with it, as far as it is still known.
+    /// - Returns: The number of ended sessions. `nil` if no session is known to have begun with it.
     private func end(_ sessionID: String) async throws(NotDone) -> Int? {
         let records = try await self.ends.records(of: sessionID, at: self.provider.name)
         var ended = 0

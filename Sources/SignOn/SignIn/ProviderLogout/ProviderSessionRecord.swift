@@ -3,22 +3,22 @@ package import Vocabulary
 
 /// The lineages that began with one session of a provider (`sid`), so that the provider can end them by its own id.
 ///
-/// A provider may use a `sid` again, so each sign-in has a lineage of its own and is added here.
+/// A provider may use a `sid` again. Each sign-in therefore has its own lineage and is added here.
 package struct ProviderSessionRecord: ReplaceableRecord, Hashable {
-    /// The most lineages that are kept: more sign-ins with one session of a provider are not usual.
+    /// The maximum number of kept lineages. More sign-ins with one session of a provider are unusual.
     static let lineageLimit = 64
-    /// The most users whose sessions are counted when they end: a user has another name when accounts are linked, or when the
-    /// address of the account changes.
+    /// The maximum number of user names whose sessions are counted when they end. A user's name changes when accounts
+    /// are linked or when the account's address changes.
     private static let subjectLimit = 8
-    /// Stands between the names of users. No id has a control character.
+    /// The separator of user names. No id contains a control character.
     private static let separator: UInt8 = 1
 
     package var since: UnixTime
-    /// When the last of the lineages expires.
+    /// The expiry of the last lineage.
     package var expiresAt: UnixTime
-    /// The newest last.
+    /// The lineages, the newest last.
     package private(set) var lineages: [Lineage]
-    /// What the store calls the user whose session it is, or called the same user before; the latest last.
+    /// The store's present and earlier names of the user whose session it is, the latest last.
     package private(set) var subjects: [String]
 
     package init(since: UnixTime, expiresAt: UnixTime, lineage: Lineage, subject: String) {
@@ -28,9 +28,9 @@ package struct ProviderSessionRecord: ReplaceableRecord, Hashable {
         self.subjects = [subject]
     }
 
-    /// Adds a lineage of the user whom the store calls so.
+    /// Adds a lineage of the user with this name in the store.
     ///
-    /// - Returns: The oldest lineages, for which there is no room. The caller ends them, as no logout would find them.
+    /// - Returns: The oldest lineages, for which there is no room. The caller must end them: no logout would find them.
     package mutating func add(_ lineage: Lineage, of subject: String, until expiresAt: UnixTime) -> [Lineage] {
         self.subjects = (self.subjects.filter { !$0.isExactly(subject) } + [subject]).suffix(Self.subjectLimit)
         self.lineages = self.lineages.filter { $0 != lineage } + [lineage]
@@ -40,13 +40,13 @@ package struct ProviderSessionRecord: ReplaceableRecord, Hashable {
         return Array(surplus)
     }
 
-    /// Whether nobody else's session began with it.
+    /// Returns whether all recorded sessions are the subject's.
     func isOnly(of subject: String) -> Bool { self.subjects.allSatisfy { $0.isExactly(subject) } }
 
     package static var kind: RecordKind { .providerSession }
-    /// No session lives longer.
+    /// The maximum lifetime of a session.
     package static var longestLife: Duration { .seconds(400 * 86_400) }
-    /// A sign-in that no logout of the provider could find must not be lost in a failover.
+    /// A failover must not lose the record, because no logout of the provider would find its sign-in.
     package static var isConfirmed: Bool { true }
     package var terms: RecordTerms { RecordTerms(since: self.since, expiresAt: self.expiresAt) }
 
@@ -72,9 +72,9 @@ package struct ProviderSessionRecord: ReplaceableRecord, Hashable {
     }
 }
 
-/// Notes that a logout token was obeyed, so that it is not obeyed again: a provider may use its `sid` for a new sign-in
-/// (OpenID Connect Back-Channel Logout 1.0 2.6, step 7). Written after the sessions have ended, so that a provider whose
-/// request failed may repeat it.
+/// The record that a logout token was obeyed, so that it is not obeyed again. A provider may use its `sid` for a new
+/// sign-in (OpenID Connect Back-Channel Logout 1.0 2.6, step 7). It is written after the sessions have ended, so that
+/// the provider may repeat a failed request.
 package struct LogoutReceipt: ReplaceableRecord, Hashable {
     package var since: UnixTime
     package var expiresAt: UnixTime

@@ -2,18 +2,18 @@ import NIOCore
 package import Sessions
 package import Vocabulary
 
-/// Ends what came of a session of a provider that is over there.
+/// Ends everything that began with a session that has ended at the provider.
 extension ProviderSessions {
     /// Ends every token and cookie of the provider's session, and every session and token that began with one of them.
     ///
     /// - Parameter id: The provider's id of the session.
     package func end(session id: String, at provider: String) async throws(NotDone) {
-        // First, so that a sign-in that is not found below finds this (`haveEnded`).
+        // First, so that a sign-in that is not found below finds this end (`haveEnded`).
         try await self.end(subject: ProviderSession.endName(of: id, at: provider))
         for record in try await self.records(of: id, at: provider) { try await self.end(record) }
     }
 
-    /// Ends a token or cookie of the provider, and what came of it, whatever the provider says of it from now on.
+    /// Ends a provider's token or cookie and everything that began with it, whatever the provider reports later.
     package func end(token: Secret, of provider: String) async throws(NotDone) {
         let names = ForeignNames(self.authority, provider: provider)
         for lineage in token.bytes.withUnsafeBytes({ names.lineages(of: $0) }) {
@@ -21,7 +21,7 @@ extension ProviderSessions {
         }
     }
 
-    /// Ends the session for which a provider vouched when `token` presented it, and what came of it.
+    /// Ends the session that the provider reported for `token`, and everything that began with it.
     package func end(_ session: Session, of token: Secret) async throws(NotDone) {
         guard let provider = session.provider else { return }
         if let id = provider.sessionID { try await self.end(session: id, at: provider.name) }

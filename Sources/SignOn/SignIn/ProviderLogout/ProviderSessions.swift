@@ -3,10 +3,10 @@ import Providers
 package import Sessions
 package import Vocabulary
 
-/// Finds the lineages of a provider's sessions, and ends them when the provider says so.
+/// Finds the lineages of a provider's sessions, and ends them when the provider requests it.
 package struct ProviderSessions: RecordCaller {
     let records: RecordAccess
-    /// How often a record is read and judged again when another sign-in changed it meanwhile.
+    /// How often a record is read and judged again while other sign-ins change it.
     private static let tries = 8
 
     package init(records: RecordAccess) {
@@ -14,11 +14,11 @@ package struct ProviderSessions: RecordCaller {
     }
 
     /// Notes that a lineage begins with the provider's session `id`. To be called before the lineage's first session is
-    /// written, so that there is no session that the provider's logout does not find.
+    /// written, so that the provider's logout finds every session.
     ///
     /// - Parameters:
-    ///   - subject: What the store calls the user.
-    ///   - expiresAt: When the lineage's last session expires.
+    ///   - subject: The user's name in the store.
+    ///   - expiresAt: The expiry of the lineage's last session.
     package func note(
         _ lineage: Lineage,
         of subject: String,
@@ -39,8 +39,8 @@ package struct ProviderSessions: RecordCaller {
                     lineage: lineage,
                     subject: subject
                 )
-            // The user has another address by now, and with it another account. Sessions of both stay in the record of the
-            // provider's session.
+            // The user now has another address, and therefore another account. The record of the provider's session
+            // keeps the sessions of both accounts.
             if lineage == Self.ofAccounts, !next.isOnly(of: subject) {
                 next = ProviderSessionRecord(
                     since: self.clock.now(),
@@ -57,8 +57,8 @@ package struct ProviderSessions: RecordCaller {
         throw NotDone(.storeUnavailable)
     }
 
-    /// Notes what begins with a sign-in, wherever the end of the provider's session or of its user is to find it. To be called
-    /// before the session is written.
+    /// Notes what begins with a sign-in, so that the end of the provider's session or of its user finds it. To be
+    /// called before the session is written.
     func note(_ evidence: ProviderEvidence, of session: Session) async throws(NotDone) {
         if session.identity.isAccount { try await self.noteAccount(of: session, at: evidence.provider) }
         guard let id = evidence.sessionID else { return }
@@ -71,12 +71,12 @@ package struct ProviderSessions: RecordCaller {
         )
     }
 
-    /// Notes for longer which account the provider's user has: what is made of a session of the account may outlive it. To be
-    /// called before that is written.
+    /// Extends the note of the account of the provider's user, because tokens made from the account's session may
+    /// outlive it. To be called before they are written.
     func keepAccount(of session: Session) async throws(NotDone) {
         guard session.identity.isAccount, let provider = session.provider?.name else { return }
         let known = try await self.names(of: session.identity, at: provider).accounts
-        // Where the user has another account by now, the sessions of this one have ended.
+        // If the user has another account now, the sessions of this account have ended.
         guard known.isEmpty || known.contains(session.subject) else { return }
         try await self.note(
             Self.ofAccounts,
@@ -87,9 +87,9 @@ package struct ProviderSessions: RecordCaller {
         )
     }
 
-    /// Notes which account the provider's user has, whom the provider alone calls otherwise. To be called before the account's
-    /// session is written, so that a logout by the provider's own id of the user finds it. One that the user had with another
-    /// address ends, because such a logout would no longer find it.
+    /// Notes the account of the provider's user, so that a logout by the provider's own id finds the account's session.
+    /// To be called before that session is written. An account with another address of the user ends: the logout would
+    /// not find it.
     private func noteAccount(of session: Session, at provider: String) async throws(NotDone) {
         let own = session.identity.subjectAtProvider
         let known = try await self.names(of: session.identity, at: provider).accounts
@@ -103,11 +103,11 @@ package struct ProviderSessions: RecordCaller {
         )
     }
 
-    /// The names of the user whom the provider calls so.
+    /// Returns the names of a provider's user.
     ///
     /// - Parameters:
     ///   - ownID: The provider's own id of the user, without the provider's name before it.
-    ///   - provider: What the provider calls itself in sessions. `nil` if it does not, and has no users who are accounts.
+    ///   - provider: The provider's name in sessions. `nil` if it has none, and therefore no linked users.
     package func names(
         of ownID: String,
         in realm: Realm,
@@ -116,10 +116,10 @@ package struct ProviderSessions: RecordCaller {
         try await self.names(realm.subjects(of: ownID), at: provider)
     }
 
-    /// The names of the user of a session.
+    /// Returns the names of the user of a session.
     package func names(of user: Identity, at provider: String?) async throws(NotDone) -> UserNames {
         var own = user.realm.subjects(of: user.idAtProvider)
-        // A session of a version that did not note the provider's own id.
+        // The session comes from a version that did not note the provider's own id.
         if !user.subjectAtProvider.isExactlyOne(of: own) { own.append(user.subjectAtProvider) }
         var names = try await self.names(own, at: provider)
         if user.isAccount, !user.subject.isExactlyOne(of: names.accounts) { names.accounts.append(user.subject) }
@@ -137,14 +137,14 @@ package struct ProviderSessions: RecordCaller {
         return names
     }
 
-    /// Under what a record keeps the account of a user. No session of a provider is called so, because its id has no control
-    /// character.
+    /// Returns the name under which a record keeps a user's account. It never equals a provider's session id, because
+    /// an id contains no control character.
     private static func accountName(of own: String) -> String { "\u{0}account\u{0}\(own)" }
 
-    /// Stands in such a record for the lineages, which are not kept: the account's sessions are found by its subject.
+    /// The placeholder for lineages in a record of accounts. An account's sessions are found by its subject.
     private static let ofAccounts = Lineage(tag: "----------")
 
-    /// What began with the provider's session `id`, as far as it is still known.
+    /// Returns everything that is known to have begun with the provider's session `id`.
     package func records(of id: String, at provider: String) async throws(NotDone) -> [ProviderSessionRecord] {
         var records: [ProviderSessionRecord] = []
         for key in self.authority.providerSessionKeys(id, of: provider) {
@@ -158,23 +158,24 @@ package struct ProviderSessions: RecordCaller {
 
     /// Ends every session of this deployment that began with a provider's session.
     package func end(_ record: ProviderSessionRecord) async throws(NotDone) {
-        // Each is ended even if it ended before: a former answer may have been lost.
+        // Each lineage is ended even if it ended before, because the earlier answer may have been lost.
         for lineage in record.lineages { try await self.ask { store, loop in store.end(lineage, on: loop) } }
     }
 
-    /// Ends every session of the subject, or what has this name as its end (`ProviderSession.endName`).
+    /// Ends every session of the subject, or of the end with this name (`ProviderSession.endName`).
     package func end(subject: String) async throws(NotDone) {
         try await self.ask { store, loop in store.end(subject: subject, on: loop) }
     }
 
-    /// Whether a sign-in is over already: its subject's sessions, or the provider's session, ended after the provider was
-    /// asked, or the provider's session after the provider named it. To be asked when the lineage is noted and its first
-    /// session is written: whatever ends them later finds it, as it makes the end known before it looks for lineages.
+    /// Returns whether a sign-in has already ended. Either its subject's sessions or the provider's session ended after
+    /// the provider was asked, or the provider's session ended after the provider named it. To be called when the
+    /// lineage is noted and its first session is written. A later end finds the sign-in, because it is published before
+    /// it looks for lineages.
     ///
-    /// Both times are compared with epochs of the store. The first is the store's own, so that a sign-in right after a
-    /// sign-out everywhere is good, whatever clocks there are. The second is the provider's, in whole seconds. It counts
-    /// only for a session with an id, which a provider hardly uses again; if it does, the sign-in is refused for as long
-    /// as the provider's clock is behind.
+    /// Both times are compared with epochs of the store. The first time is the store's own, so a sign-in right after a
+    /// sign-out everywhere is valid, whatever clocks there are. The second time is the provider's, in whole seconds. It
+    /// applies only to a session with an id, which providers hardly ever reuse. If one does, sign-ins fail while its
+    /// clock is behind.
     func haveEnded(_ evidence: ProviderEvidence, of subject: String) async throws(NotDone) -> Bool {
         guard let askedAt = evidence.askedAt else { return false }
         let id = evidence.sessionID
@@ -189,7 +190,7 @@ package struct ProviderSessions: RecordCaller {
         return UInt64(clamping: issuedAt.seconds) < ends.1 / 1000
     }
 
-    /// Whether a logout token with this id was obeyed.
+    /// Returns whether a logout token with this id was obeyed.
     package func wasObeyed(_ id: String, of provider: String) async throws(NotDone) -> Bool {
         for key in self.authority.logoutReceiptKeys(id, of: provider) {
             let present = try await self.ask { store, loop in
@@ -200,13 +201,13 @@ package struct ProviderSessions: RecordCaller {
         return false
     }
 
-    /// Notes that a logout token was obeyed, until it is refused for its age.
+    /// Notes that a logout token was obeyed, until the token is too old to be accepted.
     package func noteObeyed(_ id: String, of provider: String, until expiresAt: UnixTime) async throws(NotDone) {
         guard let key = self.authority.logoutReceiptKeys(id, of: provider).first else { return }
         _ = try await self.write(LogoutReceipt(since: self.clock.now(), expiresAt: expiresAt), key, judged: nil)
     }
 
-    /// - Returns: false when the present record is not the one that was judged.
+    /// - Returns: False if the present record is not the judged one.
     private func write<Record: ReplaceableRecord>(
         _ record: Record,
         _ key: RecordKey,

@@ -2,8 +2,8 @@ package import Providers
 import Sessions
 package import Settings
 
-/// Continues a sign-out of the gateway at the provider (OpenID Connect RP-Initiated Logout 1.0), so that the next sign-in
-/// asks the user again.
+/// Continues a sign-out of the gateway at the provider (OpenID Connect RP-Initiated Logout 1.0), so that the next
+/// sign-in asks the user again.
 package struct ProviderSignOut: Sendable {
     private let providers: [any BrowserProvider]
     private let page: String
@@ -11,8 +11,9 @@ package struct ProviderSignOut: Sendable {
     private let seal: SignOutReturnSeal
 
     /// - Parameters:
-    ///   - page: The absolute URL of the page to which the provider sends the browser back. It is registered there.
-    ///   - origins: Those of the gateway's hosts.
+    ///   - page: The absolute URL, registered at the provider, of the page to which the provider sends the browser
+    ///     back.
+    ///   - origins: The origins of the gateway's hosts.
     package init(providers: [any BrowserProvider], page: String, origins: ServedOrigins, seal: SignOutReturnSeal) {
         self.providers = providers
         self.page = page
@@ -20,10 +21,10 @@ package struct ProviderSignOut: Sendable {
         self.seal = seal
     }
 
-    /// The provider's page that ends its session of the user; nil if it has none, or if the sessions that ended did not
-    /// begin there.
+    /// Returns the provider's page that ends its session of the user. `nil` if it has none or the ended sessions did
+    /// not begin at the provider.
     ///
-    /// - Parameter place: Where the browser goes in the end.
+    /// - Parameter place: The final destination of the browser.
     package func url(after ended: [SignedOutSession], leadingTo place: SignOutReturn) async -> String? {
         for last in ended {
             guard let provider = self.providers.first(where: { $0.name == last.session.provider?.name }) else {
@@ -38,8 +39,8 @@ package struct ProviderSignOut: Sendable {
         return nil
     }
 
-    /// Where a browser that the provider sent back goes; nil for a `state` that this deployment did not make, or that
-    /// names a host that it no longer has.
+    /// Returns the destination of a browser that the provider sent back. `nil` if this deployment did not make `state`
+    /// or no longer has the host that it names.
     package func place(of state: String) -> SignOutReturn? {
         self.seal.open(state).flatMap { self.origins.contains($0.origin) ? $0 : nil }
     }

@@ -2,12 +2,12 @@ package import Cryptography
 import Sessions
 package import Vocabulary
 
-/// Where a browser goes after a sign-out that leads by the provider. The provider gets it as `state` and gives it back
-/// (OpenID Connect RP-Initiated Logout 1.0 2), sealed, because a path may tell more of the user than the provider knows.
+/// The destination of a browser after a sign-out at the provider, which gets it as `state` and returns it (OpenID
+/// Connect RP-Initiated Logout 1.0 2). It is sealed, because a path may reveal more than the provider knows.
 package struct SignOutReturn: Sendable, Hashable {
     /// The origin of one of the gateway's hosts.
     package var origin: String
-    /// A safe path on it (`ReturnTo`).
+    /// A safe path on the origin (`ReturnTo`).
     package var path: String
 
     package init(origin: String, path: String) {
@@ -20,7 +20,7 @@ package struct SignOutReturn: Sendable, Hashable {
 package struct SignOutReturnSeal: Sendable {
     /// How long a browser may stay at the provider.
     private static let lifetime: Duration = .seconds(3600)
-    /// A longer path is left out: the text stands in a URL.
+    /// The maximum length of a path. A longer path is left out, because the text becomes part of a URL.
     private static let longestPath = 1024
     private static let longest = 2048
     private static let version: UInt8 = 1
@@ -34,7 +34,7 @@ package struct SignOutReturnSeal: Sendable {
         self.clock = clock
     }
 
-    /// Characters of base64url.
+    /// Returns the sealed text in base64url.
     package func seal(_ place: SignOutReturn) -> String {
         let text = self.keys.sealText(version: Self.version, for: Self.place) { writer in
             writer.write(self.clock.now())
@@ -44,7 +44,7 @@ package struct SignOutReturnSeal: Sendable {
         return String(decoding: text, as: UTF8.self)
     }
 
-    /// What was sealed in the last hour; nil for all else.
+    /// Opens a text that was sealed in the last hour. Returns `nil` for any other text.
     package func open(_ text: String) -> SignOutReturn? {
         self.keys.openText(
             Array(text.utf8),

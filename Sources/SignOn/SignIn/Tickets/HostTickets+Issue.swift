@@ -7,23 +7,23 @@ package import Vocabulary
 package enum TicketIssue: Sendable {
     /// The ticket, which is shown once.
     case issued(Secret)
-    /// The user must sign in on this host first, or again; then the browser asks once more.
+    /// The user must first sign in on this host, or sign in again. The browser then asks once more.
     ///
-    /// - Parameter reason: Why there is no session; nil: there is one, which does not suffice.
+    /// - Parameter reason: Why there is no session. `nil` if there is a session that does not suffice.
     case signIn(Reason?)
-    /// The user must sign in on this host at one of these providers: the session is of another, which does not count on the
-    /// host that asks.
+    /// The user must sign in on this host at one of these providers. The present session is of another provider, which
+    /// the requesting host does not accept.
     case signInAt([String])
-    /// The browser has lost its nonce by now: it begins again on the host that asked.
+    /// The browser no longer has its nonce, so it begins again on the requesting host.
     case expired
 }
 
 extension HostTickets {
-    /// One session: an app in frames may open many hosts at once, but not continuously. It also limits a thief of the
-    /// session's cookie.
+    /// The limit of one session. An app in frames may open many hosts at once, but not continuously. The limit also
+    /// slows down a thief of the session's cookie.
     private static let perSession = RateLimit("ticket.session", burst: 30, interval: .seconds(2))
 
-    /// Issues a ticket for the browser's session on this host, if that suffices for the request.
+    /// Issues a ticket for the browser's session on this host if the session suffices for the request.
     package func issue(_ request: TicketRequest, for requester: Requester) async throws(NotDone) -> TicketIssue {
         guard request.issuer == requester.authority, let audience = self.audience(of: request) else {
             throw self.refusal(.ticketOtherHost, request, requester)
@@ -38,7 +38,7 @@ extension HostTickets {
                 if error.isUnavailable { throw error }
                 return .signIn(error.reason)
             }
-            // A session that an app may refuse for this would come back for another ticket.
+            // An app may reject a session without valid provider tokens, and the browser would ask for another ticket.
             guard now < found.session.provider?.tokensEndAt ?? found.session.expiresAt else {
                 return .signIn(.sessionRenewalAmbiguous)
             }
@@ -61,7 +61,7 @@ extension HostTickets {
         }
     }
 
-    /// The host that asks, if it may ask the issuer under the present configuration.
+    /// Returns the requesting host. `nil` if it may not ask the issuer under the present configuration.
     private func audience(of request: TicketRequest) -> SignInHosts.Host? {
         guard let host = self.hosts.host(request.host) else { return nil }
         let (client, issuer) = request.back == nil ? (host.authority, request.issuer) : (request.issuer, host.authority)
@@ -93,7 +93,7 @@ extension HostTickets {
         do throws(NotDone) {
             try await self.ask { store, loop in store.create(ticket, key: key, on: loop) }
         } catch {
-            // An outage must not become "too many requests" for a browser that tries again as told.
+            // An outage must not become "too many requests" for a browser that retries as told.
             await self.tries.giveBack([bucket])
             throw error
         }
@@ -104,7 +104,7 @@ extension HostTickets {
         record.fingerprint = found.key.fingerprint
         record.tokenFingerprint = key.fingerprint
         guard self.journal.record(record) else { throw NotDone(.gatewayOverloaded) }
-        // It is a use of the session. If the note is lost, the session only ends early.
+        // Issuing uses the session. If the note is lost, the session only ends early.
         _ = try? await self.ask { store, loop in store.touch(found.key, on: loop) }
         return token
     }
@@ -123,7 +123,7 @@ extension HostTickets {
         return NotDone(reason)
     }
 
-    /// Records that a request was refused before a ticket was looked for.
+    /// Records that a request was refused before any ticket was looked up.
     package func recordRefusal(_ reason: Reason, for requester: Requester) {
         self.journal.record(self.record(.refused(reason), requester))
     }

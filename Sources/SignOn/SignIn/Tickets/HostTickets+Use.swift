@@ -7,27 +7,27 @@ package import Vocabulary
 package enum TicketUse: Sendable {
     /// A new session on this host.
     case signedIn(token: Secret, session: Session)
-    /// The browser keeps the session that it has.
+    /// The browser keeps its session.
     ///
-    /// - Parameter reason: Why the ticket did not count; nil: it did.
+    /// - Parameter reason: Why the ticket was not used. `nil` if it was used.
     case sessionStays(Reason?)
-    /// The browser has a session of another user: only a new sign-in may put another one in its place.
+    /// The browser has another user's session, which only a new sign-in may replace.
     case signInAgain
 }
 
 extension HostTickets {
-    /// Whether the browser has exactly one session here, and it lives.
+    /// Returns whether the browser has exactly one session on this host and it is live.
     package func hasSession(_ requester: Requester) async throws(NotDone) -> Bool {
         guard requester.cookies.count == 1 else { return false }
         return try await !self.sessions.presented(by: requester).isEmpty
     }
 
-    /// Uses the ticket `token`: makes a session on the requester's host from the one that issued it. The browser's
-    /// former sessions on this host end first.
+    /// Uses the ticket `token`: makes a session on the requester's host from the session that issued the ticket. The
+    /// browser's old sessions on this host end first.
     ///
-    /// - Parameter nonce: What this browser has kept since it asked for the ticket.
-    /// - Throws: A refusal, where the browser has no live session here. In an outage it may be unknown whether the ticket
-    ///   was used; the same request completes the attempt.
+    /// - Parameter nonce: The nonce that this browser has kept since it asked for the ticket.
+    /// - Throws: A refusal if the browser has no live session here. After an outage, it may be unknown whether the
+    ///   ticket was used. Repeating the request completes the attempt.
     package func use(
         _ token: Secret,
         _ nonce: TicketNonce,
@@ -35,7 +35,7 @@ extension HostTickets {
     ) async throws(NotDone) -> TicketUse {
         do throws(NotDone) {
             let existing = try await self.sessions.presented(by: requester)
-            // The new cookie would be another one beside those that differ, and the host would ask for a ticket again.
+            // The cookies already differ. With a further cookie, the host would only ask for a ticket again.
             guard requester.cookies.count <= 1 else {
                 return try self.refuse(.credentialAmbiguousCookie, requester, hasSession: false)
             }
@@ -71,7 +71,7 @@ extension HostTickets {
         }
     }
 
-    /// One attempt of a browser to use one ticket. The same nonce and ticket give the same attempt.
+    /// One attempt of a browser to use one ticket. The same nonce and ticket make the same attempt.
     private struct Attempt: Sendable {
         let key: RecordKey
         let nonce: TicketNonce
@@ -126,7 +126,7 @@ extension HostTickets {
             return .use(
                 attempt.session.success,
                 creating: [.session(new)],
-                // The browser's former sessions have ended.
+                // The browser's old sessions have ended.
                 quarantined: { () throws(NotDone) in try self.refuse(.ticketQuarantined, requester, hasSession: false)
                 },
                 done: { () throws(NotDone) in try await self.complete(attempt, new.session, parent) }
@@ -134,8 +134,7 @@ extension HostTickets {
         }
     }
 
-    /// Ends the browser's former sessions on this host, and enters the new one wherever the end of its sign-in is to
-    /// find it.
+    /// Ends the browser's old sessions on this host, and notes the new one so that the end of its sign-in finds it.
     private func prepare(
         _ attempt: Attempt,
         _ parent: Session,
@@ -154,7 +153,7 @@ extension HostTickets {
         var replaced: RecordKey?
         for former in attempt.existing {
             if former.session.lineage == parent.lineage, former.session.familyRoot(former.key) == root {
-                // Of the same sign-in, which goes on.
+                // The session is of the ticket's sign-in, which continues.
                 try await self.sessions.endOne(former.key)
                 replaced = former.key
             } else {
@@ -186,7 +185,7 @@ extension HostTickets {
         return .signedIn(token: attempt.session.token, session: session)
     }
 
-    /// A used ticket: the attempt that used it is repeated because its answer was lost, or another browser replays it.
+    /// Answers a used ticket: its attempt is repeated because the answer was lost, or another browser replays it.
     private func answerSpent(_ marker: Marker, _ attempt: Attempt) async throws(NotDone) -> TicketUse {
         let requester = attempt.requester
         guard case .used(attempt.session.id, session: let key?) = marker else {
@@ -221,7 +220,7 @@ extension HostTickets {
         return self.journal.record(record)
     }
 
-    /// The ticket does not count. A live session of the browser stays.
+    /// Refuses the ticket. A live session of the browser stays.
     private func refuse(
         _ reason: Reason,
         _ requester: Requester,

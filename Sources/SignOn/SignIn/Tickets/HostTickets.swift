@@ -4,15 +4,15 @@ package import Sessions
 package import Settings
 package import Vocabulary
 
-/// Takes a sign-in from one host of the gateway to another, with a ticket that a browser carries between them.
+/// Transfers a sign-in from one host of the gateway to another, with a ticket that a browser carries between them.
 ///
 /// ```
-/// host that asks:   begin  -> nonce in a cookie, request in a URL
-/// host that issues: issue  -> ticket in a URL, for the session of this host
-/// host that asks:   use    -> a session in the lineage of that one
+/// requesting host: begin -> nonce in a cookie, request in a URL
+/// issuing host:    issue -> ticket in a URL, for the session of this host
+/// requesting host: use   -> a session in the lineage of the session that issued the ticket
 /// ```
-/// Nothing is stored before a signed-in user asks for a ticket. The ticket is of no use without the nonce, which only
-/// the browser that began has.
+/// Nothing is stored before a signed-in user asks for a ticket. The ticket is useless without the nonce, which only the
+/// browser that began has.
 package struct HostTickets: RecordCaller {
     package let hosts: SignInHosts
     let sessions: SessionService
@@ -22,8 +22,8 @@ package struct HostTickets: RecordCaller {
     var records: RecordAccess { self.sessions.records }
 
     /// - Parameters:
-    ///   - keys: Seal requests and nonces.
-    ///   - limiter: Counts the tickets of a session.
+    ///   - keys: The keys that seal requests and nonces.
+    ///   - limiter: The limiter for the tickets of a session.
     package init(
         hosts: SignInHosts,
         sessions: SessionService,
@@ -38,22 +38,22 @@ package struct HostTickets: RecordCaller {
         self.journal = journal
     }
 
-    /// A request for a ticket: what the browser keeps, and what it takes to the host that issues.
+    /// A request for a ticket, with what the browser keeps and what it takes to the issuing host.
     package struct Beginning: Sendable {
-        /// Names the cookie; 22 characters of base64url.
+        /// The name of the cookie, 22 characters of base64url.
         package let id: String
-        /// The value of the cookie on the host that asks.
+        /// The value of the cookie on the requesting host.
         package let kept: Secret
         /// The sealed request, for the query.
         package let request: String
     }
 
-    /// Begins: nothing is stored, so anyone may ask for it.
+    /// Begins a request for a ticket. Stores nothing, because anyone may call it.
     ///
     /// - Parameters:
-    ///   - host: The authority of the host that asks.
-    ///   - issuer: The authority of the host that is asked.
-    ///   - returnTo: A safe path on the host that asks (`ReturnTo`), to which the browser goes with its new session.
+    ///   - host: The authority of the requesting host.
+    ///   - issuer: The authority of the issuing host.
+    ///   - returnTo: A safe path on the requesting host (`ReturnTo`), to which the browser goes with its new session.
     ///   - back: See `TicketRequest.back`.
     package func begin(
         on host: String,
@@ -76,12 +76,12 @@ package struct HostTickets: RecordCaller {
         return Beginning(id: id, kept: self.seal.seal(nonce, id: id, on: host), request: self.seal.seal(request))
     }
 
-    /// The request in a URL of `issuer`; nil if no host of this deployment has made it for that one.
+    /// Opens the request in a URL of `issuer`. Returns `nil` if no host of this deployment made it for `issuer`.
     package func request(_ text: String, id: String, issuer: String) -> TicketRequest? {
         self.seal.request(text, id: id, issuer: issuer)
     }
 
-    /// The nonce in a cookie of `host`, whether or not it has expired; nil if this deployment did not make it there.
+    /// Opens the nonce in a cookie of `host`, even if it has expired. Returns `nil` if it was not made for this host.
     package func nonce(_ kept: Secret, id: String, on host: String) -> TicketNonce? {
         self.seal.nonce(kept, id: id, on: host)
     }

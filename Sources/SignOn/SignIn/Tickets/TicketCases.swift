@@ -2,25 +2,25 @@ package import Cryptography
 package import Sessions
 package import Vocabulary
 
-/// Whether a session was begun by a sign-in after a request, so that asking its user to sign in once more would lead
-/// nowhere: what that sign-in has not reached, another one will not reach either.
+/// Detects sessions that began with a sign-in after a request. Asking the user to sign in again would be pointless,
+/// because another sign-in would not meet further requirements either.
 enum FreshSignIn {
-    /// Whether the user signed in on the host itself after `time`, neither by a handoff nor by a ticket.
+    /// Returns whether the user signed in on the host itself after `time`, neither by a handoff nor by a ticket.
     static func began(_ session: Session, after time: UnixTime) -> Bool {
         session.origin == .browser && session.bornOf == nil && session.issuedAt >= time
     }
 }
 
-/// The input for deciding whether a session may issue the ticket of a request, or its user must sign in first. Values
-/// only, so that tests can list every rule as a row of a table.
+/// The input for deciding whether a session may issue the ticket of a request or its user must sign in first. It holds
+/// only values, so that tests can list every rule in a table.
 package struct TicketIssueCase: Sendable {
-    /// The browser's session on the host that is asked.
+    /// The browser's session on the issuing host.
     package var session: Session
     package var begunAt: UnixTime
     package var demand: SignInDemand
-    /// What the routes of the host that asks compare of a device.
+    /// The device properties that the routes of the requesting host compare.
     package var bindings: Set<BindingMode>
-    /// The device that asks.
+    /// The requesting device.
     package var device: DeviceFacts
     package var now: UnixTime
 
@@ -40,17 +40,17 @@ package struct TicketIssueCase: Sendable {
         self.now = now
     }
 
-    /// How much earlier than on the host that asks an age counts as too long: what suffices here must suffice there,
-    /// where it is judged a moment later, perhaps by another gateway.
+    /// How much sooner than on the requesting host an age is too high. What suffices here must suffice there, where it
+    /// is judged a moment later, perhaps by another gateway.
     private static let margin = Duration.seconds(1)
 
-    /// Whether the session suffices. A new sign-in always does: the host that asks judges its session itself, and
-    /// refuses with a page what is still not enough.
+    /// Whether the session suffices. A new sign-in always does, because the requesting host judges its session itself
+    /// and refuses with a page what still does not suffice.
     ///
-    /// The device is compared because the new session is bound to the device that uses the ticket: a cookie stolen from
-    /// this host must not be of more use on a host that binds its sessions.
+    /// The device is compared because the new session is bound to the device that uses the ticket. A cookie stolen from
+    /// this host must not be worth more on a host that binds its sessions.
     package var suffices: Bool {
-        // Whoever acts for a user does so for the client that allows it.
+        // A delegate acts for a user only for the client that allows it.
         if self.session.actor != nil { return false }
         if FreshSignIn.began(self.session, after: self.begunAt) { return true }
         if self.demand.isAgain { return false }
@@ -65,31 +65,31 @@ package struct TicketIssueCase: Sendable {
 /// The input for judging a ticket that a browser presents.
 package struct TicketUseCase: Sendable {
     package enum Verdict: Sendable, Equatable {
-        /// Use it and make a session from the one that issued it.
+        /// Use the ticket, and make a session from the session that issued it.
         case make
-        /// Use it; the browser keeps the session under this key, which is as good.
+        /// Use the ticket. The browser keeps the session under this key, which is no worse.
         case keep(RecordKey)
-        /// Leave it: the browser has a session of another user, who must confirm the change by signing in.
+        /// Leave the ticket. The browser has another user's session, and the change must be confirmed by signing in.
         case askAgain
-        /// Leave it; it expires soon.
+        /// Leave the ticket, which expires soon.
         case refuse(Reason)
     }
 
     /// The ticket as the store has it.
     package var ticket: HostTicket
-    /// The session that issued it, as it is now; nil if it has ended.
+    /// The current state of the session that issued the ticket. `nil` if it has ended.
     package var parent: Session?
-    /// The public authority on which it is presented.
+    /// The public authority of the host on which the ticket is presented.
     package var host: String
-    /// SHA-256 of the browser's nonce.
+    /// The SHA-256 of the browser's nonce.
     package var challenge: Digest256
     /// When the browser got the nonce.
     package var begunAt: UnixTime
-    /// The live sessions that the browser has on this host.
+    /// The browser's live sessions on this host.
     package var existing: [FoundSession]
-    /// What the host's routes compare of a device.
+    /// The device properties that the host's routes compare.
     package var bindings: Set<BindingMode>
-    /// The device that presents it.
+    /// The device that presents the ticket.
     package var device: DeviceFacts
     package var now: UnixTime
 
@@ -115,7 +115,7 @@ package struct TicketUseCase: Sendable {
         self.now = now
     }
 
-    /// The first broken rule is the reason.
+    /// The verdict. The reason of a refusal is the first check that fails.
     package var verdict: Verdict {
         guard self.ticket.host == self.host else { return .refuse(.ticketOtherHost) }
         guard constantTimeEqual(self.ticket.challenge.bytes, self.challenge.bytes) else {
@@ -123,21 +123,21 @@ package struct TicketUseCase: Sendable {
         }
         guard self.now < self.ticket.expiresAt else { return .refuse(.ticketExpired) }
         guard let parent = self.parent, self.now < parent.expiresAt else { return .refuse(.ticketUnknown) }
-        // A link of another site to the sign-in page must not silently change the account in which a user works.
+        // A link of another site to the sign-in page must not silently change the account that a user works in.
         if self.existing.contains(where: { !$0.session.identity.isSamePerson(as: parent.identity) }),
             !FreshSignIn.began(parent, after: self.begunAt)
         {
             return .askAgain
         }
-        // Of several tabs that sign in at once, the later ones keep the session of the first: ending it would refuse what
-        // that tab is loading.
+        // If several tabs sign in at once, the later ones keep the session of the first, which is still loading with
+        // it.
         if self.existing.count == 1, self.isAsGood(self.existing[0].session, as: parent) {
             return .keep(self.existing[0].key)
         }
         return .make
     }
 
-    /// Whether the browser's session is of the same sign-in and would be no better if it were made now.
+    /// Returns whether the browser's session is of the ticket's sign-in and would be no better if made now.
     private func isAsGood(_ own: Session, as parent: Session) -> Bool {
         own.lineage == parent.lineage && own.subject.isExactly(parent.subject) && own.actor == parent.actor
             && own.aal >= parent.aal
@@ -147,7 +147,7 @@ package struct TicketUseCase: Sendable {
 }
 
 extension BindingJudge {
-    /// Whether a session's device and the one that uses it now match in all of these ways.
+    /// Returns whether a session's device matches the device that uses the session in all of these ways.
     fileprivate static func allows(_ modes: Set<BindingMode>, _ session: Session, _ device: DeviceFacts) -> Bool {
         if modes.isEmpty { return true }
         guard let made = session.device else { return false }
@@ -156,11 +156,11 @@ extension BindingJudge {
 }
 
 extension Session {
-    /// The session that a ticket makes on another host: user, sign-in and lifetime are those of the session that issued
-    /// it, which it never outlives.
+    /// Returns the session that a ticket makes on another host. User, sign-in and lifetime come from the session that
+    /// issued the ticket, and the new session never outlives it.
     ///
     /// - Parameters:
-    ///   - parentKey: The key of that session.
+    ///   - parentKey: The key of the session that issued the ticket.
     ///   - device: The device that used the ticket.
     package static func onAnotherHost(
         from parent: Session,

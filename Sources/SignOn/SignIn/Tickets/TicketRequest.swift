@@ -2,43 +2,43 @@ package import Cryptography
 package import Sessions
 package import Vocabulary
 
-/// What a host asks of the host on which its users sign in: a ticket for a browser, and how the user must have signed in.
-/// It travels in a URL, sealed, so that only a host of this gateway can ask.
+/// A host's request for a ticket to the host on which its users sign in, with the requirements for the sign-in. It
+/// travels in a URL, sealed, so that only a host of this gateway can make it.
 package struct TicketRequest: Sendable, Hashable {
     /// How long the user may take to sign in.
     package static let lifetime = Duration.seconds(600)
-    /// The random bytes of an id, which has 22 characters.
+    /// The number of random bytes of an id, which has 22 characters.
     static let idBytes = 16
 
-    /// Names the cookie in which the browser keeps the nonce; not secret.
+    /// The name of the cookie in which the browser keeps the nonce. It is not secret.
     package var id: String
-    /// The public authority of the host that asks, on which the ticket will be valid.
+    /// The public authority of the requesting host, on which the ticket will be valid.
     package var host: String
-    /// The public authority of the host that is asked.
+    /// The public authority of the issuing host.
     package var issuer: String
-    /// SHA-256 of the nonce.
+    /// The SHA-256 of the nonce.
     package var challenge: Digest256
     package var begunAt: UnixTime
     /// How the user must have signed in.
     package var demand: SignInDemand
-    /// The path and query on the host that is asked to which the browser returns whatever happens; nil: the browser
-    /// stays on the host that asks.
+    /// The path and query on the issuing host to which the browser returns in any case. `nil` if it stays on the
+    /// requesting host.
     package var back: String?
 
-    /// Whether the user took too long, so that the browser has lost the nonce.
+    /// Returns whether the user took too long, so that the browser has lost the nonce.
     func isExpired(at now: UnixTime) -> Bool { now.since(self.begunAt) > Self.lifetime }
 }
 
-/// What a browser keeps in a cookie of the host that asks for a ticket.
+/// The nonce that a browser keeps in a cookie of the requesting host.
 package struct TicketNonce: Sendable, Equatable {
-    /// Only a browser that has it can use the ticket. The session that the ticket makes is derived from it, so that the
-    /// same browser can repeat an attempt whose answer was lost.
+    /// The secret that a browser needs to use the ticket. It determines the session that the ticket makes, so that the
+    /// browser can repeat an attempt whose answer was lost.
     package var secret: AttemptSecret
     package var begunAt: UnixTime
-    /// The path on the host to which the browser goes afterwards.
+    /// The path on the host to which the browser finally goes.
     package var returnTo: String
 
-    /// What a ticket for this nonce names.
+    /// The value that a ticket for this nonce contains.
     var challenge: Digest256 { SHA256.digest(self.secret.value.bytes) }
 
     func isExpired(at now: UnixTime) -> Bool { now.since(self.begunAt) > TicketRequest.lifetime }
@@ -46,20 +46,20 @@ package struct TicketNonce: Sendable, Equatable {
 
 /// Seals requests for tickets and nonces.
 struct TicketSeal: Sendable {
-    /// The maximum length of a sealed text: browsers refuse a cookie whose name and value have more than 4096 bytes
+    /// The maximum length of a sealed text. Browsers reject a cookie if its name and value together exceed 4096 bytes
     /// (RFC 6265bis 5.6).
     private static let longest = 3900
     private static let version: UInt8 = 1
-    /// Requests that demand a provider end with their names.
+    /// The version of requests that end with the names of providers that they demand.
     private static let versionWithProviders: UInt8 = 2
-    /// Requests that hint at the user end with the providers and the hint.
+    /// The version of requests that end with providers and a hint at the user.
     private static let versionWithHint: UInt8 = 3
 
     let keys: SealingKeyRing
 
     // MARK: Requests
 
-    /// The sealed request: characters of base64url.
+    /// Returns the sealed request in base64url.
     func seal(_ request: TicketRequest) -> String {
         let place = Self.place(request: request.id, request.issuer)
         let (providers, hint) = (request.demand.providers, request.demand.loginHint)
@@ -78,8 +78,8 @@ struct TicketSeal: Sendable {
         return String(decoding: text, as: UTF8.self)
     }
 
-    /// The request with this id to `issuer`; nil for any text that a host of this gateway did not seal, or sealed under
-    /// a secret that is no longer accepted.
+    /// Opens the request with this id to `issuer`. Returns `nil` if no host of this gateway sealed it, or its secret is
+    /// no longer accepted.
     func request(_ text: String, id: String, issuer: String) -> TicketRequest? {
         self.keys.openText(
             Array(text.utf8),
@@ -106,11 +106,11 @@ struct TicketSeal: Sendable {
 
     // MARK: Nonces
 
-    /// The sealed nonce: characters of base64url. A `returnTo` for which there is no room becomes `/`.
+    /// Returns the sealed nonce in base64url. A `returnTo` that is too long becomes `/`.
     ///
     /// - Parameters:
-    ///   - id: Names the cookie.
-    ///   - authority: The host, because a cookie does not respect ports (RFC 6265 8.5).
+    ///   - id: The name of the cookie.
+    ///   - authority: The host, because cookies ignore ports (RFC 6265 8.5).
     func seal(_ nonce: TicketNonce, id: String, on authority: String) -> Secret {
         func text(_ returnTo: String) -> [UInt8] {
             self.keys.sealText(version: Self.version, for: Self.place(nonce: id, authority)) { writer in
@@ -123,7 +123,7 @@ struct TicketSeal: Sendable {
         return Secret(long.count <= Self.longest ? long : text("/"))
     }
 
-    /// What was sealed for this id and host; nil for any other text.
+    /// Opens a nonce that was sealed for this id and host. Returns `nil` for any other text.
     func nonce(_ text: Secret, id: String, on authority: String) -> TicketNonce? {
         self.keys.openText(
             text.bytes,
@@ -136,7 +136,7 @@ struct TicketSeal: Sendable {
         }
     }
 
-    // An authority contains no space.
+    // An authority contains no space, so the purposes of the seals are unambiguous.
 
     private static func place(request id: String, _ issuer: String) -> String { "ticket request \(issuer) \(id)" }
 
