@@ -1,5 +1,5 @@
-/// How the server of a client tells the token endpoint the address of its user, as Auth0 names it: in a field, or in a
-/// parameter of the body with the same name.
+/// The name of the field, or body parameter, in which a client's server sends the token endpoint its user's address.
+/// The name is Auth0's.
 package enum UserAddressField {
     package static let name = "auth0-forwarded-for"
 }
