@@ -37,8 +37,8 @@ extension TokenEndpoint {
         }
     }
 
-    /// The token from which a transfer token is minted: the one that was presented, or for a provider's token an access
-    /// token that is made of it.
+    /// Returns the token that a transfer token is minted from: the presented token, or an access token in exchange for
+    /// a provider's token.
     private func parent(_ presented: Secret, _ requester: TokenRequester) async throws(OAuthError) -> Secret {
         guard requester.client.canCreateTransferToken, self.tokens.isForeign(presented) else { return presented }
         let tokens = try await OAuthError.rendering(
@@ -47,7 +47,7 @@ extension TokenEndpoint {
         return tokens.access ?? presented
     }
 
-    /// Signs a user in with what the kit of a social provider gave to the app (Auth0's token exchange for native social).
+    /// Signs a user in with the artefact of a social provider's kit (Auth0's token exchange for native social).
     private func exchange(
         _ kind: SocialSubjectToken,
         _ parameters: TokenRequest,
