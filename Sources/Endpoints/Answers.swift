@@ -37,8 +37,7 @@ extension EndpointResponse {
     ///
     /// - Parameters:
     ///   - styleDigest: The SHA-256 digest of the page's inline style in padded base64. `nil` if the page has no style.
-    ///   - scriptDigest: The SHA-256 digest of the page's inline script in padded base64. `nil` if the page has no
-    ///     script.
+    ///   - scriptDigest: The SHA-256 digest of the page's inline script in padded base64. `nil` if it has none.
     ///   - hasImages: Whether the page has embedded images.
     ///   - framing: The sites that may show the page in a frame. A page with a form must allow none.
     package static func html(
@@ -72,8 +71,8 @@ extension EndpointResponse {
                     "content-security-policy",
                     "default-src 'none'\(style)\(script)\(images); base-uri 'none'; frame-ancestors \(ancestors)"
                 ),
-                // Not `no-referrer`: the page's own form would be posted with `Origin: null` (Fetch, "append a request
-                // `Origin` header"), and the same-origin check could not distinguish it from a form of another site.
+                // Not `no-referrer`: with it, the page's own form is posted with `Origin: null` (Fetch, "append a
+                // request `Origin` header"). The same-origin check could not distinguish it from another site's form.
                 ("referrer-policy", "same-origin"),
             ] + frames + Self.always + fields,
             body: Array(page.utf8),

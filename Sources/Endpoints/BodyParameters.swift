@@ -2,7 +2,7 @@ package import Vocabulary
 
 /// The parameters of a POST: `application/json` (an object) or `application/x-www-form-urlencoded`.
 ///
-/// The SDKs of Auth0 and Kratos send JSON; OAuth libraries and browsers send forms. Media type parameters such as
+/// The SDKs of Auth0 and Kratos send JSON, OAuth libraries and browsers send forms. Media type parameters such as
 /// `charset` are allowed. A repeated parameter makes the whole body malformed (RFC 6749 3.1). A parameter without a
 /// value is treated as absent (RFC 6749 3.2). So is `null` in JSON, which auth0-python sends for unset values.
 package struct BodyParameters: Sendable {

@@ -21,8 +21,7 @@ package struct EndpointRequest: Sendable {
     package var credentials: PresentedCredentials
     /// Method, target and fields as sent, each on a line, for an endpoint that acts as an app (`Endpoint.isApp`).
     package var head: String?
-    /// What the provider gets with `fields` and `body`, if the endpoint passes requests on (`Endpoint.passesOn`). `nil`
-    /// for other endpoints.
+    /// The parts for the provider in addition to `fields` and `body`. `nil` unless `Endpoint.passesOn` is set.
     package var passedOn: PassedOn?
     package var body: [UInt8]
     /// The client's address after `trusted_proxies`.
@@ -97,7 +96,7 @@ package struct PassedOn: Sendable {
     /// The path, with the query if there is one.
     package var target: String
     /// `Cookie` without the gateway's own cookies, `Authorization` and `X-Session-Token`. Only the provider may get
-    /// these credentials.
+    /// them.
     package var credentials: [(name: String, value: String)]
 
     package init(target: String, credentials: [(name: String, value: String)]) {
@@ -138,8 +137,7 @@ package struct EndpointResponse: Sendable {
 
 /// The hosts on which an endpoint is served.
 package enum EndpointScope: Equatable, Sendable {
-    /// Every configured host. Only for paths under `/.sallyport/`, the paths of oauth2-proxy, and endpoints that an
-    /// operator enables.
+    /// Every configured host. Only for paths under `/.sallyport/`, oauth2-proxy's, and what an operator enables.
     case everyHost
     /// Hosts with endpoints.
     case endpointHosts
@@ -160,8 +158,7 @@ package struct Endpoint: Sendable {
     package var bodyLimit: Int
     /// Whether the handler continues after the client disconnects, because it writes something single-use.
     package var outlivesClient: Bool
-    /// The origins whose scripts may read the answers. `nil` for none. Their preflights are answered before the handler
-    /// runs.
+    /// The origins whose scripts may read the answers. `nil` for none. Their preflights do not reach the handler.
     package private(set) var readers: CrossOriginReaders?
     /// The form of refusals before the handler runs. `nil` for problem documents, or pages for people.
     package let envelope: RefusalEnvelope?

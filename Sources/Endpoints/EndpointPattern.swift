@@ -62,15 +62,15 @@ package struct EndpointPattern: Sendable, Hashable {
     /// Whether the pattern matches exactly one path.
     package var isExact: Bool { self.segments.allSatisfy { $0.rank == 0 } }
 
-    /// Returns whether two patterns match the same paths. The names of parameters do not matter.
+    /// Returns whether this pattern and `other` match equal sets of paths. The names of parameters do not matter.
     package func takesTheSame(as other: EndpointPattern) -> Bool {
         self.segments.count == other.segments.count
             && zip(self.segments, other.segments).allSatisfy { $0 == $1 || $0.rank == 1 && $1.rank == 1 }
     }
 
-    /// Returns whether this pattern is tried before `other`. In the first segment that is literal in one pattern and a
-    /// parameter in the other, the literal comes first. Patterns of different length never match the same path and are
-    /// ordered by length. Patterns that end with `**` come last, the longest first.
+    /// Returns whether this pattern is tried before `other`. In the first segment where one pattern is literal and one
+    /// is not, the literal comes first. Patterns of different length have no path in common and are ordered by length.
+    /// Patterns that end with `**` come last, the longest first.
     package func precedes(_ other: EndpointPattern) -> Bool {
         if self.hasRest != other.hasRest { return other.hasRest }
         guard self.segments.count == other.segments.count else {

@@ -3,15 +3,14 @@ package import Settings
 import SignOn
 package import Vocabulary
 
-/// The cookies of one host that accompany session-transfer tokens: the cookies in which apps put a token, one that
-/// marks handled tokens, one for repeating an attempt whose answer was lost, one that keeps a token until the user
-/// confirms it, and one for the account that the browser used last.
+/// The cookies of one host that accompany session-transfer tokens. Apps put a token in some of them. The gateway sets
+/// four more: the mark of handled tokens, the attempt to repeat if an answer was lost, the token that awaits the user's
+/// confirmation, and the account that the browser used last.
 package struct HandoffCookies: Sendable {
     /// How long handled handoff cookies are ignored if they come back, in seconds. After that they are judged again,
     /// which costs a look-up and a line in the audit stream.
     private static let handledAge = 3600
-    /// How long a browser remembers the account that it used last, in seconds. Browsers keep no cookie longer (RFC
-    /// 6265bis 5.5).
+    /// How long a browser remembers the account it used last, in seconds: the longest possible (RFC 6265bis 5.5).
     private static let accountAge = 400 * 86_400
     private static let attemptAge = Int(SessionAttempt.lifetime.components.seconds)
     private static let pendingAge = Int(PendingHandoff.lifetime.components.seconds)
@@ -68,8 +67,7 @@ package struct HandoffCookies: Sendable {
         self.clearing(on: authority, reach) + [self.handled(reach).setting(marks)]
     }
 
-    /// Returns the `Set-Cookie` values that clear every token cookie, host-only and with the host as domain: apps set
-    /// both.
+    /// Returns the `Set-Cookie` values that clear every token cookie, with and without the domain: apps set both.
     package func clearing(on authority: String, _ reach: CookieReach) -> [String] {
         let attributes = reach.isSecure ? "; Secure; HttpOnly; SameSite=None" : "; HttpOnly"
         let host = Self.host(of: authority)

@@ -5,9 +5,9 @@ import Vocabulary
 /// passes the challenge on to the app. The app mints another session-transfer token and opens the page again with it.
 ///
 /// The WebView announces itself with a field, which apps can add to a page that they open, or with a cookie of the
-/// host, which the pages that follow also send. The gateway removes both before it forwards a request. Anyone can send
-/// them, so they prove nothing and only select another page. On https, a sibling domain cannot set the cookie, because
-/// its name has the prefix `__Host-`.
+/// host, which comes with every page. The gateway removes both before it forwards a request. Anyone can send them, so
+/// they prove nothing and only select another page. On https, a sibling domain cannot set the cookie, because its name
+/// has the prefix `__Host-`.
 package struct NativeChallenge: Sendable, Equatable {
     /// The field with which a WebView announces itself, in lower case.
     package static let field = "sallyport-native"
@@ -32,7 +32,7 @@ package struct NativeChallenge: Sendable, Equatable {
 
     /// The fields of the answer that carry the challenge (RFC 9110 11.6.1).
     package var fields: [(name: String, value: String)] {
-        // Visible ASCII without a backslash (`ReturnTo`); a quotation mark would end the parameter.
+        // Visible ASCII without a backslash (`ReturnTo`). A quotation mark would end the parameter.
         let returnTo = self.returnTo.replacing("\"", with: "%22")
         return [
             ("www-authenticate", #"SessionTransfer realm="\#(self.realm)", return_to="\#(returnTo)""#),

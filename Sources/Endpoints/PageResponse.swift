@@ -4,7 +4,7 @@ package import Vocabulary
 /// The sites that may show an answer in a frame.
 package enum Framing: Sendable {
     case nobody
-    /// Pages of the same origin. An app made of frames shows a refusal in the refused frame.
+    /// Pages of the answer's own origin. An app made of frames shows a refusal in the refused frame.
     case ownOrigin
     /// Pages of this origin.
     case origin(String)

@@ -5,11 +5,11 @@ package import Vocabulary
 package struct PresentedCredentials: Sendable, Equatable {
     /// The content of `Authorization`, by its scheme (RFC 9110 11.4).
     package enum Authorization: Sendable, Equatable {
-        /// The text after `Bearer` (RFC 6750 2.1); may be empty.
+        /// The text after `Bearer` (RFC 6750 2.1), which may be empty.
         case bearer(Secret)
-        /// The text after `Basic` (RFC 7617 2), not decoded; may be empty.
+        /// The text after `Basic` (RFC 7617 2), not decoded, which may be empty.
         case basic(Secret)
-        /// The text after `DPoP` (RFC 9449 7.1); may be empty.
+        /// The text after `DPoP` (RFC 9449 7.1), which may be empty.
         case dpop(Secret)
         /// Any other scheme, or none.
         case other

@@ -1,7 +1,6 @@
 package import Vocabulary
 
-/// Refusals as problem documents (RFC 9457), whose `reason` is the stable id. They contain nothing of the request
-/// except its id.
+/// Refusals as problem documents (RFC 9457), whose `reason` is the stable id. Of the request they contain only its id.
 package enum ProblemDocument {
     package static let mediaType = "application/problem+json"
 
@@ -53,8 +52,7 @@ extension EndpointResponse {
     ///   - explanation: What happened, in the operator's words for the user. `nil` for the gateway's text.
     ///   - requestID: The id of the request, which the logs can be searched for.
     ///   - wait: The remaining time of a rate limit.
-    ///   - loginURL: The URL where a script sends its user to sign in (`SignInPath.url`). `nil` if signing in does not
-    ///     help.
+    ///   - loginURL: The URL where a script sends its user to sign in. `nil` if signing in does not help.
     ///   - fields: Additional fields. A `WWW-Authenticate` among them replaces the default challenge.
     package static func problem(
         _ reason: Reason,

@@ -1,7 +1,7 @@
 import Pages
 import Vocabulary
 
-/// The page that a browser goes to after sign-in: a path on the same host, never another host.
+/// The page that a browser goes to after sign-in: a path on the request's host, never another host.
 package enum ReturnTo {
     /// The maximum length. A longer target does not fit into a request line.
     private static let longest = 8192
@@ -15,9 +15,8 @@ package enum ReturnTo {
     private static let ownPages = [PageDesign.ownPages, PageDesign.oauth2ProxyBase + PageDesign.ownPages]
 
     /// Returns the page that a sign-in or sign-out leads back to, from the values of its redirect parameter. There must
-    /// be exactly one value; it must be safe and no page of the gateway, which would lead on. Otherwise the page is
-    /// `/`. Requests of other hosts for a ticket (`TicketPath.share`) are accepted: the user signs in for such a
-    /// request.
+    /// be exactly one value, which must be safe and no page of the gateway (it would lead on). Otherwise the page is
+    /// `/`. Requests of other hosts for a ticket (`TicketPath.share`) are accepted: the user signs in for them.
     ///
     /// - Parameters:
     ///   - origin: The origin of the host. A URL on it becomes the path there. `nil` to accept paths only.
@@ -42,15 +41,14 @@ package enum ReturnTo {
         return (origin.text, path.utf8.first == UInt8(ascii: "/") ? path : "/\(path)")
     }
 
-    /// Returns the path, query and fragment that every browser resolves `text` to on the same host (RFC 9112 3.2.1,
+    /// Returns the path, query and fragment that every browser resolves `text` to on this host (RFC 9112 3.2.1,
     /// origin-form). Spaces, characters beyond ASCII, a `%` without its digits, and further `#` are percent-encoded.
     /// `nil` if `text` is not safe: use `/`.
     ///
     /// The rule is structural, so that it does not depend on predicting a parser (CVE-2022-23527, CVE-2024-52003).
     /// There is one leading `/`, and the next byte is neither `/` nor `\`. Controls are forbidden, because the WHATWG
-    /// parser drops tabs and line breaks; so are backslashes, which it reads as `/`. The path has no dot segment and no
-    /// encoded control, and begins with no encoded slash or backslash: a careless decoder would turn these into the
-    /// forms above.
+    /// parser drops tabs and line breaks, and backslashes, which it reads as `/`. The path has no dot segment and no
+    /// encoded control, and begins with no encoded slash or backslash: careless decoders create the forms above.
     package static func sanitized(_ text: String) -> String? {
         let bytes = Array(text.utf8)
         guard bytes.count <= Self.longest, bytes.first == UInt8(ascii: "/") else { return nil }
@@ -103,9 +101,10 @@ package enum ReturnTo {
         return "\(page[..<end])\(separator)\(parameter)\(page[end...])"
     }
 
-    /// Returns the result of `sanitized(_:)` without every query parameter that carries `name`: the parameter itself,
-    /// however its name is encoded, and one whose value contains it (`next=%2Fx%3Fname%3D...`). A fragment that
-    /// contains it is removed. `nil` if the target is not safe, or if its path contains the parameter.
+    /// Returns the result of `sanitized(_:)` without every query parameter that carries `name` or
+    /// `session_transfer_token`: the parameter itself, however its name is encoded, and one whose value contains it
+    /// (`next=%2Fx%3Fname%3D...`). A fragment that contains it is removed. `nil` if the target is not safe, or if its
+    /// path contains the parameter.
     ///
     /// A transfer token in the target would come back after the sign-in as a navigation from this site, and so evade
     /// the checks of links from other sites.

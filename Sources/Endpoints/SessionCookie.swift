@@ -2,19 +2,19 @@ package import Vocabulary
 
 /// A secret cookie of one host, as `Set-Cookie` text (RFC 6265), for example a browser's session.
 ///
-/// Setting and clearing use the same attributes: browsers ignore the deletion of a `__Host-` cookie that lacks `Secure`
-/// or `Path=/` (CVE-2025-55162).
+/// Setting and clearing use equal attributes: browsers ignore the deletion of a `__Host-` cookie that lacks `Secure` or
+/// `Path=/` (CVE-2025-55162).
 package struct SessionCookie: Sendable, Hashable {
     /// The name that the browser sends.
     package let name: String
-    /// How long the browser keeps the cookie, in seconds. `nil` until the browser closes.
+    /// How long the browser keeps the cookie, in seconds. `nil` to keep it until the browser closes.
     private let maxAge: Int?
     private let reach: CookieReach
 
     /// - Parameters:
     ///   - name: The configured name, e.g. `__Host-sallyport`.
     ///   - reach: The requests with which browsers send the cookie.
-    ///   - maxAge: How long the browser keeps the cookie, in seconds. `nil` until the browser closes.
+    ///   - maxAge: How long the browser keeps the cookie, in seconds. `nil` to keep it until the browser closes.
     package init(name: String, reach: CookieReach, maxAge: Int? = nil) {
         self.name = reach.name(name)
         self.maxAge = maxAge

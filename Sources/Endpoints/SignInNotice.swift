@@ -1,7 +1,7 @@
 package import Vocabulary
 
-/// The cookie that tells the sign-in page why the browser comes. It only adds a sentence to the page: a browser without
-/// the cookie sees the page without the sentence.
+/// The cookie with the reason why the browser comes to the sign-in page. It only adds a sentence to the page: a browser
+/// without the cookie sees the page without the sentence.
 package enum SignInNotice: String, Sendable {
     /// A transfer token did not sign the user in.
     case handoff = "1"
@@ -17,8 +17,7 @@ package enum SignInNotice: String, Sendable {
     /// How long the browser may need to reach the sign-in page, in seconds.
     private static let age = 60
 
-    /// Derives the notice from the reason why a session's cookie is no longer valid. `nil` unless the session is
-    /// unknown.
+    /// Derives the notice from the reason why a session is no longer valid. `nil` unless the session is unknown.
     ///
     /// - Parameters:
     ///   - told: The reason that the client gets.
@@ -38,6 +37,8 @@ package enum SignInNotice: String, Sendable {
     }
 
     /// Returns the cookie that carries a notice.
+    ///
+    /// - Parameter name: The configured name of the session cookie.
     package static func cookie(beside name: String, _ reach: CookieReach) -> SessionCookie {
         SessionCookie(name: "\(name)-\(self.label)", reach: reach, maxAge: self.age)
     }

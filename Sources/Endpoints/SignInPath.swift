@@ -8,7 +8,7 @@ package enum SignInPath {
     /// The query parameter with the path that the user returns to after sign-in.
     package static let returnTo = "return_to"
 
-    /// Returns the path of the sign-in page that leads back to `target`, a path and query of the same host.
+    /// Returns the path of the sign-in page that leads back to `target`, a path and query of this host.
     package static func leading(to target: some Sequence<UInt8>, demanding demand: SignInDemand) -> String {
         var text = Array("\(self.path)?\(self.returnTo)=".utf8)
         self.append(target, to: &text)

@@ -1,5 +1,4 @@
-/// The name of the field, or body parameter, in which a client's server sends the token endpoint its user's address.
-/// The name is Auth0's.
+/// Auth0's field, or body parameter, in which a client's server sends its user's address to the token endpoint.
 package enum UserAddressField {
     package static let name = "auth0-forwarded-for"
 }

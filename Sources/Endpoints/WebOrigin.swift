@@ -1,8 +1,8 @@
 import AddressIntelligence
 
 /// The origin that a request names in `Origin` (RFC 6454 7). It is compared as an origin, not by its bytes: some
-/// clients write the default port, a slash at the end, capitals, or a name in its own script (React Native on Android
-/// does some of this). `null`, lists and everything else name no origin.
+/// clients write the default port, a slash at the end, capitals, or a name in its own script. React Native on Android
+/// does some of this. `null`, lists and everything else name no origin.
 package struct WebOrigin: Sendable, Equatable {
     /// The origin as browsers write it: in lower case, without the scheme's default port, its name in ASCII form.
     package let text: String
@@ -69,8 +69,7 @@ package struct WebOrigin: Sendable, Equatable {
         guard bytes.contains(where: { $0 >= 0x80 }), let text = String(validating: bytes, as: UTF8.self) else {
             return nil
         }
-        // A client that does not map the name to lower case (RFC 5895 2) needs it here. The settings have the ASCII
-        // form only.
+        // Maps to lower case for clients that do not (RFC 5895 2). The settings have the ASCII form only.
         let labels = text.lowercased().split(separator: ".", omittingEmptySubsequences: false).map { label in
             label.utf8.allSatisfy { $0 < 0x80 }
                 ? String(label) : Punycode.encode(label.unicodeScalars).map { "xn--" + $0 }

@@ -22,21 +22,20 @@ package protocol BrowserProvider: Sendable {
     /// own time limit. Refuses parameters of another sign-in, and a sign-in at another provider.
     ///
     /// - Parameters:
-    ///   - pending: The result of `begin`, kept by the same browser, so that no browser can complete a sign-in that
+    ///   - pending: The state from `begin` that this browser kept, so that no browser can complete a sign-in that
     ///     another one began (RFC 9700 4.7).
     ///   - parameters: The parameters of the callback's query or form, in order, percent-decoded.
-    /// - Throws: `provider.unavailable` if the provider cannot answer, or a reason of `signin`: `cancelled` if the user
-    ///   declined; `interaction_required` if the provider needs the user and was told not to ask; `state_mismatch` if
-    ///   the answer is not for the sign-in that the browser began; `invalid_token` if the tokens are invalid;
-    ///   `not_allowed` if the user may not sign in; `insufficient` if the user did not authenticate as required;
-    ///   `provider_error` for other errors, for example if the gateway is registered wrongly.
+    /// - Throws: `provider.unavailable` if the provider cannot answer. Otherwise a reason of `signin`: `cancelled` if
+    ///   the user declined, `interaction_required` if the provider must not ask but needs to, `state_mismatch` if the
+    ///   answer belongs to another sign-in, `invalid_token` for invalid tokens, `not_allowed` if the user may not sign
+    ///   in, `insufficient` if the authentication was too weak or old, and `provider_error` for other errors such as a
+    ///   wrong registration of the gateway.
     func complete(
         _ pending: PendingSignIn,
         _ parameters: [(name: String, value: String)]
     ) async throws(NotDone) -> ProvenUser
 
-    /// Returns the URL where the provider ends its session of this user (OpenID Connect RP-Initiated Logout 1.0). `nil`
-    /// if it has none.
+    /// Returns the URL where the provider ends the user's session (RP-Initiated Logout 1.0). `nil` if it has none.
     ///
     /// - Parameters:
     ///   - idToken: The last id_token of the session, as a hint.

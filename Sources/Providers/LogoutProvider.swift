@@ -1,7 +1,6 @@
 package import Vocabulary
 
-/// A provider that notifies the gateway when its sessions end (OpenID Connect Back-Channel Logout 1.0, Front-Channel
-/// Logout 1.0).
+/// A provider that notifies the gateway when its sessions end (Back-Channel Logout 1.0, Front-Channel Logout 1.0).
 package protocol LogoutProvider: Sendable {
     /// The provider's name, equal to `BrowserProvider.name`: the issuer.
     var name: String { get }

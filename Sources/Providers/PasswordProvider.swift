@@ -2,11 +2,11 @@ package import Vocabulary
 
 /// A provider that checks passwords.
 package protocol PasswordProvider: Sendable {
-    /// Returns whether an attempt from this source could begin now, at once. If not, the source is told to try again
-    /// later before any limit counts it, so that a flood of attempts causes no work and fills no limit.
+    /// Returns at once whether an attempt from this source could begin now. If not, the source must try again later.
+    /// This comes before all limits, so that a flood of attempts causes no work and fills no limit.
     func hasRoom(for source: SignInSource) -> Bool
 
-    /// Checks a password. The answer takes the same time whether or not the user exists.
+    /// Checks a password. The answer takes as long for unknown users as for known ones.
     ///
     /// - Parameters:
     ///   - identifier: The user's input, unchanged.

@@ -3,8 +3,8 @@ package import NIOCore
 package import Sessions
 package import Vocabulary
 
-/// The tokens of token providers, for the resolvers of the event loops. It turns a provider's verdict into a session
-/// and shares it through the store with other loops and gateways.
+/// The tokens of token providers, for the resolvers of the event loops. A provider's verdict becomes a session, which
+/// the store shares with other loops and gateways.
 ///
 /// - A token that proves itself is verified first, and only a genuine one is looked up in the store, which may know
 ///   that it has ended. Each event loop verifies it once and relies on no other loop's verdict.

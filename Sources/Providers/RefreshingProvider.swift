@@ -19,7 +19,7 @@ package protocol RefreshingProvider: Sendable {
 package enum ProviderRefresh: Sendable, Equatable {
     /// - Parameter authentication: The user's new claims. `nil` if the answer has none.
     case refreshed(ProviderTokenSet, authentication: Authentication?)
-    /// The answer has some of the user's new claims. The others are unchanged.
+    /// The answer has some of the user's new claims. Missing claims are unchanged.
     case refreshedInPart(ProviderTokenSet, authentication: Authentication)
     /// The provider ended its grant (`invalid_grant`), or the answer is for another user: the lineage ends.
     case ended(detail: String)

@@ -25,8 +25,7 @@ package protocol TokenProvider: Sendable {
     /// Returns whether the provider may know these bytes as a token, or as its own cookie, from their syntax.
     func mayKnow(_ token: UnsafeRawBufferPointer, as kind: Session.Kind) -> Bool
 
-    /// Judges the token at once, on an event loop and without I/O. `nil` if that is not possible now; then call
-    /// `introspect`.
+    /// Judges the token at once, on an event loop and without I/O. `nil` if only `introspect` can.
     func judge(_ token: Secret) -> TokenVerdict?
 
     /// Asks the provider about the token, or its own cookie, with its own time limit. An event loop never asks about

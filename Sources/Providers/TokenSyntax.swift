@@ -8,8 +8,8 @@ enum TokenSyntax {
     /// The minimum length of an opaque token in bytes. A shorter one could be guessed.
     private static let shortest = 8
 
-    /// Returns whether the bytes can be a signed token in compact form (RFC 7515 7.1): three parts in base64url, of
-    /// which the first begins like a JSON object.
+    /// Returns whether the bytes can be a signed token in compact form (RFC 7515 7.1): three parts in base64url. The
+    /// first begins like a JSON object.
     static func isJWT(_ token: UnsafeRawBufferPointer) -> Bool {
         guard token.count <= Self.longest, token.starts(with: "eyJ".utf8) else { return false }
         guard let first = token.place(of: UInt8(ascii: ".")),

@@ -31,8 +31,7 @@ package struct AuthenticationLevels: Sendable {
         return levels + Set(self.providers.flatMap { $0.values.keys }).subtracting(levels).sorted()
     }
 
-    /// Returns the levels that these values name and some provider reaches, in the order of the values. Skips unknown
-    /// values.
+    /// Returns the levels that these values name and some provider reaches, in this order. Skips unknown values.
     ///
     /// - Parameter names: The providers where the user may sign in. Empty for any provider.
     func reachable(_ values: [String], at names: [String]) -> [AssuranceLevel] {
@@ -60,15 +59,14 @@ package struct AuthenticationLevels: Sendable {
 /// The level that a client requires of a sign-in.
 enum LevelDemand: Sendable, Equatable {
     case none
-    /// Returns one of these levels, the first if possible. Never empty.
+    /// One of these levels, the first if possible. Never empty.
     case some([AssuranceLevel])
     /// No requested level can be reached here.
     case unreachable
 
     /// Returns whether a session of this level satisfies the client.
     ///
-    /// - Parameter isFinal: Whether the user was already asked, or must not be. Then every level that the client names
-    ///   suffices.
+    /// - Parameter isFinal: Whether the user was already asked, or must not be. Then any named level suffices.
     func isMet(by level: AssuranceLevel, isFinal: Bool) -> Bool {
         switch self {
         case .none: true

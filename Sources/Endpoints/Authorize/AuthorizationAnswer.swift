@@ -15,11 +15,11 @@ struct AuthorizationAnswer: Sendable {
         static let names = ["query", "form_post", "web_message"]
     }
 
-    /// Returns the registered URI that receives the answer.
+    /// The registered URI that receives the answer.
     let redirectURI: String
     let state: String?
     let mode: Mode
-    /// `iss`, which tells a client of several servers whose answer it got (RFC 9207).
+    /// `iss`, from which a client of several servers knows whose answer it got (RFC 9207).
     let issuer: String
     let pages: PageWriter
 

@@ -60,8 +60,7 @@ extension AuthorizationEndpoint {
         guard let found, found.request.clientID == client.clientID,
             begun != nil || now.since(found.request.issuedAt) <= PushedRequest.lifetime
         else { throw .page(.oauthRequestUnknown, back: self.start(of: client)) }
-        // The browser's other parameters are ignored (RFC 9126 4), but Auth0's SDKs send the transfer token with the
-        // reference.
+        // The browser's other parameters are ignored (RFC 9126 4), but Auth0's SDKs send the transfer token there.
         var pushed = FormText.pairs(Array(found.request.query.utf8))
         let tokens = parameters.filter { $0.name == Self.transferToken }
         if begun != nil || !tokens.isEmpty { pushed.removeAll { $0.name == Self.transferToken } }

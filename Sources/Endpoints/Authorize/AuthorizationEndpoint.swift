@@ -124,7 +124,7 @@ package struct AuthorizationEndpoint: Sendable {
                 transfer = await self.transfers.outcome(of: wish, request, requester, existing: transfer.existing)
             }
             if let failure = transfer.failure { throw NotDone(asking: failure) }
-            // The signed-in user is not the user whom the client wants, and has to make way.
+            // A signed-in user whom the client does not want has to make way.
             let isOther = wanted != nil && transfer.isOther(than: wanted)
             demand.isAgain = demand.isAgain || transfer.demandsSignIn || isOther
             let isElsewhere = transfer.isElsewhere(than: demand.providers)
@@ -165,7 +165,7 @@ package struct AuthorizationEndpoint: Sendable {
             response.fields += transfer.fields
             return response
         } catch {
-            // A token that was tried may have been used up. The same browser can repeat the attempt.
+            // A token that was tried may have been used up. The cookie lets this browser repeat the attempt.
             var response = wish.answer.error(OAuthError(.storeUnavailable))
             if let repeating = transfer.repeating { response.fields.append(repeating) }
             return response

@@ -6,7 +6,7 @@ import Vocabulary
 /// The metadata at `/.well-known/oauth-authorization-server` (RFC 8414) and `/.well-known/openid-configuration` (OpenID
 /// Connect Discovery 1.0).
 package struct ServerMetadata: Sendable {
-    /// The issuer in tokens and metadata: the URL of the first host with endpoints, with a slash at the end, as Auth0's
+    /// The issuer in tokens and metadata: the URL of the first host with endpoints, with the final slash that Auth0's
     /// SDKs expect.
     private let issuer: String
 

@@ -1,8 +1,7 @@
 import Cryptography
 import Vocabulary
 
-/// Marks that identify an authorization request when it returns from the sign-in page, so that a user who must sign in
-/// again is asked once.
+/// Marks that identify an authorization request when it returns from the sign-in page, so that the user is asked once.
 struct SignInMarks: Sendable {
     /// The query parameter that carries a mark.
     static let parameter = "sallyport_signed_in"

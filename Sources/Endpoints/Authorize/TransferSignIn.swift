@@ -24,12 +24,11 @@ struct TransferSignIn: Sendable {
         var fields: [(name: String, value: String)] = []
         /// The `Set-Cookie` field that lets the browser repeat the attempt. `nil` if no token was tried.
         var repeating: (name: String, value: String)?
-        /// Whether the user has to sign in despite any session, because the client asked for the user of a token that
-        /// is not accepted.
+        /// Whether the user has to sign in despite any session, because a token of the request is not accepted.
         var demandsSignIn = false
         /// Whether a rule requires the sign-in, so that no other token would help.
         var isSignInRuled = false
-        /// Returns the error that denied the sign-in. `nil` if it was not denied.
+        /// The error that denied the sign-in. `nil` if it was not denied.
         var denial: OAuthError?
         /// Why a token could not be judged. `nil` if every token was.
         var failure: StoreError?
@@ -151,8 +150,7 @@ struct TransferSignIn: Sendable {
         case .refused(let reason, let endsExisting):
             if endsExisting { trial.outcome.existing = nil }
             if reason == .ruleSignInRequired { trial.outcome.isSignInRuled = true }
-            // A cookie may be stale, or planted by another site of the domain. A token that a rule judged is neither
-            // spent nor forged.
+            // A cookie may be stale, or planted by a sibling domain. A token that a rule judged is genuine and unused.
             if transport == .query || reason == .handoffOtherUser || reason == .ruleSignInRequired {
                 trial.outcome.demandsSignIn = true
             }

@@ -4,10 +4,10 @@ import Vocabulary
 /// The paths of Authelia's portal that apps link to. They lead to the gateway's own pages, and are served on the
 /// portal's host, where no app would answer.
 package struct AutheliaPortal: Sendable {
-    /// Finds the page that `rd` names.
+    /// The endpoints that find the page that `rd` names.
     private let wanted: OAuth2ProxyEndpoints
 
-    /// - Parameter wanted: The endpoints of the same hosts. Both products name the page in `rd`.
+    /// - Parameter wanted: The endpoints of the portal's hosts. Authelia and oauth2-proxy both name the page in `rd`.
     package init(wanted: OAuth2ProxyEndpoints) {
         self.wanted = wanted
     }

@@ -53,7 +53,7 @@ extension BrowserSessionEndpoints {
     private static let posted = "posted"
 
     /// Answers `POST /.sallyport/callback`, for a provider that answers with a form: 303 to the same path by GET, with
-    /// the sealed answer (`PostedAnswer`). It begins and ends nothing, whoever posts it and however often.
+    /// the sealed answer (`PostedAnswer`). It begins and ends nothing, so anyone may post it any number of times.
     private func take(_ request: EndpointRequest, _ named: BrowserSignInFlow?) -> EndpointResponse {
         guard request.isNavigation else { return self.refuse(.signInNotNavigation, request) }
         guard let flow = named ?? self.ways.flows.first, request.query.isEmpty,
@@ -124,7 +124,7 @@ extension BrowserSessionEndpoints {
             let way = self.lastWay.note(flow.name, among: self.ways, request)
             return .seeOther(returnTo, fields: signedIn + [noted] + way + cleared)
         } catch {
-            // A client that requires a level is told that it was not reached, and the user sees no page about it.
+            // A client that requires a level gets an error if it was not reached, and the user sees no page about it.
             if error.reason == .signInInsufficient, demand.aal != nil, AuthorizationEndpoint.leadsHere(returnTo) {
                 return .seeOther(returnTo, fields: cleared)
             }

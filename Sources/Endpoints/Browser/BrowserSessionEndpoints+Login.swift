@@ -4,8 +4,7 @@ import Vocabulary
 
 extension BrowserSessionEndpoints {
     /// Answers `GET /.sallyport/login`. It begins the sign-in if there is only one way, or the query names a provider,
-    /// or the address in `login_hint` belongs to one. Otherwise the page lets the user choose, or asks for an address
-    /// first.
+    /// or the address in `login_hint` belongs to one. Otherwise the user chooses, or enters an address.
     func login(_ request: EndpointRequest) async -> EndpointResponse {
         let demand = SignInDemand(request.query)
         let ways = self.ways.meeting(demand)
@@ -23,8 +22,7 @@ extension BrowserSessionEndpoints {
         }
     }
 
-    /// Redirects to the provider, even if a user is signed in: a route may require a new sign-in. HEAD and prefetches
-    /// begin nothing.
+    /// Redirects to the provider, even a signed-in user: a route may require it. HEAD and prefetches begin nothing.
     func login(_ request: EndpointRequest, _ flow: BrowserSignInFlow) async -> EndpointResponse {
         guard request.method == "GET" else { return .noContent() }
         let demand = SignInDemand(request.query)
@@ -88,8 +86,8 @@ extension BrowserSessionEndpoints {
 
     var completedSignIns: CompletedSignIns { CompletedSignIns(sessionCookie: self.cookies.name) }
 
-    /// Returns a refusal with a page that links to a sign-in with the same demand. The page does not redirect by
-    /// itself, so that no failure repeats without the user.
+    /// Returns a refusal whose page links to a sign-in with `demand`. The page does not redirect by itself, so that no
+    /// failure repeats without the user.
     func refuse(
         _ reason: Reason,
         _ request: EndpointRequest,

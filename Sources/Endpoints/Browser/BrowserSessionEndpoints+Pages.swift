@@ -6,7 +6,7 @@ import Vocabulary
 package struct ProviderPages: Sendable {
     let provider: KratosProvider
     let sessions: SessionService
-    /// The origin of the host where the pages are forwarded.
+    /// The origin of the host that forwards the pages.
     let home: String
 
     package init(_ provider: KratosProvider, sessions: SessionService, home: String) {
@@ -17,8 +17,7 @@ package struct ProviderPages: Sendable {
 }
 
 extension BrowserSessionEndpoints {
-    /// Answers `GET /.sallyport/login`: 303 to the provider's page, from which the browser returns to the page it
-    /// wanted.
+    /// Answers `GET /.sallyport/login`: 303 to the provider's page, which leads back to the wanted page.
     ///
     /// A browser that returns without a valid cookie is sent there again, and a provider that knows the user sends it
     /// back at once. After a few rounds within seconds, a page ends the loop.

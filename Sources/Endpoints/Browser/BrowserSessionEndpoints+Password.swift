@@ -7,8 +7,8 @@ extension BrowserSessionEndpoints {
     /// Answers `GET /.sallyport/login` with the form and links to the providers, even if a user is signed in. A route
     /// may require a new sign-in, whose session replaces the current one.
     ///
-    /// The form is filled with the address that the demand hints at. A signed-in user of whom nothing more is required
-    /// can also continue without a new sign-in.
+    /// The form is filled with the address that the demand hints at. A signed-in user can also continue without a new
+    /// sign-in, unless more is required.
     func askToSignIn(
         _ request: EndpointRequest,
         _ ways: [SignInWay],
@@ -53,8 +53,7 @@ extension BrowserSessionEndpoints {
         }
     }
 
-    /// Returns the session of a signed-in browser. `nil` if it has none, or if an actor uses it: only the user
-    /// continues.
+    /// Returns the session of a signed-in browser. `nil` if it has none, or an actor's, who cannot continue here.
     private func current(_ request: EndpointRequest, returnTo: String) async -> Page.Current? {
         guard !request.credentials.sessionCookies.isEmpty,
             let live = try? await self.sessions.presented(by: request.requester), live.count == 1,

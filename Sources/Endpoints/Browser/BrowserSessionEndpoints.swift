@@ -110,9 +110,9 @@ package struct BrowserSessionEndpoints: Sendable {
             }
     }
 
-    /// Redirects a link to the sign-in page that carries a session-transfer token to the page it leads to, with the
-    /// token. The page's route judges the token, and comes back without it if it is refused. `nil` if there is no
-    /// token, or none suffices because the user has to authenticate again.
+    /// Redirects to the page behind the sign-in page if the link carries a session-transfer token, with the token. The
+    /// page's route judges the token, and comes back without it if it is refused. `nil` if there is no token, or if no
+    /// token suffices because the user has to authenticate again.
     ///
     /// The token goes only to the page of this host that the link names, and to no `return_to`.
     private func handingOver(_ request: EndpointRequest) -> EndpointResponse? {

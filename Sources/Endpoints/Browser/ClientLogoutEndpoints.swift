@@ -8,8 +8,8 @@ import Vocabulary
 ///
 /// They end the sessions that `/.sallyport/logout` ends, and then redirect to a URL that the client has registered. A
 /// page or provider on the way leads back to the request, because a browser without a session is redirected at once.
-/// The user is asked first, unless the client proves with an id_token that it knows who is signed in (RP-Initiated
-/// Logout 2), or no other site can have made the request.
+/// The user is asked first, unless an id_token proves that the client knows the user (RP-Initiated Logout 2), or no
+/// other site can have made the request.
 package struct ClientLogoutEndpoints: Sendable {
     private let browser: BrowserSessionEndpoints
     private let clients: ClientRegistry
@@ -71,7 +71,7 @@ package struct ClientLogoutEndpoints: Sendable {
         }
     }
 
-    /// Redirects to the same request by GET, because a browser sends no session cookie with another site's form.
+    /// Redirects to this request by GET, because a browser sends no session cookie with another site's form.
     private func reload(_ request: EndpointRequest, _ names: ClientLogout.Names) -> EndpointResponse {
         // All parameters are optional (OpenID Connect RP-Initiated Logout 1.0, 2).
         guard !request.body.isEmpty else { return .seeOther(request.path) }

@@ -12,7 +12,7 @@ struct CompletedSignIns: Sendable {
 
     private static let label = "recent"
 
-    /// Returns the cookie of sign-ins that began at a provider's own pages, whose end is not noticed. A loop repeats
+    /// Returns the cookie of sign-ins at a provider's own pages, whose end the gateway does not notice. A loop repeats
     /// within moments, and a user may open several pages at once.
     static func begun(sessionCookie: String) -> CompletedSignIns {
         CompletedSignIns(sessionCookie: sessionCookie, most: 6, period: .seconds(10))
@@ -35,8 +35,7 @@ struct CompletedSignIns: Sendable {
         return ("set-cookie", cookie.setting(value))
     }
 
-    /// Returns the times within the period, in seconds since 1970. A browser that changes them only changes what it
-    /// sees.
+    /// Returns the times within the period, in seconds since 1970. Changing them harms only the browser.
     private func times(_ request: EndpointRequest, at now: UnixTime) -> [Int64] {
         guard let value = request.credentials.companion(Self.label), value.bytes.count <= 128 else { return [] }
         return String(decoding: value.bytes, as: UTF8.self).split(separator: ".").compactMap { Int64($0) }

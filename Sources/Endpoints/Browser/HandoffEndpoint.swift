@@ -143,8 +143,7 @@ package struct HandoffEndpoint: Sendable {
         }
     }
 
-    /// Answers if nothing waits to be confirmed. A signed-in browser, for example after going back in its history, goes
-    /// to the start page.
+    /// Answers if nothing waits to be confirmed. A signed-in browser, e.g. after going back, goes to the start page.
     private func expired(_ request: EndpointRequest, _ requester: Requester) async -> EndpointResponse {
         let present = (try? await self.sessions.presented(by: requester)) ?? []
         return present.isEmpty

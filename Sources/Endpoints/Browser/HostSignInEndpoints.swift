@@ -22,8 +22,7 @@ package struct HostSignInEndpoints: Sendable {
     /// - Parameters:
     ///   - cookieName: The configured name of the session cookie.
     ///   - handoffParameter: The query parameter that may carry a transfer token. It is removed from every `return_to`.
-    ///   - share: Signs a browser in after a handoff on the host where users sign in, too. `nil` to sign in on one
-    ///     host.
+    ///   - share: Also signs a browser in after a handoff on the host where users sign in. `nil` to skip that.
     package init(
         _ tickets: HostTickets,
         sessions: SessionService,
@@ -226,7 +225,7 @@ package struct HostSignInEndpoints: Sendable {
             }
         } catch {
             if back != nil { return .seeOther(returnTo, fields: cleared, reason: error.reason) }
-            // In an outage the cookie stays, and the same request completes the attempt.
+            // In an outage the cookie stays, so that repeating the request completes the attempt.
             let cleared = error.isUnavailable ? [] : cleared
             return self.refuse(error.reason, request, returnTo: nonce.returnTo, fields: cleared)
         }
@@ -259,7 +258,7 @@ package struct HostSignInEndpoints: Sendable {
     }
 
     /// Answers `GET /.sallyport/adopt` for a browser that a handoff signed in on another host. If it has no session
-    /// here, this host asks the other host for a ticket. Otherwise the browser returns at once.
+    /// here, this host requests a ticket from there. Otherwise the browser returns at once.
     private func adopt(_ request: EndpointRequest, _ share: HandoffShare) async -> EndpointResponse {
         guard request.isPageLoad else { return self.refuse(.ticketNotNavigation, request) }
         let now = self.sessions.clock.now()

@@ -1,7 +1,6 @@
 import Vocabulary
 
-/// The cookies of one purpose that a browser keeps while it is elsewhere, one for each id, because several tabs may be
-/// away at once.
+/// The cookies of one purpose that a browser keeps while it is elsewhere, one for each id because of several tabs.
 ///
 /// A browser that restores its tabs may begin many at once, but a request has room for few. The oldest are then
 /// shortened: they can no longer be completed, but still have the page that the browser wanted.
@@ -35,8 +34,8 @@ struct KeptCookies: Sendable {
         return request.credentials.companion(self.prefix + id) ?? request.credentials.companion(self.shortPrefix + id)
     }
 
-    /// Returns the `Set-Cookie` fields that keep a new value, that shorten the oldest others if there is no room for
-    /// all, and that clear those that are expired, unreadable or without room.
+    /// Returns the `Set-Cookie` fields that keep a new value and shorten the oldest values if there is no room for all.
+    /// They also clear values that are expired, unreadable or without room.
     ///
     /// - Parameter read: Reads a value with its id. `nil` if the gateway did not make it.
     func keep(
@@ -99,7 +98,7 @@ struct KeptCookies: Sendable {
 
     private var shortPrefix: String { "past-" + self.prefix }
 
-    /// Returns the request's valid cookies with this prefix, the oldest first, and the ids of the others.
+    /// Returns the request's valid cookies with this prefix, the oldest first, and the ids of invalid ones.
     private func present(
         _ prefix: String,
         _ request: EndpointRequest,

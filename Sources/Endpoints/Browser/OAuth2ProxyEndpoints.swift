@@ -61,7 +61,7 @@ package struct OAuth2ProxyEndpoints: Sendable {
         return (request.origin, self.page(wanted))
     }
 
-    /// Returns a page that is not one of these. nginx names them as the wanted page if a user opens them: a loop.
+    /// Returns the wanted page, or `/` for a page under `/oauth2/`, which nginx names if a user opens it: a loop.
     private func page(_ values: [String]) -> String {
         let page = ReturnTo.page(values, without: self.handoffParameter)
         return page.hasPrefix("\(PageDesign.oauth2ProxyBase)/") ? "/" : page
@@ -74,8 +74,7 @@ package enum WantedPageField {
 }
 
 extension EndpointResponse {
-    /// Returns 303 with a page that links to the same place: nginx's `error_page 401 =403` shows it with another
-    /// status.
+    /// Returns 303 with a page that links to the location: nginx's `error_page 401 =403` changes the status.
     fileprivate static func leading(to location: String, _ request: EndpointRequest) -> EndpointResponse {
         let language = request.pages.language
         let way = "<a class=\"way\" href=\"\(HTMLText.escaped(location))\" target=\"_top\">"

@@ -14,8 +14,7 @@ package struct OAuth2ProxyUserInfo: Sendable {
         Endpoint(path: "/oauth2/userinfo", methods: ["GET", "HEAD"], scope: .everyHost, answer: self.answer)
     }
 
-    /// Answers a request. It reads only the cookie and does not extend the idle timeout. Values that the user lacks are
-    /// left out.
+    /// Answers a request. It reads only the cookie and does not extend the idle timeout. Leaves out missing values.
     @Sendable
     private func answer(_ request: EndpointRequest) async -> EndpointResponse {
         let vary = [(name: "vary", value: "Cookie")]

@@ -28,7 +28,7 @@ enum Page {
         case ended
         /// The session was idle for this long. `nil` if the time is unknown.
         case idle(Duration?)
-        /// The session reached its maximum lifetime. `nil` if it is unknown.
+        /// The session reached its maximum lifetime, which is this long. `nil` if the time is unknown.
         case expired(Duration?)
         case signOutUncertain
 
@@ -40,7 +40,7 @@ enum Page {
             }
         }
 
-        /// Returns the notice for a sign-in that failed.
+        /// Creates the notice for a sign-in that failed.
         init(_ error: NotDone) {
             if let wait = error.retryAfter {
                 self = .throttled(wait)
@@ -131,9 +131,9 @@ enum Page {
     struct Link: Sendable {
         let button: ProviderButton
         let path: String
-        /// Returns whether the provider is known to be down. The link stays, because it may be back by now.
+        /// Whether the provider is known to be down. The link stays, because it may be back by now.
         let isAway: Bool
-        /// Returns whether the browser used the provider last.
+        /// Whether the browser used the provider last.
         let isLast: Bool
 
         func html(by pages: PageWriter) -> String {
@@ -150,9 +150,9 @@ enum Page {
 
     /// The session of a browser that is already signed in.
     struct Current: Sendable {
-        /// Returns the name that the user knows the account by.
+        /// The name that the user knows the account by.
         let account: String
-        /// Returns the page where the browser continues with the session.
+        /// The page where the browser continues with the session.
         let returnTo: String
 
         func html(by pages: PageWriter) -> String {
@@ -275,7 +275,7 @@ enum Page {
         """
     }
 
-    /// Returns the sign-in page that asks for the user's address first. It does not depend on the user.
+    /// Returns the sign-in page that asks for the user's address first. The page does not depend on the user.
     ///
     /// - Parameter reason: The reason of a refusal, which decides the status. `nil` for 200.
     static func askForIdentifier(

@@ -1,8 +1,7 @@
 package import Pages
 import Vocabulary
 
-/// `/.well-known/change-password` (W3C A Well-Known URL for Changing Passwords), where password managers send their
-/// users.
+/// `/.well-known/change-password` (W3C A Well-Known URL for Changing Passwords), for password managers.
 package enum PasswordChange {
     private static let path = "/.well-known/change-password"
 

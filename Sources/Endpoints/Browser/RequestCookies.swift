@@ -5,7 +5,7 @@ import Vocabulary
 
 /// Makes the session cookies of answers.
 struct RequestCookies: Sendable {
-    /// Returns the configured name, e.g. `__Host-sallyport`.
+    /// The configured name, e.g. `__Host-sallyport`.
     let name: String
 
     func cookie(_ request: EndpointRequest) -> SessionCookie {
@@ -17,13 +17,12 @@ struct RequestCookies: Sendable {
         reason?.refusal?.clearsSession == true ? [("set-cookie", self.cookie(request).clearing())] : []
     }
 
-    /// Returns the cookie that tells the sign-in page why the browser comes.
+    /// Returns the cookie with the reason why the browser comes to the sign-in page.
     func notice(_ request: EndpointRequest) -> SessionCookie {
         SignInNotice.cookie(beside: self.name, request.cookieReach)
     }
 
-    /// Returns the `Set-Cookie` fields for a browser that has signed in: its session, and the account that it used
-    /// last.
+    /// Returns the `Set-Cookie` fields for a browser that has signed in: the session, and the account last used.
     ///
     /// - Parameter token: The session's token.
     func signedIn(

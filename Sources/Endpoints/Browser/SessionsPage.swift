@@ -71,7 +71,7 @@ package struct SessionsPage: Sendable {
 
     private func page(_ current: FoundSession, _ request: EndpointRequest) async throws(NotDone) -> EndpointResponse {
         let found = try await self.users.all(withUserOf: current)
-        // Users look for this session first, and compare the others with it.
+        // Users look for this session first, and compare other sessions with it.
         let all = [found.first { $0.key == current.key } ?? current] + found.filter { $0.key != current.key }
         let pages = request.pages
         let language = pages.language

@@ -73,8 +73,8 @@ package struct SignInWays: Sendable {
     /// Whether the only way is a provider whose own cookie is valid on every host.
     package var areProvidersPages: Bool { if case .pages? = self.only?.kind { true } else { false } }
 
-    /// Returns the ways that a demand allows, or all if it allows none, as in a changed link. Whoever requires a
-    /// provider also checks whose session it gets.
+    /// Returns the ways that a demand allows, or all if it allows none, as in a changed link. A route or client that
+    /// requires a provider checks the session as well.
     func meeting(_ demand: SignInDemand) -> [SignInWay] {
         let meeting = self.all.filter { demand.providers.contains($0.name) }
         return meeting.isEmpty ? self.all : meeting
@@ -92,14 +92,13 @@ package struct SignInWays: Sendable {
     }
 }
 
-/// The cookie with the way that the browser's user last signed in on this host. It contains the provider's name and
-/// nothing about the user.
+/// The cookie with the last way to sign in on this host. It contains the provider's name and nothing about the user.
 struct LastWay: Sendable {
     private static let label = "way"
     /// How long the browser keeps the cookie, in seconds: the longest that browsers keep any (RFC 6265bis 5.5).
     private static let age = 400 * 86_400
 
-    /// Returns the name of the session cookie, which begins this cookie's name.
+    /// The name of the session cookie, which begins this cookie's name.
     let sessionCookie: String
 
     /// Returns the way in the cookie. `nil` if there is none that the host has.

@@ -1,6 +1,6 @@
 import Vocabulary
 
-/// The address that a user means to type or paste. It decides only where the user signs in.
+/// Reads a typed or pasted address as the user means it. The result decides only where the user signs in.
 package enum TypedAddress {
     /// The distance from an ASCII character to its full-width form.
     private static let width: UInt32 = 0xFEE0
@@ -26,8 +26,7 @@ package enum TypedAddress {
         return EmailAddress(address) == nil ? String(String.UnicodeScalarView(typed)) : address
     }
 
-    /// Returns whether the scalar is a blank, a control or without width, such as a byte order mark or a writing
-    /// direction.
+    /// Returns whether the scalar is a blank, a control or has no width, such as a byte order mark.
     private static func isUnseen(_ scalar: Unicode.Scalar) -> Bool {
         scalar.properties.isWhitespace || scalar.properties.isDefaultIgnorableCodePoint
             || scalar.properties.generalCategory == .control

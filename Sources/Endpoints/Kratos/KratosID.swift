@@ -41,8 +41,8 @@ enum KratosID {
         case device, identity, session
     }
 
-    /// Returns `id` if it is a UUID, as Kratos's ids are, otherwise a UUID derived from it. The result is the same on
-    /// every gateway and under every secret, because apps store it as the id of their user.
+    /// Returns `id` if it is a UUID, as Kratos's ids are, otherwise a UUID derived from it. The result does not depend
+    /// on the gateway or its secret, because apps store it as the id of their user.
     static func uuid(_ kind: Kind, of id: String) -> String {
         if UUIDText.bytes(id) != nil { return id }
         var name: [UInt8] = []

@@ -61,8 +61,7 @@ extension NativeFlowEndpoints {
         }
     }
 
-    /// Returns a refusal if an app that is already signed in, or asks for a level, cannot begin a login. `nil` if it
-    /// can.
+    /// Returns a refusal if an app that is signed in, or asks for a level, cannot begin a login. `nil` if it can.
     ///
     /// - Parameter refresh: Whether a login may begin despite a session.
     private func objection(

@@ -6,9 +6,9 @@ package import Vocabulary
 /// Sign-in of native apps at Kratos's paths and in its formats. `ory-kratos-client` works unmodified.
 ///
 /// ```
-/// GET  /self-service/login/api       a new flow, with an exchange code if the app asks for one POST
-/// /self-service/login?flow=     a password or id_token for a session token, or a provider for the browser's URL GET
-/// /self-service/login/flows?id= the flow again, with the messages of a failed sign-in
+/// GET  /self-service/login/api       a new flow, with an exchange code if the app asks for one
+/// POST /self-service/login?flow=     a password or id_token for a session token, or a provider for the browser's URL
+/// GET  /self-service/login/flows?id= the flow again, with the messages of a failed sign-in
 /// ```
 /// The paths with `registration` instead of `login` sign users in as well. The provider creates unknown users.
 package struct NativeFlowEndpoints: Sendable {

@@ -6,7 +6,7 @@ import Vocabulary
 /// Only `whoami` reads a cookie, and none sets one.
 package struct NativeSessionEndpoints: Sendable {
     private let sessions: SessionService
-    /// Finds the sessions that `whoami` shows.
+    /// The service that finds the sessions for `whoami`.
     private let shown: SessionService
 
     /// - Parameter resolvers: Find the sessions that `whoami` shows. `nil` to read each from the store.
@@ -27,7 +27,7 @@ package struct NativeSessionEndpoints: Sendable {
     }
 
     /// Answers `/sessions/whoami` with the session of `X-Session-Token`, otherwise of the cookie, otherwise of
-    /// `Authorization: Bearer`. As in Kratos, a cookie that is not the gateway's is skipped, and one that is decides.
+    /// `Authorization: Bearer`. As in Kratos, a cookie that is not the gateway's is skipped, and any other decides.
     @Sendable
     private func whoami(_ request: EndpointRequest) async -> EndpointResponse {
         guard request.parameters("tokenize_as").isEmpty else {

@@ -7,7 +7,7 @@ import Vocabulary
 /// It contains public ids only: no token, cookie or key (CVE-2024-39315). They are UUIDs (`KratosID`), while headers
 /// and logs have the gateway's and the provider's own ids. `external_id` has the provider's id of the user.
 enum SessionDocument {
-    /// The methods that Kratos clients know. They also require `schema_id` and `schema_url` in an identity.
+    /// The methods that Kratos clients know. Clients also require `schema_id` and `schema_url` in an identity.
     private static let knownMethods: Set<String> = [
         "password", "oidc", "totp", "lookup_secret", "webauthn", "code", "passkey", "profile", "saml", "link_recovery",
         "code_recovery",

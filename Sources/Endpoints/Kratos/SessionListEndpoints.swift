@@ -29,8 +29,7 @@ package struct SessionListEndpoints: Sendable {
         ]
     }
 
-    /// Answers as the user of the presented session. For an unsafe request, a cookie is accepted only if a page of this
-    /// host sent it.
+    /// Answers as the user of the presented session. For unsafe methods, only a page of this host may send the cookie.
     private func asUser(
         _ request: EndpointRequest,
         _ answer: (FoundSession) async throws(NotDone) -> EndpointResponse
@@ -126,8 +125,7 @@ package struct SessionListEndpoints: Sendable {
         return .noContent()
     }
 
-    /// Answers `PATCH /sessions/{id}/extend`: extends the idle timeout like any use, but not the maximum lifetime. 200
-    /// with the session.
+    /// Answers `PATCH /sessions/{id}/extend` with the session: extends its idle timeout like a use, not its lifetime.
     private func extend(
         _ current: FoundSession,
         _ request: EndpointRequest

@@ -5,8 +5,7 @@ import Settings
 package import SignOn
 import Vocabulary
 
-/// The OAuth clients for operators, in the form of Auth0's Management API. Serve these endpoints on the admin listener
-/// only.
+/// The OAuth clients for operators, in the form of Auth0's Management API. Serve them on the admin listener only.
 ///
 /// ```
 /// GET    /api/v2/clients         all: page, per_page, include_totals, fields, include_fields, app_type

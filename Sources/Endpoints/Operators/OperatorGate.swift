@@ -48,7 +48,7 @@ package struct OperatorGate: Sendable {
 
     private let tokens: @Sendable () -> [OperatorToken]
     private let audit: @Sendable (AuditEvent) -> Bool
-    /// Counts calls without a valid token. `nil` to count none, because only operators reach the listener.
+    /// Limits calls without a valid token. `nil` for no limit, because only operators reach the listener.
     private let tries: TryCounter?
     /// The limit of one address key. Calls with a valid token are never counted.
     private static let perAddress = RateLimit("operator.address", burst: 50, interval: .seconds(1))
@@ -61,7 +61,7 @@ package struct OperatorGate: Sendable {
     ///   - tokens: The tokens that are valid now. A reload changes them.
     ///   - audit: Records every call before it is answered. Returns false if it has no room and the configuration
     ///     forbids unrecorded acts.
-    ///   - tries: Counts calls without a valid token for each address. `nil` to count none.
+    ///   - tries: Limits calls without a valid token for each address. `nil` for no limit.
     package init(
         tokens: @escaping @Sendable () -> [OperatorToken],
         audit: @escaping @Sendable (AuditEvent) -> Bool,
@@ -90,7 +90,7 @@ package struct OperatorGate: Sendable {
             return await self.refuseStranger(act, request)
         }
         let digest = SHA256.digest(presented.bytes).bytes
-        // All are compared, so that the time does not reveal which one is similar.
+        // All tokens are compared, so that the time does not reveal which one is similar.
         let known = self.tokens().filter { constantTimeEqual($0.digest, digest) }
         guard let first = known.first else { return await self.refuseStranger(act, request) }
         guard let token = known.first(where: { $0.scopes.contains(scope) }) else {

@@ -176,8 +176,7 @@ package struct OperatorSessions: Sendable {
     /// The query parameters of a list.
     private static let choices: Set<String> = ["subject", "email", "provider", "page"]
 
-    /// Returns a filter for sessions of the provider that the request names, or of any. `nil` if no provider has the
-    /// name.
+    /// Returns a filter for sessions of the requested provider, or of any. `nil` if no provider has the name.
     private func filter(_ request: EndpointRequest) -> ((FoundSession) -> Bool)? {
         let names = request.parameters("provider")
         guard let name = names.first else { return { _ in true } }
@@ -293,8 +292,7 @@ package struct OperatorSessions: Sendable {
 
     // MARK: Documents
 
-    /// Returns the handle that names the session's record. The key is an HMAC, so it is neither a secret nor a
-    /// credential.
+    /// Returns the handle that names the session's record. The key is an HMAC and gives no access.
     private static func handle(_ key: RecordKey) -> String { "\(key.lineage.tag).\(key.digest.base64URL)" }
 
     private static func key(_ handle: String) -> RecordKey? {

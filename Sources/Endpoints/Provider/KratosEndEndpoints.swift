@@ -70,8 +70,7 @@ package struct KratosEndEndpoints: Sendable {
         return KratosRelay.response(answer)
     }
 
-    /// Returns the tokens in the body of a native logout. `nil` if it is not a JSON object. Kratos ignores the case of
-    /// member names.
+    /// Returns the tokens in the body of a native logout. `nil` if it is not a JSON object. Names have any case.
     private static func tokens(in body: [UInt8]) -> [Secret]? {
         guard case .object(let members)? = JSONText.decode(body) else { return nil }
         return members.filter { $0.key.uppercased() == "SESSION_TOKEN" }.compactMap(\.value.string).map { Secret($0) }
@@ -98,8 +97,8 @@ package struct KratosEndEndpoints: Sendable {
 
     // MARK: Other sessions
 
-    /// Answers `DELETE /sessions`: 200 with a count. Before the request, the gateway asks what it will end: Kratos's
-    /// list of the user's other sessions, and what the user has here that did not come from the caller's session.
+    /// Answers `DELETE /sessions`: 200 with a count. Before the request, the gateway collects what it will end:
+    /// Kratos's list of the user's other sessions, and what the user has here from other sessions than the caller's.
     @Sendable
     private func endOthers(_ request: EndpointRequest) async throws(NotDone) -> EndpointResponse {
         guard let (session, user) = try await self.caller(request) else {
@@ -116,8 +115,7 @@ package struct KratosEndEndpoints: Sendable {
     }
 
     /// Answers `DELETE /sessions/{id}`. Kratos answers 204 even for another user's session, which continues. The
-    /// gateway therefore ends one only if Kratos lists it for the caller, or something of the caller's came from it
-    /// here.
+    /// gateway ends a session only if Kratos lists it for the caller, or something of the caller's came from it.
     @Sendable
     private func endOne(_ request: EndpointRequest) async throws(NotDone) -> EndpointResponse {
         guard let id = Self.id(request.pathParameter("id") ?? ""), let (session, user) = try await self.caller(request),

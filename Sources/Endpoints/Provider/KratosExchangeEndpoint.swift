@@ -6,8 +6,8 @@ package import SignOn
 import Vocabulary
 
 /// `GET /sessions/token-exchange` in front of Kratos. Both codes give the session once, and for half a minute again to
-/// the same device, which may have lost the answer. Kratos itself gives it to anyone with the codes, any number of
-/// times. All other answers are Kratos's own, byte for byte.
+/// that device, which may have lost the answer. Kratos itself gives it to anyone with the codes, any number of times.
+/// All other answers are Kratos's own, byte for byte.
 package struct KratosExchangeEndpoint: Sendable {
     private let kratos: KratosProvider
     private let claims: ExchangeClaims

@@ -46,8 +46,7 @@ package struct ProviderLogoutEndpoints: Sendable {
         }
     }
 
-    /// Answers `GET /.sallyport/frontchannel-logout?iss=&sid=` with an empty page, which does not reveal whether there
-    /// was a session.
+    /// Answers `GET /.sallyport/frontchannel-logout?iss=&sid=` with an empty page, whether or not there was a session.
     @Sendable
     private func endByFrame(_ request: EndpointRequest) async -> EndpointResponse {
         let (issuers, sessions) = (request.parameters("iss"), request.parameters("sid"))

@@ -4,8 +4,7 @@ package import Sessions
 import SignOn
 package import Vocabulary
 
-/// Checks the signed assertions with which clients authenticate (`private_key_jwt`: RFC 7523 2.2, OpenID Connect Core
-/// 9).
+/// Checks the assertions that authenticate clients (`private_key_jwt`: RFC 7523 2.2, OpenID Connect Core 9).
 package struct ClientAssertions: Sendable {
     /// `client_assertion_type` (RFC 7523 2.2).
     static let type = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
@@ -59,8 +58,7 @@ package struct ClientAssertions: Sendable {
         guard let claims = try? self.claims(of: assertion, clientID, keys, url, now), let expiresAt = claims.expiresAt,
             let madeAt = claims.issuedAt, let id = claims.id, !id.isEmpty
         else { throw .invalidClient(challenges: false) }
-        // An assertion made before the store lost its memory may have been presented before. The client retries with a
-        // new one.
+        // An assertion older than the store's memory may have been presented before. The client retries with a new one.
         let memory = self.onces.onceMemory
         guard !memory.mayFollow(madeAt) else { throw OAuthError(.storeUnavailable) }
         let isFirst: Bool

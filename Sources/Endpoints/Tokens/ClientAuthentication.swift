@@ -24,8 +24,7 @@ package struct ClientAuthentication: Sendable {
         var requester: TokenRequester
     }
 
-    /// Reads a request, authenticates its client and applies the rate limit. Every endpoint for clients begins with
-    /// this call.
+    /// Reads a request, authenticates its client and applies the rate limit. Endpoints for clients begin with this.
     ///
     /// - Parameters:
     ///   - readsJSONAsForm: See `BodyParameters`.
@@ -129,7 +128,7 @@ package struct ClientAuthentication: Sendable {
     }
 
     /// Returns the confidential client that one of the readings authenticates. A client that does not exist, or has no
-    /// secret, costs the same comparisons.
+    /// secret, costs as many comparisons.
     private static func match(_ readings: [BasicCredentials], _ clients: ClientSnapshot) -> ClientSettings? {
         var found: ClientSettings?
         for reading in readings {

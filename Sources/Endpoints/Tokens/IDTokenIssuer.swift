@@ -16,8 +16,8 @@ package struct IDTokenIssuer: Sendable {
         self.clock = clock
     }
 
-    /// Signs id_tokens with one key at one moment. It is requested before a grant is used up, so that no answer lacks
-    /// its id_token because there is no key.
+    /// Signs id_tokens with one key at one moment. A signer is requested before a grant is used up, so that no answer
+    /// lacks its id_token because there is no key.
     struct Signer: Sendable {
         fileprivate let key: SigningKey
         fileprivate let issuer: String
@@ -46,7 +46,7 @@ package struct IDTokenIssuer: Sendable {
     /// Returns the id of the user in an `id_token_hint`. Its age, its client and the retirement of its key do not
     /// matter, because it only says whom the client means (OpenID Connect Core 3.1.2.1).
     ///
-    /// - Throws: `invalid_request` if it is no id_token of this server, `temporarily_unavailable` while the keys are
+    /// - Throws: `invalid_request` if the hint is not this server's, `temporarily_unavailable` while the keys are
     ///   unknown.
     func subject(of hint: String) async throws(OAuthError) -> String {
         guard let keys = await self.keys.published() else { throw OAuthError(.storeUnavailable) }

@@ -43,11 +43,10 @@ package struct OAuthError: Error, Sendable {
     package let reason: Reason
     /// The `error` member.
     package let code: Code
-    /// The `error_description` member: a fixed sentence without quotes or backslashes (RFC 6749 5.2) that contains no
+    /// The `error_description` member: a fixed sentence without quotes or backslashes (RFC 6749 5.2) and without any
     /// part of the request, or the text of a rule as the operator wrote it.
     package var description: String
-    /// Whether the client tried to authenticate with `Authorization`. The answer is then 401 with a challenge for the
-    /// scheme.
+    /// Whether the client tried to authenticate with `Authorization`. The answer is then 401 with a challenge.
     package var challenges = false
     /// The remaining time of a rate limit. `nil` for other refusals.
     package var wait: Duration?
@@ -132,8 +131,7 @@ package struct OAuthError: Error, Sendable {
         self.fields = refusal.nonce.map { [("dpop-nonce", $0)] } ?? []
     }
 
-    /// Returns the code for a reason. It is never `invalid_grant` for an outage, because SDKs would discard tokens and
-    /// keys.
+    /// Returns the code for a reason. It is never `invalid_grant` for an outage: SDKs would discard tokens and keys.
     private static func code(of reason: Reason) -> Code {
         switch (reason, reason.status) {
         case (_, 503): .temporarilyUnavailable

@@ -33,8 +33,7 @@ package struct ProofCheck: Sendable {
         }
     }
 
-    /// Checks how a request to a resource presents its access token, and uses its proof. Throws a `DPoPRefusal` or a
-    /// `StoreError`.
+    /// Checks how a request to a resource presents its token, and uses its proof. Throws `DPoPRefusal` or `StoreError`.
     ///
     /// - Parameters:
     ///   - token: The access token of a live session.

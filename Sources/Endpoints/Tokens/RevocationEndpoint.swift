@@ -16,12 +16,11 @@ package struct RevocationEndpoint: Sendable {
         self.sessions = sessions
     }
 
-    /// The endpoint. It answers 200 with an empty body for any token (RFC 7009 2.2), so that a client learns nothing
-    /// about tokens of others.
+    /// The endpoint, which answers 200 with an empty body for any token (RFC 7009 2.2). A client learns nothing about
+    /// tokens of others.
     ///
-    /// Any client may revoke a provider's own token, because it was issued to none of them. It is revoked at the
-    /// provider if the provider is notified of sign-outs, and here with everything that came from it. 503 if notifying
-    /// fails.
+    /// Any client may revoke a provider's own token, because it was issued to none of them. The gateway ends everything
+    /// that came from it, and revokes it at a provider that is notified of sign-outs. 503 if that fails.
     package var endpoint: Endpoint {
         .oauth("/oauth/revoke", outlivesClient: true) { request throws(OAuthError) in
             let call = try await self.authentication.call(request)

@@ -37,8 +37,7 @@ extension TokenEndpoint {
         }
     }
 
-    /// Returns the token that a transfer token is minted from: the presented token, or an access token in exchange for
-    /// a provider's token.
+    /// Returns the token that a transfer token is minted from: the presented one, or an access token for a provider's.
     private func parent(_ presented: Secret, _ requester: TokenRequester) async throws(OAuthError) -> Secret {
         guard requester.client.canCreateTransferToken, self.tokens.isForeign(presented) else { return presented }
         let tokens = try await OAuthError.rendering(

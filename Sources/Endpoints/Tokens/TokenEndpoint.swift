@@ -36,8 +36,7 @@ package struct TokenEndpoint: Sendable {
         self.idTokens = idTokens
     }
 
-    /// The endpoint for the listener. Its handler continues after the client disconnects, because a stored token must
-    /// also be audited.
+    /// The endpoint. It continues after the client disconnects, because a stored token must also be audited.
     package var endpoint: Endpoint {
         .oauth("/oauth/token", outlivesClient: true) { request throws(OAuthError) in try await self.answer(request) }
     }
@@ -92,8 +91,7 @@ extension TokenRequester {
         if let stated { self.sender.address = stated }
     }
 
-    /// Returns the user's address that a client's server states in the field, the body, or equally in both. `nil` if it
-    /// states none.
+    /// Returns the user's address that a client's server states in the field, the body, or equally in both, if any.
     private static func address(
         in request: EndpointRequest,
         _ parameters: TokenRequest

@@ -93,8 +93,7 @@ package struct TokenExchange: Sendable, Equatable {
     }
 }
 
-/// The audiences `urn:<host>:session_transfer` that name this gateway, and the hosts on which a token for each is
-/// valid.
+/// The audiences `urn:<host>:session_transfer` that name this gateway, and the hosts where their tokens are valid.
 ///
 /// SDKs derive `<host>` from the app's configured domain, with its port (React Native) or without (Swift, Android), in
 /// the letter case that the developer typed. Every configured host is accepted in each of these spellings. The domain

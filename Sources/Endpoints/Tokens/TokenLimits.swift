@@ -8,8 +8,7 @@ import Vocabulary
 /// The rate limits of the endpoints that accept credentials.
 package struct TokenLimits: Sendable {
     /// The limit of one client from one address key, whatever it presents. It limits what guessed secrets and tokens,
-    /// and clients in a loop, cost the store. It is high, because a carrier's address has many users and a server acts
-    /// for all its users.
+    /// and clients in a loop, cost the store. It is high, because a carrier or a server has many users.
     private static let perClient = Self.perClient(isAwaited: false)
     /// The limit of requests that failed to authenticate as the client they name. It is shared by all gateways.
     private static let perClaim = Self.perClient(isAwaited: true)
@@ -45,8 +44,7 @@ package struct TokenLimits: Sendable {
         try await self.count(RateBucket(limit, Self.key(address), Array(claimedID.utf8)))
     }
 
-    /// Counts a pushed authorization request of a public client. Servers are exempt, because they push for all their
-    /// users.
+    /// Counts a pushed authorization request of a public client. Servers push for many users and are exempt.
     func checkPush(_ requester: TokenRequester) async throws(OAuthError) {
         guard requester.client.isPublic else { return }
         let clientID = Array(requester.client.clientID.utf8)

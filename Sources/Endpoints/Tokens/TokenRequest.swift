@@ -26,7 +26,7 @@ package struct TokenRequest: Sendable {
         return text
     }
 
-    /// Returns all parameters, each of which must be a text.
+    /// Returns all parameters, which must be texts.
     func texts() throws(OAuthError) -> [(name: String, value: String)] {
         var texts: [(name: String, value: String)] = []
         for name in self.parameters.names { texts.append((name, try self.required(name))) }
@@ -42,7 +42,7 @@ package struct TokenRequest: Sendable {
         return text
     }
 
-    /// Returns `audience`, or `resource` (RFC 8707) with the same meaning. `nil` if both are absent.
+    /// Returns `audience`, or `resource` (RFC 8707), which means `audience`. `nil` if both are absent.
     package func audience() throws(OAuthError) -> String? {
         guard let resource = try self.text("resource") else { return try self.text("audience") }
         guard let audience = try self.text("audience"), audience != resource else { return resource }

@@ -21,8 +21,7 @@ struct AccessTokenClaims: Sendable {
             /// `client_id` must be one of these. If the token has `aud`, it must contain one of them, too, because
             /// others must reject the token (RFC 7519 4.1.3).
             case clientIDs([String])
-            /// The client that the token was issued to must be one of these, because a refresh token is for nobody
-            /// else.
+            /// The token's client must be one of these, because a refresh token is for nobody else.
             case clients([String])
         }
 
@@ -108,8 +107,7 @@ struct AccessTokenClaims: Sendable {
         )
     }
 
-    /// Returns the scopes in `scope`, a text with blanks (RFC 8693 4.2) or a list, and in `scp`, as Okta and Entra call
-    /// it.
+    /// Returns the scopes in `scope` or `scp` (Okta, Entra): a text with blanks (RFC 8693 4.2) or a list.
     private static func scopes(_ claims: UserClaims) -> [String] {
         var scopes: [String] = []
         scopes.reserveCapacity(8)

@@ -11,10 +11,10 @@ import Vocabulary
 ///   - `nonce`, `at_hash`, `c_hash` and `s_hash` mark id_tokens and `events` marks logout tokens, which are rejected.
 ///   - A token whose audience lacks the gateway's own client is not an id_token for this client (OpenID Connect Core 2:
 ///     `aud`). The accepted audiences are those of apps, so it is not one for another client either.
-///   - If the app's audience is the client's own name, the token must have what only access tokens have: `scope` or
-///     `scp`, `client_id` or its names at Okta and Entra, or an `azp` that is not in `aud`.
+///   - If the app's audience is the client's own name, the token must have a mark of access tokens: `scope`, `scp`,
+///     `client_id`, its names at Okta and Entra, or an `azp` that is not in `aud`.
 struct AccessTokenKind: Sendable {
-    /// Returns the client that users sign in with. `nil` if users cannot sign in.
+    /// The client that users sign in with. `nil` if users cannot sign in.
     let clientID: String?
 
     func accepts(_ token: JWS, _ claims: JWTClaims) -> Bool {

@@ -62,8 +62,7 @@ package struct BearerProvider: TokenProvider {
             return self.judge(verified)
         } catch {
             // Also if the key may be a new one that must not be fetched now (`unsought`). The keys were read within the
-            // last half minute, an issuer publishes a key before it signs with it, and anybody can send tokens with
-            // invented keys.
+            // last half minute, issuers publish a key before they sign with it, and anybody can invent keys.
             return .unknown(.credentialInvalidToken)
         }
     }

@@ -1,8 +1,8 @@
 package import Settings
 import Vocabulary
 
-/// The rule for who may sign in: users with a listed email address or an address of a listed domain, if there is such a
-/// list, and with a listed group, if there is that list. Without lists everybody may.
+/// The rule for who may sign in. If emails or domains are listed, the user's email address or its domain must be
+/// listed. If groups are listed, one of the user's groups must be listed. Without lists everybody may sign in.
 package struct Admission: Sendable {
     private let settings: AdmissionSettings
     private let email: [String]

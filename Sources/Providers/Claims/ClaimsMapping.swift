@@ -80,8 +80,7 @@ package final class ClaimsMapping: Sendable {
         return name
     }
 
-    /// Returns the size of the value as JSON, in bytes. Most traits are texts without escapes, which need not be
-    /// encoded for that.
+    /// Returns the size of the value as JSON, in bytes. Most traits are texts without escapes, which need no encoding.
     private static func size(of value: JSONValue) -> Int {
         if let text = value.string,
             text.utf8.allSatisfy({ (0x20...0x7E).contains($0) && $0 != UInt8(ascii: "\"") && $0 != UInt8(ascii: "\\") })
@@ -100,8 +99,7 @@ package final class ClaimsMapping: Sendable {
         }
     }
 
-    /// Returns the groups that are configured to be kept, before limits apply. `nil` for a single group that is not
-    /// kept.
+    /// Returns the configured groups to keep, before limits apply. `nil` for a single group that is not kept.
     private func kept(_ groups: JSONValue) -> JSONValue? {
         guard case .array(let elements) = groups else { return self.matters(groups) ? groups : nil }
         return .array(elements.filter(self.matters))
@@ -137,8 +135,7 @@ package final class ClaimsMapping: Sendable {
         }.map(\.level).max() ?? .aal1
     }
 
-    /// Returns the methods that the user authenticated with (`amr`, RFC 8176), or `fallback` if the provider does not
-    /// say.
+    /// Returns the methods of the user's authentication (`amr`, RFC 8176), or `fallback` if there are none.
     package func methods(_ claims: UserClaims, fallback: String) -> [String] {
         let methods = claims.texts(at: ["amr"]).filter { $0.isPlain(upTo: Self.longestMethod) }
         return methods.isEmpty ? [fallback] : Array(methods.prefix(Self.mostMethods))

@@ -14,8 +14,7 @@ package struct SocialProfile: Sendable, Hashable {
     package let name: String?
     package let email: String?
 
-    /// Reads an object, or a text that contains one. Unknown members are ignored, and null or an empty text means
-    /// absent.
+    /// Reads an object, or a text that contains one. Ignores unknown members, null and empty texts.
     ///
     /// The names are in `given_name`, `family_name` and `name`, or in `name.firstName` and `name.lastName`, as Auth0's
     /// kits write what Apple states.

@@ -33,7 +33,7 @@ package struct UserClaims: Sendable, Hashable {
         return nil
     }
 
-    /// Returns the value at a path, from a document that has the common value at `other`. `nil` if there is nothing at
+    /// Returns the value at a path, from a document with the value at `other` that applies. `nil` if there is none at
     /// `other`. A verification in one document says nothing about the address in another one.
     package func value(at path: [String], beside other: [String]) -> JSONValue? {
         guard let companion = self.value(at: other) else { return nil }
@@ -42,7 +42,7 @@ package struct UserClaims: Sendable, Hashable {
             .value(at: path)
     }
 
-    /// Returns the value of a trait. A text that is configured as a list becomes one, and so do names of members. `nil`
+    /// Returns the value of a trait. A text that is configured as a list becomes a list, and so do member names. `nil`
     /// if it is absent or null.
     func value(of trait: ClaimSettings.Trait) -> JSONValue? {
         let value = self.value(at: trait.path)

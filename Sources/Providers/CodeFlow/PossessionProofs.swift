@@ -3,8 +3,7 @@ import JOSE
 import Synchronization
 import Vocabulary
 
-/// Makes calls with proofs of possession (RFC 9449) to one provider's servers, and remembers the nonces that they
-/// require.
+/// Makes calls with proofs of possession (RFC 9449) to one provider's servers, and remembers their nonces.
 final class PossessionProofs: Sendable {
     /// The maximum length of a nonce that is accepted.
     private static let longestNonce = 512
@@ -12,8 +11,7 @@ final class PossessionProofs: Sendable {
     /// Sends calls without a proof.
     let transport: any CallTransport
     private let clock: Clock
-    /// The nonces by origin. A nonce is valid for the server that issued it (RFC 9449 8.2, 9). A provider's endpoints
-    /// have few origins.
+    /// The nonces by origin. A nonce is valid for its server (RFC 9449 8.2, 9). Providers have few origins.
     private let nonces = Mutex<[String: String]>([:])
 
     init(transport: any CallTransport, clock: Clock) {

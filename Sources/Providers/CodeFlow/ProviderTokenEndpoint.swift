@@ -131,8 +131,7 @@ extension ProviderTokenAnswer {
 
 /// The codes in `error` (RFC 6749 4.1.2.1, 5.2).
 enum ErrorCode {
-    /// Returns whether the text can go to logs: codes are short and use few characters. Anyone can put it in a callback
-    /// URL.
+    /// Returns whether the text can go to logs: codes are short and plain. Anyone can put it in a callback URL.
     static func isPlausible(_ text: String) -> Bool {
         (1...64).contains(text.utf8.count) && text.utf8.allSatisfy { $0.isAlphanumeric || "_-.".utf8.contains($0) }
     }

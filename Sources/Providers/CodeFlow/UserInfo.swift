@@ -11,9 +11,9 @@ struct UserInfo: Sendable {
 
     /// A usable answer.
     enum Answer: Sendable, Equatable {
-        /// Returns a JSON object.
+        /// A JSON object.
         case claims(JSONValue)
-        /// Returns a signed answer that is not yet verified. Clients register for it (`userinfo_signed_response_alg`).
+        /// A signed answer that is not yet verified. Clients register for it (`userinfo_signed_response_alg`).
         case token([UInt8])
     }
 

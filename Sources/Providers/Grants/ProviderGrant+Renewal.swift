@@ -7,11 +7,11 @@ package import Vocabulary
 ///   due ──lease──▶ leased ──refreshed──▶ renewed, due again before the access token expires
 ///    ▲               │ ├──later────────▶ resting ──▶ due
 ///    └─rest is over──┘ ├──ambiguous────▶ lost: never due again
-///                      └──holder died──▶ due where refresh tokens stay valid, else lost
+///                      └──holder died──▶ due if refresh tokens stay valid, otherwise lost
 /// ```
 extension ProviderGrant {
-    /// How long a lease lasts, which is longer than a provider takes to answer. If its holder dies, the renewal is
-    /// delayed by this time.
+    /// How long a lease lasts: longer than a provider takes to answer. If its holder dies, the renewal waits for its
+    /// end.
     package static let leaseTime = Duration.seconds(15)
 
     /// The next step of a gateway whose user uses a session of the grant.
@@ -59,8 +59,7 @@ extension ProviderGrant {
     /// Returns the grant after a refresh that had no effect.
     ///
     /// - Parameters:
-    ///   - pause: The time that the provider named (`Retry-After`). `nil` to double the pause with each failure in a
-    ///     row.
+    ///   - pause: The time that the provider named (`Retry-After`). `nil` to double the pause at each failure.
     ///   - jitter: A number from 0 to 1 that spreads the retries of many grants.
     package func resting(for pause: Duration?, jitter: Double, at now: UnixTime) -> ProviderGrant {
         var next = self.unleased()
@@ -96,11 +95,9 @@ extension ProviderGrant {
 
     // MARK: Sessions
 
-    /// Returns the session with what the grant under `key` now has. `nil` if it is up to date or does not belong to the
-    /// grant.
+    /// Returns the session updated from the grant under `key`. `nil` if it is up to date or not the grant's.
     ///
-    /// A refresh is not an authentication (OpenID Connect Core 12.2). It does not change the level, the methods or the
-    /// time of the sign-in.
+    /// A refresh is not an authentication (OpenID Connect Core 12.2). It does not change level, methods or time.
     package func update(of session: Session, _ key: RecordKey) -> Session? {
         guard session.provider?.grant == key, session.subject.isExactly(self.owner.subject) else { return nil }
         var next = session
@@ -112,9 +109,9 @@ extension ProviderGrant {
 }
 
 extension ProviderTokenSet {
-    /// Returns when tokens that were issued at `now` are due for renewal: a fifth of their lifetime, and at most a
-    /// minute, before they expire, so that failures can be retried in time. Without an expiry it is an hour, for the
-    /// user's claims. `nil` if they cannot be renewed.
+    /// Returns when tokens that were issued at `now` are due for renewal: a fifth of their lifetime, at most a minute,
+    /// before they expire. Failures can then be retried in time. Without an expiry it is an hour, for the user's
+    /// claims. `nil` if they cannot be renewed.
     package func renewAt(from now: UnixTime) -> UnixTime? {
         guard self.refreshToken != nil else { return nil }
         guard let expiresAt = self.expiresAt else { return now.advanced(by: .seconds(3600)) }

@@ -6,15 +6,14 @@ import Vocabulary
 struct IntrospectionAnswer: Sendable {
     /// How long an answer may be used. A token that is revoked at the provider is accepted for up to this time.
     static let verdictLifetime = Duration.seconds(30)
-    /// How long a session is kept if the provider states no expiry for the token. The provider is asked again
-    /// meanwhile.
+    /// How long a session is kept if the provider states no expiry for the token. The provider is asked again anyway.
     private static let usualLifetime = Duration.seconds(86_400)
 
-    /// Returns the kind of token in question.
+    /// The kind of token in question.
     let use: TokenUse
     let demands: AccessTokenClaims.Demands
     let mapping: ClaimsMapping
-    /// Returns the rule for who may sign in. Refresh tokens of other users are not accepted.
+    /// The rule for who may sign in. Refresh tokens of other users are not accepted.
     let admission: Admission
 
     /// Returns the verdict in an answer. An answer that RFC 7662 does not define says nothing about the token: the
@@ -52,8 +51,8 @@ package enum TokenUse: String, Sendable {
     case access = "access_token"
     case refresh = "refresh_token"
 
-    /// Returns whether an answer with these members can be about a token of this kind that is usable by its bearer, or
-    /// by a client that proves its key (RFC 9449 6.2).
+    /// Returns whether an answer with these members can be about a usable token of this kind: a bearer token, or one
+    /// with a key to prove (RFC 9449 6.2).
     ///
     /// RFC 7662 has no member for the kind. Providers state it in `token_use` (Hydra), `typ` (Keycloak) or
     /// `token_type`. It may be missing for an access token, but not for a refresh token: otherwise an API that gets a

@@ -26,7 +26,7 @@ package final class IntrospectionProvider: TokenProvider {
     private let calls = SharedCallLimit(most: 128)
     private let tellOutage: @Sendable (String) -> Void
 
-    /// Creates the provider of tokens about whose issuer nothing else is configured.
+    /// Creates a provider of which only the introspection endpoint is configured.
     ///
     /// - Parameter tellOutage: Called with the reason for a missing verdict, without any part of the token.
     /// - Throws: `ProviderSetUpError` that names the setting.
@@ -158,8 +158,7 @@ package final class IntrospectionProvider: TokenProvider {
         return .unavailable
     }
 
-    /// Returns the endpoint, and the audience for client assertions. `nil` if the issuer's metadata are not known or
-    /// name no endpoint.
+    /// Returns the endpoint, and the audience for client assertions. `nil` if no known metadata name an endpoint.
     private func endpoint() async -> (url: EndpointURL, audience: EndpointURL)? {
         switch self.place {
         case .configured(let url): return (url, url)

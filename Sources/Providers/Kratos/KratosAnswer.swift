@@ -5,9 +5,9 @@ import Vocabulary
 
 /// Reads and judges the answers of Kratos's `/sessions/whoami`.
 struct KratosAnswer: Sendable {
-    /// Returns the configured maximum time that a session is used without asking Kratos.
+    /// The configured maximum time that a session is used without asking Kratos.
     let cacheLifetime: Duration
-    /// Returns the names of the users.
+    /// The names of the users.
     let names: SubjectNames
 
     /// Returns the verdict in an answer: `ended` if Kratos knows no such session, or an expired one. Only a session,

@@ -28,7 +28,7 @@ package final class KratosProvider: TokenProvider {
     let tellOutage: @Sendable (String) -> Void
     private let silence = Mutex(Silence())
 
-    /// The questions in a row that Kratos did not answer.
+    /// The latest run of questions that Kratos did not answer.
     private struct Silence {
         var count = 0
         var detail = ""
@@ -205,8 +205,8 @@ package final class KratosProvider: TokenProvider {
         return (200..<300).contains(answer.status) || answer.status == 403
     }
 
-    /// Signs out with the browser's logout: gets a logout token for the cookie, then sends both. 401 means that the
-    /// session has ended.
+    /// Signs out with the browser's logout: a logout token for the cookie, then both. 401 means that the session has
+    /// ended.
     private func revoke(cookie: PresentedToken) async throws(CallError) -> Bool {
         let field = self.field(of: cookie)
         let begun = try await self.transport.send(
@@ -238,7 +238,8 @@ package final class KratosProvider: TokenProvider {
         )
     }
 
-    /// Returns the field that presents the credential to Kratos. Its syntax cannot end the field or the cookie.
+    /// Returns the field that presents the credential to Kratos. The credential's syntax cannot end the field or
+    /// cookie.
     private func field(of presented: PresentedToken) -> (name: String, value: String) {
         let text = String(decoding: presented.token.bytes, as: UTF8.self)
         return presented.kind == .native ? ("x-session-token", text) : ("cookie", "\(self.cookieName)=\(text)")

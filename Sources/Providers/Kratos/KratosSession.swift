@@ -85,8 +85,7 @@ struct KratosSession: Sendable {
         )
     }
 
-    /// Returns whether the text can be an id. Kratos's ids are UUIDs, but imported ids may be any short text without
-    /// controls.
+    /// Returns whether the text can be an id. Kratos's ids are UUIDs, imported ids any short text without controls.
     private static func isID(_ text: String) -> Bool {
         (1...255).contains(text.utf8.count) && !text.isDamaged
             && text.unicodeScalars.allSatisfy { $0.value >= 0x20 && !(0x7F...0x9F).contains($0.value) }

@@ -4,7 +4,7 @@ import Synchronization
 import Vocabulary
 
 /// The open questions to a provider, so that all event loops of the process ask each of them once. A worthwhile answer
-/// is also used for others who ask shortly after it, because they had begun to look elsewhere before.
+/// also serves callers who ask shortly after it, because they were busy with other look-ups before it.
 final class SharedQuestions<Question: Hashable & Sendable, Answer: Sendable>: Sendable {
     private struct Flight {
         let task: Task<Answer, Never>
@@ -36,8 +36,7 @@ final class SharedQuestions<Question: Hashable & Sendable, Answer: Sendable>: Se
         self.isKept = isKept
     }
 
-    /// Returns the answer of `ask`, or of an equal open question. `nil` if there are too many questions in all, or of
-    /// this caller.
+    /// Returns the answer of `ask`, or of an equal open question. `nil` if too many are open, in all or by this caller.
     func answer(
         to question: Question,
         for caller: ProviderCaller = .endpoint(nil),

@@ -4,8 +4,7 @@ package import Sessions
 package import Settings
 package import Vocabulary
 
-/// A provider of plain OAuth 2.0 (RFC 6749), without discovery or id_token. The answer of its userinfo URL names the
-/// user.
+/// A provider of plain OAuth 2.0 (RFC 6749), without discovery or id_token. Its userinfo URL names the user.
 package struct OAuth2Provider: BrowserProvider, RefreshingProvider {
     private let settings: OAuth2Settings
     private let authorizationURL: EndpointURL

@@ -10,9 +10,9 @@ struct IDTokenCheck: Sendable {
     let issuer: String
     let clientID: String
     let now: UnixTime
-    /// Returns the nonce that was sent to the authorization endpoint. `nil` if the token comes from a refresh.
+    /// The nonce that was sent to the authorization endpoint. `nil` if the token comes from a refresh.
     var nonce: String?
-    /// Returns the access token of the same answer. `nil` if it is not checked.
+    /// The access token that was issued with the id_token. `nil` to skip its check.
     var accessToken: Secret?
 
     /// Returns the subject and the claims.
@@ -35,7 +35,7 @@ struct IDTokenCheck: Sendable {
         guard claims.audience.contains(where: { $0.isExactly(self.clientID) }) else {
             throw ProviderFault("aud is not the client", isForeign: true)
         }
-        // Amazon Cognito signs its access tokens with the same keys.
+        // Amazon Cognito signs its access tokens with these keys, too.
         if let use = claims["token_use"], use != "id" {
             throw ProviderFault("token_use is that of another kind of token")
         }

@@ -6,8 +6,7 @@ package import Vocabulary
 struct LogoutTokenCheck: Sendable {
     /// The maximum difference between the clocks of the issuer and the gateway.
     private static let leeway: Duration = .seconds(60)
-    /// The maximum age. A logout token is used at once, so an older one is refused even if its `exp` is late or
-    /// missing.
+    /// The maximum age. A logout token is used at once, so an older one is refused whatever its `exp`.
     private static let longestAge: Duration = .seconds(300)
     private static let event = "http://schemas.openid.net/event/backchannel-logout"
     /// The maximum length of `jti` and `sub`. No serious issuer has longer ones.
@@ -15,7 +14,7 @@ struct LogoutTokenCheck: Sendable {
 
     let issuer: String
     let clientID: String
-    /// Returns whether the issuer's id_tokens have `sid`.
+    /// Whether the issuer's id_tokens have `sid`.
     let namesSessions: Bool
     let now: UnixTime
 

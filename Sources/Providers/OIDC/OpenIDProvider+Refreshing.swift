@@ -30,16 +30,15 @@ extension OpenIDProvider {
     private enum News: Sendable {
         /// - Parameter isSigned: Whether the id_token of the answer is valid.
         case claims(UserClaims, isSigned: Bool)
-        /// Returns the claims of the answer's id_token, without those of userinfo.
+        /// The claims of the answer's id_token, without those of userinfo.
         case part(UserClaims)
         /// Nothing reliable.
         case nothing(isSigned: Bool)
-        /// Returns the answer is for another user or client.
+        /// The answer is for another user or client.
         case foreign(detail: String)
     }
 
-    /// Returns the result of a refresh. It has the new tokens even without claims, because the old refresh token may be
-    /// used.
+    /// Returns the result of a refresh, with the new tokens even without claims: the old token may be used up.
     private func outcome(_ news: News, _ kept: ProviderTokenSet, previous: Secret?) -> ProviderRefresh {
         var kept = kept
         switch news {

@@ -7,7 +7,7 @@ extension OpenIDProvider {
     /// The user's claims after userinfo was asked, if that was necessary.
     enum Completed: Sendable {
         case whole(UserClaims)
-        /// Userinfo has no usable answer. The claims lack it.
+        /// Userinfo has no usable answer. The claims do not include it.
         case part(UserClaims, ProviderFault)
         /// Userinfo describes another user (5.3.4).
         case foreign

@@ -20,8 +20,8 @@ package struct OpenIDProvider: BrowserProvider, RefreshingProvider {
     ///
     /// - Parameters:
     ///   - issuer: The issuer in `settings`, if it is already in use. `nil` to create it.
-    ///   - noteUserInfo: Called with the reason if a sign-in or a renewal continues without userinfo, without a claim's
-    ///     value.
+    ///   - noteUserInfo: Called with the reason, without a claim's value, if a sign-in or renewal continues without
+    ///     userinfo.
     /// - Throws: `ProviderSetUpError` that names the setting.
     package init(
         _ settings: OpenIDSettings,

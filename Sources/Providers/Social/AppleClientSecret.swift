@@ -2,8 +2,7 @@ import JOSE
 import Settings
 import Vocabulary
 
-/// Makes the client secrets that authenticate the gateway at Apple: tokens signed with the team's key, each valid for a
-/// few minutes.
+/// Makes the short-lived client secrets that authenticate the gateway at Apple, signed with the team's key.
 struct AppleClientSecret: Sendable {
     /// The lifetime. Apple would accept months, but a secret that leaks from a proxy's log is soon worthless.
     private static let lifetime: Duration = .seconds(300)

@@ -8,8 +8,7 @@ package import Vocabulary
 package struct AppleVerifier: SocialVerifier {
     /// The maximum length of a code in bytes.
     private static let longestCode = 2048
-    /// How long a code is remembered. Apple redeems it once, within five minutes. The rest is for an answer of Apple
-    /// that was lost.
+    /// How long a code is remembered. Apple redeems it once, within five minutes. More allows for a lost answer.
     private static let codeLifetime: Duration = .seconds(600)
 
     private let settings: AppleSettings

@@ -99,8 +99,7 @@ package struct FacebookVerifier: SocialVerifier {
         )
     }
 
-    /// Returns the token without padding, which is any number of `ZD`. A token that is valid without it is recognised,
-    /// too.
+    /// Returns the token without padding (any number of `ZD`), so that both spellings of a token are one.
     private static func withoutPadding(_ token: [UInt8]) -> [UInt8] {
         var rest = token[...]
         while rest.suffix(2).elementsEqual("ZD".utf8) { rest.removeLast(2) }

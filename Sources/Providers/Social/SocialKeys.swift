@@ -12,8 +12,7 @@ struct SocialKeys: Sendable {
         }
     }
 
-    /// Verifies the signature. Only RS256 is accepted: other keys, and HMACs, must not be confused with it (RFC 8725
-    /// 3.1).
+    /// Verifies the signature. Only RS256 is accepted: no other key, and no HMAC, must pass for it (RFC 8725 3.1).
     func verify(_ token: Secret) async throws(ProviderFault) -> JWS {
         let verified: JWS?
         do throws(JOSEError) {

@@ -18,8 +18,7 @@ package struct SocialOwner: Sendable {
         self.clock = clock
     }
 
-    /// Returns the provider's user that the kit's artefact describes. The app's statements about the user are ignored,
-    /// as in the browser.
+    /// Returns the provider's user that the kit's artefact describes. What the app says is ignored, as in the browser.
     ///
     /// - Throws: `signin.not_allowed`, or `social.refused` for claims that do not describe a user.
     package func user(_ stated: SocialClaims) throws(NotDone) -> ProvenUser {

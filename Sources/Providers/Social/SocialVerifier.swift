@@ -1,13 +1,11 @@
 package import Sessions
 package import Vocabulary
 
-/// Identifies the user of an artefact that a native app presents: an id_token, a code or a token from a social
-/// provider's kit.
+/// Identifies the user of an artefact that a native app presents: an id_token, a code or a token of a social kit.
 package protocol SocialVerifier: Sendable {
     /// Verifies the artefact, if needed with a call to the provider, with its own time limit.
     ///
-    /// - Returns: The user and how to mark the artefact as presented. Accepting it without the mark would allow a
-    ///   replay.
+    /// - Returns: The user and how to mark the artefact as presented. Accepting it unmarked would allow a replay.
     /// - Throws: `social.refused` if the artefact is not valid. `provider.unavailable` if that is unknown: the provider
     ///   cannot be reached, does not answer properly or rejects the gateway's own credentials. The detail says which
     ///   check failed, never a part of the artefact or of a secret.
@@ -23,8 +21,7 @@ package struct SocialSignIn: Sendable {
     package var bundleID: String?
     /// The nonce that the id_token must have. `nil` if the app sent none.
     package var nonce: String?
-    /// Whether an id_token with a nonce is refused if the app sent none. Kits that hide the nonce from the app cannot
-    /// send one.
+    /// Whether an id_token with a nonce is refused if the app sent none. Some kits hide the nonce from the app.
     package var isNonceCompared: Bool
 
     package init(

@@ -17,8 +17,7 @@ package struct SocialVerifiers: Sendable {
     }
 
     /// - Parameters:
-    ///   - clock: A clock that follows the machine's when it is set, because the providers' clocks made the times in
-    ///     tokens.
+    ///   - clock: A clock that follows changes of the machine's clock, because the times in tokens are the providers'.
     ///   - tellOutage: Called with the reason if an artefact could not be verified, without any part of it.
     /// - Throws: `ProviderSetUpError` that names the setting.
     package init(

@@ -16,7 +16,6 @@ struct ToldSocialVerifier: SocialVerifier {
 }
 
 extension NotDone {
-    /// Why the provider gave no answer, without a token or a claim's value. `nil` if it answered, or the cause is
-    /// unknown.
+    /// Why the provider gave no answer, without a token or a claim's value. `nil` if it answered or nothing is known.
     package var providerOutage: String? { self.reason == .providerUnavailable ? self.detail : nil }
 }

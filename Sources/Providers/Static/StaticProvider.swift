@@ -3,8 +3,7 @@ package import Sessions
 package import Settings
 package import Vocabulary
 
-/// Users from the configuration, with password hashes. For the demo and tests, on loopback only unless a flag permits
-/// more.
+/// Users from the configuration, with password hashes. For demo and tests, on loopback unless a flag permits more.
 package struct StaticProvider: PasswordProvider, UserDirectory {
     /// The maximum length of a password in bytes. Longer ones would let an attacker choose the amount of hashing.
     private static let longestPassword = 1024
@@ -20,7 +19,7 @@ package struct StaticProvider: PasswordProvider, UserDirectory {
     private let workers: PasswordWorkers
 
     /// - Parameters:
-    ///   - users: The users. The settings refuse identifiers of one user twice; otherwise the first would be used.
+    ///   - users: The users. The settings refuse two identifiers of one user. The first would be used.
     ///   - known: The users in the process's current settings. `nil` if `users` never change.
     ///   - workers: Runs the hashing, for everything in the process that hashes passwords.
     package init(users: [UserSettings], known: KnownUsers? = nil, workers: PasswordWorkers = PasswordWorkers()) {
@@ -76,8 +75,7 @@ package struct StaticProvider: PasswordProvider, UserDirectory {
         return known.hashes(of: session.identity.idAtProvider) != self.hashes[session.identity.idAtProvider]
     }
 
-    /// Returns whether the user is from the settings. Other users have a named provider or another method
-    /// (`native_social`).
+    /// Returns whether the user is from the settings. Others have a named provider or another method (`native_social`).
     private static func isOfOwn(_ session: Session) -> Bool {
         session.provider == nil && session.methods == Self.methods
     }
