@@ -4,8 +4,8 @@ import SignOn
 package import Vocabulary
 
 /// The cookies of one host that accompany session-transfer tokens. Apps put a token in some of them. The gateway sets
-/// four more: the mark of handled tokens, the attempt to repeat if an answer was lost, the token that awaits the user's
-/// confirmation, and the account that the browser used last.
+/// four more: the mark of handled tokens, the attempt whose answer may be lost, the token that awaits confirmation, and
+/// the account that the browser used last.
 package struct HandoffCookies: Sendable {
     /// How long handled handoff cookies are ignored if they come back, in seconds. After that they are judged again,
     /// which costs a look-up and a line in the audit stream.

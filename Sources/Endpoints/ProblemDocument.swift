@@ -52,7 +52,7 @@ extension EndpointResponse {
     ///   - explanation: What happened, in the operator's words for the user. `nil` for the gateway's text.
     ///   - requestID: The id of the request, which the logs can be searched for.
     ///   - wait: The remaining time of a rate limit.
-    ///   - loginURL: The URL where a script sends its user to sign in. `nil` if signing in does not help.
+    ///   - loginURL: The sign-in URL for a script's user (`SignInPath.url`). `nil` if signing in does not help.
     ///   - fields: Additional fields. A `WWW-Authenticate` among them replaces the default challenge.
     package static func problem(
         _ reason: Reason,

@@ -25,11 +25,14 @@ package protocol BrowserProvider: Sendable {
     ///   - pending: The state from `begin` that this browser kept, so that no browser can complete a sign-in that
     ///     another one began (RFC 9700 4.7).
     ///   - parameters: The parameters of the callback's query or form, in order, percent-decoded.
-    /// - Throws: `provider.unavailable` if the provider cannot answer. Otherwise a reason of `signin`: `cancelled` if
-    ///   the user declined, `interaction_required` if the provider must not ask but needs to, `state_mismatch` if the
-    ///   answer belongs to another sign-in, `invalid_token` for invalid tokens, `not_allowed` if the user may not sign
-    ///   in, `insufficient` if the authentication was too weak or old, and `provider_error` for other errors such as a
-    ///   wrong registration of the gateway.
+    /// - Throws: `provider.unavailable` if the provider cannot answer. Otherwise a reason of `signin`:
+    ///   - `cancelled`: The user declined.
+    ///   - `interaction_required`: The provider needs the user and was told not to ask.
+    ///   - `state_mismatch`: The answer does not belong to the sign-in that the browser began.
+    ///   - `invalid_token`: The tokens are not valid.
+    ///   - `not_allowed`: The user may not sign in.
+    ///   - `insufficient`: The user did not authenticate as required.
+    ///   - `provider_error`: Any other error, for example because the gateway is registered wrongly.
     func complete(
         _ pending: PendingSignIn,
         _ parameters: [(name: String, value: String)]

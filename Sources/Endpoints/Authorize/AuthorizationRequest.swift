@@ -38,7 +38,7 @@ struct AuthorizationRequest: Sendable {
     let connection: String?
     /// The unverified `id_token_hint`, an id_token of the user whom the client wants. `nil` for any user.
     let idTokenHint: String?
-    /// The organization (`org_id` or `org_name`) of the user in a session-transfer token. `nil` for any user.
+    /// The organization (`org_id` or `org_name`) that a session-transfer token's user must have. `nil` for any user.
     let organization: String?
     /// The session-transfer token in the query. `nil` if there is none.
     let transferToken: Secret?

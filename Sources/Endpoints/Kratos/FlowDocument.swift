@@ -132,7 +132,7 @@ struct FlowDocument: Sendable {
         }
     }
 
-    /// Returns a sentence for the app's user on why the sign-in in the browser failed.
+    /// Returns a sentence for the app's user about why the browser's sign-in failed.
     private static func words(_ reason: Reason) -> String {
         switch reason {
         case .signInCancelled: "The sign-in was cancelled."

@@ -15,7 +15,7 @@ import Vocabulary
 /// DELETE /api/v2/clients/{id}
 /// ```
 ///
-/// Auth0's documentation prints two slashes before the id.
+/// Auth0's documentation prints the last three with two slashes before the id.
 package struct OperatorClients: Sendable {
     private let editor: ClientEditor
     private let gate: OperatorGate

@@ -12,7 +12,8 @@ struct SocialKeys: Sendable {
         }
     }
 
-    /// Verifies the signature. Only RS256 is accepted: no other key, and no HMAC, must pass for it (RFC 8725 3.1).
+    /// Verifies the signature. Only RS256 is accepted: no other kind of key, and no HMAC, may pass for it (RFC 8725
+    /// 3.1).
     func verify(_ token: Secret) async throws(ProviderFault) -> JWS {
         let verified: JWS?
         do throws(JOSEError) {
