@@ -2,10 +2,10 @@ package import Sessions
 import SignOn
 import Vocabulary
 
-/// What pages call an account.
+/// The text that pages show for an account.
 package enum AccountText {
-    /// The name by which the user knows the account. An address that nobody has verified could be that of another account;
-    /// so could a name that its user has chosen, so the account's id stands beside it.
+    /// Returns the name that the user knows the account by. An unverified address, or a name that the user chose, could
+    /// be another account's. The account's id therefore follows a name, and an unverified address is not shown.
     package static func of(_ identity: Identity) -> String {
         let claims = UserInfoClaims.claims(of: identity, scopes: ["email", "profile"])
         let id = identity.id

@@ -1,12 +1,12 @@
 package import Vocabulary
 
-/// Answers that the gateway's endpoints share. None may be stored by a cache or sniffed for another type.
+/// Answers that the gateway's endpoints share. Caches must not store them, and browsers must not sniff their type.
 extension EndpointResponse {
     private static let always: [(name: String, value: String)] = [
         ("cache-control", "no-store"), ("x-content-type-options", "nosniff"),
     ]
 
-    /// A JSON document.
+    /// Returns a JSON document.
     package static func json(
         _ status: Int,
         _ value: JSONValue,
@@ -18,7 +18,7 @@ extension EndpointResponse {
         return self.json(status, json, fields: fields, reason: reason)
     }
 
-    /// A JSON document that has been written.
+    /// Returns a JSON document that is already written.
     package static func json(
         _ status: Int,
         _ document: JSONWriter,
@@ -33,13 +33,13 @@ extension EndpointResponse {
         )
     }
 
-    /// A page that no page on another site may frame, and that runs no script but its own one.
+    /// Returns a page that no page of another site may frame, and that runs only its own script.
     ///
     /// - Parameters:
-    ///   - styleDigest: SHA-256 of the page's one inline style in padded base64; nil if it has none.
-    ///   - scriptDigest: The same of its one inline script.
-    ///   - hasImages: Whether it holds embedded images.
-    ///   - framing: Which sites may show the page in a frame; a page with a form must allow none.
+    ///   - styleDigest: The SHA-256 digest of the page's inline style in padded base64. `nil` if the page has no style.
+    ///   - scriptDigest: The SHA-256 digest of the page's inline script in padded base64. `nil` if it has none.
+    ///   - hasImages: Whether the page has embedded images.
+    ///   - framing: The sites that may show the page in a frame. A page with a form must allow none.
     package static func html(
         _ status: Int,
         _ page: String,
@@ -51,7 +51,7 @@ extension EndpointResponse {
         reason: Reason? = nil
     ) -> EndpointResponse {
         // No `form-action`: browsers also apply it to redirects after the post, and an app may redirect the user from
-        // `return_to` to another host. A page with escaped text and no script of others does not need it.
+        // `return_to` to another host. A page with escaped text and no foreign script does not need it.
         let style = styleDigest.map { "; style-src 'sha256-\($0)'" } ?? ""
         let script = scriptDigest.map { "; script-src 'sha256-\($0)'" } ?? ""
         let images = hasImages ? "; img-src data:" : ""
@@ -59,7 +59,7 @@ extension EndpointResponse {
             switch framing {
             case .nobody: ("'none'", "DENY")
             case .ownOrigin: ("'self'", "SAMEORIGIN")
-            // `X-Frame-Options` has no word for it, and browsers that read both would refuse the frame.
+            // `X-Frame-Options` cannot name an origin, and browsers that read both fields would refuse the frame.
             case .origin(let origin): (origin, nil)
             }
         let frames: [(name: String, value: String)] = frameOptions.map { [("x-frame-options", $0)] } ?? []
@@ -71,8 +71,8 @@ extension EndpointResponse {
                     "content-security-policy",
                     "default-src 'none'\(style)\(script)\(images); base-uri 'none'; frame-ancestors \(ancestors)"
                 ),
-                // Not `no-referrer`: with that, the page's own form is posted with `Origin: null` (Fetch, "append a
-                // request `Origin` header"), and the same-origin check could not tell it from another site's.
+                // Not `no-referrer`: with it, the page's own form is posted with `Origin: null` (Fetch, "append a
+                // request `Origin` header"). The same-origin check could not distinguish it from another site's form.
                 ("referrer-policy", "same-origin"),
             ] + frames + Self.always + fields,
             body: Array(page.utf8),
@@ -80,7 +80,7 @@ extension EndpointResponse {
         )
     }
 
-    /// A text for operators and developers. It is not stored.
+    /// Returns a text for operators and developers, which caches must not store.
     package static func text(_ status: Int, _ text: String) -> EndpointResponse {
         EndpointResponse(
             status: status,
@@ -89,8 +89,8 @@ extension EndpointResponse {
         )
     }
 
-    /// 303 to a path on this host, or to a URL from the configuration: the browser does not repeat a POST there (RFC
-    /// 9700 4.12).
+    /// Returns a 303 redirect to a path on this host or to a URL from the configuration. The browser does not repeat a
+    /// POST there (RFC 9700 4.12).
     package static func seeOther(
         _ location: String,
         fields: [(name: String, value: String)] = [],
@@ -103,13 +103,13 @@ extension EndpointResponse {
         )
     }
 
-    /// 204.
+    /// Returns 204 without a body.
     package static func noContent(fields: [(name: String, value: String)] = []) -> EndpointResponse {
         EndpointResponse(status: 204, fields: Self.always + fields)
     }
 }
 
 extension Duration {
-    /// The value of `Retry-After` (RFC 9110 10.2.3): whole seconds, rounded up, at least one.
+    /// The duration as a value of `Retry-After` (RFC 9110 10.2.3): whole seconds, rounded up, at least 1.
     package var retryAfter: String { String(max(1, self.wholeMilliseconds.addingWithinBounds(999) / 1000)) }
 }

@@ -1,25 +1,25 @@
 import Pages
 import Vocabulary
 
-/// The page at which a browser begins to sign in for a native app: our own, because the browser has no cookie yet that
-/// would bind it to its sign-in.
+/// The page where a browser begins to sign in for a native app. It is the gateway's own page, because the browser has
+/// no cookie yet that would bind it to its sign-in.
 enum AppSignInPath {
     static let path = "/.sallyport/app"
     static let flow = "flow"
     static let returnTo = "return_to"
     static let provider = "provider"
 
-    /// The URL to which an app sends its user's browser.
+    /// Returns the absolute URL of the page to which an app sends its user's browser.
     ///
     /// - Parameters:
-    ///   - request: Was sent to the host.
-    ///   - returnTo: Where the browser goes back to; nil: what the flow says.
-    ///   - provider: The provider at which the user signs in; nil: the only one, or the one that the user chooses.
+    ///   - request: The app's request, which was sent to this host.
+    ///   - returnTo: The URL that the browser returns to. `nil` for the URL that the flow names.
+    ///   - provider: The provider to sign in at. `nil` for the only provider, or the one that the user chooses.
     static func url(on request: EndpointRequest, flow: String, returnTo: String?, provider: String? = nil) -> String {
         request.origin + request.design.path(self.target(flow: flow, returnTo: returnTo, provider: provider))
     }
 
-    /// The same as a path of the host, wherever browsers find it.
+    /// Returns the page's path and query on its host, without the prefix that a proxy may add.
     static func target(flow: String, returnTo: String?, provider: String? = nil) -> String {
         var parameters = [(name: self.flow, value: flow)]
         if let returnTo { parameters.append((self.returnTo, returnTo)) }
@@ -27,9 +27,9 @@ enum AppSignInPath {
         return "\(self.path)?\(FormText.encoded(parameters))"
     }
 
-    /// The URL of an app with a code: its path and query stay as they are.
+    /// Adds a code to an app's URL. The URL's path and query are not changed.
     ///
-    /// - Parameter names: The parameters in which the code stands.
+    /// - Parameter names: The query parameters that carry the code.
     static func back(to returnTo: String, code: Secret, in names: [String]) -> String {
         let code = String(decoding: code.bytes, as: UTF8.self)
         let start =

@@ -2,21 +2,20 @@ package import Vocabulary
 
 /// The parameters of a POST: `application/json` (an object) or `application/x-www-form-urlencoded`.
 ///
-/// The SDKs of Auth0 and Kratos send JSON, OAuth libraries and browsers send forms; media type parameters such as
+/// The SDKs of Auth0 and Kratos send JSON, OAuth libraries and browsers send forms. Media type parameters such as
 /// `charset` are allowed. A repeated parameter makes the whole body malformed (RFC 6749 3.1). A parameter without a
-/// value counts as absent (RFC 6749 3.2), and so does `null` in JSON, which auth0-python sends for values that it was
-/// not given.
+/// value is treated as absent (RFC 6749 3.2). So is `null` in JSON, which auth0-python sends for unset values.
 package struct BodyParameters: Sendable {
     /// Why a body cannot be read.
     package enum Failure: Error, Sendable, Equatable {
-        /// Another media type, or none: 415.
+        /// The media type is missing or not accepted: 415.
         case mediaType
         /// The body is not a form, or repeats a parameter: 400.
         case malformed
         /// The body is not a JSON object: 400.
         case json(JSONFault)
 
-        /// What is wrong with the body, as a sentence.
+        /// A sentence that says what is wrong with the body.
         package var sentence: String {
             switch self {
             case .mediaType: "The body must be application/x-www-form-urlencoded or application/json."
@@ -26,7 +25,7 @@ package struct BodyParameters: Sendable {
         }
     }
 
-    /// How the body was written.
+    /// The format of the body.
     package enum Encoding: Sendable { case json, form }
 
     package let encoding: Encoding
@@ -34,8 +33,8 @@ package struct BodyParameters: Sendable {
 
     /// - Parameters:
     ///   - accepting: The media types that the endpoint accepts.
-    ///   - readsJSONAsForm: Whether a JSON object may be labelled as a form, as auth0-python 6 sends pushed requests. No
-    ///     form begins with a brace, which a form escapes.
+    ///   - readsJSONAsForm: Whether a JSON object may be labelled as a form, as auth0-python 6 does in pushed requests.
+    ///     No form begins with a brace, because forms escape braces.
     package init(
         _ request: EndpointRequest,
         accepting: [Encoding] = [.json, .form],
@@ -64,13 +63,13 @@ package struct BodyParameters: Sendable {
     /// The names of all parameters that have a value, sorted.
     package var names: [String] { self.members.keys.sorted() }
 
-    /// The parameter's value; in JSON it may be of any type except `null`.
+    /// The parameter's value. A JSON value may be of any type except `null`.
     package subscript(name: String) -> JSONValue? { self.members[name] }
 
-    /// The parameter's text, never empty; nil when it is absent, or not a string in JSON.
+    /// Returns the parameter's text, which is never empty. `nil` if it is absent or not a string.
     package func text(_ name: String) -> String? { self.members[name]?.string }
 
-    /// The media type in the value of `Content-Type`, without parameters and blanks.
+    /// Returns the media type in a `Content-Type` value, without its parameters and blanks.
     private static func mediaType(in value: String) -> String {
         let bytes = value.utf8.prefix { $0 != UInt8(ascii: ";") }.filter { $0 != 0x20 && $0 != 0x09 }
         return String(decoding: bytes, as: UTF8.self).lowercased()

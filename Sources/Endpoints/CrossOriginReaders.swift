@@ -1,15 +1,16 @@
 import Vocabulary
 
-/// The other origins whose scripts may read an endpoint's answers (Fetch 3.2), never with the browser's own credentials:
-/// what a script sends, it has from its user or from an earlier answer.
+/// The origins whose scripts may read an endpoint's answers (Fetch 3.2). Scripts never use the browser's cookies here:
+/// they send what they got from the user or from an earlier answer.
 package struct CrossOriginReaders: Sendable {
-    /// nil: every origin.
+    /// Whether scripts of `origin` may read the answers. `nil` if scripts of every origin may.
     private let rule: (@Sendable (_ origin: String) -> Bool)?
 
-    /// Scripts of every origin: the answer is the same for everybody.
+    /// Scripts of every origin. The answer must be public.
     package static let everyone = CrossOriginReaders(rule: nil)
 
-    /// Scripts of the origins that `admits` accepts; it gets whole origins, as browsers write them (`WebOrigin`).
+    /// Returns readers that are scripts of the origins that `admits` accepts. The closure gets whole origins, as
+    /// browsers write them (`WebOrigin`).
     package static func some(_ admits: @escaping @Sendable (_ origin: String) -> Bool) -> CrossOriginReaders {
         CrossOriginReaders(rule: admits)
     }
@@ -18,12 +19,12 @@ package struct CrossOriginReaders: Sendable {
         WebOrigin(origin.utf8).flatMap { self.rule?($0.text) } ?? false
     }
 
-    /// The fields of every answer to a request from `origin`, whether it succeeds or not.
+    /// Returns the fields for every answer to a request from `origin`, successful or not.
     package func fields(for origin: String?) -> [(name: String, value: String)] {
         guard self.rule != nil else {
             return [("access-control-allow-origin", "*"), ("cross-origin-resource-policy", "cross-origin")]
         }
-        // Also when the origin is not admitted: a cache must not give that answer to one that is.
+        // Also if the origin is not admitted: a cache must not give that answer to an admitted origin.
         let vary = (name: "vary", value: "Origin")
         guard let origin, self.admits(origin) else { return [vary] }
         return [
@@ -35,9 +36,9 @@ package struct CrossOriginReaders: Sendable {
         ]
     }
 
-    /// The answer to a preflight, in addition to `fields(for:)`.
+    /// Returns the answer to a preflight, without the fields of `fields(for:)`.
     ///
-    /// - Parameter methods: Those of the endpoint.
+    /// - Parameter methods: The methods of the endpoint.
     package func preflight(from origin: String?, methods: [String], requestID: String?) -> EndpointResponse {
         if self.rule != nil, !(origin.map(self.admits) ?? false) {
             return .problem(.requestCrossSite, requestID: requestID)
@@ -47,7 +48,7 @@ package struct CrossOriginReaders: Sendable {
             fields: [
                 ("access-control-allow-methods", methods.joined(separator: ", ")),
                 (
-                    // `*` does not mean Authorization.
+                    // `*` does not include Authorization.
                     "access-control-allow-headers",
                     self.rule == nil ? "*" : "Authorization, Content-Type, DPoP, X-Session-Token, Auth0-Client"
                 ),

@@ -4,7 +4,7 @@ package import Pages
 package import Settings
 package import Vocabulary
 
-/// A request to one of the gateway's own endpoints, after the strict parser: a copy, independent of the connection.
+/// A request to one of the gateway's own endpoints after strict parsing. It is a copy, independent of the connection.
 package struct EndpointRequest: Sendable {
     /// The method as sent, e.g. `GET`.
     package var method: String
@@ -16,28 +16,26 @@ package struct EndpointRequest: Sendable {
     package var query: [(name: String, value: String)]
     /// The query as sent, for values that a proxy has not encoded (`UnencodedURL`).
     package var rawQuery = ""
-    /// Fields in order, names in lower case, values as sent. Fields that present a credential are only in
-    /// `credentials`.
+    /// Fields in order, names in lower case, values as sent. Credential fields are only in `credentials`.
     package var fields: [(name: String, value: String)]
     package var credentials: PresentedCredentials
-    /// Method, target and fields as sent, each on a line, for an endpoint that plays an app (`Endpoint.isApp`).
+    /// Method, target and fields as sent, each on a line, for an endpoint that acts as an app (`Endpoint.isApp`).
     package var head: String?
-    /// What the provider gets beside `fields` and `body` from an endpoint that asks it first (`Endpoint.passesOn`); `nil` for
-    /// other endpoints.
+    /// The parts for the provider in addition to `fields` and `body`. `nil` unless `Endpoint.passesOn` is set.
     package var passedOn: PassedOn?
     package var body: [UInt8]
     /// The client's address after `trusted_proxies`.
     package var address: IPAddress
-    /// What the client has proven in the TLS handshake; nil: nothing, or a proxy asks.
+    /// What the client proved in the TLS handshake. `nil` if it proved nothing, or if a proxy asks.
     package var certificate: ClientCertificate?
     /// The origin of the configured `public_url` under which the request arrived, e.g. `https://app.example.com`.
     package var origin: String
-    /// `host[:port]` of that `public_url`: what web sessions are bound to.
+    /// `host[:port]` of the `public_url` under which the request arrived. Web sessions are bound to it.
     package var authority: String
-    /// With which requests browsers send the cookies that the answer sets.
+    /// The requests with which browsers send the cookies that the answer sets.
     package var cookieReach: CookieReach
     package var requestID: String
-    /// How the answer looks if it is a page.
+    /// The design of the answer if it is a page.
     package var design: PageDesign
 
     package init(
@@ -70,35 +68,35 @@ package struct EndpointRequest: Sendable {
         self.design = design
     }
 
-    /// The only value of the field `name` (lower case); nil when absent or repeated.
+    /// Returns the value of the field `name` (lower case). `nil` if it is absent or repeated.
     package func field(_ name: String) -> String? {
         let values = self.fields.filter { $0.name == name }
         return values.count == 1 ? values[0].value : nil
     }
 
-    /// The value of the path parameter `{name}`; nil when the path has no such parameter.
+    /// Returns the value of the path parameter `{name}`. `nil` if the path has no such parameter.
     package func pathParameter(_ name: String) -> String? {
         self.pathParameters.first { $0.name == name }?.value
     }
 
-    /// Every value of the query parameter `name`.
+    /// Returns all values of the query parameter `name`.
     package func parameters(_ name: String) -> [String] {
         self.query.filter { $0.name == name }.map(\.value)
     }
 
-    /// The value of the query parameter `name`; nil when it is absent or repeated.
+    /// Returns the value of the query parameter `name`. `nil` if it is absent or repeated.
     func only(_ name: String) -> String? {
         let values = self.parameters(name)
         return values.count == 1 ? values[0] : nil
     }
 }
 
-/// The parts of a request that pass on to the provider as the client sent them.
+/// The parts of a request that are passed on to the provider as the client sent them.
 package struct PassedOn: Sendable {
-    /// The path, and the query if there is one.
+    /// The path, with the query if there is one.
     package var target: String
-    /// `Cookie` without the gateway's own cookies, `Authorization` and `X-Session-Token`: credentials, to be sent to the
-    /// provider only.
+    /// `Cookie` without the gateway's own cookies, `Authorization` and `X-Session-Token`. Only the provider may get
+    /// them.
     package var credentials: [(name: String, value: String)]
 
     package init(target: String, credentials: [(name: String, value: String)]) {
@@ -112,16 +110,16 @@ package struct EndpointResponse: Sendable {
     package var status: Int
     package var fields: [(name: String, value: String)]
     package var body: [UInt8]
-    /// The reason of a refusal, for the log and the metrics; nil if it is none.
+    /// The reason of a refusal, for the log and the metrics. `nil` if the answer is not a refusal.
     package var reason: Reason?
-    /// The path of the sign-in page, or the URL of a client's page, to which a refusal's page leads; nil: to the sign-in
-    /// page and from there to `/`.
+    /// The path of the sign-in page, or the URL of a client's page, that a refusal's page links to. `nil` for the
+    /// sign-in page that leads to `/`.
     package var signIn: String?
-    /// What happened, in words of the operator for the user, which a refusal's page shows in place of its own.
+    /// What happened, in the operator's words for the user. A refusal's page shows it instead of the gateway's text.
     package var explanation: String?
-    /// The account whose session was refused, for the refusal's page; nil: there is no session.
+    /// The account whose session was refused, for the refusal's page. `nil` if there is no session.
     package var account: String?
-    /// What a refusal's page passes on to the native app that shows it; nil: nothing.
+    /// What a refusal's page passes on to the native app that shows it. `nil` if it passes on nothing.
     package var native: NativeChallenge?
 
     package init(
@@ -139,44 +137,43 @@ package struct EndpointResponse: Sendable {
 
 /// The hosts on which an endpoint is served.
 package enum EndpointScope: Equatable, Sendable {
-    /// On every configured host: only paths under `/.sallyport/`, those of oauth2-proxy, and what an operator asks for.
+    /// Every configured host. Only for paths under `/.sallyport/`, oauth2-proxy's, and what an operator enables.
     case everyHost
-    /// On hosts with endpoints.
+    /// Hosts with endpoints.
     case endpointHosts
-    /// On hosts with endpoints where one of these jobs is to be done.
+    /// Hosts with endpoints that have one of these jobs.
     case hostsWith(EndpointJobs)
-    /// On hosts with `well_known: true`.
+    /// Hosts with `well_known: true`.
     case appNamingHosts
 }
 
 /// An endpoint that the gateway answers: its path, its limits and its handler.
 package struct Endpoint: Sendable {
-    /// The paths that it matches.
+    /// The paths that the endpoint matches.
     package private(set) var pattern: EndpointPattern
-    /// The methods that it accepts; others are 405 with `Allow`.
+    /// The methods that the endpoint accepts. Others get 405 with `Allow`.
     package var methods: [String]
     package var scope: EndpointScope
-    /// The largest body in bytes; more is 413.
+    /// The largest body in bytes. A larger one gets 413.
     package var bodyLimit: Int
-    /// Whether the handler continues when the client leaves: it writes something that is single-use.
+    /// Whether the handler continues after the client disconnects, because it writes something single-use.
     package var outlivesClient: Bool
-    /// The other origins whose scripts may read its answers; nil: none. Their preflights are answered before the handler
-    /// is asked.
+    /// The origins whose scripts may read the answers. `nil` for none. Their preflights do not reach the handler.
     package private(set) var readers: CrossOriginReaders?
-    /// How its clients are refused before it runs; nil: with problem documents, or pages for people.
+    /// The form of refusals before the handler runs. `nil` for problem documents, or pages for people.
     package let envelope: RefusalEnvelope?
-    /// Whether it answers OPTIONS itself, apart from preflights.
+    /// Whether the endpoint answers OPTIONS itself, apart from preflights.
     package let answersOptions: Bool
-    /// Whether runs of `/` in its path count as one, for clients that append a path to one that ends with `/`. Only for
-    /// listeners without apps: an app could read such a path differently.
+    /// Whether a run of `/` in the path matches one `/`, for clients that append a path to a URL that ends with `/`.
+    /// Only for listeners without apps: an app could read such a path differently.
     package let mergesSlashes: Bool
-    /// Whether the names in its path may have escapes, as `%7C` for `|`, for clients that encode each. Only for listeners
-    /// without apps.
+    /// Whether path parameters may have escapes such as `%7C` for `|`, for clients that encode every character. Only
+    /// for listeners without apps.
     package let takesEscapes: Bool
-    /// Whether it plays an app: it takes every form of its paths, and sees the head as sent, with the credentials. Only for
-    /// listeners without apps.
+    /// Whether the endpoint acts as an app: it accepts every form of its paths, and sees the head as sent, with the
+    /// credentials. Only for listeners without apps.
     package let isApp: Bool
-    /// Whether it passes requests on to the provider: it sees the target and the credentials as sent.
+    /// Whether the endpoint passes requests on to the provider, and so sees the target and the credentials as sent.
     package let passesOn: Bool
     package var answer: @Sendable (EndpointRequest) async -> EndpointResponse
 
@@ -208,7 +205,7 @@ package struct Endpoint: Sendable {
         self.answer = answer
     }
 
-    /// An endpoint on every host that changes something: it does its work even if its client leaves.
+    /// Returns an endpoint on every host that changes something, and so continues after its client disconnects.
     static func everywhere(
         _ path: String,
         _ methods: [String],
@@ -217,24 +214,24 @@ package struct Endpoint: Sendable {
         Endpoint(path: path, methods: methods, scope: .everyHost, outlivesClient: true, answer: answer)
     }
 
-    /// This endpoint, served only on hosts that have one of these jobs.
+    /// Returns this endpoint, restricted to hosts that have one of these jobs.
     package func forJobs(_ jobs: EndpointJobs) -> Endpoint {
         var endpoint = self
         endpoint.scope = .hostsWith(jobs)
         return endpoint
     }
 
-    /// The path as it was written.
+    /// The path as it was written in the code.
     package var path: String { self.pattern.text }
 
-    /// The same endpoint at another path.
+    /// Returns this endpoint at another path.
     func moved(to path: String) -> Endpoint {
         var endpoint = self
         endpoint.pattern = EndpointPattern(path)
         return endpoint
     }
 
-    /// The same endpoint for the scripts of other origins.
+    /// Returns this endpoint with answers that scripts of `readers` may read.
     package func readable(by readers: CrossOriginReaders) -> Endpoint {
         var endpoint = self
         endpoint.readers = readers
@@ -243,13 +240,13 @@ package struct Endpoint: Sendable {
     }
 }
 
-/// An endpoint that the identity provider answers: the request is forwarded to it as on a public route. No session is
-/// needed and no identity is sent. The provider's own cookies, `Authorization` and `X-Session-Token` reach it; the
-/// gateway's cookies and transfer tokens do not.
+/// An endpoint that the identity provider answers. The request is forwarded to the provider as on a public route,
+/// without a session or identity. The provider gets its own cookies, `Authorization` and `X-Session-Token`, but no
+/// cookies or transfer tokens of the gateway.
 package struct ForwardingEndpoint: Sendable {
-    /// The paths that it matches.
+    /// The paths that the endpoint matches.
     package let pattern: EndpointPattern
-    /// The methods that it accepts; others are 405 with `Allow`.
+    /// The methods that the endpoint accepts. Others get 405 with `Allow`.
     package var methods: [String]
     package var scope: EndpointScope
     /// The name of the provider's upstream.

@@ -2,18 +2,18 @@
 import Glibc
 #endif
 
-/// The path of an endpoint. Its segments are literal or parameters: `{name}` matches any one segment that is not empty.
-/// `**` as the last segment matches what is left, which may be empty or have several segments.
+/// The path of an endpoint. A segment is literal, or a parameter `{name}` that matches any one segment that is not
+/// empty. `**` as the last segment matches the rest, which may be empty or have several segments.
 ///
-/// It is matched against a normalised path, segment by segment. Normalising leaves an encoded slash in its segment, so
-/// no parameter matches two segments.
+/// A pattern is matched against a normalised path, segment by segment. A normalised path keeps an encoded slash within
+/// its segment, so no parameter matches two segments.
 package struct EndpointPattern: Sendable, Hashable {
     private enum Segment: Sendable, Hashable {
         case literal([UInt8])
         case parameter(String)
         case rest
 
-        /// The literal comes first, the rest last.
+        /// The precedence of the segment, where lower matches first: literal, parameter, rest.
         var rank: Int {
             switch self {
             case .literal: 0
@@ -23,16 +23,16 @@ package struct EndpointPattern: Sendable, Hashable {
         }
     }
 
-    /// The pattern as it was written, e.g. `/api/v2/clients/{id}`.
+    /// The pattern as written, e.g. `/api/v2/clients/{id}`.
     package let text: String
     private let segments: [Segment]
-    /// The path up to the first parameter; the whole path when there is none.
+    /// The path up to the first parameter, or the whole path if there is none.
     package let prefix: [UInt8]
     /// The length in bytes of the shortest path that matches.
     package let shortest: Int
 
-    /// - Parameter text: A path that begins with `/`; a segment is a parameter if it is `{name}` as a whole. `**` stands
-    ///   only at the end.
+    /// - Parameter text: A path that begins with `/`. A segment that is `{name}` as a whole is a parameter. `**` may
+    ///   only be the last segment.
     package init(_ text: String) {
         self.text = text
         self.segments = text.utf8.dropFirst().split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
@@ -59,18 +59,18 @@ package struct EndpointPattern: Sendable, Hashable {
         }
     }
 
-    /// Whether the pattern matches one path only.
+    /// Whether the pattern matches exactly one path.
     package var isExact: Bool { self.segments.allSatisfy { $0.rank == 0 } }
 
-    /// Whether both match the same paths; the names of parameters do not matter.
+    /// Returns whether this pattern and `other` match equal sets of paths. The names of parameters do not matter.
     package func takesTheSame(as other: EndpointPattern) -> Bool {
         self.segments.count == other.segments.count
             && zip(self.segments, other.segments).allSatisfy { $0 == $1 || $0.rank == 1 && $1.rank == 1 }
     }
 
-    /// Whether this pattern is tried before `other`: in the first segment in which one is literal and the other a
-    /// parameter, the literal one comes first. Patterns of different length never match the same path; they are ordered
-    /// by length. Those that end with `**` come last, the longest of them first.
+    /// Returns whether this pattern is tried before `other`. In the first segment where one pattern is literal and one
+    /// is not, the literal comes first. Patterns of different length have no path in common and are ordered by length.
+    /// Patterns that end with `**` come last, the longest first.
     package func precedes(_ other: EndpointPattern) -> Bool {
         if self.hasRest != other.hasRest { return other.hasRest }
         guard self.segments.count == other.segments.count else {
@@ -84,7 +84,7 @@ package struct EndpointPattern: Sendable, Hashable {
 
     private var hasRest: Bool { self.segments.last == .rest }
 
-    /// Whether a normalised path matches. Allocates nothing.
+    /// Returns whether the pattern matches a normalised path. Allocates nothing.
     package func matches(_ path: UnsafeBufferPointer<UInt8>) -> Bool {
         guard path.count >= self.shortest, let base = path.baseAddress,
             self.prefix.withUnsafeBytes({ prefix in
@@ -106,7 +106,7 @@ package struct EndpointPattern: Sendable, Hashable {
         return start == path.count
     }
 
-    /// The parameters of a path that matches, in order; empty for any other path.
+    /// Returns the parameters of a path that matches, in order. Empty for any other path.
     package func parameters(of path: UnsafeBufferPointer<UInt8>) -> [(name: String, value: String)] {
         guard !self.isExact, self.matches(path) else { return [] }
         var parameters: [(name: String, value: String)] = []
@@ -121,7 +121,7 @@ package struct EndpointPattern: Sendable, Hashable {
         return parameters
     }
 
-    /// The end of the segment that begins at `start`.
+    /// Returns the end of the segment that begins at `start`.
     private static func end(of path: UnsafeBufferPointer<UInt8>, from start: Int) -> Int {
         var end = start
         while end < path.count, path[end] != UInt8(ascii: "/") { end += 1 }

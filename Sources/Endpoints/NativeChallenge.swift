@@ -1,39 +1,38 @@
 package import Pages
 import Vocabulary
 
-/// What a native app's WebView gets in place of the sign-in page: `WWW-Authenticate: SessionTransfer`, and a page that
-/// passes it on to the app. The app mints another session-transfer token and opens the page again with it.
+/// What a native app's WebView gets instead of the sign-in page: `WWW-Authenticate: SessionTransfer`, and a page that
+/// passes the challenge on to the app. The app mints another session-transfer token and opens the page again with it.
 ///
-/// The WebView announces itself by a field, which apps can add to a page that they open, or by a cookie of the host, which
-/// also comes with the pages that follow. Both are the gateway's own, and no app behind it gets them: anyone can send
-/// them, so an app must conclude nothing from them. Whoever sends them only gets another page; a sibling domain cannot set
-/// the cookie on https, because its name has the prefix `__Host-`.
+/// The WebView announces itself with a field, which apps can add to a page that they open, or with a cookie of the
+/// host, which comes with every page. The gateway removes both before it forwards a request. Anyone can send them, so
+/// they prove nothing and only select another page. On https, a sibling domain cannot set the cookie, because its name
+/// has the prefix `__Host-`.
 package struct NativeChallenge: Sendable, Equatable {
-    /// The name of the field by which a WebView announces itself, in lower case.
+    /// The field with which a WebView announces itself, in lower case.
     package static let field = "sallyport-native"
-    /// What follows the session cookie's name and `-` in the name of the cookie that does the same.
+    /// The suffix of the cookie with which a WebView announces itself, after the session cookie's name and `-`.
     package static let cookieLabel = "native"
-    /// The value of either.
+    /// The value of the field and of the cookie.
     package static let announcement = "1"
 
     /// The origin of the host.
     private let realm: String
-    /// The path and query on it that the app opens with its next token.
+    /// The path and query on the host that the app opens with its next token.
     private let returnTo: String
 
     /// - Parameters:
     ///   - realm: The configured origin of the host.
-    ///   - target: The path and query of the page that was asked for.
-    ///   - parameter: The query parameter that may carry a transfer token, which the target does not keep. A target that
-    ///     could lead to another host becomes `/`.
+    ///   - target: The path and query of the requested page. A target that could lead to another host becomes `/`.
+    ///   - parameter: The query parameter that may carry a transfer token. It is removed from the target.
     package init(realm: String, target: String, without parameter: String) {
         self.realm = realm
         self.returnTo = ReturnTo.page([target], without: parameter)
     }
 
-    /// The fields of the answer, with the challenge (RFC 9110 11.6.1).
+    /// The fields of the answer that carry the challenge (RFC 9110 11.6.1).
     package var fields: [(name: String, value: String)] {
-        // Visible ASCII without a backslash (`ReturnTo`); a quotation mark would end the parameter.
+        // Visible ASCII without a backslash (`ReturnTo`). A quotation mark would end the parameter.
         let returnTo = self.returnTo.replacing("\"", with: "%22")
         return [
             ("www-authenticate", #"SessionTransfer realm="\#(self.realm)", return_to="\#(returnTo)""#),
@@ -41,8 +40,8 @@ package struct NativeChallenge: Sendable, Equatable {
         ]
     }
 
-    /// Calls the app's bridge: a script message handler of WKWebView, an object of Android's WebView, or that of React
-    /// Native. Without any, the page stays as it is and says what to do.
+    /// The script that calls the app's bridge: a script message handler of WKWebView, an object of Android's WebView,
+    /// or the bridge of React Native. If there is none, the page stays and says what to do.
     package var script: WebPage.Script {
         WebPage.Script(Self.script, data: [("realm", self.realm), ("return-to", self.returnTo)])
     }
@@ -57,7 +56,7 @@ package struct NativeChallenge: Sendable, Equatable {
 }
 
 extension EndpointRequest {
-    /// Whether it comes from a native app's WebView, as far as it says (`NativeChallenge`).
+    /// Whether the request claims to come from a native app's WebView (`NativeChallenge`).
     package var announcesNativeApp: Bool {
         if let field = self.field(NativeChallenge.field) { return field == NativeChallenge.announcement }
         return self.credentials.companion(NativeChallenge.cookieLabel)

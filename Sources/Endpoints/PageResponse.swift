@@ -1,17 +1,17 @@
 package import Pages
 package import Vocabulary
 
-/// Which sites may show an answer in a frame.
+/// The sites that may show an answer in a frame.
 package enum Framing: Sendable {
     case nobody
-    /// Pages of the same origin: an app made of frames shows a refusal in the frame that was refused.
+    /// Pages of the answer's own origin. An app made of frames shows a refusal in the refused frame.
     case ownOrigin
     /// Pages of this origin.
     case origin(String)
 }
 
 extension EndpointResponse {
-    /// One of the gateway's pages.
+    /// Returns one of the gateway's pages.
     package static func page(
         _ status: Int,
         _ page: WebPage,
@@ -34,7 +34,7 @@ extension EndpointResponse {
 }
 
 extension EndpointRequest {
-    /// Writes pages for the browser that sent this request.
+    /// The writer of pages for the browser that sent this request.
     package var pages: PageWriter { self.design.writer(accepting: self.field("accept-language")).on(self.authority) }
 
     /// The absolute URL of the sign-in page.

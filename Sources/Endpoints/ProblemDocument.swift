@@ -1,16 +1,15 @@
 package import Vocabulary
 
-/// Refusals as problem documents (RFC 9457), whose `reason` is the stable id. The request's id is the only part of the
-/// request in them.
+/// Refusals as problem documents (RFC 9457), whose `reason` is the stable id. Of the request they contain only its id.
 package enum ProblemDocument {
     package static let mediaType = "application/problem+json"
 
-    /// The document.
+    /// Returns a problem document as text.
     ///
     /// - Parameters:
-    ///   - detail: What happened, in words of the operator.
-    ///   - requestID: Consists of token characters only, as every request id does; nil if there is no request.
-    ///   - loginURL: Consists of the characters of a URL only.
+    ///   - detail: What happened, in the operator's words.
+    ///   - requestID: The id of the request, token characters only. `nil` if there is no request.
+    ///   - loginURL: The URL of the sign-in page, URL characters only. `nil` if signing in does not help.
     static func text(
         _ reason: Reason,
         _ refusal: Refusal,
@@ -27,8 +26,8 @@ package enum ProblemDocument {
         return text
     }
 
-    /// The document for an answer whose status became another one after the document was made: the document's status and
-    /// title are those of the answer (RFC 9457 3.1.2, 4.2.1), and everything else stays.
+    /// Returns the document with another status and its title, for an answer whose status changed after the document
+    /// was made (RFC 9457 3.1.2, 4.2.1). Everything else stays.
     ///
     /// - Parameter document: A document that `text` made.
     package static func restated(_ document: [UInt8], as status: Int) -> [UInt8] {
@@ -39,22 +38,22 @@ package enum ProblemDocument {
 
     private static let reason = ",\"reason\":\""
 
-    /// The members that tell the status.
+    /// Returns the beginning of a document: the members that depend on the status.
     private static func beginning(_ status: Int) -> String {
         #"{"type":"about:blank","title":"\#(StatusText.phrase(status))","status":\#(status)"#
     }
 }
 
 extension EndpointResponse {
-    /// A refusal as a problem document.
+    /// Returns a refusal as a problem document.
     ///
     /// - Parameters:
-    ///   - refusal: The answer, if it is another one than that of the reason.
-    ///   - explanation: What happened, in words of the operator for the user; nil: what the reason says.
-    ///   - requestID: The id of the request, by which the logs can be searched.
+    ///   - refusal: The answer. `nil` for the answer of the reason.
+    ///   - explanation: What happened, in the operator's words for the user. `nil` for the gateway's text.
+    ///   - requestID: The id of the request, which the logs can be searched for.
     ///   - wait: The remaining time of a rate limit.
-    ///   - loginURL: Where a script can send its user to sign in (`SignInPath.url`); nil if signing in does not help.
-    ///   - fields: Further fields; a `WWW-Authenticate` among them replaces the usual challenge.
+    ///   - loginURL: The sign-in URL for a script's user (`SignInPath.url`). `nil` if signing in does not help.
+    ///   - fields: Additional fields. A `WWW-Authenticate` among them replaces the default challenge.
     package static func problem(
         _ reason: Reason,
         as refusal: Refusal? = nil,
@@ -93,7 +92,7 @@ extension EndpointResponse {
 }
 
 extension Refusal {
-    /// `Retry-After`, where the refusal has one (RFC 9110 10.2.3).
+    /// Returns `Retry-After` if the refusal has one (RFC 9110 10.2.3).
     ///
     /// - Parameter wait: The remaining time of a rate limit.
     package func retryFields(_ wait: Duration? = nil) -> [(name: String, value: String)] {

@@ -1,25 +1,25 @@
 import Pages
 import Vocabulary
 
-/// Where a browser goes after sign-in: a path on the same host, never another host.
+/// The page that a browser goes to after sign-in: a path on the request's host, never another host.
 package enum ReturnTo {
-    /// The maximum length: a longer target does not fit into a request line.
+    /// The maximum length. A longer target does not fit into a request line.
     private static let longest = 8192
-    /// The deepest percent-encoding that is accepted; no legitimate path is encoded more often.
+    /// The maximum depth of percent-encoding. No legitimate path is encoded more often.
     private static let deepestEncoding = 4
 
-    /// The parameter in which `/authorize` takes a transfer token, whatever the routes call theirs.
+    /// The parameter that carries a transfer token at `/authorize`, whatever name the routes use.
     private static let authorizationToken = "session_transfer_token"
 
-    /// Every path of the gateway's own pages begins with one of these.
+    /// The prefixes of the paths of the gateway's own pages.
     private static let ownPages = [PageDesign.ownPages, PageDesign.oauth2ProxyBase + PageDesign.ownPages]
 
-    /// The page to which a sign-in or sign-out leads back, by the values of its redirect parameter: the value as a path if
-    /// there is exactly one, it is safe, and it is not one of the gateway's own pages, which would lead on; otherwise `/`.
-    /// A request of another host for a ticket (`TicketPath.share`) is meant to lead on: the user signs in for it.
+    /// Returns the page that a sign-in or sign-out leads back to, from the values of its redirect parameter. There must
+    /// be exactly one value, which must be safe and no page of the gateway (it would lead on). Otherwise the page is
+    /// `/`. Requests of other hosts for a ticket (`TicketPath.share`) are accepted: the user signs in for them.
     ///
     /// - Parameters:
-    ///   - origin: That of the host. A URL on it is the path there. `nil` to take paths only.
+    ///   - origin: The origin of the host. A URL on it becomes the path there. `nil` to accept paths only.
     ///   - name: The query parameter that is removed from the page (see `sanitized(_:without:)`).
     package static func page(_ values: [String], of origin: String? = nil, without name: String) -> String {
         guard values.count == 1 else { return "/" }
@@ -29,8 +29,8 @@ package enum ReturnTo {
         return self.ownPages.contains { path.hasPrefix($0) } && !TicketPath.asks(path) ? "/" : path
     }
 
-    /// The parts of an http or https URL: its origin as browsers write it (`WebOrigin`), and what follows, with the `/` that
-    /// a URL without a path has. The path is not checked. `nil` for anything else.
+    /// Splits an http or https URL into its origin as browsers write it (`WebOrigin`) and the rest, which begins with
+    /// `/`. The path is not checked. `nil` for anything else.
     static func url(_ text: String) -> (origin: String, path: String)? {
         let bytes = text.utf8
         guard let scheme = bytes.firstRange(of: "://".utf8) else { return nil }
@@ -41,14 +41,14 @@ package enum ReturnTo {
         return (origin.text, path.utf8.first == UInt8(ascii: "/") ? path : "/\(path)")
     }
 
-    /// The path, query and fragment that `text` is, as every browser resolves it on the same host (RFC 9112 3.2.1,
-    /// origin-form). What a URL cannot have is percent-encoded: spaces, characters beyond ASCII, a `%` without its digits,
-    /// and further `#`. `nil` if `text` is not safe: use `/`.
+    /// Returns the path, query and fragment that every browser resolves `text` to on this host (RFC 9112 3.2.1,
+    /// origin-form). Spaces, characters beyond ASCII, a `%` without its digits, and further `#` are percent-encoded.
+    /// `nil` if `text` is not safe: use `/`.
     ///
-    /// The rule is structural, so that it does not depend on predicting a parser (CVE-2022-23527, CVE-2024-52003): one
-    /// leading `/`, the next byte neither `/` nor `\`; no control, so no tab or line break that the WHATWG parser would
-    /// drop; no backslash, which that parser reads as `/`. The path has no dot segment and no encoded control, and does not
-    /// begin with an encoded slash or backslash: a careless decoder would turn these into the forms above.
+    /// The rule is structural, so that it does not depend on predicting a parser (CVE-2022-23527, CVE-2024-52003).
+    /// There is one leading `/`, and the next byte is neither `/` nor `\`. Controls are forbidden, because the WHATWG
+    /// parser drops tabs and line breaks, and backslashes, which it reads as `/`. The path has no dot segment and no
+    /// encoded control, and begins with no encoded slash or backslash: careless decoders create the forms above.
     package static func sanitized(_ text: String) -> String? {
         let bytes = Array(text.utf8)
         guard bytes.count <= Self.longest, bytes.first == UInt8(ascii: "/") else { return nil }
@@ -60,7 +60,7 @@ package enum ReturnTo {
         return String(decoding: encoded, as: UTF8.self)
     }
 
-    /// Whether a target may have the character, as it is or encoded: it is no control, no line break and no backslash.
+    /// Returns whether a target may have the character, plain or encoded: no control, line break or backslash.
     private static func isAllowed(_ scalar: Unicode.Scalar) -> Bool {
         switch scalar.value {
         case ..<0x20, 0x5C, 0x7F...0x9F, 0x2028, 0x2029: false
@@ -68,7 +68,7 @@ package enum ReturnTo {
         }
     }
 
-    /// The bytes with an escape for each that a URL cannot have. Escapes stay as they are.
+    /// Returns the bytes with an escape for each byte that a URL cannot have. Escapes are kept.
     private static func encoded(_ bytes: [UInt8]) -> [UInt8] {
         var encoded: [UInt8] = []
         encoded.reserveCapacity(bytes.count)
@@ -92,26 +92,28 @@ package enum ReturnTo {
         byte &- 0x30 <= 9 || (byte | 0x20) &- 0x61 < 6
     }
 
-    /// `page`, a path with its query and fragment, with another parameter in the query.
+    /// Adds a parameter to the query of `page`, which is a path with its query and fragment.
     ///
-    /// - Parameter parameter: Encoded as in a query.
+    /// - Parameter parameter: The name and value, encoded for a query.
     static func adding(_ parameter: String, to page: String) -> String {
         let end = page.utf8.firstIndex(of: UInt8(ascii: "#")) ?? page.endIndex
         let separator = page[..<end].utf8.contains(UInt8(ascii: "?")) ? "&" : "?"
         return "\(page[..<end])\(separator)\(parameter)\(page[end...])"
     }
 
-    /// The result of `sanitized(_:)` without every query parameter that carries a parameter called `name`: that parameter
-    /// itself, however its name is encoded, and one whose value contains it (`next=%2Fx%3Fname%3D...`). A fragment that
-    /// contains it is removed. `nil` also if the path contains it.
+    /// Returns the result of `sanitized(_:)` without every query parameter that carries `name` or
+    /// `session_transfer_token`: the parameter itself, however its name is encoded, and one whose value contains it
+    /// (`next=%2Fx%3Fname%3D...`). A fragment that contains it is removed. `nil` if the target is not safe, or if its
+    /// path contains the parameter.
     ///
-    /// A transfer token in it would return after the sign-in as a navigation from this site, and so evade the checks
-    /// on links from other sites.
+    /// A transfer token in the target would come back after the sign-in as a navigation from this site, and so evade
+    /// the checks of links from other sites.
     package static func sanitized(_ text: String, without name: String) -> String? {
         self.sanitized(text).flatMap { self.removing(name, from: $0) }
     }
 
-    /// `target`, a path with its query and fragment, without those parameters. `nil` if the path contains one.
+    /// Removes every query parameter and fragment that carries the parameter `name` or `session_transfer_token` from
+    /// `target`, a path with its query and fragment. `nil` if the path carries one.
     package static func removing(_ name: String, from target: String) -> String? {
         let names = Set([name, Self.authorizationToken]).map { Array($0.utf8) }
         func carriesToken(_ text: some Collection<UInt8>) -> Bool { names.contains { Self.carries($0, text) } }
@@ -128,13 +130,13 @@ package enum ReturnTo {
         return String(Substring(path)) + (kept.isEmpty ? "" : "?\(query)") + fragment
     }
 
-    /// Whether a parameter's value contains a transfer token's parameter, e.g. a `state` that is a URL.
+    /// Returns whether a parameter's value, e.g. a `state` that is a URL, contains a transfer token's parameter.
     package static func carriesToken(_ value: String) -> Bool {
         self.carries(Array(self.authorizationToken.utf8), value.utf8)
     }
 
-    /// Whether `text` contains `name=` as a parameter, directly or after repeated percent-decoding. Text that is
-    /// encoded more deeply than the limit counts as containing it.
+    /// Returns whether `text` contains `name=` as a parameter, directly or after repeated percent-decoding. True for
+    /// text that is encoded more deeply than the limit.
     private static func carries(_ name: [UInt8], _ text: some Collection<UInt8>) -> Bool {
         // Most texts have neither a parameter nor an escape.
         guard text.contains(where: { $0 == UInt8(ascii: "=") || $0 == UInt8(ascii: "%") }) else { return false }
@@ -161,7 +163,7 @@ package enum ReturnTo {
         }
     }
 
-    /// Whether the byte can be part of a parameter's name, so that another name begins before it.
+    /// Returns whether the byte can be part of a parameter's name, so that the text after it is not a whole name.
     private static func isOfName(_ byte: UInt8) -> Bool {
         switch byte {
         case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "a")...UInt8(ascii: "z"),
@@ -171,9 +173,9 @@ package enum ReturnTo {
         }
     }
 
-    /// Whether repeated percent-decoding, as careless parties do it, leaves the path's meaning unchanged.
+    /// Returns whether repeated percent-decoding by careless parties leaves the path's meaning unchanged.
     private static func isPlain(path: ArraySlice<UInt8>) -> Bool {
-        // The escapes in the text itself must be complete; what they decode to may contain a plain `%`.
+        // The escapes in the text itself must be complete. What they decode to may contain a plain `%`.
         guard var layer = PercentCoding.decoded(path, plusIsSpace: false) else { return false }
         for _ in 0..<Self.deepestEncoding {
             layer = layer.map { $0 == UInt8(ascii: "\\") ? UInt8(ascii: "/") : $0 }
@@ -186,7 +188,7 @@ package enum ReturnTo {
         return false
     }
 
-    /// Whether a segment is `.` or `..`, with or without `;parameters`.
+    /// Returns whether a segment is `.` or `..`, with or without `;parameters`.
     private static func hasDotSegment(_ path: [UInt8]) -> Bool {
         path.split(separator: UInt8(ascii: "/")).contains { segment in
             let name = segment.prefix { $0 != UInt8(ascii: ";") }

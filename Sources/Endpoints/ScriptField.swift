@@ -1,21 +1,21 @@
-/// The fields by which the libraries of web pages mark the requests of their scripts. No link and no form sends them.
+/// The fields with which the libraries of web pages mark the requests of their scripts. No link and no form sends them.
 ///
-/// They matter where a browser sends no Fetch Metadata: an old one, or any browser on plain http beyond loopback
+/// They matter if a browser sends no Fetch Metadata: an old browser, or any browser on plain http beyond loopback
 /// (Fetch Metadata 2: only to trustworthy URLs). A redirect to the sign-in page would then end up in a part of a page.
 ///
-/// - `X-Requested-With: XMLHttpRequest` comes from jQuery, jquery-pjax, Prototype, Inertia and, if an app says so, axios.
-///   Android's WebView sends its app's package name in this field with every page that it loads.
-/// - `HX-Request` comes from htmx, also for links that `hx-boost` takes over, and `X-PJAX` from pjax libraries.
-/// - `Turbo-Frame` comes from a frame of Turbo, and `X-Turbo-Request-Id` from everything that Turbo 8 fetches. Turbo Drive
-///   loads the page as a whole after a 401 that is not HTML, so its user gets to the sign-in page, too.
+/// - `X-Requested-With: XMLHttpRequest` comes from jQuery, jquery-pjax, Prototype, Inertia and, if an app asks for it,
+///   axios. Android's WebView sends the package name of its app in this field with every page that it loads.
+/// - `HX-Request` comes from htmx, also for links that `hx-boost` handles, and `X-PJAX` from pjax libraries.
+/// - `Turbo-Frame` comes from a frame of Turbo, and `X-Turbo-Request-Id` from everything that Turbo 8 fetches. Turbo
+///   Drive reloads the whole page after a 401 that is not HTML, so its user reaches the sign-in page, too.
 package enum ScriptField {
-    /// In lower case.
+    /// The names of the fields, in lower case.
     package static let names = ["x-requested-with", "hx-request", "turbo-frame", "x-turbo-request-id", "x-pjax"]
 
     private static let valuedName = "x-requested-with"
     private static let value = "xmlhttprequest"
 
-    /// True if a field with this name and value is a script's.
+    /// Returns whether a field with this name and value comes from a script.
     package static func isSet(_ name: some Collection<UInt8>, to value: some Collection<UInt8>) -> Bool {
         func isEqual(_ bytes: some Collection<UInt8>, _ text: String) -> Bool {
             bytes.count == text.utf8.count && zip(bytes, text.utf8).allSatisfy { Self.lowercased($0) == $1 }

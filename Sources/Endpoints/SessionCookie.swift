@@ -1,37 +1,36 @@
 package import Vocabulary
 
-/// A secret cookie of one host, as `Set-Cookie` text (RFC 6265): the one that carries a browser's session, and the one
-/// that lets it repeat a handoff whose answer was lost.
+/// A secret cookie of one host, as `Set-Cookie` text (RFC 6265), for example a browser's session.
 ///
-/// Setting and clearing use the same attributes: browsers ignore the deletion of a `__Host-` cookie that lacks `Secure`
-/// or `Path=/` (CVE-2025-55162).
+/// Setting and clearing use equal attributes: browsers ignore the deletion of a `__Host-` cookie that lacks `Secure` or
+/// `Path=/` (CVE-2025-55162).
 package struct SessionCookie: Sendable, Hashable {
-    /// The name under which the browser sends it back.
+    /// The name that the browser sends.
     package let name: String
-    /// How many seconds the browser keeps it; nil: until the browser closes.
+    /// How long the browser keeps the cookie, in seconds. `nil` to keep it until the browser closes.
     private let maxAge: Int?
     private let reach: CookieReach
 
     /// - Parameters:
     ///   - name: The configured name, e.g. `__Host-sallyport`.
-    ///   - reach: With which requests browsers send it.
-    ///   - maxAge: How many seconds the browser keeps it; nil: until the browser closes.
+    ///   - reach: The requests with which browsers send the cookie.
+    ///   - maxAge: How long the browser keeps the cookie, in seconds. `nil` to keep it until the browser closes.
     package init(name: String, reach: CookieReach, maxAge: Int? = nil) {
         self.name = reach.name(name)
         self.maxAge = maxAge
         self.reach = reach
     }
 
-    /// The `Set-Cookie` value that sets this secret.
+    /// Returns the `Set-Cookie` value that sets this secret.
     ///
-    /// - Parameter maxAge: How many seconds the browser keeps it, if that depends on the secret.
+    /// - Parameter maxAge: How long the browser keeps the cookie, in seconds. `nil` for the cookie's own lifetime.
     package func setting(_ value: Secret, maxAge: Int? = nil) -> String {
         var text: [UInt8] = []
         self.append(value, maxAge, to: &text)
         return String(decoding: text, as: UTF8.self)
     }
 
-    /// The same as a field line, ready to be sent.
+    /// Returns the `Set-Cookie` field line that sets this secret, ready to be sent.
     package func line(setting value: Secret, maxAge: Int? = nil) -> [UInt8] {
         var line: [UInt8] = []
         line.reserveCapacity(256)
@@ -52,11 +51,11 @@ package struct SessionCookie: Sendable, Hashable {
         text.append(utf8: Self.attributes(self.reach))
     }
 
-    /// The `Set-Cookie` value that deletes the cookie.
+    /// Returns the `Set-Cookie` value that deletes the cookie.
     package func clearing() -> String { self.clearing(self.reach) }
 
-    /// The `Set-Cookie` values that delete the cookie whether it was set with this reach or, before the settings changed,
-    /// with the other one: for a browser that keeps both, these are two cookies of one name.
+    /// Returns the `Set-Cookie` values that delete the cookie with either reach, because the settings may have changed
+    /// since it was set. A browser that has both keeps them as two cookies of one name.
     package func clearingAll() -> [String] {
         self.reach.isSecure ? [self.clearing(.site), self.clearing(.partitioned)] : [self.clearing()]
     }

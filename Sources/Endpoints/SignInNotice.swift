@@ -1,27 +1,27 @@
 package import Vocabulary
 
-/// The cookie by which the sign-in page knows why the browser comes. It demands nothing: the page shows a sentence, and a
-/// browser without the cookie sees the page without it.
+/// The cookie with the reason why the browser comes to the sign-in page. It only adds a sentence to the page: a browser
+/// without the cookie sees the page without the sentence.
 package enum SignInNotice: String, Sendable {
-    /// A transfer token has just signed nobody in.
+    /// A transfer token did not sign the user in.
     case handoff = "1"
-    /// The session was not used for too long.
+    /// The session exceeded its idle timeout.
     case idle
-    /// The session has reached its longest lifetime.
+    /// The session reached its maximum lifetime.
     case expired
-    /// The session has ended. Why else is for the logs only (`Reason.told`).
+    /// The session ended. Any other reason is for the logs only (`Reason.told`).
     case ended
 
-    /// What follows the session cookie's name and `-` in its name.
+    /// The suffix of the cookie's name, after the session cookie's name and `-`.
     package static let label = "notice"
-    /// How long the way to the sign-in page may take (seconds).
+    /// How long the browser may need to reach the sign-in page, in seconds.
     private static let age = 60
 
-    /// Why a session's cookie is not good any more.
+    /// Derives the notice from the reason why a session is no longer valid. `nil` unless the session is unknown.
     ///
     /// - Parameters:
-    ///   - told: What the client is told.
-    ///   - absence: What the store says beyond that.
+    ///   - told: The reason that the client gets.
+    ///   - absence: The more precise reason from the store, if it has one.
     package init?(told: Reason, absence: Reason?) {
         guard told == .sessionUnknown else { return nil }
         switch absence {
@@ -31,11 +31,13 @@ package enum SignInNotice: String, Sendable {
         }
     }
 
-    /// The one that a cookie's value names; nil for any other value.
+    /// Reads the value of the cookie. `nil` if it names no notice.
     package init?(_ value: Secret) {
         self.init(rawValue: String(decoding: value.bytes, as: UTF8.self))
     }
 
+    /// Returns the cookie that carries a notice.
+    ///
     /// - Parameter name: The configured name of the session cookie.
     package static func cookie(beside name: String, _ reach: CookieReach) -> SessionCookie {
         SessionCookie(name: "\(name)-\(self.label)", reach: reach, maxAge: self.age)

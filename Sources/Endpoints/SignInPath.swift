@@ -3,12 +3,12 @@ package import Vocabulary
 
 /// The path of the sign-in page, on every host.
 package enum SignInPath {
-    /// The path of the page and of its form.
+    /// The path of the sign-in page and of its form.
     package static let path = "/.sallyport/login"
-    /// The query parameter with the path to go to after sign-in.
+    /// The query parameter with the path that the user returns to after sign-in.
     package static let returnTo = "return_to"
 
-    /// The path of the sign-in page that leads back to `target`, a path and query of the same host.
+    /// Returns the path of the sign-in page that leads back to `target`, a path and query of this host.
     package static func leading(to target: some Sequence<UInt8>, demanding demand: SignInDemand) -> String {
         var text = Array("\(self.path)?\(self.returnTo)=".utf8)
         self.append(target, to: &text)
@@ -33,16 +33,16 @@ package enum SignInPath {
         }
     }
 
-    /// The absolute URL of the sign-in page, to which a script adds its own `return_to`.
+    /// Returns the absolute URL of the sign-in page, to which a script adds its own `return_to`.
     ///
     /// - Parameters:
     ///   - origin: The configured origin of the host.
-    ///   - design: Says where browsers find the page.
+    ///   - design: The design that knows where browsers find the page.
     package static func url(on origin: String, by design: PageDesign) -> String { origin + design.path(self.path) }
 }
 
 extension SignInDemand {
-    /// The names of the query's parameters.
+    /// The names of the query parameters.
     private enum Name {
         static let prompt = "prompt"
         static let aal = "aal"
@@ -51,14 +51,14 @@ extension SignInDemand {
         static let provider = "provider"
     }
 
-    /// The most providers that a query names.
+    /// The maximum number of providers in a query.
     private static let mostProviders = 32
 
     /// The value of `prompt` that demands a new sign-in.
     private static let login = "login"
 
-    /// The demand in the query of the sign-in page. A parameter that is repeated or has another form demands nothing. A
-    /// query that someone has changed only makes the user's own sign-in harder: the route checks the session in any case.
+    /// Reads the demand from the query of the sign-in page. A repeated or malformed parameter is ignored. A changed
+    /// query only makes the user's own sign-in harder, because the route checks the session in any case.
     package init(_ query: [(name: String, value: String)]) {
         func only(_ name: String) -> String? {
             let values = query.filter { $0.name == name }.map(\.value)
@@ -79,7 +79,7 @@ extension SignInDemand {
         )
     }
 
-    /// The query parameters that say it.
+    /// The query parameters that express the demand.
     var parameters: [(name: String, value: String)] {
         var parameters: [(name: String, value: String)] = []
         if self.isAgain { parameters.append((Name.prompt, Self.login)) }

@@ -1,35 +1,34 @@
 package import Vocabulary
 
-/// The paths by which a browser carries a sign-in from one host of the gateway to another.
+/// The paths on which a browser carries a sign-in from one host of the gateway to another.
 package enum TicketPath {
-    /// On the host that is asked for a ticket.
+    /// The path on the host that issues a ticket.
     package static let share = "/.sallyport/share"
-    /// On the host that asked for it.
+    /// The path on the host that requested the ticket.
     package static let ticket = "/.sallyport/ticket"
-    /// On the host on which users sign in, for a browser that a handoff has signed in on another host.
+    /// The path on the host where users sign in, for a browser that a handoff has signed in on another host.
     package static let adopt = "/.sallyport/adopt"
 
-    /// The path and query of a request for a ticket. Its characters need no encoding in a query, but for `?`, `=` and
-    /// `&`.
+    /// Returns the path and query of a request for a ticket. Only `?`, `=` and `&` need encoding in a query.
     ///
     /// - Parameters:
     ///   - request: The sealed request, in base64url.
-    ///   - isBack: Whether the browser comes back from the sign-in page.
+    ///   - isBack: Whether the browser returns from the sign-in page.
     package static func asking(_ id: String, _ request: String, isBack: Bool = false) -> String {
         "\(self.share)?id=\(id)&request=\(request)\(isBack ? "&\(self.isBack.name)=\(self.isBack.value)" : "")"
     }
 
-    /// The query parameter of a request for a ticket that comes back from the sign-in page.
+    /// The query parameter of a request for a ticket that returns from the sign-in page.
     package static let isBack = (name: "signed_in", value: "1")
 
-    /// Whether `path` is a request for a ticket.
+    /// Returns whether `path` is a request for a ticket.
     static func asks(_ path: String) -> Bool { path.hasPrefix(self.share + "?") }
 
-    /// The path and query of a ticket.
+    /// Returns the path and query that present a ticket.
     ///
     /// - Parameters:
-    ///   - ticket: Consists of characters of base64url only.
-    ///   - origin: The sealed request and the authority of the host that it was made for, if the browser returns there.
+    ///   - ticket: The ticket, in base64url.
+    ///   - origin: The sealed request and the authority of the host that made it, if the browser returns there.
     package static func presenting(
         _ ticket: Secret,
         _ id: String,
@@ -40,11 +39,11 @@ package enum TicketPath {
         return "\(self.ticket)?id=\(id)&ticket=\(token)\(back)"
     }
 
-    /// The path and query for a browser that a handoff has signed in.
+    /// Returns the path and query for a browser that a handoff has signed in.
     ///
     /// - Parameters:
-    ///   - authority: The host on which it is signed in.
-    ///   - link: Where it returns to, sealed, in base64url.
+    ///   - authority: The host where the browser is signed in.
+    ///   - link: The sealed page that the browser returns to, in base64url.
     package static func adopting(from authority: String, _ link: String) -> String {
         "\(self.adopt)?from=\(PercentCoding.encoded(authority))&link=\(link)"
     }

@@ -1,11 +1,11 @@
 import Vocabulary
 
-/// A URL that a proxy has written into a query as the client sent it, without encoding it once more, as nginx does with
-/// `rd=$scheme://$host$request_uri`. Read as a value of the query, it would lose its escapes, a `+`, and every parameter but
-/// the first.
+/// A URL that a proxy copied into a query as the client sent it, without encoding it again, as nginx does with
+/// `rd=$scheme://$host$request_uri`. If it were read as a query value, it would lose its escapes, a `+`, and every
+/// parameter except the first.
 package enum UnencodedURL {
-    /// The URL in the query's only parameter `name`. With a query of its own it goes on to the end of the query, otherwise to
-    /// the next `&`. `nil` for a value that is encoded as it should be, also if only its path is
+    /// Returns the URL in the query's only parameter `name`. A URL with a query of its own extends to the end of the
+    /// query, otherwise to the next `&`. `nil` if the value is properly encoded, or at least its path is
     /// (`rd=$scheme://$host$escaped_request_uri`).
     package static func value(of name: String, in query: String) -> String? {
         let bytes = Array(query.utf8)

@@ -1,5 +1,4 @@
-/// How the server of a client tells the token endpoint the address of its user, as Auth0 names it: in a field, or in a
-/// parameter of the body with the same name.
+/// Auth0's field, or body parameter, in which a client's server sends its user's address to the token endpoint.
 package enum UserAddressField {
     package static let name = "auth0-forwarded-for"
 }

@@ -1,15 +1,15 @@
 import AddressIntelligence
 
-/// The origin that a request names in `Origin` (RFC 6454 7). It is compared as an origin and not by its bytes: some clients
-/// write the default port, a slash at the end, capitals, or a name in its own script (React Native on Android does some of
-/// this). `null`, lists and everything else name no origin.
+/// The origin that a request names in `Origin` (RFC 6454 7). It is compared as an origin, not by its bytes: some
+/// clients write the default port, a slash at the end, capitals, or a name in its own script. React Native on Android
+/// does some of this. `null`, lists and everything else name no origin.
 package struct WebOrigin: Sendable, Equatable {
-    /// As browsers write it: in lower case, without the scheme's own port, a name in its ASCII form.
+    /// The origin as browsers write it: in lower case, without the scheme's default port, its name in ASCII form.
     package let text: String
 
     private static let longest = 512
 
-    /// Reads the value of the field; nil: it names no http or https origin.
+    /// Reads the value of the field. `nil` if it names no http or https origin.
     package init?(_ claimed: some Collection<UInt8>) {
         guard claimed.count <= Self.longest else { return nil }
         var rest = Array(claimed)[...]
@@ -38,7 +38,7 @@ package struct WebOrigin: Sendable, Equatable {
         self.text = text
     }
 
-    /// Whether the value of the field names `origin`, which is written as browsers write it.
+    /// Returns whether the value of the field names `origin`, which is written as browsers write it.
     package static func isSame(_ claimed: some Collection<UInt8>, as origin: some Collection<UInt8>) -> Bool {
         claimed.elementsEqual(origin) || WebOrigin(claimed)?.text.utf8.elementsEqual(origin) == true
     }
@@ -53,7 +53,7 @@ package struct WebOrigin: Sendable, Equatable {
 
     private static func lowercased(_ byte: UInt8) -> UInt8 { byte &- 0x41 < 26 ? byte | 0x20 : byte }
 
-    /// An IPv6 address in brackets. An IPv4 address that is written as one is that address, as in the settings.
+    /// Returns the IPv6 address in brackets. An IPv4-mapped address becomes the IPv4 address, as in the settings.
     private static func address(_ bytes: ArraySlice<UInt8>) -> String? {
         let text = String(decoding: bytes.dropFirst().dropLast(), as: UTF8.self)
         guard text.utf8.contains(UInt8(ascii: ":")), let address = IPAddress(text) else { return nil }
@@ -69,7 +69,7 @@ package struct WebOrigin: Sendable, Equatable {
         guard bytes.contains(where: { $0 >= 0x80 }), let text = String(validating: bytes, as: UTF8.self) else {
             return nil
         }
-        // Lower case is the mapping that such a client leaves out (RFC 5895 2); the settings have the ASCII form alone.
+        // Maps to lower case for clients that do not (RFC 5895 2). The settings have the ASCII form only.
         let labels = text.lowercased().split(separator: ".", omittingEmptySubsequences: false).map { label in
             label.utf8.allSatisfy { $0 < 0x80 }
                 ? String(label) : Punycode.encode(label.unicodeScalars).map { "xn--" + $0 }
@@ -79,7 +79,7 @@ package struct WebOrigin: Sendable, Equatable {
         return Self.name(Array(ascii.joined(separator: ".").utf8)[...])
     }
 
-    /// 1 to 65535 without leading zeros.
+    /// Returns the port, 1 to 65535 without leading zeros.
     private static func port(_ digits: ArraySlice<UInt8>) -> Int? {
         guard (1...5).contains(digits.count), digits.first != UInt8(ascii: "0"),
             digits.allSatisfy({ $0 &- 0x30 <= 9 }), let port = Int(String(decoding: digits, as: UTF8.self)),
@@ -97,7 +97,7 @@ enum Punycode {
     /// The longest label of a name (RFC 1035 2.3.4).
     private static let longest = 63
 
-    /// nil: the label is too long to be one.
+    /// Returns the ASCII form. `nil` if the label is too long.
     static func encode(_ label: some Collection<Unicode.Scalar>) -> String? {
         let scalars = label.map(\.value)
         guard scalars.count <= Self.longest else { return nil }
@@ -126,7 +126,7 @@ enum Punycode {
         return output.count <= Self.longest ? String(decoding: output, as: UTF8.self) : nil
     }
 
-    /// A variable-length integer (RFC 3492 3.3).
+    /// Returns the digits of a variable-length integer (RFC 3492 3.3).
     private static func digits(of delta: UInt32, _ bias: UInt32) -> [UInt8] {
         var digits: [UInt8] = []
         var rest = delta
@@ -144,7 +144,7 @@ enum Punycode {
 
     private static func digit(_ value: UInt32) -> UInt8 { UInt8(value < 26 ? 0x61 + value : 0x30 + value - 26) }
 
-    /// RFC 3492 6.1.
+    /// Adapts the bias (RFC 3492 6.1).
     private static func adapted(_ delta: UInt32, _ count: UInt32, isFirst: Bool) -> UInt32 {
         var delta = isFirst ? delta / 700 : delta / 2
         delta += delta / count

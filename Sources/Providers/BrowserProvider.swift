@@ -1,47 +1,49 @@
 package import Vocabulary
 
-/// A provider that redirects a browser: the user signs in at the provider's own pages and comes back (OpenID Connect Core
-/// 3.1, or a login flow of Kratos).
+/// A provider that redirects a browser: the user signs in at the provider's own pages and comes back (OpenID Connect
+/// Core 3.1, or a login flow of Kratos).
 package protocol BrowserProvider: Sendable {
-    /// Names the provider in sessions and audit events: the issuer. No other provider has this name.
+    /// The provider's name in sessions and audit events, which is its issuer. No other provider has this name.
     var name: String { get }
 
-    /// True if the provider has browsers post its answer (OAuth 2.0 Form Post Response Mode).
+    /// Whether browsers post the provider's answer (OAuth 2.0 Form Post Response Mode).
     var answersByForm: Bool { get }
 
-    /// What a sign-in with this wish must reach. The provider's settings may demand more than the wish does. Whoever
-    /// begins the sign-in keeps it, and judges by it what `complete` returns.
+    /// Returns what a sign-in with this wish must reach, which may exceed the wish because of the provider's settings.
+    /// The caller keeps the demand and checks the result of `complete` against it.
     func demand(of wish: BrowserSignIn) -> SignInDemand
 
-    /// Begins a sign-in. It may ask the provider first, with its own time limit.
+    /// Begins a sign-in. May call the provider first, with its own time limit.
     ///
     /// - Throws: `provider.unavailable`.
     func begin(_ wish: BrowserSignIn) async throws(NotDone) -> BrowserBeginning
 
-    /// Completes a sign-in with the parameters that the browser brought back. It exchanges a code at the provider, with
-    /// its own time limit. Parameters that do not belong to it, and a sign-in at another provider, are refused.
+    /// Completes a sign-in with the parameters that the browser brought back. Redeems a code at the provider, with its
+    /// own time limit. Refuses parameters of another sign-in, and a sign-in at another provider.
     ///
     /// - Parameters:
-    ///   - pending: That from `begin`, which the same browser has kept, so that no browser can complete a sign-in that
+    ///   - pending: The state from `begin` that this browser kept, so that no browser can complete a sign-in that
     ///     another one began (RFC 9700 4.7).
-    ///   - parameters: Those of the callback's query or form, in order, percent-decoded.
-    /// - Throws: A reason of `signin`: the user said no (`cancelled`), or the provider needs the user and was told not to
-    ///   ask (`interaction_required`); what came back does not belong to the sign-in that the browser began
-    ///   (`state_mismatch`); the tokens are not valid (`invalid_token`); the user may not sign in (`not_allowed`) or did
-    ///   not authenticate as was required (`insufficient`); another error, for example because the gateway is registered
-    ///   wrongly (`provider_error`). `provider.unavailable`: the provider cannot answer.
+    ///   - parameters: The parameters of the callback's query or form, in order, percent-decoded.
+    /// - Throws: `provider.unavailable` if the provider cannot answer. Otherwise a reason of `signin`:
+    ///   - `cancelled`: The user declined.
+    ///   - `interaction_required`: The provider needs the user and was told not to ask.
+    ///   - `state_mismatch`: The answer does not belong to the sign-in that the browser began.
+    ///   - `invalid_token`: The tokens are not valid.
+    ///   - `not_allowed`: The user may not sign in.
+    ///   - `insufficient`: The user did not authenticate as required.
+    ///   - `provider_error`: Any other error, for example because the gateway is registered wrongly.
     func complete(
         _ pending: PendingSignIn,
         _ parameters: [(name: String, value: String)]
     ) async throws(NotDone) -> ProvenUser
 
-    /// The URL at which the provider ends its own session of this user (OpenID Connect RP-Initiated Logout 1.0); nil if
-    /// it has none.
+    /// Returns the URL where the provider ends the user's session (RP-Initiated Logout 1.0). `nil` if it has none.
     ///
     /// - Parameters:
     ///   - idToken: The last id_token of the session, as a hint.
-    ///   - returnTo: The absolute URL to which the provider sends the browser back.
-    ///   - state: Returned by the provider with the browser; nil: none.
+    ///   - returnTo: The absolute URL where the provider sends the browser back to.
+    ///   - state: A value that the provider returns with the browser. `nil` to send none.
     func signOutURL(idToken: Secret?, returnTo: String, state: String?) async -> String?
 }
 
@@ -51,9 +53,9 @@ extension BrowserProvider {
     package func demand(of wish: BrowserSignIn) -> SignInDemand { wish.demand }
 }
 
-/// A sign-in in a browser, as whoever begins it wishes it.
+/// The wish for a sign-in in a browser.
 package struct BrowserSignIn: Sendable, Hashable {
-    /// The URL to which the provider sends the browser back: the callback below the configured `public_url`.
+    /// The URL where the provider sends the browser back to: the callback under the configured `public_url`.
     package var callback: String
     package var demand: SignInDemand
 
@@ -63,11 +65,11 @@ package struct BrowserSignIn: Sendable, Hashable {
     }
 }
 
-/// A sign-in that has begun: where the browser is sent.
+/// The beginning of a sign-in: the provider's URL and the state to keep.
 package struct BrowserBeginning: Sendable, Equatable {
     package var url: String
-    /// To be kept until the browser returns: sealed and bound to this browser, because it contains what completes the
-    /// sign-in (a nonce, a PKCE verifier).
+    /// The state to keep until the browser returns. Seal it and bind it to the browser, because it contains what
+    /// completes the sign-in (a nonce, a PKCE verifier).
     package var pending: PendingSignIn
 
     package init(url: String, pending: PendingSignIn) {

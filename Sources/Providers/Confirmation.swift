@@ -1,14 +1,14 @@
 package import Cryptography
 import Vocabulary
 
-/// What whoever presents a token must prove to have (`cnf`, RFC 7800 3.1): all that is set.
+/// What the presenter of a token must prove (`cnf`, RFC 7800 3.1). Everything that is set is required.
 package struct Confirmation: Sendable, Hashable {
     /// The thumbprint of a key, proven with each request (`jkt`, RFC 9449 6.1).
     package var keyThumbprint: String?
     /// The SHA-256 of a client's certificate, proven in the TLS handshake (`x5t#S256`, RFC 8705 3.1).
     package var certificateHash: Digest256?
 
-    /// What the claim demands; nil if the gateway cannot check all of it.
+    /// Reads the claim. `nil` if the gateway cannot check all of it.
     init?(_ claim: JSONValue) {
         guard let members = claim.members, !members.isEmpty else { return nil }
         for (name, value) in members {

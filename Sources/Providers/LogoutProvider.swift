@@ -1,29 +1,28 @@
 package import Vocabulary
 
-/// A provider that tells the gateway when its own sessions end (OpenID Connect Back-Channel Logout 1.0, Front-Channel
-/// Logout 1.0).
+/// A provider that notifies the gateway when its sessions end (Back-Channel Logout 1.0, Front-Channel Logout 1.0).
 package protocol LogoutProvider: Sendable {
-    /// Equal to `BrowserProvider.name`: the issuer.
+    /// The provider's name, equal to `BrowserProvider.name`: the issuer.
     var name: String { get }
 
     /// Verifies a logout token.
     ///
-    /// - Throws: `logout.invalid_token`; `provider.unavailable` where the provider's keys are not known.
+    /// - Throws: `logout.invalid_token`, or `provider.unavailable` if the provider's keys are not known.
     func logoutToken(_ token: Secret) async throws(NotDone) -> LogoutToken
 }
 
-/// A verified logout token: which sessions end.
+/// The sessions that a verified logout token ends.
 package struct LogoutToken: Sendable, Hashable {
-    /// `jti`: the token is obeyed once.
+    /// `jti`. A token is obeyed once.
     package var id: String
-    /// `sub`, the provider's own id of the user; `nil` if only a session is named.
+    /// `sub`, the provider's own id of the user. `nil` if the token names only a session.
     package var subject: String?
-    /// `sid`; nil if all sessions of the subject end.
+    /// `sid`. `nil` if all sessions of the subject end.
     package var sessionID: String?
-    /// Whether the provider says that its id_tokens name their sessions as well. Then a `sid` that is not known here is
-    /// none of the sessions with another one, and these stay.
+    /// Whether the provider announces that its id_tokens name their sessions as well. A `sid` that is not known here
+    /// then ends no session that has another `sid`.
     package var namesEverySession: Bool
-    /// From this time on the token is refused in any case.
+    /// The time from which the token is refused in any case.
     package var expiresAt: UnixTime
 
     package init(

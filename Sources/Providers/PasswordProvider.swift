@@ -2,18 +2,18 @@ package import Vocabulary
 
 /// A provider that checks passwords.
 package protocol PasswordProvider: Sendable {
-    /// Whether a try from this source could begin now; answered at once. If not, the source is told to try again later
-    /// before anything is counted, so that a flood of tries causes no work and fills no limit.
+    /// Returns at once whether an attempt from this source could begin now. If not, the source must try again later.
+    /// This comes before all limits, so that a flood of attempts causes no work and fills no limit.
     func hasRoom(for source: SignInSource) -> Bool
 
-    /// Checks a password. The answer takes the same time whether or not the user exists.
+    /// Checks a password. The answer takes as long for unknown users as for known ones.
     ///
     /// - Parameters:
     ///   - identifier: The user's input, unchanged.
     ///   - password: The password's UTF-8 bytes, unchanged.
-    ///   - source: Where the try comes from: a provider with limited capacity gives each source its share.
-    /// - Throws: `signin.refused` for an unknown user and for a wrong password: the client does not learn which.
-    ///   `provider.unavailable`: the provider cannot be reached or is overloaded; one that cannot decide does not refuse.
+    ///   - source: The source of the attempt. A provider with limited capacity gives each source its share.
+    /// - Throws: `signin.refused` for an unknown user or a wrong password, without telling which.
+    ///   `provider.unavailable` if the provider cannot be reached, is overloaded or cannot decide.
     func authenticate(
         identifier: String,
         password: Secret,
@@ -22,6 +22,6 @@ package protocol PasswordProvider: Sendable {
 }
 
 extension PasswordProvider {
-    /// For providers without a limit.
+    /// Returns true, for providers without a limit.
     package func hasRoom(for source: SignInSource) -> Bool { true }
 }

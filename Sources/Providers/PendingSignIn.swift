@@ -1,15 +1,15 @@
 package import Vocabulary
 
-/// What completes a sign-in that was begun: kept by the browser, sealed, until it comes back.
+/// The state that completes a sign-in. The browser keeps it, sealed, until it comes back.
 package struct PendingSignIn: Sendable, Hashable {
-    /// Another first byte is another version, and refused.
+    /// The version of the format, which is the first byte. Any other version is refused.
     private static let version: UInt8 = 2
 
-    /// The provider at which it was begun (`BrowserProvider.name`); after a change of the settings it may be another one.
+    /// The provider where the sign-in began (`BrowserProvider.name`). A change of the settings may have replaced it.
     package var provider: String
-    /// The parameter `state`: finds it among those of several tabs. It is not secret.
+    /// The parameter `state`, which finds the sign-in among those of several tabs. It is not secret.
     package var id: String
-    /// `nonce` (OpenID Connect Core 3.1.2.1); empty for plain OAuth 2.0.
+    /// `nonce` (OpenID Connect Core 3.1.2.1). Empty for plain OAuth 2.0.
     package var nonce: String
     /// `code_verifier` (RFC 7636 4.1).
     package var verifier: String
@@ -24,7 +24,9 @@ package struct PendingSignIn: Sendable, Hashable {
         self.callback = callback
     }
 
-    /// - Throws: `signin.state_mismatch` if the sign-in was begun at another provider.
+    /// Checks that the sign-in began at this provider.
+    ///
+    /// - Throws: `signin.state_mismatch` otherwise.
     func check(isOf provider: String) throws(NotDone) {
         guard self.provider.isExactly(provider) else {
             throw NotDone(.signInStateMismatch, detail: "the sign-in was not begun at this provider")
@@ -38,7 +40,7 @@ package struct PendingSignIn: Sendable, Hashable {
         return Secret(writer.bytes)
     }
 
-    /// Reads what `encoded` wrote; nil for anything else.
+    /// Reads the result of `encoded`. `nil` for anything else.
     package init?(_ encoded: Secret) {
         var reader = CompactReader(encoded.bytes)
         do throws(CompactFormatError) {

@@ -1,20 +1,20 @@
 package import Vocabulary
 
-/// What a provider handed out with a sign-in, apart from the user's identity.
+/// What a provider issued with a sign-in, apart from the user's identity.
 package struct ProviderEvidence: Sendable, Hashable {
     /// The provider's own name, equal to `BrowserProvider.name`.
     package var provider: String
-    /// The provider's id of its session (`sid`), by which it can later ask for the end of sessions.
+    /// The provider's id of its session (`sid`), with which it can later end sessions here. `nil` if it has none.
     package var sessionID: String?
-    /// When the provider said so, by its own clock (`iat` of the id_token); nil: it does not say.
+    /// When the provider issued the id_token, by its own clock (`iat`). `nil` if it does not say.
     package var issuedAt: UnixTime?
-    /// When the provider was asked, by the clock of the store (`SessionStore.now`); nil: it ends no sessions here.
+    /// When the provider was asked, by the store's clock (`SessionStore.now`). `nil` if it ends no sessions here.
     package var askedAt: UnixTime?
-    /// nil: the provider's tokens are not kept.
+    /// The provider's tokens. `nil` if they are not kept.
     package var tokens: ProviderTokenSet?
 
-    /// The longest `sid` in UTF-8 bytes, for sign-ins and logouts alike: if sign-ins took shorter ones only, a logout
-    /// would be confirmed and end nothing. Some providers seal what they know of the session in it (idpyoidc: 304 bytes).
+    /// The maximum length of `sid` in UTF-8 bytes, for sign-ins and logouts alike: otherwise a logout could be
+    /// confirmed and end nothing. Some providers seal session data in the `sid` (idpyoidc: 304 bytes).
     package static let longestSessionID = 1024
 
     package init(
@@ -32,7 +32,7 @@ package struct ProviderEvidence: Sendable, Hashable {
     }
 }
 
-/// A user for whom a provider vouches, and what it handed out with the sign-in.
+/// A user whom a provider has verified, and what it issued with the sign-in.
 package struct ProvenUser: Sendable, Hashable {
     package var authentication: Authentication
     package var evidence: ProviderEvidence
@@ -43,18 +43,18 @@ package struct ProvenUser: Sendable, Hashable {
     }
 }
 
-/// The tokens that a provider's token endpoint handed out (RFC 6749 5.1). They never leave the gateway, but in the
-/// fields of `identity.headers` that name them.
+/// The tokens from a provider's token endpoint (RFC 6749 5.1). They leave the gateway only in the fields of
+/// `identity.headers` that name them.
 package struct ProviderTokenSet: Sendable, Hashable {
     package var accessToken: Secret
     /// `Bearer` or `DPoP`, as the provider wrote it.
     package var tokenType: String
     package var idToken: Secret?
     package var refreshToken: Secret?
-    /// When the access token expires; nil if the provider does not say.
+    /// When the access token expires. `nil` if the provider does not say.
     package var expiresAt: UnixTime?
     package var scopes: [String]
-    /// The private key to which the tokens are bound (RFC 9449), as PKCS #8 in DER; nil: they are bearer tokens.
+    /// The private key that the tokens are bound to (RFC 9449), as PKCS #8 in DER. `nil` for bearer tokens.
     package var dpopKey: Secret?
 
     package init(

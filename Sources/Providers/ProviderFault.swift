@@ -1,11 +1,11 @@
 import Vocabulary
 
-/// Why what a provider says of a user cannot be used: its signature, an id_token, or the answer of userinfo.
+/// The reason why a provider's statement about a user cannot be used: its signature, an id_token, or userinfo.
 struct ProviderFault: Error, Sendable, Hashable {
-    /// For logs: which check failed, never a token nor a claim's value.
+    /// The failed check, for logs, without a token or a claim's value.
     let detail: String
-    /// Whether it may pass by itself: the provider or its keys cannot be reached. Else the provider said no, or something
-    /// that cannot be used.
+    /// Whether the fault may pass by itself, because the provider or its keys cannot be reached. Otherwise the
+    /// provider's answer is negative or unusable.
     let isOutage: Bool
     /// Whether the token is of another issuer or for another client.
     let isForeign: Bool
@@ -16,12 +16,12 @@ struct ProviderFault: Error, Sendable, Hashable {
         self.isForeign = isForeign
     }
 
-    /// What becomes of a sign-in that cannot do without it.
+    /// Returns the error of a sign-in that needs the statement.
     ///
     /// - Parameters:
-    ///   - reason: Why it is refused if the provider can be reached.
-    ///   - what: What the refusal is about, in front of the detail; nil: the detail says it.
-    ///   - provider: Who cannot be reached, in front of the detail; nil: the detail says it.
+    ///   - reason: The reason if the provider can be reached.
+    ///   - what: The subject of the refusal, in front of the detail. `nil` if the detail names it.
+    ///   - provider: The unreachable provider, in front of the detail. `nil` if the detail names it.
     func notDone(_ reason: Reason, of what: String? = nil, at provider: String? = nil) -> NotDone {
         let name = (self.isOutage ? provider : what).map { "\($0): " } ?? ""
         return NotDone(self.isOutage ? .providerUnavailable : reason, detail: name + self.detail)

@@ -1,12 +1,12 @@
 package import Sessions
 
-/// The roles of a configured provider: any subset of them.
+/// The roles that a configured provider has.
 package struct ProviderRoles: Sendable {
     package var password: (any PasswordProvider)?
     package var browser: (any BrowserProvider)?
-    /// In the order in which they are asked whether they may know a token.
+    /// The providers of tokens, in the order in which they are asked whether they may know a token.
     package var tokens: [any TokenProvider]
-    /// Proves the provider's refresh tokens of native apps; nil: they count for nothing.
+    /// Proves the provider's refresh tokens of native apps. `nil` if these are not accepted.
     package var refreshTokens: (any TokenProvider)?
     package var refreshing: (any RefreshingProvider)?
     package var logout: (any LogoutProvider)?

@@ -3,14 +3,14 @@ package import NIOCore
 package import Sessions
 package import Vocabulary
 
-/// The tokens of the providers that know tokens, for the resolvers of the event loops: it turns a provider's verdict
-/// into a session, and shares it with other loops and gateways by the store.
+/// The tokens of token providers, for the resolvers of the event loops. A provider's verdict becomes a session, which
+/// the store shares with other loops and gateways.
 ///
-/// - A token that proves itself is judged first, and only a genuine one is looked up in the store, which may know that
-///   it has ended. An event loop judges it once, and relies on no other's judgement.
-/// - For any other token the store is asked first, and the provider only when no gateway has a usable verdict.
+/// - A token that proves itself is verified first, and only a genuine one is looked up in the store, which may know
+///   that it has ended. Each event loop verifies it once and relies on no other loop's verdict.
+/// - For any other token the store is asked first, and the provider only if no gateway has a usable verdict.
 ///
-/// When the store cannot be reached, it is unknown whether a token was signed out: that is an error, and no answer.
+/// If the store cannot be reached, it is unknown whether a token was signed out. That is an error, not an answer.
 package final class ProviderTokens: ForeignTokens {
     /// How long a verdict is used if the provider does not say.
     private static let usualCacheLifetime = Duration.seconds(5)
@@ -28,26 +28,26 @@ package final class ProviderTokens: ForeignTokens {
 
     private let sources: [Source]
     private let realm: Realm
-    /// The issuers of other providers, whose signed tokens are none of these.
+    /// The issuers of other providers. A signed token that names one of them is not accepted here.
     private let otherIssuers: Set<String>
     private let sessions: ForeignSessions
     private let clock: Clock
     private let observe: @Sendable (Session) -> Void
     private let end: End
 
-    /// Ends what came of a token whose session its provider has ended.
+    /// Ends everything that came from a token whose session the provider has ended.
     ///
-    /// - Throws: The store could not do it.
+    /// - Throws: The error of the store, if it cannot do it.
     package typealias End = @Sendable (Secret, Session) async throws(NotDone) -> Void
 
     /// - Parameters:
-    ///   - providers: The first one that may know a token, in this order, is asked for it.
-    ///   - realm: Whose users they vouch for.
-    ///   - otherIssuers: Those of other providers: a token that names one of them is for that provider to judge.
+    ///   - providers: The token providers. A token is sent to the first one that may know it.
+    ///   - realm: The realm of the providers' users.
+    ///   - otherIssuers: The issuers of other providers, which judge the tokens that name them.
     ///   - clock: The clock of the store.
-    ///   - observe: Told of each session that a provider vouches for, each time that it does.
-    ///   - end: Called when a provider says that a session has ended for which it vouched (`TokenVerdict.ended`), and
-    ///     awaited before that is an answer.
+    ///   - observe: Receives each session that a provider confirms, each time.
+    ///   - end: Called and awaited before the answer if a provider reports the end of a session that it confirmed
+    ///     (`TokenVerdict.ended`).
     package init(
         _ providers: [any TokenProvider],
         realm: Realm = .default,
@@ -59,7 +59,7 @@ package final class ProviderTokens: ForeignTokens {
         end: @escaping End = { (_, _) throws(NotDone) in }
     ) {
         self.sources = providers.map { provider in
-            // A verdict says whose user it is, so that of a former realm is not used.
+            // A verdict names the user's realm, so a verdict for a former realm is not used.
             let configuration =
                 realm == .default ? provider.configuration : "\(realm.name)\u{0}\(provider.configuration)"
             let names = ForeignNames(authority, provider: provider.name, configuration: configuration)
@@ -131,14 +131,14 @@ package final class ProviderTokens: ForeignTokens {
         var token: PresentedToken
         let key: RecordKey
         let source: Source
-        /// The session that the provider confirmed; `nil` if it has confirmed none.
+        /// The session that the provider confirmed before. `nil` if it has confirmed none.
         var former: Session?
-        /// Where the calls are written.
+        /// The trace that the calls belong to.
         let trace = CallTrace.current
 
         var provider: any TokenProvider { self.source.provider }
 
-        /// A question about a token whose session the provider has confirmed.
+        /// Returns this question for a token whose session the provider confirmed before.
         func ofGood(_ session: Session) -> Question {
             var question = self
             question.token.wasGood = true
@@ -157,7 +157,7 @@ package final class ProviderTokens: ForeignTokens {
         return self.sources.first { $0.provider.mayKnow(token, as: kind) }
     }
 
-    /// A token that proves itself: its signature is checked again only when this loop's verdict has run out.
+    /// Judges a token that proves itself. Its signature is verified again only if this loop's verdict has expired.
     private func judged(
         _ question: Question,
         _ known: ForeignSession?,
@@ -173,7 +173,7 @@ package final class ProviderTokens: ForeignTokens {
         }
     }
 
-    /// A token that only its provider knows: any gateway's verdict is used.
+    /// Judges a token that only its provider knows, with the verdict of any gateway.
     private func shared(_ question: Question, on loop: any EventLoop) -> Eventual<ForeignAnswer> {
         self.standing(question, on: loop).flatMap { standing in
             let now = self.clock.now()
@@ -195,8 +195,8 @@ package final class ProviderTokens: ForeignTokens {
         }
     }
 
-    /// What serves while the provider cannot be asked: the last verdict, to its end, and for a bounded time beyond it as a
-    /// stale one.
+    /// Returns the verdict to use while the provider cannot be asked: the last one until it expires, then a stale one
+    /// for a limited time. `nil` after that.
     private func bridge(_ session: ForeignSession, for provider: any TokenProvider) -> ForeignSession? {
         let now = self.clock.now()
         guard !session.verdict.isUsable(at: now) else { return session }
@@ -250,7 +250,7 @@ package final class ProviderTokens: ForeignTokens {
             usableUntil: min(session.expiresAt, now.advanced(by: lifetime)),
             isAdmitted: known.isAdmitted
         )
-        // No gateway relies on another's judgement of a token that proves itself, so its record never changes.
+        // No gateway relies on another's verdict on a token that proves itself, so the record never changes.
         let kept =
             question.provider.verifiesLocally
             ? ForeignVerdict(
@@ -270,8 +270,8 @@ package final class ProviderTokens: ForeignTokens {
         }.flatMapErrorThrowing { throw Self.error($0) }
     }
 
-    /// Ends what came of the token, and then says that it is not accepted. If that fails, nobody knows yet that it has ended, and
-    /// the next request asks again.
+    /// Ends everything that came from the token, then reports that it is not accepted. If that fails, the end remains
+    /// unknown and the next request asks again.
     private func end(_ question: Question, for reason: Reason, on loop: any EventLoop) -> Eventual<ForeignAnswer> {
         guard let former = question.former else { return .success(.none(reason)) }
         let ended = loop.makeFutureWithTask { try await self.end(question.token.token, former) }
@@ -298,7 +298,7 @@ package final class ProviderTokens: ForeignTokens {
             authenticatedAt: authenticatedAt,
             issuedAt: known.issuedAt.map(Self.bounded) ?? authenticatedAt,
             expiresAt: expiresAt,
-            // The provider decides on idle time.
+            // The provider enforces its own idle timeout.
             idleLifetime: max(.zero, expiresAt.since(authenticatedAt)),
             provider: ProviderSession(name: question.provider.name, sessionID: known.sessionID),
             keyThumbprint: known.confirmation?.keyThumbprint,
@@ -310,14 +310,14 @@ package final class ProviderTokens: ForeignTokens {
         (error as? ForeignTokenError) ?? .store(error as? StoreError ?? .unavailable)
     }
 
-    /// The time, limited so that the difference of two such times cannot overflow: no value from a provider can trap.
+    /// Returns the time, limited so that no difference of two times can overflow and trap.
     private static func bounded(_ time: UnixTime) -> UnixTime {
         min(max(time, UnixTime(seconds: 0)), UnixTime(seconds: 1 << 40))
     }
 }
 
 extension ForeignSession {
-    /// The same, bound to the key to which the store's record is bound.
+    /// Returns this session, bound to the key that the store's record is bound to.
     fileprivate func bound(as kept: ForeignSession) -> ForeignSession {
         self.with { $0.keyThumbprint = kept.session.keyThumbprint }
     }

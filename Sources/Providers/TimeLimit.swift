@@ -1,4 +1,4 @@
-/// The value of `work`, or nil if it is not there in time; `work` is then cancelled.
+/// Returns the value of `work`. `nil` if it takes longer than the limit, after which `work` is cancelled.
 func within<Value: Sendable>(
     _ limit: Duration,
     _ work: @escaping @Sendable () async -> Value

@@ -1,42 +1,41 @@
 package import Sessions
 package import Vocabulary
 
-/// A provider that knows tokens which it issued itself: session tokens of Kratos, access tokens that an introspection
+/// A provider of tokens that it issued itself: session tokens of Kratos, or access tokens that an introspection
 /// endpoint (RFC 7662) or a key set verifies.
 package protocol TokenProvider: Sendable {
-    /// Names the provider in keys and sessions: the issuer. It must not change while tokens are in use.
+    /// The provider's name in keys and sessions: the issuer. It must not change while tokens are in use.
     var name: String { get }
 
-    /// What decides, apart from the token, whether and how a token is accepted: issuer, audiences, endpoint, claims. No
-    /// verdict that was given under another configuration is used.
+    /// The settings that decide whether and how a token is accepted: issuer, audiences, endpoint, claims. A verdict
+    /// under another configuration is not used.
     var configuration: String { get }
 
-    /// Whether a token proves itself, by its signature: then it is judged before the store is asked, so that a flood of
-    /// forged ones costs the store nothing.
+    /// Whether tokens prove themselves by signature. They are then verified before the store is asked, so that a flood
+    /// of forged tokens costs the store nothing.
     var verifiesLocally: Bool { get }
 
-    /// For how long beyond its end a verdict bridges an outage of the provider (RFC 5861 4).
+    /// How long an expired verdict may still be used in an outage of the provider (RFC 5861 4).
     var staleLifetime: Duration { get }
 
-    /// Whether the provider may know these bytes, by their syntax alone: answered at once and without I/O, on an event
-    /// loop. It is called for every token that is not of the gateway's own syntax.
+    /// Returns whether the provider may know these bytes, from their syntax. It is called on an event loop, must not do
+    /// I/O, and gets every token that does not have the gateway's own syntax.
     func mayKnow(_ token: UnsafeRawBufferPointer) -> Bool
 
-    /// The same for tokens and for the provider's own cookie.
+    /// Returns whether the provider may know these bytes as a token, or as its own cookie, from their syntax.
     func mayKnow(_ token: UnsafeRawBufferPointer, as kind: Session.Kind) -> Bool
 
-    /// Judges the token at once and without I/O, on an event loop; nil if that is not possible now, and `introspect` is
-    /// to be called.
+    /// Judges the token at once, on an event loop and without I/O. `nil` if only `introspect` can.
     func judge(_ token: Secret) -> TokenVerdict?
 
-    /// Asks what the token, or the provider's own cookie, stands for, with its own time limit. One event loop does not ask
-    /// twice for the same one at the same time.
+    /// Asks the provider about the token, or its own cookie, with its own time limit. An event loop never asks about
+    /// one token twice at a time.
     func introspect(_ presented: PresentedToken) async -> TokenVerdict
 
-    /// Ends the provider's session of a token whose user has signed out; succeeds also when it has ended before.
+    /// Ends the provider's session of a token whose user has signed out. Succeeds if it has already ended.
     ///
-    /// - Parameter sessionID: The provider's id of the session; nil if it is not known.
-    /// - Returns: Whether the session has ended at the provider, or the provider is not told of sign-outs.
+    /// - Parameter sessionID: The provider's id of the session. `nil` if it is not known.
+    /// - Returns: Whether the session ended at the provider, or the provider is not notified of sign-outs.
     func revoke(_ presented: PresentedToken, sessionID: String?) async -> Bool
 }
 
@@ -54,16 +53,16 @@ extension TokenProvider {
     package func judge(_ token: Secret) -> TokenVerdict? { nil }
 }
 
-/// A foreign token as a client presents it.
+/// A foreign token that a client presents.
 package struct PresentedToken: Sendable, Hashable {
     package var token: Secret
-    /// `web`: a cookie of the provider.
+    /// `web` for a cookie of the provider.
     package var kind: Session.Kind
-    /// Whether the provider has vouched for it before: if it refuses the token now, something has changed.
+    /// Whether the provider confirmed the token before. If it now refuses the token, something has changed.
     package var wasGood = false
-    /// Whether an answer that was given before this question does not count, because the session may have ended since.
+    /// Whether earlier answers must not be used, because the session may have ended since.
     package var isDoubted = false
-    /// Who presents it. It is not part of what is asked.
+    /// The client that presents the token. It is not part of the question.
     package var caller: ProviderCaller
 
     package init(
@@ -76,7 +75,7 @@ package struct PresentedToken: Sendable, Hashable {
         self.caller = caller
     }
 
-    /// Why the provider is not asked, for the log.
+    /// Returns why the provider is not asked, for the log.
     func refusal(of calls: String) -> String {
         "too many \(calls) are under way" + (self.caller.client.map { ", so one of \($0) was not sent" } ?? "")
     }
@@ -85,12 +84,12 @@ package struct PresentedToken: Sendable, Hashable {
 /// A provider's answer about a token.
 package enum TokenVerdict: Sendable, Equatable {
     case known(KnownToken)
-    /// It is not accepted, and why: expired, revoked, never issued, or issued for another service.
+    /// The token is not accepted, with the reason: expired, revoked, never issued, or issued for another service.
     case unknown(Reason)
-    /// The provider has vouched for it before (`PresentedToken.wasGood`), and its session has ended there, so that what came
-    /// of it here ends as well.
+    /// The provider confirmed the token before (`PresentedToken.wasGood`), but its session has ended there. Everything
+    /// that came from it ends here as well.
     case ended(Reason)
-    /// The provider knows the session, and demands more of its user before it tells who that is.
+    /// The provider knows the session, but requires more of its user before it names the user.
     indirect case insufficient(ProviderDemand)
     /// The provider cannot be reached: 503 with `Retry-After`.
     case unavailable
@@ -100,26 +99,26 @@ package enum TokenVerdict: Sendable, Equatable {
 package struct KnownToken: Sendable, Hashable {
     package var identity: Identity
     package var aal: AssuranceLevel
-    /// As the provider names them.
+    /// The methods by the provider's names.
     package var methods: [String]
     /// When the user authenticated. If the provider does not say, the earliest possible time, so that a requirement for
     /// a recent sign-in is not met by mistake.
     package var authenticatedAt: UnixTime
-    /// When the provider issued the token, by its own clock; nil if it does not say.
+    /// When the provider issued the token, by its own clock. `nil` if it does not say.
     package var issuedAt: UnixTime?
     /// When the token expires.
     package var expiresAt: UnixTime
-    /// The provider's id of its session to which the token belongs (`sid`): all tokens of the session can be ended
-    /// together. nil: the provider names none.
+    /// The provider's id of the session that the token belongs to (`sid`), with which all its tokens can be ended
+    /// together. `nil` if the provider names none.
     package var sessionID: String?
-    /// The OAuth client to which the token was issued.
+    /// The OAuth client that the token was issued to. `nil` if the provider names none.
     package var clientID: String?
     package var scopes: [String]
-    /// What whoever presents the token must prove to have; nil: nothing.
+    /// What the presenter of the token must prove. `nil` if nothing.
     package var confirmation: Confirmation?
-    /// The longest time that the verdict may be reused (`Ory-Session-Cache-For`); nil if the provider does not say.
+    /// How long the verdict may be reused (`Ory-Session-Cache-For`). `nil` if the provider does not say.
     package var cacheLifetime: Duration?
-    /// Whether the user may sign in (`Admission`). If not, the token is good for requests, and gives no other token.
+    /// Whether the user may sign in (`Admission`). If not, the token is valid for requests but gives no other token.
     package var isAdmitted: Bool
 
     package init(

@@ -1,15 +1,15 @@
 import Cryptography
 import Vocabulary
 
-/// What access tokens look like, so that nothing else is tried as one.
+/// The syntax of access tokens, so that nothing else is tried as one.
 enum TokenSyntax {
-    /// The longest token in bytes.
+    /// The maximum length of a token in bytes.
     private static let longest = 8192
-    /// The shortest opaque token in bytes: shorter ones could be guessed.
+    /// The minimum length of an opaque token in bytes. A shorter one could be guessed.
     private static let shortest = 8
 
-    /// Whether the bytes can be a signed token in compact form (RFC 7515 7.1): three parts in base64url, the first of
-    /// which begins as a JSON object does.
+    /// Returns whether the bytes can be a signed token in compact form (RFC 7515 7.1): three parts in base64url. The
+    /// first begins like a JSON object.
     static func isJWT(_ token: UnsafeRawBufferPointer) -> Bool {
         guard token.count <= Self.longest, token.starts(with: "eyJ".utf8) else { return false }
         guard let first = token.place(of: UInt8(ascii: ".")),
@@ -20,7 +20,7 @@ enum TokenSyntax {
             && Base64URL.isText(token[(second + 1)...])
     }
 
-    /// Whether the bytes are a `token68` (RFC 9110 11.2), which every bearer token is (RFC 6750 2.1).
+    /// Returns whether the bytes are a `token68` (RFC 9110 11.2), like every bearer token (RFC 6750 2.1).
     static func isToken68(_ token: UnsafeRawBufferPointer) -> Bool {
         guard (Self.shortest...Self.longest).contains(token.count) else { return false }
         var hasPadding = false

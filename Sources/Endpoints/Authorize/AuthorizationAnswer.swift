@@ -1,25 +1,25 @@
 import Pages
 import Vocabulary
 
-/// How the answer to an authorization request reaches its client: by the browser.
+/// The way in which the answer to an authorization request reaches its client through the browser.
 struct AuthorizationAnswer: Sendable {
     /// `response_mode`
     enum Mode: Sendable {
         case query
-        /// A page whose form posts the answer (OAuth 2.0 Form Post Response Mode).
+        /// A page with a form that posts the answer (OAuth 2.0 Form Post Response Mode).
         case formPost
-        /// A page that gives the answer to a page of this origin (`WebMessagePage`).
+        /// A page that passes the answer to a page of this origin (`WebMessagePage`).
         case webMessage(origin: String)
 
-        /// The names of all, in the order of the metadata.
+        /// The names of all modes, in the order of the metadata.
         static let names = ["query", "form_post", "web_message"]
     }
 
-    /// A registered URI.
+    /// The registered URI that receives the answer.
     let redirectURI: String
     let state: String?
     let mode: Mode
-    /// `iss`: the client of several servers sees whose answer it is (RFC 9207).
+    /// `iss`, from which a client of several servers knows whose answer it got (RFC 9207).
     let issuer: String
     let pages: PageWriter
 

@@ -3,20 +3,20 @@ import Settings
 import SignOn
 import Vocabulary
 
-/// An authorization request as a browser brings it: by itself, or as a reference to the one that the client has pushed.
+/// An authorization request as a browser sends it: complete, or as a reference to a pushed request.
 extension AuthorizationEndpoint {
     typealias Parameters = [(name: String, value: String)]
 
-    /// A request, and what is known of its way.
+    /// A request, and how it arrived.
     struct Arrival {
-        /// Those of the request.
+        /// The parameters of the request.
         var parameters: Parameters
-        /// Those that the browser takes to the sign-in page and back: without the transfer token, which is tried once,
-        /// and without one that came under another name or in another value.
+        /// The parameters that the browser takes to the sign-in page and back. Transfer tokens are left out, even under
+        /// another name or in another value, because a token is tried once.
         var carried: Parameters
-        /// When this browser was sent to the sign-in page for this request; nil: it was not.
+        /// When this browser was sent to the sign-in page for this request. `nil` if it was not.
         var begun: UnixTime?
-        /// What is used up by the answer.
+        /// The pushed request, which the answer uses up. `nil` if the request was not pushed.
         var pushed: FoundRequest?
     }
 
@@ -56,12 +56,11 @@ extension AuthorizationEndpoint {
         }
         let carried = [clientIDs[0], reference]
         let begun = mark.flatMap { self.marks.time(in: $0, of: carried, now: now) }
-        // A user who is sent to the sign-in page in time may take longer there.
+        // A user who reached the sign-in page in time may take longer there.
         guard let found, found.request.clientID == client.clientID,
             begun != nil || now.since(found.request.issuedAt) <= PushedRequest.lifetime
         else { throw .page(.oauthRequestUnknown, back: self.start(of: client)) }
-        // The browser's other parameters do not count (RFC 9126 4), but Auth0's SDKs put the transfer token beside the
-        // reference.
+        // The browser's other parameters are ignored (RFC 9126 4), but Auth0's SDKs send the transfer token there.
         var pushed = FormText.pairs(Array(found.request.query.utf8))
         let tokens = parameters.filter { $0.name == Self.transferToken }
         if begun != nil || !tokens.isEmpty { pushed.removeAll { $0.name == Self.transferToken } }
@@ -73,7 +72,7 @@ extension AuthorizationEndpoint {
         )
     }
 
-    /// Where a sign-in to the client begins anew (OpenID Connect Core 4); nil if the client does not say.
+    /// Returns the URL where a sign-in to the client restarts (OpenID Connect Core 4). `nil` if the client has none.
     func start(of client: ClientSettings) -> String? {
         client.initiateLoginURI.map { uri in
             uri + (uri.utf8.contains(UInt8(ascii: "?")) ? "&" : "?") + FormText.encoded([("iss", self.idTokens.issuer)])

@@ -6,17 +6,17 @@ import Vocabulary
 
 /// `/authorize`: sends a signed-in user back to a client with a code (RFC 6749 4.1.1).
 ///
-/// The user is whom a session-transfer token names, else the one who is signed in here, else the one who signs in now.
-/// With a transfer token, only this request is signed in: the browser gets no session of this gateway. An older session
-/// of another user never wins (`HandoffCase.judged`).
+/// The user is the one in a session-transfer token, otherwise the one who is signed in here, otherwise the one who
+/// signs in now. A transfer token signs in this request only: the browser gets no session of this gateway. An older
+/// session of another user never wins (`HandoffCase.judged`).
 package struct AuthorizationEndpoint: Sendable {
     package static let path = "/authorize"
-    /// Whether a path and query lead to this endpoint.
+    /// Returns whether a path and query lead to this endpoint.
     static func leadsHere(_ target: String) -> Bool { target.hasPrefix(self.path + "?") }
 
-    /// The longest time from a sign-in to the return of its browser.
+    /// The maximum time from a sign-in to the return of its browser.
     private static let justNow = Duration.seconds(60)
-    /// How far a provider's clock may be behind or ahead.
+    /// The maximum difference between the clocks of a provider and the gateway.
     private static let leeway = Duration.seconds(10)
 
     let clients: ClientRegistry
@@ -28,9 +28,9 @@ package struct AuthorizationEndpoint: Sendable {
     private let levels: AuthenticationLevels
 
     /// - Parameters:
-    ///   - cookies: Those in which apps put session-transfer tokens.
-    ///   - keys: Seal what comes back from the sign-in page.
-    ///   - levels: Those that clients may demand.
+    ///   - cookies: The cookies in which apps put session-transfer tokens.
+    ///   - keys: The keys that seal what returns from the sign-in page.
+    ///   - levels: The levels that clients may request.
     package init(
         clients: ClientRegistry,
         tokens: TokenService,
@@ -56,7 +56,7 @@ package struct AuthorizationEndpoint: Sendable {
         }
     }
 
-    /// HEAD and prefetches begin nothing: a code is for the page load of a user.
+    /// Answers a request. HEAD and prefetches begin nothing, because a code is for a user's page load.
     private func answer(_ request: EndpointRequest) async -> EndpointResponse {
         guard request.method != "HEAD" else { return .noContent() }
         guard request.isNavigation else { return Self.page(.signInNotNavigation, request) }
@@ -116,15 +116,15 @@ package struct AuthorizationEndpoint: Sendable {
                 transfer.existing = try await self.sessions.browser(requester)
             } catch {
                 if error.isUnavailable { throw error }
-                // The provider tells whose session it is after a second factor.
+                // The provider says whose session it is only after a second factor.
                 if error.reason == .requireAAL { demand.aal = .aal2 }
             }
-            // A token does not show that the user is there, which `prompt=login` asks for.
+            // A token does not prove that the user is present, which `prompt=login` requires.
             if wish.prompt != .login {
                 transfer = await self.transfers.outcome(of: wish, request, requester, existing: transfer.existing)
             }
             if let failure = transfer.failure { throw NotDone(asking: failure) }
-            // Whoever is signed in here is not the user whom the client wants, and has to make way.
+            // A signed-in user whom the client does not want has to make way.
             let isOther = wanted != nil && transfer.isOther(than: wanted)
             demand.isAgain = demand.isAgain || transfer.demandsSignIn || isOther
             let isElsewhere = transfer.isElsewhere(than: demand.providers)
@@ -158,21 +158,21 @@ package struct AuthorizationEndpoint: Sendable {
                     : self.signIn(arrival.carried, demand)
                 isAnswer = false
             }
-            // A pushed request gives one answer, an error too (RFC 9126 4).
+            // A pushed request gives one answer, even if it is an error (RFC 9126 4).
             if isAnswer, let pushed = arrival.pushed, !(try await self.tokens.use(pushed)) {
                 response = Self.page(.oauthRequestUnknown, request, back: self.start(of: wish.wish.client))
             }
             response.fields += transfer.fields
             return response
         } catch {
-            // A token that was tried may have been used: the same browser can repeat the try.
+            // A token that was tried may have been used up. The cookie lets this browser repeat the attempt.
             var response = wish.answer.error(OAuthError(.storeUnavailable))
             if let repeating = transfer.repeating { response.fields.append(repeating) }
             return response
         }
     }
 
-    /// The answer to a client whose user would have to be asked, and must not be.
+    /// Refuses the client's request because the user would have to be asked, and must not be.
     private func refuse(
         _ error: OAuthError,
         _ existing: FoundSession?,
@@ -195,17 +195,17 @@ package struct AuthorizationEndpoint: Sendable {
         return self.tokens.recordSilentAnswer(of: session, refusal: refusal, to: client, for: wish.wish.api)
     }
 
-    /// The way to the sign-in page.
+    /// Redirects to the sign-in page.
     ///
-    /// - Parameter parameters: Those that the browser brings back.
+    /// - Parameter parameters: The parameters that the browser brings back.
     private func signIn(_ parameters: [(name: String, value: String)], _ demand: SignInDemand) -> EndpointResponse {
         let mark = self.marks.mark(parameters, now: self.tokens.clock.now())
         let target = Self.path + "?" + FormText.encoded(parameters + [(SignInMarks.parameter, mark)])
         return .seeOther(SignInPath.leading(to: target.utf8, demanding: demand))
     }
 
-    /// Whether a native app can sign its user in by another transfer token: its WebView announces itself, the client takes
-    /// tokens, and neither the client nor a rule demands that the user signs in here.
+    /// Returns whether a native app can sign its user in with another transfer token. Its WebView must announce itself,
+    /// the client must accept tokens, and neither the client nor a rule may require a sign-in here.
     private static func asksApp(
         _ wish: AuthorizationRequest,
         _ transfer: TransferSignIn.Outcome,
@@ -216,7 +216,7 @@ package struct AuthorizationEndpoint: Sendable {
             && transfer.user == nil && transfer.existing == nil && !transfer.isSignInRuled
     }
 
-    /// The challenge to the native app, which opens this request again with another token.
+    /// Challenges the native app to open this request again with another token.
     private func askApp(
         _ parameters: [(name: String, value: String)],
         _ request: EndpointRequest
@@ -257,13 +257,13 @@ package struct AuthorizationEndpoint: Sendable {
 
     // MARK: The user
 
-    /// The id of the user whom the client wants; nil: any.
+    /// Returns the id of the user whom the client wants. `nil` for any user.
     private func wantedUser(_ wish: AuthorizationRequest) async throws(OAuthError) -> String? {
         guard let hint = wish.idTokenHint else { return nil }
         return try await self.idTokens.subject(of: hint)
     }
 
-    /// The session of the user who is to be sent back; nil: the user has to sign in.
+    /// Returns the session of the user to send back. `nil` if the user has to sign in.
     private func user(
         _ wish: AuthorizationRequest,
         _ transfer: TransferSignIn.Outcome,
@@ -283,8 +283,8 @@ package struct AuthorizationEndpoint: Sendable {
         return NewSession(key: existing.key, session: existing.session)
     }
 
-    /// Why a client does not get the level that it demands, if the user has been asked already or must not be asked; `nil`
-    /// otherwise. A lower level is never the answer: the client would ask for the same again (RFC 9470 4).
+    /// Returns why a client does not get the level that it requires, if the user was already asked or must not be.
+    /// `nil` otherwise. A lower level is never the answer, because the client would repeat its request (RFC 9470 4).
     private func levelError(
         _ level: LevelDemand,
         _ wish: AuthorizationRequest,
@@ -293,7 +293,7 @@ package struct AuthorizationEndpoint: Sendable {
     ) -> OAuthError? {
         let session = transfer.user?.session ?? transfer.existing?.session
         if begun != nil {
-            // A sign-in that does not reach the level begins no session.
+            // A sign-in that does not reach the level starts no session.
             guard !level.isMet(by: session?.aal ?? .aal0, isFinal: true) else { return nil }
             return OAuthError(.requireAAL, .unmetAuthenticationRequirements)
         }
@@ -301,9 +301,11 @@ package struct AuthorizationEndpoint: Sendable {
         return OAuthError(.requireAAL, .interactionRequired)
     }
 
+    /// Returns whether the session is recent enough for the client.
+    ///
     /// - Parameters:
-    ///   - begun: When the browser was sent to the sign-in page for this request; nil: it was not.
-    ///   - isProviders: Whether it is the session of a provider's cookie.
+    ///   - begun: When the browser was sent to the sign-in page for this request. `nil` if it was not.
+    ///   - isProviders: Whether the session comes from a provider's cookie.
     private func suffices(
         _ session: Session,
         _ wish: AuthorizationRequest,
@@ -311,9 +313,9 @@ package struct AuthorizationEndpoint: Sendable {
         isProviders: Bool = false
     ) -> Bool {
         let now = self.tokens.clock.now()
-        // The provider's session goes on when its user signs in again, and has the time by the provider's clock.
+        // A provider's session continues when its user signs in again. Its time is from the provider's clock.
         let (signedIn, leeway) = isProviders ? (session.authenticatedAt, Self.leeway) : (session.issuedAt, .zero)
-        // Just now: a page from the browser's history is not another sign-in, and neither is a transfer.
+        // Only a sign-in just now is a new one, not a page from the browser's history, and never a transfer.
         let hasSignedIn =
             begun.map {
                 session.origin != .transfer && signedIn.advanced(by: leeway) >= $0

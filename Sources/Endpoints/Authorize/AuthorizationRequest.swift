@@ -4,22 +4,22 @@ import Settings
 import SignOn
 import Vocabulary
 
-/// An authorization request (RFC 6749 4.1.1, OpenID Connect Core 3.1.2.1), judged.
+/// A validated authorization request (RFC 6749 4.1.1, OpenID Connect Core 3.1.2.1).
 struct AuthorizationRequest: Sendable {
-    /// What the client says of asking the user.
+    /// Whether the client wants the user to be asked.
     enum Prompt: Sendable, Equatable {
-        /// As needed.
+        /// Ask if needed.
         case any
-        /// Never: an answer at once.
+        /// Never ask: answer at once.
         case none
-        /// In any case, also a user who is signed in.
+        /// Always ask, even a user who is signed in.
         case login
     }
 
-    /// What the client wants (`response_type`).
+    /// The response that the client wants (`response_type`).
     enum Response: Sendable, Equatable {
         case code
-        /// An id_token by itself, as express-openid-connect asks for it.
+        /// An id_token only, as express-openid-connect requests it.
         case idToken
     }
 
@@ -27,30 +27,30 @@ struct AuthorizationRequest: Sendable {
     let wish: CodeWish
     let answer: AuthorizationAnswer
     let prompt: Prompt
-    /// The longest time since the user authenticated, in seconds; nil: any.
+    /// The maximum time since the user authenticated, in seconds. `nil` for no maximum.
     let maxAge: Int64?
-    /// The levels that the client demands by its own or the provider's names, the preferred one first (`acr_values`, or an
-    /// essential `acr` in `claims`); `nil`: any.
+    /// The levels that the client requires by the gateway's or a provider's names, in order of preference
+    /// (`acr_values`, or an essential `acr` in `claims`). `nil` for any level.
     let acrValues: [String]?
-    /// What the user types at the provider, as far as the client knows it; nil: unknown.
+    /// What the user would type at the provider. `nil` if the client does not know it.
     let loginHint: String?
-    /// The name of the provider at which the client wants the user to sign in (Auth0's `connection`); nil: any.
+    /// The provider where the client wants the user to sign in (Auth0's `connection`). `nil` for any provider.
     let connection: String?
-    /// `id_token_hint` as it came: an id_token of the user whom the client wants; nil: any user.
+    /// The unverified `id_token_hint`, an id_token of the user whom the client wants. `nil` for any user.
     let idTokenHint: String?
-    /// The organization (`org_id` or `org_name`) whose users the client wants by a session-transfer token; nil: any user.
+    /// The organization (`org_id` or `org_name`) that a session-transfer token's user must have. `nil` for any user.
     let organization: String?
-    /// A session-transfer token in the query.
+    /// The session-transfer token in the query. `nil` if there is none.
     let transferToken: Secret?
 
-    /// The longest value of `state` and `nonce`, in bytes.
+    /// The maximum length of `state` and `nonce`, in bytes.
     private static let longestText = 2048
 
     /// Reads the parameters of a request.
     ///
     /// - Parameters:
-    ///   - parameters: Of the query or of the form, each with its value.
-    ///   - pages: Writes the page of an answer that is one.
+    ///   - parameters: The parameters of the query or of the form.
+    ///   - pages: The writer of an answer that is a page.
     /// - Throws: `Failure`.
     init(
         _ parameters: [(name: String, value: String)],
@@ -125,8 +125,8 @@ struct AuthorizationRequest: Sendable {
         self.transferToken = values["session_transfer_token"].map { Secret($0) }
     }
 
-    /// The names of those of the realms whose users may be sent back: of the one that the client wants, if it is among
-    /// those that the client is for, else of these. Empty: of all.
+    /// Returns the providers whose users this client accepts: the requested provider if the client allows it, otherwise
+    /// the client's providers. Empty for any provider.
     func providers(among realms: Realms) -> [String] {
         let names = realms.all.map(\.name)
         let known = names.filter(self.wish.client.isFor)
@@ -134,16 +134,16 @@ struct AuthorizationRequest: Sendable {
         return known.count < names.count ? known : []
     }
 
-    /// The level that the client demands of the sign-in.
+    /// Returns the level that the client requires of the sign-in.
     func demand(_ levels: AuthenticationLevels, among realms: Realms) -> LevelDemand {
         guard let values = self.acrValues else { return .none }
         let reachable = levels.reachable(values, at: self.providers(among: realms))
         return reachable.isEmpty ? .unreachable : .some(reachable)
     }
 
-    /// Why a request gets no code.
+    /// The reason why a request gets no code.
     enum Failure: Error {
-        /// It is unknown to whom to answer: only a page, never a redirect (RFC 6749 4.1.2.1). Its link leads to `back`.
+        /// The recipient is unknown, so the answer is a page, never a redirect (RFC 6749 4.1.2.1). It links to `back`.
         case page(Reason, back: String? = nil)
         case redirect(AuthorizationAnswer, OAuthError)
     }
@@ -168,7 +168,7 @@ struct AuthorizationRequest: Sendable {
         return (client, client.callbacks[0].text)
     }
 
-    /// How the answer gets to the client. An error of the mode itself goes the usual way.
+    /// Returns how the answer reaches the client. An unsupported mode is reported in the query.
     private static func mode(_ name: String?, _ target: String, _ client: ClientSettings) -> AuthorizationAnswer.Mode {
         switch name {
         case "form_post": return .formPost
@@ -181,7 +181,7 @@ struct AuthorizationRequest: Sendable {
         }
     }
 
-    /// The challenge of S256: 43 characters of base64url. A public client must send one (RFC 9700 2.1.1).
+    /// Returns the S256 challenge, 43 characters of base64url. A public client must send one (RFC 9700 2.1.1).
     private static func challenge(_ values: Parameters, _ client: ClientSettings) throws(OAuthError) -> String? {
         guard values["code_challenge"] != nil else {
             guard values["code_challenge_method"] == nil else {
@@ -196,7 +196,7 @@ struct AuthorizationRequest: Sendable {
         return try Self.digest(values, "code_challenge")
     }
 
-    /// The parameter `name`, which is a SHA-256 in base64url; nil if it is absent.
+    /// Returns the parameter `name`, which is a SHA-256 digest in base64url. `nil` if it is absent.
     private static func digest(_ values: Parameters, _ name: String) throws(OAuthError) -> String? {
         guard let text = values[name] else { return nil }
         guard Base64URL.decode(text)?.count == 32 else { throw .invalidRequest("The \(name) is malformed.") }
@@ -209,7 +209,7 @@ struct AuthorizationRequest: Sendable {
             throw .invalidRequest("The prompt is not supported.")
         }
         guard words.contains("none") else {
-            // To choose another account, a user has to sign in again.
+            // To choose another account, the user has to sign in again.
             return words.isDisjoint(with: ["login", "select_account"]) ? .any : .login
         }
         guard words.count == 1 else { throw .invalidRequest("prompt=none must stand alone.") }
@@ -226,15 +226,15 @@ struct AuthorizationRequest: Sendable {
         return seconds
     }
 
-    /// The levels that the client demands. An essential claim wins over `acr_values`, which only says what is preferred
-    /// (OpenID Connect Core 5.5.1.1).
+    /// Returns the levels that the client requires. An essential claim wins over `acr_values`, which only state a
+    /// preference (OpenID Connect Core 5.5.1.1).
     private static func acrValues(_ values: Parameters) throws(OAuthError) -> [String]? {
         let wanted = values["acr_values"]?.split(separator: " ").map(String.init) ?? []
         let demanded = try Self.essentialACR(values["claims"])
         return demanded ?? (wanted.isEmpty ? nil : wanted)
     }
 
-    /// The values of an essential `acr` for the id_token; `nil` if the client demands none.
+    /// Returns the values of an essential `acr` for the id_token. `nil` if the client requires none.
     private static func essentialACR(_ claims: String?) throws(OAuthError) -> [String]? {
         guard let claims else { return nil }
         guard case .object(let members)? = JSONText.decode(Array(claims.utf8)) else {
@@ -252,15 +252,15 @@ struct AuthorizationRequest: Sendable {
         return elements.compactMap(\.string)
     }
 
-    /// The parameters by name. One without a value counts as absent, unknown ones are ignored (RFC 6749 3.1).
+    /// The parameters by name. A parameter without a value is absent, and unknown ones are ignored (RFC 6749 3.1).
     private struct Parameters {
         private var values: [String: String] = [:]
-        /// The name of a parameter that is repeated.
+        /// The name of a repeated parameter. `nil` if none is repeated.
         private(set) var repeated: String?
 
         init(_ parameters: [(name: String, value: String)]) {
             for (name, value) in parameters where !value.isEmpty {
-                // `resource` may be repeated (RFC 8707 2), but there is one audience.
+                // `resource` may be repeated (RFC 8707 2), but only one audience is supported.
                 if self.values.updateValue(value, forKey: name) != nil { self.repeated = name }
             }
         }
@@ -278,8 +278,8 @@ extension AuthorizationRequest.Response {
         }
     }
 
-    /// Refuses what does not belong to the response. An id_token is posted or given to the page, so that it is in no URL, and has the nonce of
-    /// its request (OpenID Connect Core 3.2.2.1).
+    /// Refuses parameters that do not fit the response. An id_token is posted or passed to the page, so that it is in
+    /// no URL, and requires a nonce (OpenID Connect Core 3.2.2.1).
     fileprivate func check(
         _ mode: String?,
         nonce: String?,

@@ -4,9 +4,9 @@ import Settings
 package import SignOn
 import Vocabulary
 
-/// `POST /oauth/par` (RFC 9126): a client sends its authorization request itself, and the browser only a reference to it.
+/// `POST /oauth/par` (RFC 9126): a client sends its authorization request, and the browser only a reference.
 package struct PushedRequestEndpoint: Sendable {
-    /// Begins every `request_uri` (RFC 9126 2.2).
+    /// The beginning of every `request_uri` (RFC 9126 2.2).
     static let prefix = "urn:ietf:params:oauth:request_uri:"
 
     private let authentication: ClientAuthentication
@@ -16,7 +16,7 @@ package struct PushedRequestEndpoint: Sendable {
     private let idTokens: IDTokenIssuer
     private let levels: AuthenticationLevels
 
-    /// - Parameter levels: Those that clients may demand.
+    /// - Parameter levels: The levels that clients may request.
     package init(
         authentication: ClientAuthentication,
         proofs: ProofCheck,
@@ -37,7 +37,7 @@ package struct PushedRequestEndpoint: Sendable {
         .oauth("/oauth/par", outlivesClient: true) { request throws(OAuthError) in try await self.answer(request) }
     }
 
-    /// 201 with the `request_uri`; what `/authorize` would refuse is refused at once.
+    /// Returns 201 with the `request_uri`, or at once the refusal that `/authorize` would give.
     private func answer(_ request: EndpointRequest) async throws(OAuthError) -> EndpointResponse {
         let call = try await self.authentication.call(request, readsJSONAsForm: true)
         let (parameters, clientID) = (call.parameters, call.requester.client.clientID)
@@ -49,7 +49,7 @@ package struct PushedRequestEndpoint: Sendable {
         pushed.append(("client_id", clientID))
         let proof = try await self.proofs.proof(of: request)
         if let proof {
-            // A proof names the key as dpop_jkt does (RFC 9449 10.1).
+            // A proof names the key, as dpop_jkt does (RFC 9449 10.1).
             let stated = pushed.first { $0.name == "dpop_jkt" }?.value
             guard stated == nil || stated == proof.thumbprint else {
                 throw .invalidRequest("The dpop_jkt is not that of the proof.")
@@ -69,7 +69,7 @@ package struct PushedRequestEndpoint: Sendable {
         )
     }
 
-    /// Refuses what `/authorize` would refuse, as at the token endpoint (RFC 9126 2.3).
+    /// Refuses a request that `/authorize` would refuse, with the errors of the token endpoint (RFC 9126 2.3).
     private func check(
         _ pushed: [(name: String, value: String)],
         _ request: EndpointRequest
@@ -95,7 +95,7 @@ package struct PushedRequestEndpoint: Sendable {
         if let hint = wish.idTokenHint { _ = try await self.idTokens.subject(of: hint) }
     }
 
-    /// Parameters of the request to this endpoint, not of the one that is pushed.
+    /// The parameters that authenticate the client at this endpoint and are not part of the pushed request.
     private static let ofAuthentication: Set<String> = [
         "client_id", "client_secret", "client_assertion", "client_assertion_type", UserAddressField.name,
     ]

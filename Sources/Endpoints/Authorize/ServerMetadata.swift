@@ -3,10 +3,10 @@ import Settings
 package import SignOn
 import Vocabulary
 
-/// `/.well-known/oauth-authorization-server` (RFC 8414) and `/.well-known/openid-configuration` (OpenID Connect Discovery
-/// 1.0): what is served, and where.
+/// The metadata at `/.well-known/oauth-authorization-server` (RFC 8414) and `/.well-known/openid-configuration` (OpenID
+/// Connect Discovery 1.0).
 package struct ServerMetadata: Sendable {
-    /// The issuer in tokens and metadata: the URL of the first host with endpoints, with a slash at its end as Auth0's
+    /// The issuer in tokens and metadata: the URL of the first host with endpoints, with the final slash that Auth0's
     /// SDKs expect.
     private let issuer: String
 
@@ -16,8 +16,8 @@ package struct ServerMetadata: Sendable {
 
     /// - Parameters:
     ///   - origin: The origin of the first host with endpoints.
-    ///   - signsIn: Whether users can sign in, so that there is `/authorize`.
-    ///   - levels: Those that clients may demand there.
+    ///   - signsIn: Whether users can sign in, so that `/authorize` is served.
+    ///   - levels: The levels that clients may request at `/authorize`.
     package init(
         origin: String,
         signsIn: Bool,
@@ -30,7 +30,7 @@ package struct ServerMetadata: Sendable {
         self.levels = levels
     }
 
-    /// The issuer for an origin.
+    /// Returns the issuer for an origin.
     package static func issuer(_ origin: String) -> String { origin + "/" }
 
     package var endpoints: [Endpoint] {
@@ -69,7 +69,7 @@ package struct ServerMetadata: Sendable {
             "claims_supported": .array((["sub"] + UserInfoClaims.names).map { .string($0) }),
         ]
         for endpoint in ["token", "revocation", "introspection"] {
-            // Anyone can send a request as a public client, so those do not introspect.
+            // Public clients cannot introspect, because anyone can send a request as one.
             let methods = ClientAuthenticationMethod.allCases.filter { $0 != .none || endpoint != "introspection" }
             let algorithms = ClientAssertions.algorithms
             document["\(endpoint)_endpoint_auth_methods_supported"] = .array(methods.map { .string($0.rawValue) })

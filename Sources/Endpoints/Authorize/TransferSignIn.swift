@@ -4,44 +4,43 @@ import Settings
 import SignOn
 import Vocabulary
 
-/// Signs users in by the session-transfer tokens of authorization requests.
+/// Signs users in with the session-transfer tokens of authorization requests.
 ///
-/// As on routes, the cookie is tried first, then the query, each if the client takes tokens there. A token is tried once:
-/// a cookie that was dealt with is cleared and marked, and a refused one leaves the rest of the request unchanged.
+/// As on routes, the cookie is tried before the query, each if the client accepts tokens there. A token is tried once:
+/// a handled cookie is cleared and marked, and a refused one leaves the rest of the request unchanged.
 struct TransferSignIn: Sendable {
     let handoff: HandoffConsumer
     let cookies: HandoffCookies
     let tokens: TokenService
     let loops: any EventLoopGroup
 
-    /// What became of a request's tokens.
+    /// The result of a request's tokens.
     struct Outcome: Sendable {
-        /// The session that a token made, for this request only.
+        /// The session that a token started, for this request only. `nil` if no token was accepted.
         var user: NewSession?
-        /// The browser's own session, if it has not ended.
+        /// The browser's own session. `nil` if it has none or it has ended.
         var existing: FoundSession?
-        /// The `Set-Cookie` fields of an answer that the tokens do not have to be repeated for.
+        /// The `Set-Cookie` fields of an answer after which the browser need not repeat the tokens.
         var fields: [(name: String, value: String)] = []
-        /// The `Set-Cookie` field by which the browser repeats the attempt; nil if no token was tried.
+        /// The `Set-Cookie` field that lets the browser repeat the attempt. `nil` if no token was tried.
         var repeating: (name: String, value: String)?
-        /// Whether the user has to sign in, whoever is signed in here: the client asked for the user of a token that is
-        /// not accepted.
+        /// Whether the user has to sign in despite any session, because a token of the request is not accepted.
         var demandsSignIn = false
-        /// Whether a rule demands it, so that no other token would help.
+        /// Whether a rule requires the sign-in, so that no other token would help.
         var isSignInRuled = false
-        /// The error by which the sign-in was denied.
+        /// The error that denied the sign-in. `nil` if it was not denied.
         var denial: OAuthError?
-        /// Why a token could not be judged.
+        /// Why a token could not be judged. `nil` if every token was.
         var failure: StoreError?
 
-        /// Whether the user whom it signs in, else the one who is signed in, is another than the one with this id.
+        /// Returns whether the token's user, or without a token the signed-in user, is not the user with this id.
         func isOther(than userID: String?) -> Bool {
             let session = self.user?.session ?? self.existing?.session
             guard let session, let userID else { return session != nil }
             return !session.identity.id.isExactly(userID)
         }
 
-        /// Whether that user signed in at a provider that is none of these; empty: any is one.
+        /// Returns whether the user signed in at a provider that is not listed. Empty for any provider.
         func isElsewhere(than providers: [String]) -> Bool {
             guard !providers.isEmpty, let session = self.user?.session ?? self.existing?.session else { return false }
             return !providers.contains(session.identity.realm.name)
@@ -64,24 +63,24 @@ struct TransferSignIn: Sendable {
             if request.isTopLevelPageLoad {
                 _ = await self.attempt(token, .query, &trial)
             } else {
-                // A frame, or a form that a page posts by itself, is no navigation of the user.
+                // A frame, or a form that a page posts by itself, is not a navigation of the user.
                 trial.outcome.demandsSignIn = true
             }
         }
         return trial.outcome
     }
 
-    /// The tokens of one request, while they are tried in turn.
+    /// The state of one request while its tokens are tried in turn.
     private struct Trial {
         let client: ClientSettings
         let request: EndpointRequest
         let requester: Requester
         var outcome = Outcome()
-        /// Whether another user's session in the browser ends with a token.
+        /// Whether a token ends the session that another user has in the browser.
         var endsOtherUser = true
-        /// What the client asks for of the token's user; nil: nothing.
+        /// The organization that the client requires of the token's user. `nil` for any user.
         var organization: String?
-        /// The same for each token: a new secret, or the one that the browser sends again.
+        /// The secret for each token's attempt: the one that the browser repeats, otherwise a new one.
         let attempt: AttemptSecret
 
         init(client: ClientSettings, request: EndpointRequest, requester: Requester) {
@@ -93,12 +92,12 @@ struct TransferSignIn: Sendable {
         }
     }
 
-    /// Deals with the cookies.
+    /// Tries the token in the cookies and clears them.
     ///
-    /// - Returns: Whether the token in the query is tried as well.
+    /// - Returns: Whether the token in the query should be tried as well.
     private func tryCookies(_ trial: inout Trial) async -> Bool {
         let presented = trial.request.credentials.handoff
-        // Frames and posted forms, which a page can make without the user, leave the cookie as it is.
+        // A page can make frames and post forms without the user, so these leave the cookie unchanged.
         guard trial.request.isTopLevelPageLoad, !presented.tokens.isEmpty else { return true }
         let marks = presented.marks.flatMap { $0.bytes.count <= HandoffConsumer.longestMarks ? $0.bytes : nil } ?? []
         let tokens = presented.tokens.filter { !self.handoff.isMarked($0.bytes, in: marks) }
@@ -121,7 +120,7 @@ struct TransferSignIn: Sendable {
 
     /// Tries a token.
     ///
-    /// - Returns: Whether the next one is tried as well.
+    /// - Returns: Whether the next token should be tried as well.
     private func attempt(_ token: Secret, _ transport: HandoffTransport, _ trial: inout Trial) async -> Bool {
         guard trial.client.takes(transport) else {
             self.turnAway(.handoffMethodNotAllowed, transport, trial)
@@ -144,19 +143,18 @@ struct TransferSignIn: Sendable {
             return false
         case .alreadySignedIn, .renewed: return true
         case .unconfirmed:
-            // No page asks here, so the user signs in.
+            // There is no confirmation page here, so the user signs in.
             self.turnAway(.handoffOtherAccount, transport, trial)
             trial.outcome.demandsSignIn = true
             return false
         case .refused(let reason, let endsExisting):
             if endsExisting { trial.outcome.existing = nil }
             if reason == .ruleSignInRequired { trial.outcome.isSignInRuled = true }
-            // A cookie may be stale, or planted by another site of the domain; a token that a rule judged is neither
-            // spent nor forged.
+            // A cookie may be stale, or planted by a sibling domain. A token that a rule judged is genuine and unused.
             if transport == .query || reason == .handoffOtherUser || reason == .ruleSignInRequired {
                 trial.outcome.demandsSignIn = true
             }
-            // With another user's session nobody is signed in, whatever is in the query.
+            // If the session is another user's, nobody is signed in, whatever the query has.
             return reason != .handoffOtherUser
         case .denied(let reason, let text):
             trial.outcome.denial =

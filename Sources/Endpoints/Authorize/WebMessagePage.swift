@@ -1,16 +1,18 @@
 import Pages
 import Vocabulary
 
-/// The page that gives an answer to the window that opened it, or that has it in a frame, as Auth0's SDKs for browsers
-/// expect it (OAuth 2.0 Web Message Response Mode, draft-sakimura-oauth-wmrm-00, simple mode).
+/// The page that passes an answer to the window that opened or frames it, as Auth0's SDKs for browsers expect (OAuth
+/// 2.0 Web Message Response Mode, draft-sakimura-oauth-wmrm-00, simple mode).
 ///
-/// The browser gives the answer to a page of the one origin only, and lets no other site show this page in a frame.
+/// The browser passes the answer to a page of one origin only, and lets no other site show this page in a frame.
 enum WebMessagePage {
     private static let script = """
         const{origin:o,response:r}=document.currentScript.dataset,w=window.opener||window.parent;\
         if(w!==window)w.postMessage({type:"authorization_response",response:JSON.parse(r)},o)
         """
 
+    /// Returns the page as an answer.
+    ///
     /// - Parameter origin: The origin of the redirect URI.
     static func response(
         to origin: String,

@@ -4,10 +4,10 @@ import Settings
 import SignOn
 import Vocabulary
 
-/// The sign-in of a browser for a native app. The browser gets no session of its own, and one that it has stays.
+/// The sign-in of a browser for a native app. The browser gets no session, and keeps one that it has.
 extension BrowserSessionEndpoints {
-    /// `/.sallyport/app`: begins the sign-in for the flow in the query, at the provider that the query names, at the only
-    /// one, or at the one that the user chooses. On hosts with endpoints. nil where only a provider's own pages sign apps in.
+    /// Returns `/.sallyport/app`, which begins the sign-in for the flow in the query. The provider is the one in the
+    /// query, the only one, or one that the user chooses. `nil` if users sign in only at a provider's own pages.
     func appEndpoint(_ native: NativeSignIns) -> Endpoint? {
         let ways = self.ways.all.filter { if case .pages = $0.kind { false } else { true } }
         guard !ways.isEmpty else { return nil }
@@ -42,7 +42,7 @@ extension BrowserSessionEndpoints {
         }
     }
 
-    /// The app of the flow in a query or form, or a refusal.
+    /// Answers for the app of the flow in a query or form, or refuses.
     private func withApp(
         _ request: EndpointRequest,
         _ native: NativeSignIns,
@@ -66,9 +66,9 @@ extension BrowserSessionEndpoints {
 
     // MARK: With a password
 
-    /// The form for a password, and links to the providers.
+    /// Returns a page with the form for a password and links to the providers.
     ///
-    /// - Parameter ways: Those that are offered; nil: the form alone.
+    /// - Parameter ways: The offered ways. `nil` for the form only.
     private func ask(
         _ app: WaitingApp,
         _ request: EndpointRequest,
@@ -92,7 +92,7 @@ extension BrowserSessionEndpoints {
         )
     }
 
-    /// `POST /.sallyport/app`: 303 to the app with a code, or the form again.
+    /// Answers `POST /.sallyport/app`: 303 to the app with a code, or the form again.
     private func signIn(
         forApp request: EndpointRequest,
         _ native: NativeSignIns,
@@ -149,8 +149,8 @@ extension BrowserSessionEndpoints {
 
     // MARK: At a provider
 
-    /// The way back from the provider: 303 to the app with a code, whether or not the user has signed in. Where the
-    /// provider or the store cannot answer, the cookies stay, and the page may be loaded again.
+    /// Completes the sign-in at a provider: 303 to the app with a code, whether or not the user signed in. If the
+    /// provider or the store cannot answer, the cookies stay and the page can be loaded again.
     func completeSignIn(
         _ request: EndpointRequest,
         _ flow: BrowserSignInFlow,
@@ -201,7 +201,7 @@ extension BrowserSessionEndpoints {
         }
     }
 
-    /// 303 to the app.
+    /// Returns 303 to the app.
     private static func leave(
         for app: WaitingApp,
         with code: Secret,

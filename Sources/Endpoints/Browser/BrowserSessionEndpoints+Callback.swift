@@ -3,14 +3,14 @@ import Sessions
 import SignOn
 import Vocabulary
 
-/// The way back from the provider.
+/// The return of the browser from the provider.
 extension BrowserSessionEndpoints {
-    /// `GET /.sallyport/callback`, and `/.sallyport/callback/NAME` on a host with several providers: 303 to the page that
-    /// the user wanted, with the new session's cookie, or a page that says why there is none. Where the provider or the
-    /// store cannot answer, the cookies stay, and the page may be loaded again. A sign-in for which the browser had no
-    /// room, because many tabs began one, begins again by itself: the provider knows the user by then.
+    /// Answers `GET /.sallyport/callback`, and `/.sallyport/callback/NAME` on a host with several providers. The answer
+    /// is 303 to the page that the user wanted, with the new session's cookie, or a page with the reason for a failure.
+    /// If the provider or the store cannot answer, the cookies stay and the page can be loaded again. A sign-in whose
+    /// cookie had no room, because many tabs began one, restarts by itself: the provider knows the user by then.
     ///
-    /// - Parameter named: The provider whose place it is; nil: the place of an only one.
+    /// - Parameter named: The provider of a callback path with a name. `nil` for the path without one.
     func comeBack(_ request: EndpointRequest, _ named: BrowserSignInFlow?) async -> EndpointResponse {
         guard request.method != "POST" else { return self.take(request, named) }
         guard request.isPageLoad else { return self.refuse(.signInNotNavigation, request) }
@@ -20,8 +20,8 @@ extension BrowserSessionEndpoints {
         let kept = self.signInCookies.kept(id, request)
         let pending = kept.flatMap { flows.first?.pending($0, id: id, on: request.authority) }
         let cleared = kept == nil ? [] : self.signInCookies.clear(id, request)
-        // The provider at which it began, if browsers come back from it to this place. What began when the host had only one
-        // provider comes back to that one's.
+        // The provider where the sign-in began, if its callback is this path. A sign-in that began when the host had
+        // only one provider comes back to the path without a name.
         let flow: BrowserSignInFlow?
         if let named {
             flow = pending == nil || pending?.provider == named.name ? named : nil
@@ -31,7 +31,7 @@ extension BrowserSessionEndpoints {
             flow = flows.first { flow in pending.map(flow.began) ?? true }
         }
         guard let flow else {
-            // A provider, or a page that it was led to, sends back what another one began.
+            // A provider, or a page it was led to, returned a sign-in that began at another provider.
             let refusal = NotDone(.signInStateMismatch, detail: "the sign-in began at another provider")
             (named ?? flows[0]).record(refusal, .web, request.requester)
             return self.refuse(refusal.reason, request, fields: cleared)
@@ -49,11 +49,11 @@ extension BrowserSessionEndpoints {
         }
     }
 
-    /// The parameter with a posted answer on its way.
+    /// The query parameter that carries a posted answer from POST to GET.
     private static let posted = "posted"
 
-    /// `POST /.sallyport/callback`, for a provider that answers by a form: 303 to the same place by GET, with the answer
-    /// sealed (`PostedAnswer`). Nothing is begun or ended, whoever has posted it and however often.
+    /// Answers `POST /.sallyport/callback`, for a provider that answers with a form: 303 to the same path by GET, with
+    /// the sealed answer (`PostedAnswer`). It begins and ends nothing, so anyone may post it any number of times.
     private func take(_ request: EndpointRequest, _ named: BrowserSignInFlow?) -> EndpointResponse {
         guard request.isNavigation else { return self.refuse(.signInNotNavigation, request) }
         guard let flow = named ?? self.ways.flows.first, request.query.isEmpty,
@@ -64,7 +64,7 @@ extension BrowserSessionEndpoints {
         return .seeOther("\(place)?\(Self.posted)=\(text)")
     }
 
-    /// The request with what the provider would have sent in the query, if it brings a posted answer.
+    /// Returns the request with a posted answer, if it carries one, in the query.
     private func unsealed(_ request: EndpointRequest, _ named: BrowserSignInFlow?) -> EndpointRequest {
         guard let text = request.only(Self.posted), let flow = self.ways.flows.first else { return request }
         let place = Self.callbackPath(of: named?.name, by: request.design)
@@ -77,8 +77,8 @@ extension BrowserSessionEndpoints {
     /// Completes a sign-in at this provider.
     ///
     /// - Parameters:
-    ///   - pending: What the browser has kept of it; nil: nothing that can be read.
-    ///   - cleared: The fields that have the browser forget it.
+    ///   - pending: The state that the browser kept. `nil` if it kept none that can be read.
+    ///   - cleared: The fields that make the browser forget the state.
     private func completeSignIn(
         _ request: EndpointRequest,
         _ flow: BrowserSignInFlow,
@@ -124,7 +124,7 @@ extension BrowserSessionEndpoints {
             let way = self.lastWay.note(flow.name, among: self.ways, request)
             return .seeOther(returnTo, fields: signedIn + [noted] + way + cleared)
         } catch {
-            // The client that demands a level is told that it was not reached, and the user reads no page about it.
+            // A client that requires a level gets an error if it was not reached, and the user sees no page about it.
             if error.reason == .signInInsufficient, demand.aal != nil, AuthorizationEndpoint.leadsHere(returnTo) {
                 return .seeOther(returnTo, fields: cleared)
             }

@@ -1,10 +1,10 @@
 import SignOn
 import Vocabulary
 
-/// The sign-in page that asks for the user's address first (`sign_in: identifier_first`). What it answers depends on the
-/// domain alone, so it tells nobody whether there is such a user.
+/// The sign-in page that asks for the user's address first (`sign_in: identifier_first`). The answer depends only on
+/// the domain, so it does not reveal whether a user exists.
 extension BrowserSessionEndpoints {
-    /// `GET /.sallyport/login`: the form for the address. It is posted with the demand of the page, which its answer keeps.
+    /// Answers `GET /.sallyport/login` with the form for the address, which keeps the demand of the page.
     func askForIdentifier(_ request: EndpointRequest, _ demand: SignInDemand) -> EndpointResponse {
         self.noticing(request, demand) { notice in
             Page.askForIdentifier(request, self.form(request, demand), notice: notice)
@@ -16,7 +16,7 @@ extension BrowserSessionEndpoints {
         return .identifier(to: SignInPath.leading(to: returnTo.utf8, demanding: demand))
     }
 
-    /// The form of a request if it is the one for the address; nil: it is another one.
+    /// Returns the form if it is the one for the address. `nil` for any other form.
     func identifierForm(_ request: EndpointRequest) -> BodyParameters? {
         guard self.asksForIdentifier(request, self.ways.all),
             let form = try? BodyParameters(request, accepting: [.form]), form.text(Page.identifierFirst) != nil
@@ -24,10 +24,9 @@ extension BrowserSessionEndpoints {
         return form
     }
 
-    /// The address in a form that was posted from a page of this host, as the user means it, and the demand that
-    /// hints at it.
+    /// Answers with the address in a form posted from a page of this host, and the demand that hints at it.
     ///
-    /// - Parameter again: The form once more, which came without an address.
+    /// - Parameter again: Makes the form that replaces one without an address.
     private func identified(
         _ request: EndpointRequest,
         _ form: BodyParameters,
@@ -35,7 +34,7 @@ extension BrowserSessionEndpoints {
         again: () -> Page.Form,
         then answer: (SignInDemand, String) async -> EndpointResponse
     ) async -> EndpointResponse {
-        // As for a password: a page of another site must not lead the browser to a provider in the user's name.
+        // As for a password: a page of another site must not send the browser to a provider in the user's name.
         guard SameOrigin.isProven(request) else {
             await self.sessions.recordDenial(.requestCrossSite, for: request.requester)
             return self.refuse(.requestCrossSite, request)
@@ -47,8 +46,8 @@ extension BrowserSessionEndpoints {
         return await answer(demand.hinting(at: address), address)
     }
 
-    /// `POST /.sallyport/login` with an address alone: 303 to the provider whose domains has it, or the page with the form
-    /// for a password, which has the address, and with the others.
+    /// Answers `POST /.sallyport/login` with an address only: 303 to the provider whose domains include it, or the page
+    /// with all ways, whose form for a password has the address.
     func identify(_ request: EndpointRequest, _ form: BodyParameters) async -> EndpointResponse {
         let demand = SignInDemand(request.query)
         return await self.identified(request, form, demand, again: { self.form(request, demand) }) { demand, address in
@@ -67,12 +66,12 @@ extension BrowserSessionEndpoints {
         }
     }
 
-    /// The same for a native app: `POST /.sallyport/app`.
+    /// Answers `POST /.sallyport/app` with an address only, for a native app.
     ///
     /// - Parameters:
-    ///   - demand: That of the app's flow.
-    ///   - ways: Those by which an app's users can sign in.
-    ///   - ask: The page that offers these ways, with the address.
+    ///   - demand: The demand of the app's flow.
+    ///   - ways: The ways in which an app's users can sign in.
+    ///   - ask: Makes the page that offers these ways, with the address.
     func identify(
         _ request: EndpointRequest,
         _ form: BodyParameters,
@@ -88,7 +87,7 @@ extension BrowserSessionEndpoints {
         }
     }
 
-    /// The form for the address of a native app's user.
+    /// Returns the form for the address of a native app's user.
     func form(of app: WaitingApp) -> Page.Form {
         .identifier(to: AppSignInPath.target(flow: app.flow, returnTo: app.returnTo))
     }

@@ -3,8 +3,8 @@ import SignOn
 import Vocabulary
 
 extension BrowserSessionEndpoints {
-    /// `GET /.sallyport/login`: what the only way to sign in begins with, or that of the provider which the query names,
-    /// or that of the address in `login_hint`; else the page on which the user chooses one, or says an address first.
+    /// Answers `GET /.sallyport/login`. It begins the sign-in if there is only one way, or the query names a provider,
+    /// or the address in `login_hint` belongs to one. Otherwise the user chooses, or enters an address.
     func login(_ request: EndpointRequest) async -> EndpointResponse {
         let demand = SignInDemand(request.query)
         let ways = self.ways.meeting(demand)
@@ -22,7 +22,7 @@ extension BrowserSessionEndpoints {
         }
     }
 
-    /// 303 to the provider, for signed-in users too: a route may require a new sign-in. HEAD and prefetches begin nothing.
+    /// Redirects to the provider, even a signed-in user: a route may require it. HEAD and prefetches begin nothing.
     func login(_ request: EndpointRequest, _ flow: BrowserSignInFlow) async -> EndpointResponse {
         guard request.method == "GET" else { return .noContent() }
         let demand = SignInDemand(request.query)
@@ -36,13 +36,13 @@ extension BrowserSessionEndpoints {
         return await self.begin(request, flow, returnTo: returnTo, demanding: demand)
     }
 
-    /// 303 to the provider, with a cookie that finds the way back.
+    /// Redirects to the provider, with a cookie that completes the sign-in later.
     ///
     /// - Parameters:
     ///   - returnTo: A safe path on this host.
-    ///   - app: The native app for which the user signs in; nil: the session will be the browser's.
-    ///   - isRepeat: Whether it begins in place of one that could not be completed.
-    ///   - fields: Further fields of the answer.
+    ///   - app: The native app that the user signs in for. `nil` to start a session of the browser.
+    ///   - isRepeat: Whether the sign-in replaces one that could not be completed.
+    ///   - fields: Additional fields of the answer.
     func begin(
         _ request: EndpointRequest,
         _ flow: BrowserSignInFlow,
@@ -77,7 +77,7 @@ extension BrowserSessionEndpoints {
         }
     }
 
-    /// One for each sign-in at the provider that has begun, because several tabs may sign in at once.
+    /// The cookies of unfinished sign-ins at a provider, one for each, because several tabs may sign in at once.
     var signInCookies: KeptCookies {
         KeptCookies(sessionCookie: self.cookies.name, prefix: "signin-", lifetime: KeptSignIn.lifetime, most: 5)
     }
@@ -86,8 +86,8 @@ extension BrowserSessionEndpoints {
 
     var completedSignIns: CompletedSignIns { CompletedSignIns(sessionCookie: self.cookies.name) }
 
-    /// A refusal, whose page has a link that signs in with the same demand. A page never redirects by itself, so that no
-    /// failure can repeat without the user.
+    /// Returns a refusal whose page links to a sign-in with `demand`. The page does not redirect by itself, so that no
+    /// failure repeats without the user.
     func refuse(
         _ reason: Reason,
         _ request: EndpointRequest,
@@ -99,7 +99,7 @@ extension BrowserSessionEndpoints {
     ) -> EndpointResponse {
         var demand = demand
         switch reason {
-        // The same sign-in would end in the same way without asking the user.
+        // Without asking the user, the sign-in would end in this way again.
         case .signInInsufficient, .signInInteractionRequired, .signInNotAllowed, .signInRepeated: demand.isAgain = true
         default: break
         }
@@ -109,7 +109,7 @@ extension BrowserSessionEndpoints {
             requestID: request.requestID,
             retryAfter: wait,
             loginURL: request.signInURL,
-            // The URL of the callback holds a code.
+            // The URL of the callback contains a code.
             fields: [("referrer-policy", "no-referrer")] + fields
         )
         response.signIn = SignInPath.leading(to: returnTo.utf8, demanding: demand)

@@ -3,8 +3,8 @@ import SignOn
 import Vocabulary
 
 extension BrowserSessionEndpoints {
-    /// `GET /.sallyport/logout`: a page with a button; a link or an image does not sign the user out. Nobody is asked who
-    /// is not signed in.
+    /// Answers `GET /.sallyport/logout` with a page with a button, because a link or an image must not sign the user
+    /// out. A user who is not signed in is not asked.
     func askToSignOut(_ request: EndpointRequest) async -> EndpointResponse {
         let returnTo = self.returnTo(request.parameters("return_to"), request)
         if let live = try? await self.sessions.signedIn(by: request.requester), live.isEmpty {
@@ -13,8 +13,7 @@ extension BrowserSessionEndpoints {
         return Page.signOut(request, returnTo: returnTo, stay: self.pageBefore(request) ?? "/")
     }
 
-    /// The page of this host from which the browser came, as `Referer` says; nil: none, or one of the gateway's own pages for
-    /// signing in and out.
+    /// Returns the page of this host in `Referer`. `nil` if there is none, or it is a page for signing in or out.
     private func pageBefore(_ request: EndpointRequest) -> String? {
         guard let referrer = request.field("referer"), ReturnTo.url(referrer)?.origin == request.origin else {
             return nil
@@ -24,13 +23,13 @@ extension BrowserSessionEndpoints {
         return isOfSignOut ? nil : page
     }
 
-    /// `POST /.sallyport/logout`: answered when every loop has forgotten the session. It also succeeds without a
-    /// session. Then 303 to the provider's sign-out, where there is one, else to `return_to`. When the store cannot
-    /// confirm the end, 503 and the page with the button.
+    /// Answers `POST /.sallyport/logout` once every loop has forgotten the session, or if there is none. 303 leads to
+    /// the provider's sign-out if it has one, otherwise to `return_to`. If the store cannot confirm the end, the answer
+    /// is 503 and the page with the button.
     ///
-    /// For `Accept: application/json`: 204, or 200 with the `redirect_to` of the provider's sign-out.
+    /// `Accept: application/json` gets 204, or 200 with the `redirect_to` of the provider's sign-out.
     ///
-    /// A token in a field, which no other site can make a browser send, is used before the cookie.
+    /// A token in a field, which no other site can make a browser send, takes precedence over the cookie.
     func signOut(_ request: EndpointRequest) async -> EndpointResponse {
         if let token = request.credentials.explicitToken { return await self.signOut(token, request) }
         let form = try? BodyParameters(request, accepting: [.form])
@@ -71,11 +70,12 @@ extension BrowserSessionEndpoints {
         return (onward, [("set-cookie", self.cookies.cookie(request).clearing())] + self.sessions.siteDataFields)
     }
 
-    /// `GET /.sallyport/signed-out`: where a sign-out ends: the page that the user wanted, on the host where the
-    /// sign-out began, or one that says that the user is signed out. The app's own pages would lead to a sign-in, and a
-    /// provider that still has a session of the user would sign the user in again without a word.
+    /// Answers `GET /.sallyport/signed-out`, where a sign-out ends. It leads to the page that the user wanted, on the
+    /// host where the sign-out began, or says that the user is signed out. The app's own pages would lead to a sign-in,
+    /// and a provider that still has a session would sign the user in again without asking.
     ///
-    /// A browser that is signed in here, for example because the user went back in its history, is asked instead.
+    /// If the browser is signed in here, for example after going back in its history, the user is asked whether to sign
+    /// out.
     func signedOut(_ request: EndpointRequest) async -> EndpointResponse {
         let place = request.only("state").flatMap { self.providerSignOut?.place(of: $0) }
         guard let place, place.path != "/" else {
@@ -97,7 +97,7 @@ extension BrowserSessionEndpoints {
         self.providerSignOut != nil && returnTo == "/" ? Page.signedOut : returnTo
     }
 
-    /// Ends the session of a program's token: 204, also when it has ended before.
+    /// Ends the session of a program's token: 204, even if the session has already ended.
     private func signOut(_ token: Secret, _ request: EndpointRequest) async -> EndpointResponse {
         do {
             try await self.sessions.signOutApp(token, for: request.requester)

@@ -2,11 +2,11 @@ package import Providers
 package import SignOn
 import Vocabulary
 
-/// Signing in at a provider's own pages, which leave a cookie that the gateway accepts.
+/// Sign-in at a provider's own pages, which leave a cookie that the gateway accepts.
 package struct ProviderPages: Sendable {
     let provider: KratosProvider
     let sessions: SessionService
-    /// The origin of the host on which the pages are passed through.
+    /// The origin of the host that forwards the pages.
     let home: String
 
     package init(_ provider: KratosProvider, sessions: SessionService, home: String) {
@@ -17,10 +17,10 @@ package struct ProviderPages: Sendable {
 }
 
 extension BrowserSessionEndpoints {
-    /// `GET /.sallyport/login`: 303 to the provider's page, from which the browser comes back to the page that it wanted.
+    /// Answers `GET /.sallyport/login`: 303 to the provider's page, which leads back to the wanted page.
     ///
-    /// A browser that comes back without a cookie that counts is sent there again, and a provider at which the user is
-    /// signed in sends it back at once: after a few times within seconds a page ends that.
+    /// A browser that returns without a valid cookie is sent there again, and a provider that knows the user sends it
+    /// back at once. After a few rounds within seconds, a page ends the loop.
     func login(_ request: EndpointRequest, _ pages: ProviderPages, _ name: String) -> EndpointResponse {
         let demand = SignInDemand(request.query)
         let returnTo = self.returnTo(request.parameters(SignInPath.returnTo), request)
@@ -35,7 +35,7 @@ extension BrowserSessionEndpoints {
         return self.lead(request, to: pages, name, returnTo: returnTo, demanding: demand)
     }
 
-    /// 303 to the provider's page.
+    /// Redirects to the provider's page.
     ///
     /// - Parameters:
     ///   - name: The provider's name.

@@ -4,11 +4,11 @@ import Vocabulary
 
 /// The sign-in page with the form for a password.
 extension BrowserSessionEndpoints {
-    /// `GET /.sallyport/login`. It shows the form, and links to these providers, to signed-in users too: a route may require
-    /// a new sign-in, and the session of that sign-in replaces theirs.
+    /// Answers `GET /.sallyport/login` with the form and links to the providers, even if a user is signed in. A route
+    /// may require a new sign-in, whose session replaces the current one.
     ///
-    /// The form has the address that the demand hints at, as a client or the user has said it. Whoever is signed in, and of
-    /// whom nothing more is demanded, may also go on as they are.
+    /// The form is filled with the address that the demand hints at. A signed-in user can also continue without a new
+    /// sign-in, unless more is required.
     func askToSignIn(
         _ request: EndpointRequest,
         _ ways: [SignInWay],
@@ -28,7 +28,7 @@ extension BrowserSessionEndpoints {
         }
     }
 
-    /// A sign-in page that says why the user sees it.
+    /// Returns a sign-in page that says why the user sees it.
     func noticing(
         _ request: EndpointRequest,
         _ demand: SignInDemand,
@@ -40,10 +40,10 @@ extension BrowserSessionEndpoints {
         return page
     }
 
-    /// What the page says of the reason for which the browser comes.
+    /// Returns the page's sentence for the reason why the browser comes.
     private func sentence(_ notice: SignInNotice) -> Page.Notice {
         let lifetimes = self.sessions.lifetimes(withTransfers: self.hasTransfers)
-        // Less has no words.
+        // The page has no words for a shorter time.
         func told(_ time: Duration?) -> Duration? { time.flatMap { $0 < .seconds(120) ? nil : $0 } }
         return switch notice {
         case .handoff: .handoff
@@ -53,8 +53,7 @@ extension BrowserSessionEndpoints {
         }
     }
 
-    /// The session of a browser that is signed in; nil if it is not, or if somebody acts for the user: only the user goes
-    /// on from here.
+    /// Returns the session of a signed-in browser. `nil` if it has none, or an actor's, who cannot continue here.
     private func current(_ request: EndpointRequest, returnTo: String) async -> Page.Current? {
         guard !request.credentials.sessionCookies.isEmpty,
             let live = try? await self.sessions.presented(by: request.requester), live.count == 1,
@@ -63,7 +62,7 @@ extension BrowserSessionEndpoints {
         return Page.Current(account: AccountText.of(live[0].session.identity), returnTo: returnTo)
     }
 
-    /// The ways of a sign-in page that leads back to a page of this host.
+    /// Returns the ways of a sign-in page that leads back to a page of this host.
     private func offer(
         _ ways: [SignInWay],
         returnTo: String,
@@ -77,10 +76,10 @@ extension BrowserSessionEndpoints {
         }
     }
 
-    /// What a sign-in page offers: the form if it is one of the ways, and a link for each other; the one that this browser
-    /// used last comes first.
+    /// Returns what a sign-in page offers: the form if it is one of the ways, and links for the rest. The way that this
+    /// browser used last comes first.
     ///
-    /// - Parameter path: Where the link of a way leads.
+    /// - Parameter path: Returns the target of a way's link.
     func offer(
         _ ways: [SignInWay],
         _ form: Page.Form,
@@ -105,7 +104,7 @@ extension BrowserSessionEndpoints {
         )
     }
 
-    /// `POST /.sallyport/login`: 303 to `return_to` with the new session's cookie, or the form again.
+    /// Answers `POST /.sallyport/login`: 303 to `return_to` with the new session's cookie, or the form again.
     func signIn(_ request: EndpointRequest, _ passwords: PasswordSignIn) async -> EndpointResponse {
         let form = try? BodyParameters(request, accepting: [.form])
         let returnTo = self.returnTo([form?.text("return_to")].compactMap(\.self), request)
@@ -124,8 +123,7 @@ extension BrowserSessionEndpoints {
                 reason: reason
             )
         }
-        // Login CSRF: a page of another site must not sign the browser in as another user. Its input is not shown
-        // either.
+        // Login CSRF: a page of another site must not sign the browser in as another user, nor have its input shown.
         guard SameOrigin.isProven(request) else {
             let account = passwords.accountName(of: identifier)
             await self.sessions.recordDenial(.requestCrossSite, account: account, for: request.requester)
@@ -155,11 +153,11 @@ extension BrowserSessionEndpoints {
         }
     }
 
-    /// The name of the way with the form.
+    /// The name of the way with the form. `nil` if there is none.
     private var passwordName: String? { self.ways.all.first(where: \.hasForm)?.name }
 }
 
 extension SignInWay {
-    /// Whether it is the form of the page.
+    /// Whether the way is the form of the page.
     var hasForm: Bool { if case .password = self.kind { true } else { false } }
 }

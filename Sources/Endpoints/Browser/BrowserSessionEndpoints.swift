@@ -2,26 +2,26 @@ package import Pages
 package import SignOn
 import Vocabulary
 
-/// The endpoints for browsers below `/.sallyport/`: sign-in, sign-out and the session document on every host, and the
-/// callback of a provider on hosts with endpoints.
+/// The endpoints for browsers under `/.sallyport/`: sign-in, sign-out and the session document on every host, and a
+/// provider's callback on hosts with endpoints.
 package struct BrowserSessionEndpoints: Sendable {
-    /// Where a sign-out at the provider ends: to be registered there.
+    /// Returns the path where a provider's sign-out ends, which is registered at the provider.
     package static func signedOutPath(by design: PageDesign) -> String { design.path(Page.signedOut) }
-    /// Where a provider sends browsers back: to be registered there.
+    /// Returns the path where a provider sends browsers back to, which is registered at the provider.
     package static func callbackPath(by design: PageDesign) -> String {
         design.base.isEmpty ? self.callback : OAuth2ProxyEndpoints.callback
     }
 
-    /// The path of the callback where no other product's paths are served.
+    /// The path of the callback, unless the paths of oauth2-proxy are served.
     static let callback = "/.sallyport/callback"
 
-    /// The same of a provider on a host with several: each has a place of its own, so that what one sends back is never
-    /// taken for another's (mix-up, RFC 9700 4.4.2.2). nil: it is the only one.
+    /// Returns the callback path of one of several providers. Each has its own, so that one provider's answer is never
+    /// mistaken for another's (mix-up, RFC 9700 4.4.2.2). A `nil` name means the only provider.
     package static func callbackPath(of name: String?, by design: PageDesign) -> String {
         name.map { design.path(self.callback(of: $0)) } ?? self.callbackPath(by: design)
     }
 
-    /// The path of the callback of one of several providers where no other product's paths are served.
+    /// Returns the callback path of one of several providers, without the prefix of oauth2-proxy.
     private static func callback(of name: String) -> String { "\(self.callback)/\(name)" }
 
     let sessions: SessionService
@@ -30,20 +30,20 @@ package struct BrowserSessionEndpoints: Sendable {
     let native: NativeSignIns?
     let callbacks = CallbackFlights()
     let ways: SignInWays
-    /// Whether a browser may have been signed in by a transfer token.
+    /// Whether a transfer token may have signed a browser in.
     let hasTransfers: Bool
     private let handoffParameter: String
-    /// `host[:port]` of the hosts whose sign-in page asks for the user's address first.
+    /// The hosts (`host[:port]`) whose sign-in page asks for the user's address first.
     private let identifierFirst: Set<String>
 
     /// - Parameters:
     ///   - sessions: Finds and ends the sessions of all users of the host.
     ///   - cookieName: The configured name of the session cookie.
-    ///   - handoffParameter: The query parameter that may carry a transfer token; it is removed from every `return_to`.
-    ///   - hasTransfers: Whether some route signs browsers in by a transfer token.
-    ///   - native: Signs users of native apps in with the browser; nil: apps have no such sign-in.
-    ///   - providerSignOut: Continues a sign-out at the provider; nil if users sign in with passwords.
-    ///   - identifierFirst: `host[:port]` of the hosts whose sign-in page asks for the user's address first.
+    ///   - handoffParameter: The query parameter that may carry a transfer token. It is removed from every `return_to`.
+    ///   - hasTransfers: Whether some route signs browsers in with a transfer token.
+    ///   - native: Signs users of native apps in with the browser. `nil` if apps have no such sign-in.
+    ///   - providerSignOut: Continues a sign-out at the provider. `nil` if users sign in with passwords.
+    ///   - identifierFirst: The hosts (`host[:port]`) whose sign-in page asks for the user's address first.
     package init(
         _ ways: SignInWays,
         sessions: SessionService,
@@ -64,12 +64,12 @@ package struct BrowserSessionEndpoints: Sendable {
         self.identifierFirst = identifierFirst
     }
 
-    /// Whether a page that offers several ways asks for the user's address first on the host of this request.
+    /// Returns whether a page with several ways asks for the user's address first on the host of this request.
     func asksForIdentifier(_ request: EndpointRequest, _ ways: [SignInWay]) -> Bool {
         ways.count > 1 && self.identifierFirst.contains(request.authority)
     }
 
-    /// Whether the sign-in pages take forms on some host.
+    /// Whether the sign-in pages accept forms on some host.
     var takesForm: Bool { self.ways.passwords != nil || !self.identifierFirst.isEmpty }
 
     package var endpoints: [Endpoint] {
@@ -110,11 +110,11 @@ package struct BrowserSessionEndpoints: Sendable {
             }
     }
 
-    /// A link to the sign-in page that brings a session-transfer token leads to the page behind it, with the token: its
-    /// route judges it, and comes back here without it if it is refused. nil where there is none, and where a token does
-    /// not suffice because the user has to authenticate again.
+    /// Redirects to the page behind the sign-in page if the link carries a session-transfer token, with the token. The
+    /// page's route judges the token, and comes back without it if it is refused. `nil` if there is no token, or if no
+    /// token suffices because the user has to authenticate again.
     ///
-    /// Only the page of this host that the link names gets it; no `return_to` does.
+    /// The token goes only to the page of this host that the link names, and to no `return_to`.
     private func handingOver(_ request: EndpointRequest) -> EndpointResponse? {
         let tokens = request.parameters(self.handoffParameter).filter { !$0.isEmpty }
         guard request.isTopLevelPageLoad, tokens.count == 1, !SignInDemand(request.query).isAgain else { return nil }
@@ -126,12 +126,12 @@ package struct BrowserSessionEndpoints: Sendable {
         )
     }
 
-    /// Refuses a form that the host of the request does not take.
+    /// Refuses a form that the request's host does not accept.
     func refuseMethod(_ request: EndpointRequest) -> EndpointResponse {
         .problem(.routeMethodNotAllowed, requestID: request.requestID, fields: [("allow", "GET, HEAD")])
     }
 
-    /// The page of the request's host to which the request leads back: a path, or a URL of the host.
+    /// Returns the page of the request's host that the request leads back to, from a path or a URL of the host.
     func returnTo(_ values: [String], _ request: EndpointRequest) -> String {
         ReturnTo.page(values, of: request.origin, without: self.handoffParameter)
     }

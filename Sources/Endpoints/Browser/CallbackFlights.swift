@@ -1,26 +1,26 @@
 import Synchronization
 import Vocabulary
 
-/// The callbacks that are being answered, so that one that a browser sends several times at once (a double click, an
-/// impatient reload) redeems its code once: a provider may take a second use for a theft and revoke what it gave for the
-/// first (RFC 6749 4.1.2). All get the answer of the first.
+/// The callbacks that are being answered. If a browser sends a callback several times at once (a double click, an
+/// impatient reload), its code is redeemed only once and all get that answer. A provider may treat a second use as
+/// theft and revoke the tokens of the first (RFC 6749 4.1.2).
 final class CallbackFlights: Sendable {
-    /// One browser's way back: what it has kept of the sign-in, the sessions that this one replaces, and what it brings.
+    /// One browser's return: the state it kept, the sessions to replace, and the provider's answer.
     struct Key: Hashable {
         let authority: String
-        /// The provider whose place it is; nil: the place of an only one.
+        /// The provider of the callback's path. `nil` for the path without a name.
         let place: String?
         let kept: Secret
         let sessions: [Secret]
         let parameters: [String]
     }
 
-    /// How many are noted at once; further ones are answered each by itself.
+    /// The maximum number of shared answers. Further callbacks are answered separately.
     private static let most = 1024
 
     private let answers = Mutex<[Key: Task<EndpointResponse, Never>]>([:])
 
-    /// The answer of `make`, or that of the same callback under way.
+    /// Returns the answer of `make`, or the pending answer of an equal callback.
     func answer(
         _ key: Key,
         _ make: @escaping @Sendable () async -> EndpointResponse

@@ -3,13 +3,13 @@ import Settings
 package import SignOn
 import Vocabulary
 
-/// The endpoints to which clients send a browser to sign its user out: `/oidc/logout` (OpenID Connect RP-Initiated Logout
-/// 1.0) and `/v2/logout` (Auth0's).
+/// The endpoints to which clients send a browser to sign its user out: `/oidc/logout` (OpenID Connect RP-Initiated
+/// Logout 1.0) and `/v2/logout` (Auth0's).
 ///
-/// They end what `/.sallyport/logout` ends, and then redirect to a URL that the client has listed. A browser that has no
-/// session goes there at once, so the way by a page or by the provider leads back to the same request. The user is asked
-/// first unless the client proves by an id_token that it knows who is signed in (RP-Initiated Logout 2), or no other site
-/// can have made the request.
+/// They end the sessions that `/.sallyport/logout` ends, and then redirect to a URL that the client has registered. A
+/// page or provider on the way leads back to the request, because a browser without a session is redirected at once.
+/// The user is asked first, unless an id_token proves that the client knows the user (RP-Initiated Logout 2), or no
+/// other site can have made the request.
 package struct ClientLogoutEndpoints: Sendable {
     private let browser: BrowserSessionEndpoints
     private let clients: ClientRegistry
@@ -17,9 +17,9 @@ package struct ClientLogoutEndpoints: Sendable {
     private let issuer: String
 
     /// - Parameters:
-    ///   - browser: Ends sessions.
-    ///   - keys: Those of id_tokens.
-    ///   - issuer: As in the metadata.
+    ///   - browser: Ends the sessions.
+    ///   - keys: The keys of id_tokens.
+    ///   - issuer: The issuer as in the metadata.
     package init(browser: BrowserSessionEndpoints, clients: ClientRegistry, keys: IDTokenSigning, issuer: String) {
         self.browser = browser
         self.clients = clients
@@ -71,7 +71,7 @@ package struct ClientLogoutEndpoints: Sendable {
         }
     }
 
-    /// 303 to the same request by GET: a browser sends no session cookie with the form of another site.
+    /// Redirects to this request by GET, because a browser sends no session cookie with another site's form.
     private func reload(_ request: EndpointRequest, _ names: ClientLogout.Names) -> EndpointResponse {
         // All parameters are optional (OpenID Connect RP-Initiated Logout 1.0, 2).
         guard !request.body.isEmpty else { return .seeOther(request.path) }
@@ -99,7 +99,7 @@ package struct ClientLogoutEndpoints: Sendable {
     }
 }
 
-/// A client's request to sign a user out, judged.
+/// A client's validated request to sign a user out.
 struct ClientLogout: Sendable {
     /// The names of the parameters.
     struct Names: Sendable {
@@ -107,9 +107,9 @@ struct ClientLogout: Sendable {
         let state: String?
         let hint: String?
 
-        /// RP-Initiated Logout 2; `logout_hint` and `ui_locales` are ignored.
+        /// The names of RP-Initiated Logout 2. `logout_hint` and `ui_locales` are ignored.
         static let openID = Names(target: "post_logout_redirect_uri", state: "state", hint: "id_token_hint")
-        /// `federated` is ignored: a sign-out always continues at the provider.
+        /// The names of Auth0. `federated` is ignored: a sign-out always continues at the provider.
         static let auth0 = Names(target: "returnTo", state: nil, hint: nil)
 
         var all: [String] { ["client_id", self.target] + [self.state, self.hint].compactMap(\.self) }
@@ -118,17 +118,17 @@ struct ClientLogout: Sendable {
     /// `id_token_hint`
     enum Hint: Sendable {
         case none
-        /// It is no id_token of this gateway.
+        /// It is not an id_token of this gateway.
         case foreign
         case own(IDTokenHint)
     }
 
-    /// The URL where the browser goes in the end, as the client has listed it; nil: it stays here.
+    /// The registered URL where the browser goes in the end. `nil` to stay here.
     private var target: String?
     private let state: String?
     private var clientID: String?
     private let hint: Hint
-    /// Why nothing is done.
+    /// Why nothing is done. `nil` if the request is valid.
     private(set) var objection: Reason?
 
     init(_ query: [(name: String, value: String)], _ names: Names, _ hint: Hint, clients: ClientSnapshot) {
@@ -146,7 +146,7 @@ struct ClientLogout: Sendable {
             if let clientID, clientID != token.clientID { self.objection = .oauthInvalidRequest }
             self.clientID = token.clientID
         }
-        // Without a client, nobody has listed a URL.
+        // A URL must be registered by a client.
         guard let clientID = self.clientID, self.objection == nil else { return }
         guard let client = clients.client(clientID) else {
             self.objection = .oauthInvalidClient
@@ -160,14 +160,14 @@ struct ClientLogout: Sendable {
         self.target = target
     }
 
-    /// Where the browser goes in the end; nil: it stays here.
+    /// The URL with its `state` where the browser goes in the end. `nil` to stay here.
     var location: String? {
         guard let target = self.target else { return nil }
         guard let state = self.state else { return target }
         return target + (target.utf8.contains(UInt8(ascii: "?")) ? "&" : "?") + FormText.encoded([("state", state)])
     }
 
-    /// The same request for a browser that has no session, with which nothing has to be proven.
+    /// Returns the request for a browser that has no session, without what proves who is signed in.
     func path(_ path: String, _ names: Names) -> String {
         var parameters: [(String, String)] = []
         if let clientID = self.clientID { parameters.append(("client_id", clientID)) }
@@ -176,10 +176,8 @@ struct ClientLogout: Sendable {
         return path + (parameters.isEmpty ? "" : "?" + FormText.encoded(parameters))
     }
 
-    /// Whether the user need not be asked: the client has an id_token of the user who is signed in, or the request is not
-    /// of another site.
-    ///
-    /// The hint names the client's session and not the browser's, so that the user decides.
+    /// Returns whether the user need not be asked: the client has an id_token of the signed-in user, or no other site
+    /// made the request. Without proof the user decides, because a hint names the client's session, not the browser's.
     func isProven(for live: [FoundSession], _ request: EndpointRequest) -> Bool {
         switch self.hint {
         case .own(let token): live.allSatisfy { $0.session.identity.id.isExactly(token.subject) }

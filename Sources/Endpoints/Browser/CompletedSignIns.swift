@@ -1,29 +1,29 @@
 import Vocabulary
 
-/// The cookie in which a browser keeps the times of the latest sign-ins that gave it a session on this host, at the
-/// provider or by a ticket of another host. If it still comes without a session, another redirect would not help.
+/// The cookie with the times of the latest sign-ins that gave the browser a session on this host, at the provider or
+/// with a ticket of another host. If the browser still has no session, another redirect would not help.
 struct CompletedSignIns: Sendable {
-    /// The name of the session cookie, with which the name of this one begins.
+    /// The name of the session cookie, which begins this cookie's name.
     let sessionCookie: String
 
-    /// So many completed sign-ins within the period are a loop: something loses the sessions.
+    /// The number of completed sign-ins within the period that is a loop: something loses the sessions.
     var most = 3
     var period: Duration = .seconds(60)
 
     private static let label = "recent"
 
-    /// The same of sign-ins that were begun at a provider from whose pages the browser comes back unnoticed: a loop turns
-    /// within moments, and a user may open some pages at once.
+    /// Returns the cookie of sign-ins at a provider's own pages, whose end the gateway does not notice. A loop repeats
+    /// within moments, and a user may open several pages at once.
     static func begun(sessionCookie: String) -> CompletedSignIns {
         CompletedSignIns(sessionCookie: sessionCookie, most: 6, period: .seconds(10))
     }
 
-    /// Whether the browser has completed so many sign-ins in a short time that another one would not help.
+    /// Returns whether the browser completed so many sign-ins in a short time that another one would not help.
     func isRepeating(_ request: EndpointRequest, at now: UnixTime) -> Bool {
         self.times(request, at: now).count >= self.most
     }
 
-    /// The `Set-Cookie` field that notes a completed sign-in.
+    /// Returns the `Set-Cookie` field that notes a completed sign-in.
     func note(_ request: EndpointRequest, at now: UnixTime) -> (name: String, value: String) {
         let times = (self.times(request, at: now) + [now.seconds]).suffix(self.most)
         let value = Secret(times.map(String.init).joined(separator: "."))
@@ -35,8 +35,7 @@ struct CompletedSignIns: Sendable {
         return ("set-cookie", cookie.setting(value))
     }
 
-    /// The times of the period, in seconds since 1970. They are not sealed: a browser that changes them only changes
-    /// what it is shown.
+    /// Returns the times within the period, in seconds since 1970. Changing them harms only the browser.
     private func times(_ request: EndpointRequest, at now: UnixTime) -> [Int64] {
         guard let value = request.credentials.companion(Self.label), value.bytes.count <= 128 else { return [] }
         return String(decoding: value.bytes, as: UTF8.self).split(separator: ".").compactMap { Int64($0) }

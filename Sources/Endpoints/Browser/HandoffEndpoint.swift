@@ -5,13 +5,13 @@ import Settings
 package import SignOn
 import Vocabulary
 
-/// The page that asks the user to confirm a sign-in by a link, on every host.
+/// The page, on every host, where the user confirms a sign-in by link.
 ///
 /// ```
 /// page with a token  ->  /.sallyport/handoff, which asks  ->  POST  ->  the page, whose navigation consumes the token
 /// ```
-/// The token is sealed in a cookie from the first step on. The page's answer to the POST moves it into the attempt cookie,
-/// so that it is consumed by the rules of the page's route, as a token in the query is.
+/// The token is sealed in a cookie from the first step on. The answer to the POST moves it into the attempt cookie, so
+/// that it is consumed by the rules of the page's route, like a token in the query.
 package struct HandoffEndpoint: Sendable {
     private let handoff: HandoffConsumer
     private let confirmation: HandoffConfirmation
@@ -45,8 +45,8 @@ package struct HandoffEndpoint: Sendable {
         ]
     }
 
-    /// `GET /.sallyport/handoff`: the page with the button. A token that signs nobody in leads to the page that the user
-    /// wanted, without the token.
+    /// Answers `GET /.sallyport/handoff` with the page with the button. A token that signs nobody in leads to the page
+    /// that the user wanted, without the token.
     private func ask(_ request: EndpointRequest) async -> EndpointResponse {
         guard request.method != "HEAD" else { return .noContent() }
         guard request.isTopLevelPageLoad else { return .problem(.handoffNotNavigation, requestID: request.requestID) }
@@ -65,7 +65,7 @@ package struct HandoffEndpoint: Sendable {
             requestID: request.requestID
         )
         handoff.certificate = requester.certificate
-        // The link may be another site's, which must not sign a user out.
+        // The link may come from another site, which must not sign a user out.
         handoff.endsOtherUser = false
         let preview: HandoffPreview
         do throws(NotDone) {
@@ -118,8 +118,8 @@ package struct HandoffEndpoint: Sendable {
         }
     }
 
-    /// `POST /.sallyport/handoff`: 303 to the page that the user wanted, whose navigation consumes the token. The cookie
-    /// that keeps the token stays until it expires, so that a second click does the same.
+    /// Answers `POST /.sallyport/handoff`: 303 to the page that the user wanted, whose navigation consumes the token.
+    /// The cookie with the token stays until it expires, so that a second click works as well.
     private func confirm(_ request: EndpointRequest) async -> EndpointResponse {
         let requester = request.requester
         guard SameOrigin.isProven(request) else {
@@ -129,7 +129,7 @@ package struct HandoffEndpoint: Sendable {
         guard let pending = self.pending(request) else { return await self.expired(request, requester) }
         let form = try? BodyParameters(request, accepting: [.form])
         let proof = form?.text(Page.handoffProof).map { Array($0.utf8) } ?? []
-        // Another tab may have replaced the link that this form asks about: its page asks again.
+        // Another tab may have replaced the link that this form asks about. Its page asks again.
         guard constantTimeEqual(proof, pending.proof.bytes) else { return .seeOther(HandoffPath.path) }
         let confirmed = self.handoff.confirmed(pending, on: request.authority)
         let value = AttemptCookie.value(pending.attempt, moving: pending.token.bytes, confirmed: confirmed)
@@ -143,15 +143,14 @@ package struct HandoffEndpoint: Sendable {
         }
     }
 
-    /// Nothing waits to be confirmed. A browser that is signed in, for example because the user went back in its history,
-    /// goes to the start page.
+    /// Answers if nothing waits to be confirmed. A signed-in browser, e.g. after going back, goes to the start page.
     private func expired(_ request: EndpointRequest, _ requester: Requester) async -> EndpointResponse {
         let present = (try? await self.sessions.presented(by: requester)) ?? []
         return present.isEmpty
             ? .problem(.handoffUnconfirmed, requestID: request.requestID) : .seeOther("/")
     }
 
-    /// 303 to the page that the user wanted. The token is not tried again.
+    /// Redirects to the page that the user wanted. The token is not tried again.
     private func leave(
         _ pending: PendingHandoff,
         _ request: EndpointRequest,

@@ -2,16 +2,16 @@ import Settings
 package import SignOn
 import Vocabulary
 
-/// One sign-in for all hosts: the sign-in page of a host without endpoints leads to the host that has them, and the
-/// browser comes back with a ticket.
+/// One sign-in for all hosts. The sign-in page of a host without endpoints leads to the host that has them, and the
+/// browser returns with a ticket.
 ///
 /// ```
 /// B /.sallyport/login  ->  A /.sallyport/share  (->  A /.sallyport/login  ->  A /.sallyport/share)
 ///                      ->  B /.sallyport/ticket  ->  the page on B
 /// ```
-/// A browser that a handoff has signed in on B comes to A by `/.sallyport/adopt`, and A asks B in the same way.
+/// A browser that a handoff signed in on B reaches A by `/.sallyport/adopt`, and A then asks B for a ticket.
 ///
-/// Every step is a GET that only a page load takes, and every failure is a page, so that nothing goes in circles.
+/// Every step is a GET that only a page load may make, and every failure is a page, so that there are no loops.
 package struct HostSignInEndpoints: Sendable {
     let tickets: HostTickets
     let cookies: RequestCookies
@@ -21,8 +21,8 @@ package struct HostSignInEndpoints: Sendable {
 
     /// - Parameters:
     ///   - cookieName: The configured name of the session cookie.
-    ///   - handoffParameter: The query parameter that may carry a transfer token; it is removed from every `return_to`.
-    ///   - share: Set if a handoff also signs the browser in on the host on which users sign in.
+    ///   - handoffParameter: The query parameter that may carry a transfer token. It is removed from every `return_to`.
+    ///   - share: Also signs a browser in after a handoff on the host where users sign in. `nil` to skip that.
     package init(
         _ tickets: HostTickets,
         sessions: SessionService,
@@ -37,10 +37,10 @@ package struct HostSignInEndpoints: Sendable {
         self.share = share
     }
 
-    /// These endpoints, and `endpoints` with a sign-in page that leads away from hosts whose users sign in elsewhere.
-    /// Only `endpoints` if there are no such hosts.
+    /// Returns these endpoints and `endpoints`, whose sign-in page leads away from hosts whose users sign in elsewhere.
+    /// Without such hosts, returns only `endpoints`.
     ///
-    /// - Parameter leads: False for a provider whose own cookie counts on every host: its page leads back by itself.
+    /// - Parameter leads: False for a provider whose own cookie is valid on every host, because its page leads back.
     package func added(to endpoints: [Endpoint], leadingToSignIn leads: Bool = true) -> [Endpoint] {
         guard self.tickets.hosts.isShared else { return endpoints }
         guard leads else { return endpoints + self.own }
@@ -83,8 +83,8 @@ package struct HostSignInEndpoints: Sendable {
 
     // MARK: The host that asks
 
-    /// `/.sallyport/login`: 303 to the host on which the users of this host sign in, with a cookie that holds the nonce;
-    /// nil if they sign in here. A form that was posted here is not read: no password is checked on this host.
+    /// Redirects `/.sallyport/login` to the host where this host's users sign in, with a cookie for the nonce. `nil` if
+    /// they sign in here. A form that was posted here is not read, because no password is checked on this host.
     private func leaveToSignIn(_ request: EndpointRequest) -> EndpointResponse? {
         guard let issuer = self.tickets.hosts.signInHost(of: request.authority) else { return nil }
         guard request.method != "HEAD" else { return .noContent() }
@@ -108,7 +108,7 @@ package struct HostSignInEndpoints: Sendable {
         return self.ask(issuer, beginning, request)
     }
 
-    /// 303 to the host that issues, with the nonce's cookie.
+    /// Redirects to the host that issues tickets, with the nonce's cookie.
     private func ask(
         _ issuer: SignInHosts.Host,
         _ beginning: HostTickets.Beginning,
@@ -132,13 +132,13 @@ package struct HostSignInEndpoints: Sendable {
     private var completed: CompletedSignIns { CompletedSignIns(sessionCookie: self.cookies.name) }
 
     var nonces: KeptCookies {
-        // They are short, and a browser that restores its tabs may ask for many tickets at once.
+        // They are short, and a browser that restores its tabs may request many tickets at once.
         KeptCookies(sessionCookie: self.cookies.name, prefix: "ticket-", lifetime: TicketRequest.lifetime, most: 25)
     }
 
     // MARK: The host that is asked
 
-    /// `GET /.sallyport/share`: 303 with a ticket to the host that asks, or to the sign-in page of this host.
+    /// Answers `GET /.sallyport/share`: 303 with a ticket to the host that asks, or to the sign-in page of this host.
     @Sendable
     private func issue(_ request: EndpointRequest) async -> EndpointResponse {
         let requester = request.requester
@@ -150,7 +150,7 @@ package struct HostSignInEndpoints: Sendable {
             self.tickets.recordRefusal(.ticketMalformed, for: requester)
             return self.refuse(.ticketMalformed, request)
         }
-        // A browser without a ticket is signed in where it came from.
+        // A browser that gets no ticket is signed in on the host it came from.
         let back = asked.back.map { EndpointResponse.seeOther(request.origin + $0) }
         let outcome: TicketIssue
         do throws(NotDone) {
@@ -177,14 +177,14 @@ package struct HostSignInEndpoints: Sendable {
             return .seeOther(SignInPath.leading(to: target.utf8, demanding: demand))
         case .signIn(let reason):
             if let back { return back }
-            // The user has just signed in here, and the browser has brought no session.
+            // The user has just signed in here, but the browser sent no session.
             if reason != nil, request.only(TicketPath.isBack.name) == TicketPath.isBack.value {
                 self.tickets.recordRefusal(.ticketNoCookie, for: requester)
                 return self.refuse(.ticketNoCookie, request)
             }
             var demand = asked.demand
             if reason == nil { demand.isAgain = true }
-            // This host may have more providers than the one that asks.
+            // This host may have more providers than the host that asks.
             if demand.providers.isEmpty, audience.providers.count > 1 || self.sessions.realms.areSeveral {
                 demand.providers = audience.providers
             }
@@ -199,7 +199,7 @@ package struct HostSignInEndpoints: Sendable {
 
     // MARK: The host that asked
 
-    /// `GET /.sallyport/ticket`: 303 to the page that the user wanted, with the cookie of the new session.
+    /// Answers `GET /.sallyport/ticket`: 303 to the page that the user wanted, with the cookie of the new session.
     @Sendable
     private func use(_ request: EndpointRequest) async -> EndpointResponse {
         guard request.isPageLoad else { return self.refuse(.ticketNotNavigation, request) }
@@ -225,14 +225,14 @@ package struct HostSignInEndpoints: Sendable {
             }
         } catch {
             if back != nil { return .seeOther(returnTo, fields: cleared, reason: error.reason) }
-            // In an outage the cookie stays: the same request completes the try.
+            // In an outage the cookie stays, so that repeating the request completes the attempt.
             let cleared = error.isUnavailable ? [] : cleared
             return self.refuse(error.reason, request, returnTo: nonce.returnTo, fields: cleared)
         }
     }
 
-    /// A ticket in a browser that has not asked for it, or that has used it, or has lost or refused the cookie: the
-    /// ticket is not looked for.
+    /// Answers a ticket without its nonce: the browser did not request it, has used it, or lost or refused the cookie.
+    /// The ticket is not looked up.
     private func useWithoutNonce(
         _ request: EndpointRequest,
         _ requester: Requester,
@@ -248,7 +248,7 @@ package struct HostSignInEndpoints: Sendable {
         return self.refuse(.ticketOtherBrowser, request)
     }
 
-    /// The URL to which a browser returns that came from a handoff; nil for any other.
+    /// Returns the URL to which a browser from a handoff returns. `nil` for any other browser.
     private func back(_ request: EndpointRequest, _ id: String) -> String? {
         guard let authority = request.only("from"), let sealed = request.only("request"),
             let host = self.tickets.hosts.host(authority),
@@ -257,8 +257,8 @@ package struct HostSignInEndpoints: Sendable {
         return asked.back.map { host.origin + $0 }
     }
 
-    /// `GET /.sallyport/adopt`: the browser was signed in on another host by a handoff. If it has no session here, this
-    /// host asks that one for a ticket; else the browser returns at once.
+    /// Answers `GET /.sallyport/adopt` for a browser that a handoff signed in on another host. If it has no session
+    /// here, this host requests a ticket from there. Otherwise the browser returns at once.
     private func adopt(_ request: EndpointRequest, _ share: HandoffShare) async -> EndpointResponse {
         guard request.isPageLoad else { return self.refuse(.ticketNotNavigation, request) }
         let now = self.sessions.clock.now()
@@ -270,7 +270,7 @@ package struct HostSignInEndpoints: Sendable {
             return self.refuse(.ticketMalformed, request)
         }
         let requester = request.requester
-        // Whatever session is here stays: a handoff on one host does not change the user of another.
+        // Any session here stays: a handoff on one host does not change the user of another.
         let hasSession = (try? await self.tickets.hasSession(requester)) ?? true
         let isSignedIn = hasSession || requester.cookies.count > 1
         guard link.isCurrent, !isSignedIn else { return .seeOther(issuer.origin + link.page.target) }
@@ -295,7 +295,7 @@ package struct HostSignInEndpoints: Sendable {
         var response = EndpointResponse.problem(
             reason,
             requestID: request.requestID,
-            // The URL may hold a ticket.
+            // The URL may contain a ticket.
             fields: [("referrer-policy", "no-referrer")] + fields + self.cookies.clearing(for: reason, request)
         )
         response.signIn = SignInPath.leading(to: returnTo.utf8, demanding: demand)

@@ -1,44 +1,43 @@
 import Vocabulary
 
-/// The cookies of one purpose that a browser keeps while it is elsewhere: one for each id, because several tabs may be
-/// on their way at once.
+/// The cookies of one purpose that a browser keeps while it is elsewhere, one for each id because of several tabs.
 ///
-/// A browser that restores its tabs may begin many at once, but a request has room for few. The oldest are then shortened:
-/// they cannot be completed any more, but say where the browser was to go.
+/// A browser that restores its tabs may begin many at once, but a request has room for few. The oldest are then
+/// shortened: they can no longer be completed, but still have the page that the browser wanted.
 struct KeptCookies: Sendable {
-    /// The name of the session cookie, with which the names of these begin.
+    /// The name of the session cookie, which begins the names of these cookies.
     let sessionCookie: String
-    /// What follows in the names, before the id.
+    /// The part of the names between the session cookie's name and the id.
     let prefix: String
-    /// How long a browser keeps them.
+    /// How long a browser keeps a whole cookie.
     let lifetime: Duration
-    /// How many a browser keeps whole at once.
+    /// The maximum number of whole cookies.
     let most: Int
 
-    /// How many shortened ones it keeps; the oldest go.
+    /// The maximum number of shortened cookies. The oldest are cleared.
     private static let mostShort = 20
-    /// How long it keeps those: tabs are often left alone for a while.
+    /// How long a browser keeps a shortened cookie. Tabs are often left alone for a while.
     private static let shortLifetime = Duration.seconds(3600)
-    /// How many bytes of all: a request may have 16 KiB of cookies, and the app needs some of them.
+    /// The maximum size of all cookies in bytes. A request may have 16 KiB of cookies, and the app needs some of them.
     private static let room = 8192
 
-    /// What the browser keeps under another id.
+    /// The content of a cookie under another id.
     struct Kept {
         let begunAt: UnixTime
-        /// The same in few bytes; nil: there is nothing shorter.
+        /// Returns the content in fewer bytes. `nil` if it cannot be shortened.
         let shortened: () -> Secret?
     }
 
-    /// What the browser has kept under `id`, whole or shortened; nil if it has nothing.
+    /// Returns the content under `id`, whole or shortened. `nil` if there is none.
     func kept(_ id: String, _ request: EndpointRequest) -> Secret? {
         guard Self.isID(id) else { return nil }
         return request.credentials.companion(self.prefix + id) ?? request.credentials.companion(self.shortPrefix + id)
     }
 
-    /// The `Set-Cookie` fields that keep a new value, that shorten the oldest others as far as there is no room beside it,
-    /// and that clear those that have expired, cannot be read or have no room at all.
+    /// Returns the `Set-Cookie` fields that keep a new value and shorten the oldest values if there is no room for all.
+    /// They also clear values that are expired, unreadable or without room.
     ///
-    /// - Parameter read: What a value with this id is; nil: none of the gateway's.
+    /// - Parameter read: Reads a value with its id. `nil` if the gateway did not make it.
     func keep(
         _ kept: Secret,
         id: String,
@@ -63,7 +62,7 @@ struct KeptCookies: Sendable {
         short.sort { $0.kept.begunAt < $1.kept.begunAt }
         var shortSize = short.reduce(0) { $0 + $1.size }
         while size + shortSize > Self.room || short.count > Self.mostShort, let first = short.first {
-            // A whole one gives way where that gains much, so that none of many tabs is forgotten.
+            // A whole one is shortened if that gains much, so that none of many tabs is forgotten.
             if short.count <= Self.mostShort, let oldest = whole.first, let value = oldest.kept.shortened(),
                 value.bytes.count * 4 <= oldest.size * 3
             {
@@ -82,7 +81,7 @@ struct KeptCookies: Sendable {
             + gone.map { self.clearing(self.shortPrefix + $0, request) }
     }
 
-    /// The `Set-Cookie` fields that clear what is kept under `id`.
+    /// Returns the `Set-Cookie` fields that clear what is kept under `id`.
     func clear(_ id: String, _ request: EndpointRequest) -> [(name: String, value: String)] {
         [self.prefix, self.shortPrefix].map { $0 + id }.filter { label in
             request.credentials.companions.contains { $0.label == label }
@@ -99,7 +98,7 @@ struct KeptCookies: Sendable {
 
     private var shortPrefix: String { "past-" + self.prefix }
 
-    /// What the request has with this prefix, the oldest first, and the ids of what does not count.
+    /// Returns the request's valid cookies with this prefix, the oldest first, and the ids of invalid ones.
     private func present(
         _ prefix: String,
         _ request: EndpointRequest,
@@ -139,7 +138,7 @@ struct KeptCookies: Sendable {
         SessionCookie(name: "\(self.sessionCookie)-\(label)", reach: request.cookieReach, maxAge: maxAge)
     }
 
-    /// Whether the text can be an id: nothing else goes into a `Set-Cookie` field.
+    /// Returns whether the text can be an id. Nothing else goes into a `Set-Cookie` field.
     private static func isID(_ text: String) -> Bool {
         (1...64).contains(text.utf8.count)
             && text.utf8.allSatisfy { $0 &- 0x30 <= 9 || ($0 | 0x20) &- 0x61 < 26 || $0 == 0x2D || $0 == 0x5F }

@@ -2,19 +2,19 @@ package import JOSE
 import Settings
 import Vocabulary
 
-/// The gateway's public keys as JWK sets (RFC 7517 5): on every host those of its assertions, for apps and services behind
-/// it; at the usual path on hosts with endpoints also those of its id_tokens, for clients.
+/// The gateway's public keys as JWK sets (RFC 7517 5). On every host they are the keys of its assertions, for apps and
+/// services behind it. At the usual path, hosts with endpoints also serve the keys of id_tokens, for clients.
 package struct KeySetEndpoints: Sendable {
     /// How long a cache may keep the set.
     package static let maxAge = Duration.seconds(300)
-    /// How long after a key was published it may begin to sign: longer than verifiers keep the set. Libraries refresh it
-    /// at their own pace, mod_auth_openidc for example once an hour.
+    /// How long a key is published before it may sign, which is longer than verifiers cache the set. Libraries refresh
+    /// it at their own pace, for example mod_auth_openidc once an hour.
     package static let settlingTime = Duration.seconds(3600)
 
     private let assertions: JWKSet
     private let idTokens: @Sendable () async -> JWKSet?
 
-    /// - Parameter idTokens: The public keys of id_tokens now; nil if they are unknown.
+    /// - Parameter idTokens: Returns the current public keys of id_tokens. `nil` if they are unknown.
     package init(_ assertions: JWKSet, idTokens: @escaping @Sendable () async -> JWKSet? = { JWKSet(keys: []) }) {
         self.assertions = assertions
         self.idTokens = idTokens
@@ -25,7 +25,7 @@ package struct KeySetEndpoints: Sendable {
             self.endpoint("/.sallyport/jwks.json", on: .everyHost) { Self.answer(self.assertions) },
             self.endpoint("/.well-known/jwks.json", on: .hostsWith(.verifiers)) {
                 let idTokens = await self.idTokens()
-                // A cache must not keep what lacks keys: clients would refuse the tokens of other gateways.
+                // A cache must not keep a set that lacks keys: clients would reject the tokens of other gateways.
                 return Self.answer(
                     JWKSet(keys: self.assertions.keys + (idTokens?.keys ?? [])),
                     isWhole: idTokens != nil

@@ -2,29 +2,29 @@ import Pages
 package import Settings
 import Vocabulary
 
-/// The paths of oauth2-proxy, for configurations of other proxies that were written for it: they lead to the gateway's own
-/// pages, which browsers find below `/oauth2/`, too, as these proxies send nothing else.
+/// The paths of oauth2-proxy, for proxy configurations that were written for it. They lead to the gateway's own pages,
+/// which are also served under `/oauth2/`, because these proxies send nothing else.
 package struct OAuth2ProxyEndpoints: Sendable {
     private static let signInPaths = ["/oauth2/start", "/oauth2/sign_in"]
     private static let signOutPath = "/oauth2/sign_out"
-    /// Where a provider sends browsers back: what is registered there for oauth2-proxy.
+    /// The callback path that is registered at a provider for oauth2-proxy.
     static let callback = "/oauth2/callback"
-    /// Apps sign out by links and by forms.
+    /// The methods of the paths. Apps sign out with links and with forms.
     private static let methods = ["GET", "HEAD", "POST"]
 
-    /// The hosts' origins: a page of any of them may be wanted.
+    /// The origins of the hosts. A page of any of them may be wanted.
     private let origins: ServedOrigins
     private let handoffParameter: String
 
     /// - Parameters:
     ///   - origins: The hosts of one provider.
-    ///   - handoffParameter: The query parameter that may carry a transfer token; it is removed from every `return_to`.
+    ///   - handoffParameter: The query parameter that may carry a transfer token. It is removed from every `return_to`.
     package init(origins: ServedOrigins, handoffParameter: String) {
         self.origins = origins
         self.handoffParameter = handoffParameter
     }
 
-    /// These endpoints, the same once more where browsers find them, and those of oauth2-proxy.
+    /// Returns `endpoints`, their pages again under `/oauth2/`, and the endpoints of oauth2-proxy.
     package func added(to endpoints: [Endpoint]) -> [Endpoint] {
         let pages = endpoints.filter { $0.path.hasPrefix(PageDesign.ownPages) }
         return endpoints + pages.map { $0.moved(to: PageDesign.oauth2ProxyBase + $0.path) }
@@ -49,8 +49,8 @@ package struct OAuth2ProxyEndpoints: Sendable {
         ]
     }
 
-    /// The page that is wanted: `rd`, else the field that the proxy sets; a URL of one of the hosts, or a path of this
-    /// one, else `/`.
+    /// Returns the wanted page: `rd`, otherwise the field that the proxy sets. It is a URL of one of the hosts or a
+    /// path of this one, otherwise `/`.
     func page(_ request: EndpointRequest) -> (origin: String, path: String) {
         var wanted = request.parameters("rd")
         if wanted.isEmpty { wanted = [request.field(WantedPageField.name)].compactMap(\.self) }
@@ -61,20 +61,20 @@ package struct OAuth2ProxyEndpoints: Sendable {
         return (request.origin, self.page(wanted))
     }
 
-    /// nginx names these pages themselves as the wanted one when a user opens them; they would lead to each other.
+    /// Returns the wanted page, or `/` for a page under `/oauth2/`, which nginx names if a user opens it: a loop.
     private func page(_ values: [String]) -> String {
         let page = ReturnTo.page(values, without: self.handoffParameter)
         return page.hasPrefix("\(PageDesign.oauth2ProxyBase)/") ? "/" : page
     }
 }
 
-/// The field in which proxies that were configured for oauth2-proxy name the page that the browser wants.
+/// The field in which proxies that are configured for oauth2-proxy name the wanted page.
 package enum WantedPageField {
     package static let name = "x-auth-request-redirect"
 }
 
 extension EndpointResponse {
-    /// 303 with a page that leads to the same place: nginx's `error_page 401 =403` shows it with another status.
+    /// Returns 303 with a page that links to the location: nginx's `error_page 401 =403` changes the status.
     fileprivate static func leading(to location: String, _ request: EndpointRequest) -> EndpointResponse {
         let language = request.pages.language
         let way = "<a class=\"way\" href=\"\(HTMLText.escaped(location))\" target=\"_top\">"

@@ -2,7 +2,7 @@ import Sessions
 package import SignOn
 import Vocabulary
 
-/// `GET /oauth2/userinfo`: who is signed in, in oauth2-proxy's form, for the scripts of apps that come from it.
+/// `GET /oauth2/userinfo`: the signed-in user, in oauth2-proxy's form, for the scripts of apps that used it.
 package struct OAuth2ProxyUserInfo: Sendable {
     private let sessions: SessionService
 
@@ -14,7 +14,7 @@ package struct OAuth2ProxyUserInfo: Sendable {
         Endpoint(path: "/oauth2/userinfo", methods: ["GET", "HEAD"], scope: .everyHost, answer: self.answer)
     }
 
-    /// It reads only the cookie, and does not extend the idle deadline. A value that the user does not have is left out.
+    /// Answers a request. It reads only the cookie and does not extend the idle timeout. Leaves out missing values.
     @Sendable
     private func answer(_ request: EndpointRequest) async -> EndpointResponse {
         let vary = [(name: "vary", value: "Cookie")]

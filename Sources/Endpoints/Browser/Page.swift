@@ -5,10 +5,10 @@ import Vocabulary
 enum Page {
     static let logout = "/.sallyport/logout"
     static let signedOut = "/.sallyport/signed-out"
-    /// The field of the sign-in form by which the user stays signed in when the browser closes.
+    /// The field of the sign-in form that keeps the user signed in after the browser closes.
     static let staySignedIn = "stay_signed_in"
 
-    /// The field that tells the form for the address alone from the one with a password.
+    /// The field that marks the form for the address only, without a password.
     static let identifierFirst = "identifier_first"
 
     /// The sentence that a page shows above its form. None reveals whether a user exists.
@@ -17,22 +17,22 @@ enum Page {
         case incomplete
         /// The form for the address came without one.
         case noIdentifier
-        /// With the remaining time of the limit.
+        /// There were too many attempts. Has the remaining time of the limit.
         case throttled(Duration)
         case unavailable
         case crossSite
         case again
         /// A transfer token could not sign the user in.
         case handoff
-        /// The session has ended, and more is not known or not told.
+        /// The session ended, and the reason is unknown or not shown.
         case ended
-        /// It was not used for this long; nil: for how long is not known.
+        /// The session was idle for this long. `nil` if the time is unknown.
         case idle(Duration?)
-        /// It began this long ago.
+        /// The session reached its maximum lifetime, which is this long. `nil` if the time is unknown.
         case expired(Duration?)
         case signOutUncertain
 
-        /// Whether what the user entered is wrong.
+        /// Whether the user's input is wrong.
         var isOfInput: Bool {
             switch self {
             case .refused, .incomplete, .noIdentifier: true
@@ -40,7 +40,7 @@ enum Page {
             }
         }
 
-        /// Why a sign-in did not take place.
+        /// Creates the notice for a sign-in that failed.
         init(_ error: NotDone) {
             if let wait = error.retryAfter {
                 self = .throttled(wait)
@@ -67,7 +67,7 @@ enum Page {
         }
 
         func html(in language: PageLanguage) -> String {
-            // Sentences that report no error of the user's.
+            // Sentences that report no error of the user.
             let isCalm =
                 switch self {
                 case .again, .handoff, .ended, .idle, .expired: true
@@ -86,19 +86,19 @@ enum Page {
         }
     }
 
-    /// Where a form is posted, and what goes along with the user's input.
+    /// The target of a form, and the fields that are sent with the user's input.
     struct Form: Sendable {
         let action: String
         let hidden: [(name: String, value: String)]
 
-        /// The form of the sign-in page.
+        /// Returns the form of the sign-in page.
         ///
-        /// - Parameter returnTo: Already sanitised.
+        /// - Parameter returnTo: A sanitised path.
         static func signIn(returnTo: String) -> Form {
             Form(action: SignInPath.path, hidden: [("return_to", returnTo)])
         }
 
-        /// A form for the user's address alone, which is posted to this path and query.
+        /// Returns a form for the user's address only, which is posted to this path and query.
         static func identifier(to action: String) -> Form {
             Form(action: action, hidden: [(Page.identifierFirst, "1")])
         }
@@ -112,10 +112,9 @@ enum Page {
         }
     }
 
-    /// Shows what the user types in the field for the password, as long as the form is open: a password manager must not
-    /// take the field for another. Also says whether Caps Lock was on at the last key in the field; one that a password
-    /// manager pressed has no such state. The hint stays when the field is left: else the button would move away under
-    /// the pointer that presses it.
+    /// Shows the typed password while the form is open: a password manager must not mistake the field for another. Also
+    /// says whether Caps Lock was on at the last key in the field, unless a password manager pressed it. The hint stays
+    /// when the field loses focus: otherwise the button would move away under the pointer that presses it.
     private static let passwordScript = WebPage.Script(
         """
         const box=document.getElementById("show"),field=document.getElementById("password"),\
@@ -132,9 +131,9 @@ enum Page {
     struct Link: Sendable {
         let button: ProviderButton
         let path: String
-        /// Whether the provider is known not to answer at the moment. The link stays: it may be back by now.
+        /// Whether the provider is known to be down. The link stays, because it may be back by now.
         let isAway: Bool
-        /// Whether the browser used it last.
+        /// Whether the browser used the provider last.
         let isLast: Bool
 
         func html(by pages: PageWriter) -> String {
@@ -149,11 +148,11 @@ enum Page {
         }
     }
 
-    /// The session of a browser that is signed in already.
+    /// The session of a browser that is already signed in.
     struct Current: Sendable {
-        /// The name by which its user knows the account.
+        /// The name that the user knows the account by.
         let account: String
-        /// Where the browser goes on with it.
+        /// The page where the browser continues with the session.
         let returnTo: String
 
         func html(by pages: PageWriter) -> String {
@@ -166,22 +165,22 @@ enum Page {
         }
     }
 
-    /// What a sign-in page offers.
+    /// The ways to sign in that a page offers.
     struct Offer: Sendable {
-        /// nil: no provider takes a password here.
+        /// The form for a password. `nil` if no provider accepts passwords here.
         let form: Form?
-        /// Whether the form stands above the links.
+        /// Whether the form is above the links.
         let isFormFirst: Bool
         let links: [Link]
     }
 
-    /// The sign-in page.
+    /// Returns the sign-in page.
     ///
     /// - Parameters:
     ///   - offersToStay: Whether the user chooses how long to stay signed in.
-    ///   - current: The session that the browser has; nil: none, or one that does not suffice.
-    ///   - identifier: The user's input, to be shown again.
-    ///   - reason: Why it was refused, which decides the status; nil if it was not (200).
+    ///   - current: The browser's session. `nil` if it has none that suffices.
+    ///   - identifier: The user's input, which the form shows again.
+    ///   - reason: The reason of a refusal, which decides the status. `nil` for 200.
     static func signIn(
         _ request: EndpointRequest,
         _ offer: Offer,
@@ -226,10 +225,10 @@ enum Page {
         )
     }
 
-    /// The form for a password as markup.
+    /// Returns the form for a password as markup.
     ///
     /// - Parameters:
-    ///   - notice: What stands above it.
+    ///   - notice: The notice above the form.
     ///   - takesFocus: Whether the user can type at once.
     private static func html(
         of form: Form,
@@ -263,11 +262,11 @@ enum Page {
             """
     }
 
-    /// The field for an address or name, with its label.
+    /// Returns the field for an address or name, with its label.
     ///
     /// - Parameters:
-    ///   - value: What it holds, not escaped yet.
-    ///   - attributes: Further ones, as markup.
+    ///   - value: The content, not yet escaped.
+    ///   - attributes: Additional attributes, as markup.
     private static func identifierField(_ value: String, _ attributes: String, in language: PageLanguage) -> String {
         """
         <label for="identifier">\(language.html(.signInIdentifier))</label>
@@ -276,9 +275,9 @@ enum Page {
         """
     }
 
-    /// The sign-in page that asks for the user's address first. It says the same whoever has the address.
+    /// Returns the sign-in page that asks for the user's address first. The page does not depend on the user.
     ///
-    /// - Parameter reason: Why the form was refused, which decides the status; nil if it was not (200).
+    /// - Parameter reason: The reason of a refusal, which decides the status. `nil` for 200.
     static func askForIdentifier(
         _ request: EndpointRequest,
         _ form: Form,
@@ -308,9 +307,9 @@ enum Page {
         )
     }
 
-    /// The page that says that the user is signed out.
+    /// Returns the page that says that the user is signed out.
     ///
-    /// - Parameter signIn: The path or URL of the sign-in page to which its link leads.
+    /// - Parameter signIn: The path or URL of the sign-in page that it links to.
     static func signedOut(_ request: EndpointRequest, signIn: String) -> EndpointResponse {
         let pages = request.pages
         return .page(
@@ -327,12 +326,12 @@ enum Page {
         )
     }
 
-    /// The page that asks whether to sign out: only the POST of its button does it.
+    /// Returns the page that asks whether to sign out. Only the POST of its button signs out.
     ///
     /// - Parameters:
-    ///   - returnTo: Where the browser goes then.
-    ///   - stay: Where it goes if the user stays signed in.
-    ///   - reason: Why it was refused, which decides the status; nil if it was not (200).
+    ///   - returnTo: The page after the sign-out.
+    ///   - stay: The page if the user stays signed in.
+    ///   - reason: The reason of a refusal, which decides the status. `nil` for 200.
     static func signOut(
         _ request: EndpointRequest,
         returnTo: String,
@@ -362,16 +361,16 @@ enum Page {
         )
     }
 
-    /// The field of the form that confirms a sign-in by a transfer token.
+    /// The field of the form that confirms a sign-in with a transfer token.
     static let handoffProof = "proof"
 
-    /// The page that asks whether a transfer token may sign the user in: only the POST of its button does it.
+    /// Returns the page that asks whether a transfer token may sign the user in. Only the POST of its button signs in.
     ///
     /// - Parameters:
     ///   - account: The name of the account that the token signs in.
-    ///   - actor: Who acts for its user; nil: nobody.
-    ///   - proof: What the form brings back.
-    ///   - elsewhere: The URL of the page that the user wanted, for a user who does not want that account.
+    ///   - actor: The actor who acts for the user. `nil` if there is no actor.
+    ///   - proof: The value that the form brings back.
+    ///   - elsewhere: The URL of the page that the user wanted, for a user who does not want the account.
     static func confirmHandoff(
         _ request: EndpointRequest,
         account: String,

@@ -12,20 +12,19 @@ struct RequestCookies: Sendable {
         SessionCookie(name: self.name, reach: request.cookieReach)
     }
 
-    /// The `Set-Cookie` field that clears the session's cookie, where a refusal for this reason does.
+    /// Returns the `Set-Cookie` field that clears the session's cookie, if a refusal for this reason clears it.
     func clearing(for reason: Reason?, _ request: EndpointRequest) -> [(name: String, value: String)] {
         reason?.refusal?.clearsSession == true ? [("set-cookie", self.cookie(request).clearing())] : []
     }
 
-    /// The cookie that has the sign-in page say why the browser comes.
+    /// Returns the cookie with the reason why the browser comes to the sign-in page.
     func notice(_ request: EndpointRequest) -> SessionCookie {
         SignInNotice.cookie(beside: self.name, request.cookieReach)
     }
 
-    /// The `Set-Cookie` fields of the answer to a browser that has signed in: its session's, and the one by which it shows
-    /// its account later.
+    /// Returns the `Set-Cookie` fields for a browser that has signed in: the session, and the account last used.
     ///
-    /// - Parameter token: The session's.
+    /// - Parameter token: The session's token.
     func signedIn(
         _ token: Secret,
         _ session: Session,
@@ -43,7 +42,7 @@ struct RequestCookies: Sendable {
 }
 
 extension EndpointRequest {
-    /// Who sends it, with the session cookies that it brings.
+    /// The sender of the request, with its session cookies.
     var requester: Requester {
         Requester(
             address: self.address,

@@ -3,13 +3,13 @@ import Sessions
 package import SignOn
 import Vocabulary
 
-/// The page on which users see where they are signed in, and sign out elsewhere. On every host.
+/// The page, on every host, where users see where they are signed in, and sign out elsewhere.
 package struct SessionsPage: Sendable {
     static let path = "/.sallyport/sessions"
-    /// The field of the form that ends all sessions but this one.
+    /// The field of the form that ends all other sessions.
     private static let others = "others"
 
-    /// Shows times in the zone of the browser, in the language of the page.
+    /// Shows times in the browser's time zone, in the language of the page.
     private static let localTimes = WebPage.Script(
         """
         const form=new Intl.DateTimeFormat(document.documentElement.lang,{dateStyle:"medium",timeStyle:"short"});\
@@ -23,8 +23,7 @@ package struct SessionsPage: Sendable {
 
     /// - Parameters:
     ///   - cookieName: The configured name of the session cookie.
-    ///   - arePasswordsHere: Whether users sign in with passwords of the gateway; else it is another's page that changes
-    ///     them.
+    ///   - arePasswordsHere: Whether users sign in with the gateway's passwords, not with passwords of a provider.
     package init(users: UserSessions, cookieName: String, arePasswordsHere: Bool = true) {
         self.users = users
         self.arePasswordsHere = arePasswordsHere
@@ -40,10 +39,10 @@ package struct SessionsPage: Sendable {
         let requester = request.requester
         do {
             let current = try await self.users.sessions.web(requester)
-            // Whoever acts for the user neither sees nor ends the user's other sessions.
+            // An actor neither sees nor ends the user's other sessions.
             guard current.session.actor == nil else { return self.refuse(.requireActor, request) }
             guard request.method == "POST" else { return try await self.page(current, request) }
-            // Cross-site request forgery: only this page signs anyone out.
+            // Cross-site request forgery: only this page may sign anyone out.
             guard SameOrigin.isProven(request) else {
                 await self.users.sessions.recordDenial(.requestCrossSite, for: requester)
                 return self.refuse(.requestCrossSite, request)
@@ -72,7 +71,7 @@ package struct SessionsPage: Sendable {
 
     private func page(_ current: FoundSession, _ request: EndpointRequest) async throws(NotDone) -> EndpointResponse {
         let found = try await self.users.all(withUserOf: current)
-        // Users look for this session first, and compare the others with it.
+        // Users look for this session first, and compare other sessions with it.
         let all = [found.first { $0.key == current.key } ?? current] + found.filter { $0.key != current.key }
         let pages = request.pages
         let language = pages.language
@@ -137,14 +136,14 @@ package struct SessionsPage: Sendable {
             "<li><div><h2>\(HTMLText.escaped(name))</h2><p>\(facts.joined(separator: ", "))</p></div>\(end)</li>"
     }
 
-    /// When it was seen, in UTC where no script runs.
+    /// Returns when the session was last used, in UTC if no script runs.
     private static func seen(_ time: UnixTime, _ language: PageLanguage) -> String {
         let place = "\u{FFFC}"
         let element = "<time datetime=\"\(time.rfc3339)\">\(self.text(time))</time>"
         return HTMLText.escaped(language.text(.sessionsSeen, ["time": place])).replacing(place, with: element)
     }
 
-    /// To the minute, and on one line.
+    /// Returns a time to the minute, on one line.
     private static func text(_ time: UnixTime) -> String {
         let text = time.rfc3339
         return "\(text.prefix(10).replacing("-", with: "\u{2011}"))\u{A0}\(text.dropFirst(11).prefix(5))\u{A0}UTC"
@@ -159,27 +158,27 @@ package struct SessionsPage: Sendable {
     }
 }
 
-/// What people call a device, as far as its user agent says.
+/// The name that people use for a device, as far as its user agent reveals it.
 enum DeviceName {
     private static let systems = [
         ("Windows", "Windows"), ("Android", "Android"), ("iPhone", "iPhone"), ("iPad", "iPad"),
         ("Macintosh", "Mac"), ("CrOS", "ChromeOS"), ("Linux", "Linux"),
     ]
-    /// In the order in which they are recognised: most claim to be others as well.
+    /// The programs in the order of recognition, because most claim to be others as well.
     private static let programs = [
         ("Edg", "Edge"), ("OPR/", "Opera"), ("Firefox/", "Firefox"), ("FxiOS/", "Firefox"), ("CriOS/", "Chrome"),
         ("Chrome/", "Chrome"), ("Safari/", "Safari"),
     ]
     private static let longest = 60
 
-    /// `Firefox on Windows`, or the first product of the user agent.
+    /// Returns a name such as `Firefox on Windows`, or the first product of the user agent.
     static func text(_ userAgent: String?, _ language: PageLanguage) -> String {
         guard let userAgent, !userAgent.isEmpty else { return language.text(.sessionsUnknownDevice) }
         let system = self.systems.first { userAgent.utf8.contains($0.0.utf8) }?.1
         if let program = self.programs.first(where: { userAgent.utf8.contains($0.0.utf8) })?.1 {
             return self.text(program, system, language)
         }
-        // Without its version, which says nothing to users.
+        // Without its version, which means nothing to users.
         let product = userAgent.prefix { $0 != " " && $0 != "/" }.prefix(self.longest)
         return product.isEmpty
             ? language.text(.sessionsUnknownDevice) : self.text(String(product), system, language)

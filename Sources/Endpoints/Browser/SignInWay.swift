@@ -3,18 +3,18 @@ import Providers
 package import SignOn
 import Vocabulary
 
-/// One of the ways in which the browsers of a host sign in.
+/// A way in which the browsers of a host sign in.
 package struct SignInWay: Sendable {
-    /// How it goes.
+    /// The kind of a way to sign in.
     package enum Kind: Sendable {
-        /// With the form of the sign-in page.
+        /// The form of the sign-in page.
         case password(PasswordSignIn)
-        /// At a provider that redirects the browser.
+        /// A provider that redirects the browser.
         case provider(BrowserSignInFlow)
-        /// At the pages of a provider whose own cookie the gateway accepts.
+        /// The pages of a provider whose own cookie the gateway accepts.
         case pages(ProviderPages)
 
-        /// By which its users' sessions begin.
+        /// The service that starts the sessions of users who sign in this way.
         var sessions: SessionService {
             switch self {
             case .password(let passwords): passwords.sessions
@@ -28,9 +28,9 @@ package struct SignInWay: Sendable {
     let name: String
     let kind: Kind
     let button: ProviderButton
-    /// The domains of its users' addresses, in ASCII and in lower case.
+    /// The domains of the users' addresses, in ASCII and lower case.
     let domains: [String]
-    /// Whether the provider is known not to answer at the moment.
+    /// Returns whether the provider is known to be down.
     let isAway: @Sendable () -> Bool
 
     package init(
@@ -49,66 +49,65 @@ package struct SignInWay: Sendable {
 }
 
 extension [SignInWay] {
-    /// The way of the users whose addresses have the domain of this one: exactly, but for the case of ASCII letters. nil:
-    /// none lists it, or the text is no address.
+    /// Returns the way for the domain of this address. Only the case of ASCII letters may differ. `nil` if no way lists
+    /// the domain, or the text is not an address.
     func way(ofAddress text: String) -> SignInWay? {
         guard let domain = EmailAddress(text)?.domain else { return nil }
         return self.first { $0.domains.contains { $0.utf8.elementsEqual(domain) } }
     }
 }
 
-/// The ways in which the browsers of a host sign in, in the order of its settings; at least one.
+/// The ways in which the browsers of a host sign in, in the order of its settings, at least one.
 package struct SignInWays: Sendable {
     let all: [SignInWay]
 
-    /// nil: there is none.
+    /// Creates the list of ways. `nil` if it is empty.
     package init?(_ all: [SignInWay]) {
         guard !all.isEmpty else { return nil }
         self.all = all
     }
 
-    /// The only way; nil: the user chooses among several.
+    /// The only way. `nil` if there are several.
     var only: SignInWay? { self.all.count == 1 ? self.all[0] : nil }
 
-    /// Whether users sign in at nothing but pages of a provider whose own cookie counts on every host.
+    /// Whether the only way is a provider whose own cookie is valid on every host.
     package var areProvidersPages: Bool { if case .pages? = self.only?.kind { true } else { false } }
 
-    /// Those that a demand leaves; all of them if it leaves none, as for a link that somebody has changed: what demands a
-    /// provider judges whose session it gets.
+    /// Returns the ways that a demand allows, or all if it allows none, as in a changed link. A route or client that
+    /// requires a provider checks the session as well.
     func meeting(_ demand: SignInDemand) -> [SignInWay] {
         let meeting = self.all.filter { demand.providers.contains($0.name) }
         return meeting.isEmpty ? self.all : meeting
     }
 
-    /// What checks passwords; nil: no way does.
+    /// The service that checks passwords. `nil` if no way has passwords.
     package var passwords: PasswordSignIn? {
         for way in self.all { if case .password(let passwords) = way.kind { return passwords } }
         return nil
     }
 
-    /// The sign-ins from which browsers come back.
+    /// The sign-ins from which browsers return to a callback.
     var flows: [BrowserSignInFlow] {
         self.all.compactMap { way in if case .provider(let flow) = way.kind { flow } else { nil } }
     }
 }
 
-/// The cookie in which a browser keeps the way by which its user signed in last on this host: the provider's name and
-/// nothing of the user.
+/// The cookie with the last way to sign in on this host. It contains the provider's name and nothing about the user.
 struct LastWay: Sendable {
     private static let label = "way"
-    /// As long as browsers keep a cookie (RFC 6265bis 5.5), in seconds.
+    /// How long the browser keeps the cookie, in seconds: the longest that browsers keep any (RFC 6265bis 5.5).
     private static let age = 400 * 86_400
 
-    /// The name of the session cookie, with which the name of this one begins.
+    /// The name of the session cookie, which begins this cookie's name.
     let sessionCookie: String
 
-    /// The way that the browser has kept; nil: none, or one that the host does not have.
+    /// Returns the way in the cookie. `nil` if there is none that the host has.
     func way(of request: EndpointRequest, among ways: [SignInWay]) -> SignInWay? {
         guard let value = request.credentials.companion(Self.label) else { return nil }
         return ways.first { $0.name.utf8.elementsEqual(value.bytes) }
     }
 
-    /// The `Set-Cookie` field that notes the way; nothing where there is only one.
+    /// Returns the `Set-Cookie` field that notes the way. Empty if the host has only one way.
     func note(_ name: String?, among ways: SignInWays, _ request: EndpointRequest) -> [(name: String, value: String)] {
         guard let name, ways.only == nil else { return [] }
         let cookie = SessionCookie(

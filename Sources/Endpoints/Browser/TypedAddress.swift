@@ -1,14 +1,14 @@
 import Vocabulary
 
-/// What a user means who types or pastes an address. It decides where the user signs in and nothing else.
+/// Reads a typed or pasted address as the user means it. The result decides only where the user signs in.
 package enum TypedAddress {
-    /// What full-width forms of ASCII stand behind their ASCII.
+    /// The distance from an ASCII character to its full-width form.
     private static let width: UInt32 = 0xFEE0
     private static let wide: ClosedRange<UInt32> = 0xFF01...0xFF5E
-    /// Stops that input methods write, which count as dots in names of hosts (UTS #46 2.3).
+    /// The stops of input methods, which are dots in host names (UTS #46 2.3).
     private static let stops: Set<UInt32> = [0x3002, 0xFF0E, 0xFF61]
 
-    /// The text without what cannot be seen at its ends, and an address in the full-width forms of an input method in ASCII.
+    /// Returns the text without invisible characters at its ends. An address in full-width forms is converted to ASCII.
     package static func meant(by text: String) -> String {
         let scalars = text.unicodeScalars
         let start = scalars.drop(while: Self.isUnseen)
@@ -22,11 +22,11 @@ package enum TypedAddress {
             narrow.append(Unicode.Scalar(value) ?? scalar)
         }
         let address = String(narrow)
-        // Whatever is no address is the name of a user, who may be called so.
+        // A text that is not an address is a user name, which may have these characters.
         return EmailAddress(address) == nil ? String(String.UnicodeScalarView(typed)) : address
     }
 
-    /// Blanks, controls, and what has no width, such as a byte order mark and the marks of writing directions.
+    /// Returns whether the scalar is a blank, a control or has no width, such as a byte order mark.
     private static func isUnseen(_ scalar: Unicode.Scalar) -> Bool {
         scalar.properties.isWhitespace || scalar.properties.isDefaultIgnorableCodePoint
             || scalar.properties.generalCategory == .control

@@ -2,34 +2,34 @@ import Settings
 import SignOn
 import Vocabulary
 
-/// A flow in the shape of Kratos's API: a form that a native app draws, with inputs for a password and a button for each
-/// sign-in with the browser.
+/// A flow in the shape of Kratos's API: a form that a native app draws, with inputs for a password and a button for
+/// each sign-in with the browser.
 struct FlowDocument: Sendable {
     /// The error in a submitted form.
     enum Complaint: Sendable, Equatable {
         case credentials
         case missing(property: String)
         case method
-        /// The app asks for a sign-in in the browser without what that needs.
+        /// The app asks for a sign-in in the browser without the required parameters.
         case browser(String)
-        /// An id_token that is not accepted.
+        /// The id_token is not accepted.
         case idToken
     }
 
     let flow: KratosFlow
-    /// What is kept of it; nil: nothing.
+    /// The stored state of the flow. `nil` if nothing is stored.
     let kept: KeptFlow?
     /// The configured origin of the host that the flow is submitted to.
     let origin: String
     let hasPassword: Bool
-    /// The sign-ins with the browser.
+    /// The providers for sign-in with the browser.
     let providers: [ExchangeSettings.Choice]
     var refresh = false
     var returnTo: String?
     var complaint: Complaint?
-    /// The user's input, to be shown again.
+    /// The user's input, which the form shows again.
     var identifier = ""
-    /// The app's code, in an answer to the app; nil: it is not shown.
+    /// The app's code, in an answer to the app. `nil` to show none.
     var code: Secret?
 
     static func path(_ kind: KeptFlow.Kind) -> String { "/self-service/\(kind.rawValue)" }
@@ -100,7 +100,7 @@ struct FlowDocument: Sendable {
         return nodes
     }
 
-    /// The message of the form as a whole; nil if there is none.
+    /// The message of the form as a whole. `nil` if there is none.
     private var message: JSONValue? {
         switch self.complaint {
         case .credentials:
@@ -132,7 +132,7 @@ struct FlowDocument: Sendable {
         }
     }
 
-    /// Why the sign-in in the browser failed, for the user of the app.
+    /// Returns a sentence for the app's user about why the browser's sign-in failed.
     private static func words(_ reason: Reason) -> String {
         switch reason {
         case .signInCancelled: "The sign-in was cancelled."

@@ -14,17 +14,17 @@ enum Herodot {
         503: ("Service Unavailable", "The service is temporarily unavailable"),
     ]
 
-    /// The status that Kratos uses for this reason: that of the reason table, but 400 instead of 422.
+    /// Returns the status that Kratos uses for this reason: the status of the reason table, but 400 instead of 422.
     static func status(_ reason: Reason) -> Int { reason.status == 422 ? 400 : reason.status }
 
-    /// A refusal.
+    /// Returns a refusal.
     ///
     /// - Parameters:
-    ///   - text: The sentence in `error.reason`, in Kratos's wording where a client may look at it.
-    ///   - id: `error.id`, by which some clients distinguish refusals.
-    ///   - message: `error.message`; nil: that of the status.
-    ///   - beside: Members beside `error`.
-    ///   - status: Where Kratos's status differs from that of the reason.
+    ///   - text: The sentence in `error.reason`, in Kratos's wording if a client may compare it.
+    ///   - id: The `error.id` with which some clients distinguish refusals.
+    ///   - message: The `error.message`. `nil` for the message of the status.
+    ///   - beside: Members next to `error`.
+    ///   - status: Kratos's status, if it differs from the status of the reason.
     ///   - wait: The remaining time of a rate limit.
     static func error(
         _ reason: Reason,
@@ -52,8 +52,8 @@ enum Herodot {
         )
     }
 
-    /// What is refused whatever the app sent: 403 by a rule, with what the user reads; 429 and 503 with `Retry-After`: a
-    /// client that took an outage for a refusal would discard its session. nil: a refusal of what the app sent.
+    /// Returns the refusal that does not depend on what the app sent: 403 with the text of a rule, or 429 and 503 with
+    /// `Retry-After`. A client that mistook 503 for a rejection would discard its session. `nil` for others.
     static func notDone(_ error: NotDone, to request: EndpointRequest) -> EndpointResponse? {
         if error.isUnavailable { return self.unavailable(error.reason, to: request) }
         if error.reason == .ruleDenied { return self.error(.ruleDenied, error.text ?? "Access denied.", to: request) }
@@ -62,7 +62,7 @@ enum Herodot {
         return self.error(error.reason, text, to: request, retryAfter: error.retryAfter)
     }
 
-    /// 422 that names the URL to which the app sends its user's browser. Not a refusal.
+    /// Returns 422 with the URL to which the app sends its user's browser. It is not a refusal.
     static func browserNeeded(_ url: String, to request: EndpointRequest) -> EndpointResponse {
         self.envelope(
             422,
@@ -75,12 +75,12 @@ enum Herodot {
         )
     }
 
-    /// 503 with `Retry-After`: a client that took this for a refusal would discard its session.
+    /// Returns 503 with `Retry-After`. A client that mistook an outage for a rejection would discard its session.
     static func unavailable(_ reason: Reason, to request: EndpointRequest) -> EndpointResponse {
         self.error(reason, "Please try again in a moment.", to: request)
     }
 
-    /// The refusals before an endpoint runs, which Kratos's endpoints share.
+    /// Makes the refusals of Kratos's endpoints for requests that do not reach their handlers.
     static let envelope: RefusalEnvelope = { reason, requestID in
         Self.envelope(
             Self.status(reason),
@@ -120,7 +120,7 @@ enum Herodot {
 }
 
 extension Endpoint {
-    /// An endpoint at one of Kratos's own paths: its clients are refused in Kratos's format before it runs, too.
+    /// Returns an endpoint at a Kratos path, whose clients get all refusals in Kratos's format.
     static func kratos(
         _ path: String,
         _ methods: [String],

@@ -3,15 +3,15 @@ import SignOn
 import Vocabulary
 
 /// A native sign-in in progress. Its id, a UUID of version 8 (RFC 9562 5.8), contains the time of issue and an HMAC, so
-/// that any node can distinguish its own flows from invented and expired ones.
+/// that any node can distinguish the gateway's flows from invented ones, and live flows from expired ones.
 ///
 /// ```
 /// byte   0  1  2  3 | 4  5 | 6          7 | 8             9 | 10 ... 15
 ///        issued, s  |  nonce, without the bits of version and variant | 48 bits of HMAC-SHA-256(key, bytes 0...9)
 /// ```
 ///
-/// The last bit of byte 5 says whether something is kept under the id (`KeptFlow`). For all other flows that is
-/// sufficient: any client may request a flow, and having one proves nothing.
+/// The last bit of byte 5 says whether state is stored under the id (`KeptFlow`). Other flows need no state: any client
+/// may request a flow, and having one proves nothing.
 struct KratosFlow: Sendable, Equatable {
     let kind: KeptFlow.Kind
     let id: String
@@ -24,19 +24,19 @@ struct KratosFlow: Sendable, Equatable {
 
 /// Issues and recognises flows of one kind.
 struct KratosFlows: Sendable {
-    /// Kratos's default.
+    /// The lifetime of a flow without stored state, which is Kratos's default.
     private static let lifetime: Duration = .seconds(3600)
-    /// How far another node's clock may be ahead.
+    /// The maximum lead of another node's clock.
     private static let skew: Duration = .seconds(300)
 
     private let kind: KeptFlow.Kind
-    /// The first issues flows; all recognise them.
+    /// The keys that recognise flows. The first also issues them.
     private let keys: [HMACKey]
     private let clock: Clock
 
     /// - Parameters:
-    ///   - current: The deployment's secret, from which a separate key is derived.
-    ///   - accepted: Former secrets of the deployment, whose flows are still recognised.
+    ///   - current: The deployment's secret. A separate key is derived from it.
+    ///   - accepted: Former secrets of the deployment. Their flows are still recognised.
     init(_ kind: KeptFlow.Kind, current: Secret, accepted: [Secret], clock: Clock) {
         self.kind = kind
         self.keys = ([current] + accepted).map {
@@ -45,7 +45,9 @@ struct KratosFlows: Sendable {
         self.clock = clock
     }
 
-    /// - Parameter isKept: Whether something will be kept under its id.
+    /// Issues a flow.
+    ///
+    /// - Parameter isKept: Whether state will be stored under its id.
     func issue(isKept: Bool = false) -> KratosFlow {
         let seconds = UInt32(truncatingIfNeeded: self.clock.now().seconds)
         let time = (0..<4).map { UInt8(truncatingIfNeeded: seconds >> (24 - 8 * UInt32($0))) }
@@ -54,9 +56,9 @@ struct KratosFlows: Sendable {
         return self.flow(issued: seconds, bytes: Self.sealed(time + nonce, self.keys[0]))
     }
 
-    /// The flow with this id, whether or not it has expired; nil if it is none of the gateway's.
+    /// Returns the flow with this id, expired or not. `nil` if the gateway did not issue the id.
     func recognise(_ id: String) -> KratosFlow? {
-        // Only the spelling in which it was issued is accepted.
+        // Only the issued spelling of the id is accepted.
         guard let bytes = UUIDText.bytes(id), UUIDText.text(bytes) == id,
             self.keys.contains(where: { constantTimeEqual(Self.sealed(Array(bytes.prefix(10)), $0), bytes) })
         else { return nil }
@@ -76,7 +78,7 @@ struct KratosFlows: Sendable {
         )
     }
 
-    /// The sixteen bytes that begin with these ten, but for the bits of version and variant.
+    /// Returns the sixteen bytes that begin with these ten, apart from the bits of version and variant.
     private static func sealed(_ head: [UInt8], _ key: HMACKey) -> [UInt8] {
         var bytes = head
         UUIDText.stamp(&bytes)

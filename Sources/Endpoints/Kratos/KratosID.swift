@@ -1,9 +1,9 @@
 import Cryptography
 import Vocabulary
 
-/// The bytes of a UUID as text (RFC 9562 4).
+/// Conversion between the bytes of a UUID and its text (RFC 9562 4).
 enum UUIDText {
-    /// The sixteen bytes in lower case.
+    /// Returns the text of sixteen bytes, in lower case.
     static func text(_ bytes: [UInt8]) -> String {
         var text: [UInt8] = []
         text.reserveCapacity(36)
@@ -17,9 +17,9 @@ enum UUIDText {
         return String(decoding: text, as: UTF8.self)
     }
 
-    /// The sixteen bytes; nil unless the text is spelled as a UUID, in either case.
+    /// Returns the sixteen bytes of a UUID in either case. `nil` if the text is not a UUID.
     static func bytes(_ text: String) -> [UInt8]? {
-        // Most ids are no UUID, and most of those have another length.
+        // Most ids are not UUIDs, and most of those have another length.
         guard text.utf8.count == 36 else { return nil }
         let digits = text.utf8.filter { $0 != UInt8(ascii: "-") }
         guard digits.count == 32 else { return nil }
@@ -27,7 +27,7 @@ enum UUIDText {
         return bytes.count == 16 && self.text(bytes) == text.lowercased() ? bytes : nil
     }
 
-    /// Makes the bytes a UUID of version 8 (RFC 9562 5.8), which implies nothing about how they were made.
+    /// Makes the bytes a UUID of version 8 (RFC 9562 5.8), which implies nothing about their origin.
     static func stamp(_ bytes: inout [UInt8]) {
         bytes[6] = 0x80 | bytes[6] & 0x0F
         bytes[8] = 0x80 | bytes[8] & 0x3F
@@ -41,8 +41,8 @@ enum KratosID {
         case device, identity, session
     }
 
-    /// `id` itself if it is a UUID, as Kratos's ids are; else a UUID derived from it: always the same, on every gateway
-    /// and under every secret, because apps keep it as the id of their user.
+    /// Returns `id` if it is a UUID, as Kratos's ids are, otherwise a UUID derived from it. The result does not depend
+    /// on the gateway or its secret, because apps store it as the id of their user.
     static func uuid(_ kind: Kind, of id: String) -> String {
         if UUIDText.bytes(id) != nil { return id }
         var name: [UInt8] = []

@@ -4,12 +4,12 @@ import SignOn
 import Vocabulary
 
 extension NativeFlowEndpoints {
-    /// The spellings of Go's strconv.ParseBool, with which Kratos reads flags.
+    /// Returns whether a flag is set, in the spellings of Go's strconv.ParseBool, which Kratos uses.
     private static func flag(_ name: String, _ request: EndpointRequest) -> Bool {
         ["1", "t", "T", "true", "TRUE", "True"].contains(request.parameters(name).first ?? "")
     }
 
-    /// `GET /self-service/{login,registration}/api`: a new flow.
+    /// Answers `GET /self-service/{login,registration}/api` with a new flow.
     func initiate(_ request: EndpointRequest, _ kind: KeptFlow.Kind) async -> EndpointResponse {
         let returnTo = request.parameters("return_to").first { !$0.isEmpty }
         if let returnTo, !self.settings.allows(returnTo) {
@@ -20,7 +20,7 @@ extension NativeFlowEndpoints {
                 id: "self_service_flow_return_to_forbidden"
             )
         }
-        // HEAD begins nothing that is kept.
+        // HEAD must not begin a stored flow.
         let hasCode =
             request.method == "GET"
             && (self.settings.dialect == .documented || Self.flag("return_session_token_exchange_code", request))
@@ -30,7 +30,7 @@ extension NativeFlowEndpoints {
             return Herodot.error(.signInMalformed, "The identity_schema is not known.", to: request)
         }
         let aal = kind == .login ? request.parameters("aal").first { !["", "aal1"].contains($0) } : nil
-        // As in Kratos, before it is asked who the app is.
+        // As in Kratos, this check comes before the session is looked up.
         guard aal.map({ aal in AssuranceLevel.demandable.contains { $0.rawValue == aal } }) ?? true else {
             return Herodot.error(
                 .signInMalformed,
@@ -61,9 +61,9 @@ extension NativeFlowEndpoints {
         }
     }
 
-    /// Why no login can begin for an app that is signed in already, or that asks for a level; nil: it can.
+    /// Returns a refusal if an app that is signed in, or asks for a level, cannot begin a login. `nil` if it can.
     ///
-    /// - Parameter refresh: Whether a session is no obstacle.
+    /// - Parameter refresh: Whether a login may begin despite a session.
     private func objection(
         _ request: EndpointRequest,
         refresh: Bool,
@@ -104,7 +104,7 @@ extension NativeFlowEndpoints {
                 message: "you are already logged in"
             )
         }
-        // Only a provider may be able to reach it, with the browser.
+        // Only a provider might reach the level, with the browser.
         guard self.passwords == nil, hasCode else {
             return Herodot.error(
                 .signInMalformed,

@@ -3,10 +3,10 @@ import Settings
 import SignOn
 import Vocabulary
 
-/// Sign-in with the browser, and with what a sign-in kit gave to the app.
+/// Sign-in with the browser, and with an id_token that a sign-in kit gave to the app.
 extension NativeFlowEndpoints {
-    /// `GET /self-service/{login,registration}?flow=`, which a browser opens: 303 to the page that begins its sign-in. In
-    /// the documented dialect the browser brings along where it goes back to.
+    /// Answers `GET /self-service/{login,registration}?flow=` in a browser with 303 to the page that begins the
+    /// sign-in. In the documented dialect, the browser's request names the URL to return to.
     func open(_ request: EndpointRequest, _ document: FlowDocument) async -> EndpointResponse {
         let isDocumented = self.settings.dialect == .documented
         let returnTo = isDocumented ? request.parameters("return_to").first : nil
@@ -17,9 +17,9 @@ extension NativeFlowEndpoints {
         return await self.sendBrowser(request, to: provider, document, back: returnTo)
     }
 
-    /// Says where the app sends its user's browser: 422 for an app that speaks JSON, else 303.
+    /// Answers with the URL to which the app sends its user's browser: 422 for an app that speaks JSON, otherwise 303.
     ///
-    /// - Parameter returnTo: Where the browser goes back to, if the request says so.
+    /// - Parameter returnTo: The URL that the browser returns to. `nil` if the request names none.
     func sendBrowser(
         _ request: EndpointRequest,
         to provider: String?,
@@ -53,7 +53,7 @@ extension NativeFlowEndpoints {
         return Herodot.browserNeeded(url, to: request)
     }
 
-    /// As Kratos decides it: the app sends JSON or asks for nothing else.
+    /// Returns whether Kratos would answer with JSON: the request's body is JSON, or JSON is all it accepts.
     private static func speaksJSON(_ request: EndpointRequest) -> Bool {
         ["accept", "content-type"].contains { name in
             let type = (request.field(name) ?? "").prefix { $0 != ";" }

@@ -3,14 +3,14 @@ import Settings
 package import SignOn
 package import Vocabulary
 
-/// Sign-in of native apps at Kratos's own paths and in its formats: `ory-kratos-client` works unmodified.
+/// Sign-in of native apps at Kratos's paths and in its formats. `ory-kratos-client` works unmodified.
 ///
 /// ```
-/// GET  /self-service/login/api       a flow; with an exchange code if the app asks for one
-/// POST /self-service/login?flow=     password or id_token -> session token; a provider -> where the browser is sent
-/// GET  /self-service/login/flows?id= the flow again, with the messages of a sign-in that failed
+/// GET  /self-service/login/api       a new flow, with an exchange code if the app asks for one
+/// POST /self-service/login?flow=     a password or id_token for a session token, or a provider for the browser's URL
+/// GET  /self-service/login/flows?id= the flow again, with the messages of a failed sign-in
 /// ```
-/// The same paths with `registration` sign users in as well: who is not known yet is created by the provider.
+/// The paths with `registration` instead of `login` sign users in as well. The provider creates unknown users.
 package struct NativeFlowEndpoints: Sendable {
     let native: NativeSignIns
     let idTokens: IDTokenSignIns
@@ -19,9 +19,9 @@ package struct NativeFlowEndpoints: Sendable {
     private let registration: KratosFlows
 
     /// - Parameters:
-    ///   - passwords: Checks passwords; nil: users sign in at a provider only.
-    ///   - current: The deployment's secret; the key that signs flow ids is derived from it.
-    ///   - accepted: Former secrets of the deployment; flows that began under one of them can still be finished.
+    ///   - passwords: Checks passwords. `nil` if users sign in at a provider only.
+    ///   - current: The deployment's secret. The key that signs flow ids is derived from it.
+    ///   - accepted: Former secrets of the deployment. Flows that began under one of them can still be finished.
     package init(
         native: NativeSignIns,
         passwords: PasswordSignIn?,
@@ -48,8 +48,8 @@ package struct NativeFlowEndpoints: Sendable {
         } + [self.exchangeEndpoint, Self.others]
     }
 
-    /// Kratos's other flows, such as settings and recovery, which the gateway does not support. An app that asks for one gets
-    /// Kratos's own answer to an unknown path, and nothing of the request reaches the app behind the gateway.
+    /// Kratos's other flows, such as settings and recovery, which the gateway does not support. An app that asks for
+    /// one gets Kratos's answer to an unknown path, and the request does not reach the app behind the gateway.
     private static let others = Endpoint.kratos(
         "/self-service/**",
         ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]
@@ -62,7 +62,7 @@ package struct NativeFlowEndpoints: Sendable {
 
     func flows(_ kind: KeptFlow.Kind) -> KratosFlows { kind == .login ? self.login : self.registration }
 
-    /// The flow with this id, whether or not it has expired; nil if it is not the gateway's.
+    /// Returns the flow with this id, expired or not. `nil` if the gateway did not issue the id.
     func flow(_ id: String, _ kind: KeptFlow.Kind) -> KratosFlow? { self.flows(kind).recognise(id) }
 
     // MARK: Documents
@@ -79,21 +79,21 @@ package struct NativeFlowEndpoints: Sendable {
             kept: kept,
             origin: request.origin,
             hasPassword: self.passwords != nil && flow.kind == .login,
-            // Without a code the app could not learn how the sign-in ended.
+            // Without a code the app could not learn the result of the sign-in.
             providers: kept == nil ? [] : self.settings.providers,
             refresh: refresh,
             returnTo: returnTo
         )
     }
 
-    /// `GET /self-service/{login,registration}/flows?id=`.
+    /// Answers `GET /self-service/{login,registration}/flows?id=`.
     private func fetch(_ request: EndpointRequest, _ kind: KeptFlow.Kind) async -> EndpointResponse {
         await self.found(request, kind, in: "id") { flow, kept in
             .json(200, self.document(flow, kept, request).value())
         }
     }
 
-    /// The flow that the query parameter `name` names, or a refusal.
+    /// Answers with the flow that the query parameter `name` names, or with a refusal.
     private func found(
         _ request: EndpointRequest,
         _ kind: KeptFlow.Kind,
@@ -121,8 +121,8 @@ package struct NativeFlowEndpoints: Sendable {
         }
     }
 
-    /// 410 with a new flow to continue with, as Kratos answers. The app's exchange code is good for the new flow, unless
-    /// nothing is kept of the former one any more.
+    /// Answers 410 with a new flow to continue with, as Kratos does. The app's exchange code is valid for the new flow,
+    /// unless the state of the expired flow is gone.
     private func expired(
         _ flow: KratosFlow,
         _ kept: KeptFlow?,
@@ -131,7 +131,7 @@ package struct NativeFlowEndpoints: Sendable {
         let next = self.flows(flow.kind).issue(isKept: kept != nil)
         if let kept { try await self.native.renew(kept, id: next.id) }
         let now = self.sessions.clock.now()
-        // What was kept may be gone early: a store that was restarted has forgotten it.
+        // The state may be gone early, because a restarted store loses it.
         let end = kept?.expiresAt ?? (flow.isKept ? self.native.end(ofFlowFrom: flow.issuedAt) : flow.expiresAt)
         let since = max(.zero, now.since(end))
         return Herodot.error(
@@ -151,7 +151,7 @@ package struct NativeFlowEndpoints: Sendable {
         )
     }
 
-    /// With two decimals, as Kratos writes it.
+    /// Returns the minutes with two decimals, as Kratos writes them.
     private static func minutes(_ duration: Duration) -> String {
         let hundredths = duration.wholeMilliseconds / 600
         return "\(hundredths / 100).\(hundredths / 10 % 10)\(hundredths % 10)"
@@ -159,12 +159,12 @@ package struct NativeFlowEndpoints: Sendable {
 
     // MARK: Submit
 
-    /// `POST /self-service/{login,registration}?flow=`, and GET with the parameters in the query.
+    /// Answers `POST /self-service/{login,registration}?flow=`, and GET, which has the parameters in the query.
     private func submit(_ request: EndpointRequest, _ kind: KeptFlow.Kind) async -> EndpointResponse {
         await self.found(request, kind, in: "flow") { flow, kept in
             var document = self.document(flow, kept, request)
             guard request.method == "POST" else { return await self.open(request, document) }
-            // The app may keep only the flow of the last answer.
+            // The app may keep only the flow from the last answer.
             document.code = kept?.appCode
             let form: BodyParameters
             do throws(BodyParameters.Failure) {
@@ -191,7 +191,7 @@ package struct NativeFlowEndpoints: Sendable {
         }
     }
 
-    /// The flow once more, with what is wrong. The exchange code stays good.
+    /// Answers with the flow and what is wrong with the request. The exchange code stays valid.
     static func complain(
         _ complaint: FlowDocument.Complaint,
         _ reason: Reason,
@@ -233,7 +233,7 @@ package struct NativeFlowEndpoints: Sendable {
         }
     }
 
-    /// 200 with the session and its token, which is shown once.
+    /// Returns 200 with the session and its token, which is shown only once.
     func signedIn(_ token: Secret, _ session: Session, _ request: EndpointRequest) -> EndpointResponse {
         let now = self.sessions.clock.now()
         return .json(200, SessionDocument.signedIn(token, session, origin: request.origin, now: now))

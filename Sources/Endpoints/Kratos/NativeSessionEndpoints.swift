@@ -2,14 +2,14 @@ package import Sessions
 package import SignOn
 import Vocabulary
 
-/// Look-up and sign-out of native sessions at Kratos's own paths and in its formats: `ory-kratos-client` works unmodified.
-/// Only `whoami` reads a cookie; none sets one.
+/// Look-up and sign-out of native sessions at Kratos's paths and in its formats. `ory-kratos-client` works unmodified.
+/// Only `whoami` reads a cookie, and none sets one.
 package struct NativeSessionEndpoints: Sendable {
     private let sessions: SessionService
-    /// Finds the sessions that are shown.
+    /// The service that finds the sessions for `whoami`.
     private let shown: SessionService
 
-    /// - Parameter resolvers: Find the sessions that `whoami` shows; nil: each is read from the store.
+    /// - Parameter resolvers: Find the sessions that `whoami` shows. `nil` to read each from the store.
     package init(sessions: SessionService, resolvers: SessionResolvers? = nil) {
         self.sessions = sessions
         self.shown = sessions.showing(resolvers)
@@ -26,8 +26,8 @@ package struct NativeSessionEndpoints: Sendable {
         ]
     }
 
-    /// `/sessions/whoami`: the session of `X-Session-Token`, else of the cookie, else of `Authorization: Bearer`. As in
-    /// Kratos, a cookie that is not the gateway's is skipped; one that is the gateway's decides.
+    /// Answers `/sessions/whoami` with the session of `X-Session-Token`, otherwise of the cookie, otherwise of
+    /// `Authorization: Bearer`. As in Kratos, a cookie that is not the gateway's is skipped, and any other decides.
     @Sendable
     private func whoami(_ request: EndpointRequest) async -> EndpointResponse {
         guard request.parameters("tokenize_as").isEmpty else {
@@ -48,13 +48,13 @@ package struct NativeSessionEndpoints: Sendable {
                 ]
             )
         } catch {
-            // One answer for a missing, an unknown, an expired and an ended session.
+            // Missing, unknown, expired and ended sessions get one answer.
             return Herodot.notDone(error, to: request)
                 ?? Herodot.error(error.reason, "No valid session credentials found in the request.", to: request)
         }
     }
 
-    /// The live session that the request presents, as the store has it now.
+    /// Returns the live session that the request presents, read from the store.
     func presented(_ request: EndpointRequest) async throws(NotDone) -> FoundSession {
         try await self.presented(request, in: self.sessions)
     }
@@ -72,9 +72,9 @@ package struct NativeSessionEndpoints: Sendable {
         return try await sessions.native(token)
     }
 
-    /// `DELETE /self-service/logout/api`: ends the session of the token in the body, and every session made from it. A
-    /// token whose session has ended already gets the same answer as the first time; a token that never named a session is
-    /// forbidden, and so is a missing one.
+    /// Answers `DELETE /self-service/logout/api`: ends the session of the token in the body, and every session made
+    /// from it. A token whose session has already ended gets the answer of the first time. A missing token, or one that
+    /// never named a session, is forbidden.
     @Sendable
     private func logout(_ request: EndpointRequest) async -> EndpointResponse {
         let body: BodyParameters

@@ -2,27 +2,26 @@ import AddressIntelligence
 import Sessions
 import Vocabulary
 
-/// A session in the format of Kratos's API: the answer of `whoami`, of native sign-in and of the browser's session
-/// document.
+/// A session in the format of Kratos's API, for `whoami`, native sign-in and the browser's session document.
 ///
-/// It contains public ids only: no token, no cookie, no key (CVE-2024-39315). They are UUIDs here (`KratosID`). Headers
-/// and logs have the gateway's own and the provider's ids; the provider's id of the user is also in `external_id`.
+/// It contains public ids only: no token, cookie or key (CVE-2024-39315). They are UUIDs (`KratosID`), while headers
+/// and logs have the gateway's and the provider's own ids. `external_id` has the provider's id of the user.
 enum SessionDocument {
-    /// Kratos clients require `schema_id` and `schema_url` in an identity and know only the methods of this list.
+    /// The methods that Kratos clients know. Clients also require `schema_id` and `schema_url` in an identity.
     private static let knownMethods: Set<String> = [
         "password", "oidc", "totp", "lookup_secret", "webauthn", "code", "passkey", "profile", "saml", "link_recovery",
         "code_recovery",
     ]
     private static let secondFactors: Set<String> = ["totp", "lookup_secret", "webauthn"]
 
-    /// The methods by their names in Kratos. How a provider has authenticated the user (`amr`, RFC 8176) has none there:
-    /// for Kratos a sign-in at a provider is one by `oidc`.
+    /// Returns the methods by their names in Kratos. Kratos has no names for how a provider authenticated the user
+    /// (`amr`, RFC 8176): a sign-in at a provider is `oidc`.
     private static func methods(of session: Session) -> [String] {
         let known = session.methods.filter(self.knownMethods.contains)
         return known.isEmpty && session.provider != nil ? ["oidc"] : known
     }
 
-    /// The answer to a native sign-in.
+    /// Returns the answer to a native sign-in.
     static func signedIn(_ token: Secret, _ session: Session, origin: String, now: UnixTime) -> JSONWriter {
         var json = JSONWriter()
         json.object { json in
@@ -33,10 +32,12 @@ enum SessionDocument {
         return json
     }
 
+    /// Returns the document of a session.
+    ///
     /// - Parameters:
-    ///   - origin: The configured origin for the URL of the identity's schema.
-    ///   - now: A session that has expired by then is not active.
-    ///   - writeMore: Writes members that are not Kratos's.
+    ///   - origin: The configured origin, for the URL of the identity's schema.
+    ///   - now: The current time. A session that has expired by then is not active.
+    ///   - writeMore: Writes members that Kratos does not have.
     static func document(
         _ session: Session,
         origin: String,
@@ -56,7 +57,7 @@ enum SessionDocument {
         and writeMore: (inout JSONWriter) -> Void = { _ in },
         to json: inout JSONWriter
     ) {
-        // Providers need not say when the user authenticated.
+        // Providers may omit the time of authentication.
         let authenticatedAt = session.authenticatedAt.seconds > 0 ? session.authenticatedAt.rfc3339 : nil
         json.object { json in
             if let actor = session.actorClaim {

@@ -2,7 +2,7 @@ import Sessions
 package import SignOn
 import Vocabulary
 
-/// The sessions of the user who asks, at Kratos's own paths and in its formats.
+/// The sessions of the requesting user, at Kratos's paths and in its formats.
 package struct SessionListEndpoints: Sendable {
     private let users: UserSessions
     private let native: NativeSessionEndpoints
@@ -29,15 +29,14 @@ package struct SessionListEndpoints: Sendable {
         ]
     }
 
-    /// Answers as the user of the session that the request presents. A cookie counts for an unsafe request only if a page
-    /// of this host sent it.
+    /// Answers as the user of the presented session. For unsafe methods, only a page of this host may send the cookie.
     private func asUser(
         _ request: EndpointRequest,
         _ answer: (FoundSession) async throws(NotDone) -> EndpointResponse
     ) async -> EndpointResponse {
         do {
             let found = try await self.native.presented(request)
-            // Whoever acts for the user neither sees nor ends the user's other sessions.
+            // An actor neither sees nor ends the user's other sessions.
             guard found.session.actor == nil else {
                 return Herodot.error(.requireActor, "Somebody acts for the user in this session.", to: request)
             }
@@ -57,7 +56,7 @@ package struct SessionListEndpoints: Sendable {
 
     private static let mostPerPage = 250
 
-    /// `GET /sessions?page=&per_page=`: the user's other sessions. Pages begin with 1.
+    /// Answers `GET /sessions?page=&per_page=` with the user's other sessions. Pages begin with 1.
     private func list(_ current: FoundSession, _ request: EndpointRequest) async throws(NotDone) -> EndpointResponse {
         let others = try await self.others(current)
         let size = Self.number("per_page", request).map { min(max($0, 1), Self.mostPerPage) } ?? Self.mostPerPage
@@ -88,7 +87,7 @@ package struct SessionListEndpoints: Sendable {
 
     // MARK: End and extend
 
-    /// `DELETE /sessions`: ends all sessions of the user but this one.
+    /// Answers `DELETE /sessions`: ends all sessions of the user except the current one.
     private func endOthers(
         _ current: FoundSession,
         _ request: EndpointRequest
@@ -99,7 +98,7 @@ package struct SessionListEndpoints: Sendable {
         return .json(200, ["count": .integer(Int64(others.count))])
     }
 
-    /// The session of this user with the id in the path; nil: none lives.
+    /// Returns the user's live session with this id. `nil` if there is none.
     private func named(
         _ id: String,
         _ current: FoundSession
@@ -109,7 +108,7 @@ package struct SessionListEndpoints: Sendable {
         }
     }
 
-    /// `DELETE /sessions/{id}`: 204, also for a session that has ended or belongs to another user.
+    /// Answers `DELETE /sessions/{id}` with 204, also for a session that has ended or belongs to another user.
     private func end(_ current: FoundSession, _ request: EndpointRequest) async throws(NotDone) -> EndpointResponse {
         guard let id = Self.id(request) else { return Self.malformedID(request) }
         guard id != KratosID.uuid(.session, of: current.session.id) else {
@@ -126,8 +125,7 @@ package struct SessionListEndpoints: Sendable {
         return .noContent()
     }
 
-    /// `PATCH /sessions/{id}/extend`: extends the idle deadline, as a use does; the absolute end stays. 200 with the
-    /// session.
+    /// Answers `PATCH /sessions/{id}/extend` with the session: extends its idle timeout like a use, not its lifetime.
     private func extend(
         _ current: FoundSession,
         _ request: EndpointRequest

@@ -2,15 +2,15 @@ import Settings
 import SignOn
 import Vocabulary
 
-/// The end of a sign-in with the browser.
+/// The last step of a sign-in with the browser.
 extension NativeFlowEndpoints {
     /// `GET /sessions/token-exchange?init_code=&return_to_code=`.
     var exchangeEndpoint: Endpoint {
         .kratos("/sessions/token-exchange", ["GET"], outlivesClient: true, answer: self.exchange)
     }
 
-    /// A session token for the code that the app kept and the one that the browser brought back; 422 with the flow if the
-    /// user has not signed in; one answer for codes that are unknown, expired, mixed up or used.
+    /// Answers with a session token for the app's code and the code that the browser brought back. 422 with the flow if
+    /// the user has not signed in. Unknown, expired, mismatched and used codes get one answer.
     @Sendable
     private func exchange(_ request: EndpointRequest) async -> EndpointResponse {
         let isDocumented = self.settings.dialect == .documented
@@ -45,10 +45,10 @@ extension NativeFlowEndpoints {
         }
     }
 
-    /// Refuses codes, in the words of the description that the operator's apps follow.
+    /// Refuses codes, with the wording of the API description that the operator's apps follow.
     ///
-    /// - Parameter hasEnded: Whether nothing will come of them any more; else they are unknown, unfinished, expired, mixed up
-    ///   or used.
+    /// - Parameter hasEnded: Whether the codes can never give a session. If false, they are unknown, unfinished,
+    ///   expired, mismatched or used.
     private func refuse(
         _ reason: Reason,
         _ request: EndpointRequest,

@@ -1,14 +1,14 @@
 import SignOn
 import Vocabulary
 
-/// Which clients, and which of their members, an operator asks for, in Auth0's query parameters.
+/// The clients and members that an operator asks for, in Auth0's query parameters.
 struct ClientQuery {
-    /// Why a query cannot be answered.
+    /// The reason why a query cannot be answered.
     struct Fault: Error {
         let sentence: String
     }
 
-    /// The largest page: Auth0's.
+    /// The largest page, as in Auth0.
     private static let largestPage = 100
 
     private let page: Int
@@ -18,10 +18,10 @@ struct ClientQuery {
     private let includesFields: Bool
     private let types: Set<String>
 
-    /// A parameter that is there and has no meaning here must not seem to filter: it is refused.
+    /// Reads the query. A parameter without a meaning here is refused, because it must not seem to filter.
     init(_ request: EndpointRequest, ofList isList: Bool) throws(Fault) {
         let known = ["fields", "include_fields"] + (isList ? ["page", "per_page", "include_totals", "app_type"] : [])
-        // The parts of a tenant that the gateway has not: every client is a first party's, none is global.
+        // Parts of a tenant that the gateway does not have: every client is first-party, none is global.
         let constant = isList ? ["is_global": "false", "is_first_party": "true"] : [:]
         var values: [String: String] = [:]
         for (name, value) in request.query {
@@ -40,7 +40,7 @@ struct ClientQuery {
         self.types = Self.list(values["app_type"])
     }
 
-    /// A page of the clients, as a list or with the number of all.
+    /// Returns a page of the clients, as a list or with the total number.
     func answer(_ clients: [ListedClient], _ show: (ListedClient) -> JSONValue) -> JSONValue {
         let found = clients.filter { self.types.isEmpty || self.types.contains($0.written["app_type"]?.string ?? "") }
         let start = self.page * self.perPage
@@ -53,7 +53,7 @@ struct ClientQuery {
         ]
     }
 
-    /// The members that were asked for.
+    /// Returns the requested members of a client.
     func selected(_ client: JSONValue) -> JSONValue {
         guard !self.fields.isEmpty, case .object(let members) = client else { return client }
         return .object(members.filter { self.fields.contains($0.key) == self.includesFields })

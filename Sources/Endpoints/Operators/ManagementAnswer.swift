@@ -2,14 +2,14 @@ import Vocabulary
 
 /// Answers in the form of Auth0's Management API, whose clients parse no problem documents.
 enum ManagementAnswer {
-    /// Refusals before and beside the endpoints, e.g. of a wrong method or of the token.
+    /// Makes refusals outside the handlers, e.g. of a wrong method or of the token.
     static let envelope: RefusalEnvelope = { reason, requestID in
         ManagementAnswer.refusal(reason, ManagementAnswer.sentence(reason), requestID: requestID)
     }
 
-    /// `{statusCode, error, message, errorCode}`.
+    /// Returns a refusal as `{statusCode, error, message, errorCode}`.
     ///
-    /// - Parameter message: May quote what the operator wrote, never a secret.
+    /// - Parameter message: A text that may quote the operator's input, never a secret.
     static func refusal(_ reason: Reason, _ message: String, requestID: String) -> EndpointResponse {
         var response = EndpointResponse.problem(reason, requestID: requestID)
         response.fields = response.fields.map {

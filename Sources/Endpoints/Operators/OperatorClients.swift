@@ -5,7 +5,7 @@ import Settings
 package import SignOn
 import Vocabulary
 
-/// The OAuth clients, for operators, in the form of Auth0's Management API. To be served on the admin listener only.
+/// The OAuth clients for operators, in the form of Auth0's Management API. Serve them on the admin listener only.
 ///
 /// ```
 /// GET    /api/v2/clients         all: page, per_page, include_totals, fields, include_fields, app_type
@@ -34,10 +34,10 @@ package struct OperatorClients: Sendable {
         self.audit = audit
     }
 
-    /// Which change an operator makes: the values of `sallyport_client_changes_total{act}`.
+    /// The change that an operator makes: the values of `sallyport_client_changes_total{act}`.
     private enum Act: String { case create, update, delete }
 
-    /// Off the event loops: to judge many clients takes milliseconds.
+    /// The endpoints. They work off the event loops, because judging many clients takes milliseconds.
     package var endpoints: [Endpoint] {
         [
             Endpoint(
@@ -104,7 +104,7 @@ package struct OperatorClients: Sendable {
         }
     }
 
-    /// Auth0's object, and in `sallyport` where it comes from and what differs from the file.
+    /// Returns Auth0's object, with the client's source and its differences from the file in `sallyport`.
     private static func object(_ client: ListedClient) -> JSONValue {
         var own: [String: JSONValue] = [
             "source": .string(!client.isInFile ? "runtime" : client.drift.isEmpty ? "file" : "file and runtime")
@@ -182,7 +182,7 @@ package struct OperatorClients: Sendable {
         }
     }
 
-    /// The JSON object in the body.
+    /// Returns the JSON object in the body. Empty for a deletion.
     private static func members(
         _ request: EndpointRequest,
         _ act: Act,
@@ -224,7 +224,7 @@ package struct OperatorClients: Sendable {
         _ caller: OperatorGate.Caller,
         _ request: EndpointRequest
     ) {
-        // The call was recorded before it was answered; this says what it changed.
+        // The call was recorded before it was answered. This event says what it changed.
         _ = self.audit(
             AuditEvent(
                 .clientChanged,

@@ -6,15 +6,15 @@ package import Settings
 package import SignOn
 import Vocabulary
 
-/// Lets operators in by their tokens, and records every call.
+/// Admits operators by their tokens, and records every call.
 package struct OperatorGate: Sendable {
-    /// What an operator asks for, for the record.
+    /// What an operator asks for, as the audit stream records it.
     package struct Act: Sendable {
         package var name: String
         package var subject: String?
         package var session: String?
         package var client: String?
-        /// How the call is written, for a caller whose parameters cannot be understood.
+        /// The correct form of the call, for a caller whose parameters cannot be understood.
         package var usage: String?
 
         package init(
@@ -32,10 +32,10 @@ package struct OperatorGate: Sendable {
         }
     }
 
-    /// An operator who was let in.
+    /// An operator whose token is valid.
     struct Caller {
         let name: String
-        /// Tells tokens of one operator apart: the first digits of the hash that `admin.tokens_file` has.
+        /// The first digits of the token's hash in `admin.tokens_file`. They distinguish the tokens of one operator.
         let tokenID: String
 
         init(_ token: OperatorToken) {
@@ -48,20 +48,20 @@ package struct OperatorGate: Sendable {
 
     private let tokens: @Sendable () -> [OperatorToken]
     private let audit: @Sendable (AuditEvent) -> Bool
-    /// Counts calls without a good token; nil: they are not counted, because only operators reach the listener.
+    /// Limits calls without a valid token. `nil` for no limit, because only operators reach the listener.
     private let tries: TryCounter?
-    /// One address key: whoever has a good token is never counted.
+    /// The limit of one address key. Calls with a valid token are never counted.
     private static let perAddress = RateLimit("operator.address", burst: 50, interval: .seconds(1))
-    /// Of the calls that are refused above it, one a minute is recorded: a flood must not fill the audit stream.
+    /// The limit of recorded calls above `perAddress`: one a minute, because a flood must not fill the audit stream.
     private static let recorded = RateLimit("operator.throttled", burst: 1, interval: .seconds(60))
-    /// How callers are refused; nil: with problem documents.
+    /// The form of refusals. `nil` for problem documents.
     private var envelope: RefusalEnvelope?
 
     /// - Parameters:
-    ///   - tokens: The tokens that are valid now; a reload changes them.
-    ///   - audit: Receives every call before it is answered; returns false when it has no room and the configuration forbids
-    ///     unrecorded acts.
-    ///   - tries: Counts calls without a good token, for each address; nil: they are not counted.
+    ///   - tokens: The tokens that are valid now. A reload changes them.
+    ///   - audit: Records every call before it is answered. Returns false if it has no room and the configuration
+    ///     forbids unrecorded acts.
+    ///   - tries: Limits calls without a valid token for each address. `nil` for no limit.
     package init(
         tokens: @escaping @Sendable () -> [OperatorToken],
         audit: @escaping @Sendable (AuditEvent) -> Bool,
@@ -72,7 +72,7 @@ package struct OperatorGate: Sendable {
         self.tries = tries
     }
 
-    /// The same gate for callers that parse no problem documents.
+    /// Returns this gate with refusals for callers that parse no problem documents.
     func answering(_ envelope: @escaping RefusalEnvelope) -> OperatorGate {
         var gate = self
         gate.envelope = envelope
@@ -90,7 +90,7 @@ package struct OperatorGate: Sendable {
             return await self.refuseStranger(act, request)
         }
         let digest = SHA256.digest(presented.bytes).bytes
-        // All are compared, so that the time does not tell which one is similar.
+        // All tokens are compared, so that the time does not reveal which one is similar.
         let known = self.tokens().filter { constantTimeEqual($0.digest, digest) }
         guard let first = known.first else { return await self.refuseStranger(act, request) }
         guard let token = known.first(where: { $0.scopes.contains(scope) }) else {
@@ -107,7 +107,7 @@ package struct OperatorGate: Sendable {
         }
     }
 
-    /// Refuses a call without a good token, and counts it.
+    /// Counts and refuses a call without a valid token.
     private func refuseStranger(_ act: Act, _ request: EndpointRequest) async -> EndpointResponse {
         let address = Array(request.address.key.description.utf8)
         do throws(NotDone) {
@@ -119,17 +119,17 @@ package struct OperatorGate: Sendable {
         }
     }
 
-    /// Records one of the calls that are refused because there are too many.
+    /// Records at most one a minute of the calls that are refused because there are too many.
     private func recordThrottled(_ reason: Reason, _ act: Act, _ request: EndpointRequest, _ address: [UInt8]) async {
         do throws(NotDone) {
             try await self.tries?.count([RateBucket(Self.recorded, address)], or: reason)
             self.recordRefusal(reason, nil, act, request)
         } catch {
-            // Another one was recorded a short time ago.
+            // Another refused call was recorded within the last minute.
         }
     }
 
-    /// Refuses a call, also one of an operator who was let in, and records that.
+    /// Records and refuses a call, even one of an admitted operator.
     func refuse(
         _ reason: Reason,
         _ caller: Caller?,
@@ -141,7 +141,7 @@ package struct OperatorGate: Sendable {
         return self.response(reason, request, Self.detail(of: reason, act, scope))
     }
 
-    /// What an operator can do about a refusal; nil: the reason says all.
+    /// Returns what an operator can do about a refusal. `nil` if the reason says everything.
     private static func detail(of reason: Reason, _ act: Act, _ scope: OperatorToken.Scope?) -> String? {
         switch reason {
         case .operatorUnknown: "send Authorization: Bearer with a token whose SHA-256 is in admin.tokens_file"
@@ -158,7 +158,7 @@ package struct OperatorGate: Sendable {
     }
 
     private func response(_ reason: Reason, _ request: EndpointRequest, _ detail: String? = nil) -> EndpointResponse {
-        // It is not the operator's own session that is unknown.
+        // The unknown session is the one asked for, not the operator's own: 404 instead of 401.
         let refusal: Refusal? = reason == .sessionUnknown ? .missing : nil
         return self.envelope?(reason, request.requestID)
             ?? .problem(reason, as: refusal, explanation: detail, requestID: request.requestID)

@@ -4,11 +4,11 @@ import Settings
 package import SignOn
 import Vocabulary
 
-/// What is counted against an address, for operators. To be served on the admin listener only.
+/// The limits of an address, for operators. Serve these endpoints on the admin listener only.
 ///
 /// ```
-/// GET    /limits?address=[&account=]    how full its limits are
-/// DELETE /limits?address=[&account=]    empties them
+/// GET    /limits?address=[&account=]    shows how full the limits are
+/// DELETE /limits?address=[&account=]    empties the limits
 /// ```
 package struct OperatorLimits: Sendable {
     private let limits: AddressLimits
@@ -27,7 +27,7 @@ package struct OperatorLimits: Sendable {
         ]
     }
 
-    /// The address and the account of the request; nil if they are not there once each.
+    /// Returns the address and the account in the request. `nil` unless there is one address and at most one account.
     private static func question(_ request: EndpointRequest) -> (address: IPAddress, account: String?)? {
         let (addresses, accounts) = (request.parameters("address"), request.parameters("account"))
         guard addresses.count == 1, accounts.count <= 1, let address = IPAddress(addresses[0]) else { return nil }
@@ -47,7 +47,7 @@ package struct OperatorLimits: Sendable {
 
     private func clear(_ request: EndpointRequest) async -> EndpointResponse {
         let question = Self.question(request)
-        // The account is not recorded: it may be what somebody typed by mistake.
+        // The account is not recorded: it may be something that somebody typed by mistake.
         let act = OperatorGate.Act(
             "limits.clear\(question.map { " of \($0.address.key)" } ?? "")",
             usage: Self.usage("DELETE")

@@ -6,45 +6,45 @@ package import Settings
 package import SignOn
 import Vocabulary
 
-/// The sessions of users, for operators. To be served on the admin listener only.
+/// The sessions of users, for operators. Serve these endpoints on the admin listener only.
 ///
 /// ```
-/// GET    /sessions?subject=                the sessions of a user; of several providers, &provider= names the user's
-/// GET    /sessions?email=[&provider=]      those of users with this address, vouched for or not
-/// GET    /sessions[?provider=][&page=]     all, by pages: next in an answer is the page of the next one
-/// GET    /sessions/{id}[?subject=]         shows one: by its handle, or by its id and its subject
-/// DELETE /sessions/{id}[?subject=]         ends one: by its handle, or by its id and its subject
+/// GET    /sessions?subject=                the sessions of a user; with several providers, &provider= names the user's
+/// GET    /sessions?email=[&provider=]      the sessions of users with this address, verified or not
+/// GET    /sessions[?provider=][&page=]     all sessions in pages; next in an answer is the next page
+/// GET    /sessions/{id}[?subject=]         shows a session, named by its handle or by its id and subject
+/// DELETE /sessions/{id}[?subject=]         ends a session, named by its handle or by its id and subject
 /// DELETE /sessions?subject=                ends all sessions of a user
-/// DELETE /sessions?provider_session=[&provider=]   ends what came of a session of a provider, by the provider's id of it
-/// POST   /subjects/{subject}/sign-out      the same, for ids without a slash
+/// DELETE /sessions?provider_session=[&provider=]   ends what came from a provider's session, named by its id there
+/// POST   /subjects/{subject}/sign-out      ends all sessions of a user whose id has no slash
 /// ```
 ///
 /// A user is named by the provider's own id, by the name that apps know, or by the account that the user has at several
-/// providers. A user has all of these names at once, also those that a reload has changed (`UserNames`). A sign-out that ends
-/// no session is 404.
+/// providers. All of these names are valid at once, including names that a reload has changed (`UserNames`). A sign-out
+/// that ends no session is 404.
 package struct OperatorSessions: Sendable {
     /// A provider that is configured now.
     package struct Provider: Sendable {
         let name: String
-        /// What it calls itself in sessions; nil: nothing.
+        /// The provider's name for itself in sessions. `nil` if it has none.
         let ownName: String?
 
-        /// - Parameter named: Its settings.
+        /// - Parameter named: The provider's settings.
         package init(_ named: NamedProvider) {
             self.name = named.name
             self.ownName = named.settings.ownName
         }
     }
 
-    /// The user of a request.
+    /// The user that a request names.
     private struct User {
-        /// As the request names the user.
+        /// The user's name as the request has it.
         let id: String
         let realm: Realm
-        /// What the user's provider calls itself in sessions. `nil` if it does not.
+        /// The name of the user's provider for itself in sessions. `nil` if it has none.
         let provider: String?
 
-        /// What the audit stream calls the user.
+        /// The user's name in the audit stream.
         var subject: String { self.realm.subject(self.id) }
     }
 
@@ -52,7 +52,7 @@ package struct OperatorSessions: Sendable {
     private let gate: OperatorGate
     private let providers: @Sendable () -> [Provider]
 
-    /// - Parameter providers: Those that are configured now; a reload changes them.
+    /// - Parameter providers: The providers that are configured now. A reload changes them.
     package init(
         users: UserSessions,
         gate: OperatorGate,
@@ -97,21 +97,21 @@ package struct OperatorSessions: Sendable {
         )
     }
 
-    /// The parameter that says whose user is meant, where there are several providers.
+    /// The parameter that names the user's provider. Empty unless there are several providers.
     private var providerUsage: String {
         let names = self.providers().map(\.name)
         return names.count > 1 ? "&provider=\(names.joined(separator: "|"))" : ""
     }
 
-    /// The user with the id in the query; nil without one, or if the provider is not there.
+    /// Returns the user with the id in the query. `nil` if there is no single id, or no such provider.
     private func user(_ request: EndpointRequest) -> User? {
         let values = request.parameters("subject")
         return values.count == 1 ? self.user(values[0], request) : nil
     }
 
-    /// The user with this id of the provider that the request names: by default of the only one, of the one whose name the id
-    /// begins with, or of the one that is called `default`. nil if there is none of that name, because a sign-out that ends
-    /// nothing must not look like one, or if it is repeated.
+    /// Returns the user with this id at the provider that the request names. Without a name it is the only provider,
+    /// the provider whose name the id begins with, or the provider called `default`. `nil` if no provider has the name,
+    /// because a sign-out must not seem to succeed, or if the name is repeated.
     private func user(_ id: String, _ request: EndpointRequest) -> User? {
         let (names, known) = (request.parameters("provider"), self.providers())
         guard names.count <= 1, !id.isEmpty else { return nil }
@@ -123,7 +123,7 @@ package struct OperatorSessions: Sendable {
         return User(id: id, realm: Realm(name), provider: provider?.ownName)
     }
 
-    /// All names of the user: the request may have the provider's own id or the name that apps know.
+    /// Returns all names of the user. The request may have the provider's own id or the name that apps know.
     private func names(of user: User) async throws(NotDone) -> UserNames {
         guard !AccountID.isOne(user.id) else { return try await self.users.names(ofAccount: user.id) }
         var names = try await self.users.names(of: user.id, in: user.realm, at: user.provider)
@@ -134,7 +134,7 @@ package struct OperatorSessions: Sendable {
         return names
     }
 
-    /// The user's live sessions under all names, the latest first.
+    /// Returns the user's live sessions under all names, the latest first.
     private func sessions(of user: User) async throws(NotDone) -> [FoundSession] {
         try await self.users.all(of: try await self.names(of: user).all)
     }
@@ -148,7 +148,7 @@ package struct OperatorSessions: Sendable {
             usage: "GET /sessions?subject=SUBJECT\(self.providerUsage), GET /sessions?email=ADDRESS, or GET /sessions"
         )
         return await self.gate.admit(request, .read, act) { _ throws(NotDone) in
-            // A word that is not known may be one of these, and would choose: everybody is not the answer then.
+            // An unknown parameter may be a misspelt filter. The answer must not be the sessions of everybody then.
             guard request.query.allSatisfy({ Self.choices.contains($0.name) }) else {
                 throw NotDone(.requestParameters)
             }
@@ -173,10 +173,10 @@ package struct OperatorSessions: Sendable {
         }
     }
 
-    /// The parameters of a list.
+    /// The query parameters of a list.
     private static let choices: Set<String> = ["subject", "email", "provider", "page"]
 
-    /// Whether a session is of the provider that the request names, or of any; nil: there is none of that name.
+    /// Returns a filter for sessions of the requested provider, or of any. `nil` if no provider has the name.
     private func filter(_ request: EndpointRequest) -> ((FoundSession) -> Bool)? {
         let names = request.parameters("provider")
         guard let name = names.first else { return { _ in true } }
@@ -213,14 +213,14 @@ package struct OperatorSessions: Sendable {
         let user = self.user(request)
         let act = self.act("sessions.end", on: user, request)
         return await self.gate.admit(request, .sessions, act) { caller throws(NotDone) in
-            // An end that ends nothing must not look like one.
+            // An attempt that ends nothing must not look like a success.
             guard let found = try await self.session(request, of: user) else { throw NotDone(.sessionUnknown) }
             try await self.users.end(found, by: caller.name, for: request.requester.withoutCookies)
             return .noContent()
         }
     }
 
-    /// An act on one session.
+    /// Returns the record of an act on one session.
     private func act(_ name: String, on user: User?, _ request: EndpointRequest) -> OperatorGate.Act {
         OperatorGate.Act(
             name,
@@ -231,7 +231,7 @@ package struct OperatorSessions: Sendable {
         )
     }
 
-    /// The live session that the path names, by its handle or by its id and the user.
+    /// Returns the live session that the path names, by its handle or by its id and the user.
     private func session(_ request: EndpointRequest, of user: User?) async throws(NotDone) -> FoundSession? {
         let id = request.pathParameter("id") ?? ""
         if let key = Self.key(id) { return try await self.users.session(key) }
@@ -253,7 +253,7 @@ package struct OperatorSessions: Sendable {
             guard let user else { throw NotDone(.requestParameters) }
             let names = try await self.names(of: user)
             let requester = request.requester.withoutCookies
-            // A sign-out that ends nothing must not look like one.
+            // A sign-out that ends nothing must not look like a success.
             guard try await self.users.endAll(of: names, by: caller.name, for: requester) else {
                 throw NotDone(.sessionUnknown)
             }
@@ -261,8 +261,8 @@ package struct OperatorSessions: Sendable {
         }
     }
 
-    /// Ends what came of a session of a provider. It is 204 also if nothing is known of it here: nobody keeps a list of the
-    /// provider's own tokens and cookies, which end by the id alone.
+    /// Ends everything that came from a provider's session. It is 204 even if nothing is known of the session: nobody
+    /// keeps a list of the provider's own tokens and cookies, which end by the id alone.
     private func endProviderSession(_ request: EndpointRequest) async -> EndpointResponse {
         let (ids, names) = (request.parameters("provider_session"), request.parameters("provider"))
         let act = OperatorGate.Act(
@@ -273,7 +273,7 @@ package struct OperatorSessions: Sendable {
         return await self.gate.admit(request, .sessions, act) { caller throws(NotDone) in
             let providers = self.providers().filter { provider in names.allSatisfy { $0.isExactly(provider.name) } }
                 .compactMap(\.ownName)
-            // Another choice beside it would be ignored.
+            // Any other parameter would be ignored.
             guard ids.count == 1, (1...ProviderEvidence.longestSessionID).contains(ids[0].utf8.count), names.count <= 1,
                 !providers.isEmpty,
                 request.query.allSatisfy({ ["provider_session", "provider"].contains($0.name) })
@@ -292,7 +292,7 @@ package struct OperatorSessions: Sendable {
 
     // MARK: Documents
 
-    /// What names the session's record: its key is an HMAC, so it is no secret and no credential.
+    /// Returns the handle that names the session's record. The key is an HMAC and gives no access.
     private static func handle(_ key: RecordKey) -> String { "\(key.lineage.tag).\(key.digest.base64URL)" }
 
     private static func key(_ handle: String) -> RecordKey? {
@@ -314,7 +314,7 @@ package struct OperatorSessions: Sendable {
             "expires_at": .string(session.expiresAt.rfc3339),
             "last_seen_at": .string((found.usedAt ?? session.issuedAt).rfc3339),
         ]
-        // Providers need not say when the user authenticated.
+        // Providers may omit the time of authentication.
         if session.authenticatedAt.seconds > 0 {
             members["authenticated_at"] = .string(session.authenticatedAt.rfc3339)
         }

@@ -4,17 +4,18 @@ import Sessions
 package import SignOn
 import Vocabulary
 
-/// The requests by which apps and browsers end sessions at Kratos, or learn that one has ended, in front of Kratos. Each is passed on as it is. What Kratos
-/// has ended has ended here, on every gateway, before Kratos's answer goes out, byte for byte: the tokens and cookies, what
-/// clients got of them, transferred sessions on all hosts, unused transfer tokens, and open streams.
+/// The requests with which apps and browsers end sessions at Kratos, or learn that one has ended, in front of Kratos.
+/// Each is passed on unchanged. Sessions that Kratos ends are ended here, on every gateway, before Kratos's answer is
+/// sent, byte for byte. This includes tokens and cookies, what clients got for them, transferred sessions on all hosts,
+/// unused transfer tokens, and open streams.
 ///
-/// If the store cannot confirm the end, the answer is 503 and Kratos's is lost. The app repeats its request, and Kratos then
-/// refuses it, so a refusal makes the gateway ask Kratos about the token once more.
+/// If the store cannot confirm the end, the answer is 503 and Kratos's is lost. The app retries, and Kratos then
+/// refuses the request, so after a refusal the gateway asks Kratos about the token again.
 package struct KratosEndEndpoints: Sendable {
     private let kratos: KratosProvider
     private let ends: PassedEnds
 
-    /// - Parameter sessions: Kratos's users sign in by it.
+    /// - Parameter sessions: The sessions of users who sign in at Kratos.
     package init(kratos: KratosProvider, sessions: SessionService) {
         self.kratos = kratos
         self.ends = PassedEnds(sessions: sessions, provider: kratos.name)
@@ -51,8 +52,8 @@ package struct KratosEndEndpoints: Sendable {
 
     // MARK: Sign-out
 
-    /// `DELETE /self-service/logout/api`. 204: the token has ended. 403: Kratos knows no such token, so if it is live here, its
-    /// session may have ended elsewhere, which Kratos is asked about.
+    /// Answers `DELETE /self-service/logout/api`. 204 means that the token has ended. 403 means that Kratos does not
+    /// know the token. If it is live here, its session may have ended elsewhere, so Kratos is asked about it.
     @Sendable
     private func signOutApp(_ request: EndpointRequest) async throws(NotDone) -> EndpointResponse {
         guard let tokens = Self.tokens(in: request.body), tokens.count <= 1 else {
@@ -69,15 +70,14 @@ package struct KratosEndEndpoints: Sendable {
         return KratosRelay.response(answer)
     }
 
-    /// The tokens in a body of the native logout; `nil` if it is no JSON object. Kratos reads the names of members without regard
-    /// to their case.
+    /// Returns the tokens in the body of a native logout. `nil` if it is not a JSON object. Names have any case.
     private static func tokens(in body: [UInt8]) -> [Secret]? {
         guard case .object(let members)? = JSONText.decode(body) else { return nil }
         return members.filter { $0.key.uppercased() == "SESSION_TOKEN" }.compactMap(\.value.string).map { Secret($0) }
     }
 
-    /// `GET /self-service/logout?token=`. Kratos answers a refusal with a redirect, too, so only a session that Kratos does not
-    /// know afterwards has ended.
+    /// Answers `GET /self-service/logout?token=`. Kratos redirects even if it refuses, so a session has ended only if
+    /// Kratos no longer knows it.
     @Sendable
     private func signOutBrowser(_ request: EndpointRequest) async throws(NotDone) -> EndpointResponse {
         let credentials = Self.credentials(of: request)
@@ -97,8 +97,8 @@ package struct KratosEndEndpoints: Sendable {
 
     // MARK: Other sessions
 
-    /// `DELETE /sessions`: 200 with a count. What has ended is asked for before: Kratos's list of the user's other sessions, and
-    /// what this user has here that does not come of the caller's session.
+    /// Answers `DELETE /sessions`: 200 with a count. Before the request, the gateway collects what it will end:
+    /// Kratos's list of the user's other sessions, and what the user has here from other sessions than the caller's.
     @Sendable
     private func endOthers(_ request: EndpointRequest) async throws(NotDone) -> EndpointResponse {
         guard let (session, user) = try await self.caller(request) else {
@@ -114,8 +114,8 @@ package struct KratosEndEndpoints: Sendable {
         return KratosRelay.response(answer)
     }
 
-    /// `DELETE /sessions/{id}`: 204 also for a session of another user, which goes on. So one ends only if Kratos lists it among
-    /// the caller's, or something of the caller's began with it here.
+    /// Answers `DELETE /sessions/{id}`. Kratos answers 204 even for another user's session, which continues. The
+    /// gateway ends a session only if Kratos lists it for the caller, or something of the caller's came from it.
     @Sendable
     private func endOne(_ request: EndpointRequest) async throws(NotDone) -> EndpointResponse {
         guard let id = Self.id(request.pathParameter("id") ?? ""), let (session, user) = try await self.caller(request),
@@ -130,7 +130,7 @@ package struct KratosEndEndpoints: Sendable {
         return KratosRelay.response(answer)
     }
 
-    /// An id as Kratos writes it, from any form that Kratos accepts; `nil` if the text is not an id.
+    /// Returns an id as Kratos writes it, from any form that Kratos accepts. `nil` if the text is not an id.
     private static func id(_ text: String) -> String? {
         var text = text.lowercased()
         if text.hasPrefix("urn:uuid:") { text.removeFirst(9) }
@@ -140,12 +140,12 @@ package struct KratosEndEndpoints: Sendable {
         return UUIDText.bytes(groups.joined(separator: "-")).map(UUIDText.text)
     }
 
-    /// Kratos's ids of the caller's other sessions.
+    /// Returns Kratos's ids of the caller's other sessions.
     private func otherSessions(_ request: EndpointRequest) async -> Set<String> {
         await self.kratos.otherSessions(Self.credentials(of: request))
     }
 
-    /// Whose session the request presents; `nil` if Kratos does not say so of any.
+    /// Returns the session that the request presents, and its user. `nil` if Kratos names none.
     private func caller(_ request: EndpointRequest) async throws(NotDone) -> (session: String, user: String)? {
         switch await self.kratos.holder(Self.credentials(of: request)) {
         case .known(let session, let user): return (session, user)
@@ -154,8 +154,8 @@ package struct KratosEndEndpoints: Sendable {
         }
     }
 
-    /// `GET /sessions/whoami`. 401: Kratos knows no such session, so it is asked about what is live here. If that cannot be
-    /// done now, the next use of the session asks.
+    /// Answers `GET /sessions/whoami`. 401 means that Kratos does not know the session, so it is asked about sessions
+    /// that are live here. If that fails, the next use of the session asks.
     @Sendable
     private func tellOwner(_ request: EndpointRequest) async throws(NotDone) -> EndpointResponse {
         let answer = try await self.pass(request)
@@ -167,11 +167,13 @@ package struct KratosEndEndpoints: Sendable {
 
     // MARK: Passing on
 
-    /// - Throws: `provider.unavailable` if there is no answer. Kratos may have done what was asked.
+    /// Passes the request on to Kratos.
+    ///
+    /// - Throws: `provider.unavailable` if there is no answer. Kratos may still have processed the request.
     private func pass(_ request: EndpointRequest) async throws(NotDone) -> CallAnswer {
         guard let passed = request.passedOn else { throw NotDone(.providerUnavailable) }
         let answer = await self.kratos.pass(
-            // Kratos takes HEAD for GET, and the listener drops the body.
+            // Kratos treats HEAD as GET, and the listener drops the body.
             request.method == "HEAD" ? "GET" : request.method,
             passed.target,
             fields: KratosRelay.fields(of: request) + passed.credentials,
@@ -181,12 +183,12 @@ package struct KratosEndEndpoints: Sendable {
         return answer
     }
 
-    /// The fields by which Kratos finds the caller's session.
+    /// Returns the fields with which Kratos finds the caller's session.
     private static func credentials(of request: EndpointRequest) -> [(name: String, value: String)] {
         (request.passedOn?.credentials ?? []) + request.fields.filter { $0.name == "x-session-cookie" }
     }
 
-    /// The tokens and cookies of the request that may be Kratos's.
+    /// Returns the tokens and cookies of the request that may be Kratos's.
     private static func presented(by request: EndpointRequest) -> [(token: Secret, kind: Session.Kind)] {
         var presented = request.credentials.providerCookies.map { (token: $0, kind: Session.Kind.web) }
         if let token = request.credentials.sessionToken { presented.append((token, .native)) }

@@ -5,15 +5,15 @@ import Sessions
 package import SignOn
 import Vocabulary
 
-/// `GET /sessions/token-exchange` in front of Kratos: both codes give the session once, and for half a minute again to the
-/// same device, which may have lost the answer. Kratos itself gives it to whoever has the codes, again and again. Every
-/// answer but that is Kratos's own, byte for byte.
+/// `GET /sessions/token-exchange` in front of Kratos. Both codes give the session once, and for half a minute again to
+/// that device, which may have lost the answer. Kratos itself gives it to anyone with the codes, any number of times.
+/// All other answers are Kratos's own, byte for byte.
 package struct KratosExchangeEndpoint: Sendable {
     private let kratos: KratosProvider
     private let claims: ExchangeClaims
     private let sessions: SessionService
 
-    /// - Parameter sessions: Records codes that are used again.
+    /// - Parameter sessions: Records replayed codes.
     package init(kratos: KratosProvider, claims: ExchangeClaims, sessions: SessionService) {
         self.kratos = kratos
         self.claims = claims
@@ -28,7 +28,7 @@ package struct KratosExchangeEndpoint: Sendable {
         let initCode = request.parameters("init_code").first ?? ""
         let returnToCode = request.parameters("return_to_code").first ?? ""
         let codes = [initCode, returnToCode]
-        // Kratos's codes are letters and digits. Its database may take other texts for equal to them.
+        // Kratos's codes are letters and digits. Its database may treat other texts as equal to them.
         guard codes.allSatisfy({ $0.utf8.allSatisfy(Self.isOfCode) }) else { return Self.none(.codeUnknown, request) }
         let answer = await self.kratos.exchange(
             initCode: initCode,
@@ -60,7 +60,7 @@ package struct KratosExchangeEndpoint: Sendable {
 
     private static func isOfCode(_ byte: UInt8) -> Bool { byte &- 0x30 <= 9 || (byte | 0x20) &- 0x61 < 26 }
 
-    /// Kratos's words for codes that name no session.
+    /// Returns Kratos's answer to codes that name no session.
     private static func none(_ reason: Reason, _ request: EndpointRequest) -> EndpointResponse {
         Herodot.error(reason, "no session yet for this \"code\"", to: request, status: 404)
     }

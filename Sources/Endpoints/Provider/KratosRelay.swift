@@ -3,15 +3,15 @@ import Calls
 import Providers
 import Vocabulary
 
-/// How requests that the gateway passes on to Kratos itself reach it, and how its answers go back.
+/// The fields of requests that the gateway passes on to Kratos, and of Kratos's answers.
 enum KratosRelay {
-    /// The fields of the client's request that Kratos gets. Kratos reads the client's address from several fields, of which it
-    /// gets the gateway's only.
+    /// The fields of the client's request that Kratos gets. Kratos reads the client's address from several fields, and
+    /// gets only the field of the gateway.
     private static let passed: Set<String> = [
         "accept", "accept-language", "content-type", "origin", "referer", "user-agent", "x-session-cookie",
     ]
 
-    /// The fields of the request for Kratos, without credentials.
+    /// Returns the fields of the request for Kratos, without credentials.
     static func fields(of request: EndpointRequest) -> [(name: String, value: String)] {
         request.fields.filter { Self.passed.contains($0.name) } + [
             ("x-forwarded-for", request.address.description),
@@ -20,7 +20,7 @@ enum KratosRelay {
         ]
     }
 
-    /// Kratos's answer without the fields of its connection (RFC 9110 7.6.1).
+    /// Returns Kratos's answer without the fields of its connection (RFC 9110 7.6.1).
     static func response(_ answer: CallAnswer) -> EndpointResponse {
         let dropped: Set<String> = [
             "connection", "keep-alive", "proxy-connection", "transfer-encoding", "te", "trailer", "upgrade",

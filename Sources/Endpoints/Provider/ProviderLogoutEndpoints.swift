@@ -3,21 +3,21 @@ import Providers
 package import SignOn
 import Vocabulary
 
-/// The endpoints at which a provider ends sessions: the back-channel logout for the provider's server, and the
-/// front-channel logout for frames in the provider's pages.
+/// The endpoints where a provider ends sessions: back-channel logout for the provider's server, and front-channel
+/// logout for frames in the provider's pages.
 package struct ProviderLogoutEndpoints: Sendable {
     static let backChannel = "/.sallyport/backchannel-logout"
     static let frontChannel = "/.sallyport/frontchannel-logout"
 
-    /// One for each provider of the host.
+    /// The logouts of the host's providers.
     private let logouts: [ProviderLogout]
 
-    /// - Parameter logouts: One or more.
+    /// - Parameter logouts: One logout for each provider, at least one.
     package init(logouts: [ProviderLogout]) {
         self.logouts = logouts
     }
 
-    /// That of the provider with this name; of the first, which refuses, if there is none.
+    /// Returns the logout of this issuer. If there is none, the first one, which refuses.
     private func logout(of issuer: String?) -> ProviderLogout {
         self.logouts.first { logout in issuer.map(logout.isOf) == true } ?? self.logouts[0]
     }
@@ -29,15 +29,15 @@ package struct ProviderLogoutEndpoints: Sendable {
         ]
     }
 
-    /// `POST /.sallyport/backchannel-logout`: 200 when the sessions have ended on every gateway. 400 and 503 are JSON
-    /// with `error` (OpenID Connect Back-Channel Logout 1.0 2.8).
+    /// Answers `POST /.sallyport/backchannel-logout`: 200 if the sessions have ended on every gateway. 400 and 503 are
+    /// JSON with `error` (OpenID Connect Back-Channel Logout 1.0 2.8).
     @Sendable
     private func endByToken(_ request: EndpointRequest) async -> EndpointResponse {
         guard let form = try? BodyParameters(request, accepting: [.form]), let token = form.text("logout_token") else {
             return self.error(.logoutInvalidToken)
         }
         do throws(NotDone) {
-            // Which provider verifies it; whether the token is that provider's, its signature says.
+            // The unverified issuer only selects the provider. The signature proves whose token it is.
             let issuer = (try? JWS.unverifiedClaims(of: Array(token.utf8)))?.issuer
             try await self.logout(of: issuer).obey(Secret(token), for: request.requester.withoutCookies)
             return EndpointResponse(status: 200, fields: [("cache-control", "no-store")])
@@ -46,11 +46,11 @@ package struct ProviderLogoutEndpoints: Sendable {
         }
     }
 
-    /// `GET /.sallyport/frontchannel-logout?iss=&sid=`: an empty page. It says nothing of whether there was a session.
+    /// Answers `GET /.sallyport/frontchannel-logout?iss=&sid=` with an empty page, whether or not there was a session.
     @Sendable
     private func endByFrame(_ request: EndpointRequest) async -> EndpointResponse {
         let (issuers, sessions) = (request.parameters("iss"), request.parameters("sid"))
-        // A frame sends no cookies, so that without both nothing can be ended.
+        // A frame sends no cookies, so nothing can be ended without both parameters.
         guard issuers.count == 1, sessions.count == 1,
             (1...ProviderEvidence.longestSessionID).contains(sessions[0].utf8.count)
         else {
@@ -73,7 +73,7 @@ package struct ProviderLogoutEndpoints: Sendable {
             status: 200,
             fields: [
                 ("content-type", "text/html; charset=utf-8"),
-                // Any site may show it in a frame: the provider's pages may have another origin than its issuer.
+                // Any site may show this page in a frame: the provider's pages may have another origin than its issuer.
                 ("content-security-policy", "default-src 'none'"),
                 ("cache-control", "no-store"), ("x-content-type-options", "nosniff"),
                 ("referrer-policy", "no-referrer"),

@@ -4,15 +4,15 @@ package import Sessions
 import SignOn
 package import Vocabulary
 
-/// Checks what clients sign to prove themselves (`private_key_jwt`: RFC 7523 2.2, OpenID Connect Core 9).
+/// Checks the assertions that authenticate clients (`private_key_jwt`: RFC 7523 2.2, OpenID Connect Core 9).
 package struct ClientAssertions: Sendable {
     /// `client_assertion_type` (RFC 7523 2.2).
     static let type = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
-    /// Those with which clients may sign, in the order of the metadata.
+    /// The algorithms with which clients may sign, in the order of the metadata.
     static let algorithms: [JWSAlgorithm] = [.rs256, .ps256, .es256, .edDSA]
-    /// How far ahead `exp` may be: an hour is what Authlib writes.
+    /// The maximum lifetime of an assertion. Authlib sets `exp` an hour ahead.
     private static let longestLife = Duration.seconds(3600)
-    /// How far the clocks of client and gateway may differ.
+    /// The maximum difference between the clocks of client and gateway.
     private static let leeway = Duration.seconds(60)
 
     private let origin: String
@@ -22,8 +22,8 @@ package struct ClientAssertions: Sendable {
 
     /// - Parameters:
     ///   - origin: The origin of the first host with endpoints.
-    ///   - onces: Remembers which assertions were presented.
-    ///   - loops: The loops on which the store is called.
+    ///   - onces: The store that remembers presented assertions.
+    ///   - loops: The loops that call the store.
     package init(origin: String, onces: any OnceStore, loops: any EventLoopGroup, clock: Clock) {
         self.origin = origin
         self.onces = onces
@@ -31,7 +31,7 @@ package struct ClientAssertions: Sendable {
         self.clock = clock
     }
 
-    /// What is wrong with a client's JWK set, in a sentence; nil: nothing.
+    /// Returns a sentence about what is wrong with a client's JWK set. `nil` if nothing is wrong.
     package static func fault(inKeys json: [UInt8]) -> String? {
         let keys: JWKSet
         do throws(JOSEError) {
@@ -45,21 +45,20 @@ package struct ClientAssertions: Sendable {
         return unusable.map { "key \($0 + 1): it fits none of the algorithms" }
     }
 
-    /// The client that an assertion names, before its signature is verified.
+    /// Returns the client that an assertion names, before its signature is verified.
     static func claimant(of assertion: Secret) -> String? {
         (try? JWS.unverifiedClaims(of: assertion.bytes))?.subject
     }
 
-    /// Accepts a client's assertion, once.
+    /// Accepts a client's assertion once.
     ///
-    /// - Parameter url: The URL of the endpoint that was called.
+    /// - Parameter url: The URL of the called endpoint.
     func accept(_ assertion: Secret, of clientID: String, by keys: JWKSet, at url: String) async throws(OAuthError) {
         let now = self.clock.now()
         guard let claims = try? self.claims(of: assertion, clientID, keys, url, now), let expiresAt = claims.expiresAt,
             let madeAt = claims.issuedAt, let id = claims.id, !id.isEmpty
         else { throw .invalidClient(challenges: false) }
-        // One that was made before the store forgot may have been presented before. The client makes another one and
-        // repeats its request.
+        // An assertion older than the store's memory may have been presented before. The client retries with a new one.
         let memory = self.onces.onceMemory
         guard !memory.mayFollow(madeAt) else { throw OAuthError(.storeUnavailable) }
         let isFirst: Bool
@@ -75,11 +74,11 @@ package struct ClientAssertions: Sendable {
             throw OAuthError(NotDone(asking: error))
         }
         guard isFirst else { throw .invalidClient(challenges: false) }
-        // The store may have forgotten since then.
+        // The store may have lost its memory meanwhile.
         guard self.onces.onceMemory.epoch == memory.epoch else { throw OAuthError(.storeUnavailable) }
     }
 
-    /// The verified claims (RFC 7523 3).
+    /// Returns the verified claims (RFC 7523 3).
     private func claims(
         of assertion: Secret,
         _ clientID: String,
@@ -88,14 +87,14 @@ package struct ClientAssertions: Sendable {
         _ now: UnixTime
     ) throws(JOSEError) -> JWTClaims {
         let token = try JWS.verify(assertion.bytes, with: keys, allowing: Set(Self.algorithms))
-        // The same key may sign request objects and other things (RFC 8725 3.11).
+        // The client's key may also sign request objects and other things (RFC 8725 3.11).
         guard token.type == nil || token.isType("JWT") || token.isType("client-authentication+jwt") else {
             throw JOSEError("typ is that of another kind of token")
         }
         let claims = try JWTClaims(token.payload)
         let audience: Set<String> = [self.origin, self.origin + "/", self.origin + "/oauth/token", url]
         try claims.check(issuer: clientID, audience: audience, now: now, leeway: Self.leeway)
-        // One that is for another server as well could have been taken there (CVE-2025-27371).
+        // An assertion that also names another server could have been captured there (CVE-2025-27371).
         guard audience.isSuperset(of: claims.audience) else {
             throw JOSEError("aud names another server too", kind: .audience)
         }

@@ -3,32 +3,32 @@ import Settings
 package import SignOn
 import Vocabulary
 
-/// Determines which client sends a request (RFC 6749 2.3): a public client names itself in the body, or by HTTP Basic with
-/// an empty secret, as many libraries do; a confidential one authenticates by `client_secret_post`, HTTP Basic or
-/// `private_key_jwt`, never by two methods at once.
+/// Determines which client sent a request (RFC 6749 2.3). A public client names itself in the body, or by HTTP Basic
+/// with an empty secret, as many libraries do. A confidential client authenticates with `client_secret_post`, HTTP
+/// Basic or `private_key_jwt`, never with two methods at once.
 package struct ClientAuthentication: Sendable {
     private let clients: ClientRegistry
     private let assertions: ClientAssertions
     let limits: TokenLimits
 
-    /// - Parameter limits: Limits guesses.
+    /// - Parameter limits: The limits for guesses.
     package init(clients: ClientRegistry, assertions: ClientAssertions, limits: TokenLimits) {
         self.clients = clients
         self.assertions = assertions
         self.limits = limits
     }
 
-    /// A request of a client that has proven itself.
+    /// A request of an identified client.
     struct Call: Sendable {
         let parameters: TokenRequest
         var requester: TokenRequester
     }
 
-    /// Reads a request, authenticates its client and counts it: with this, each endpoint for clients begins.
+    /// Reads a request, authenticates its client and applies the rate limit. Endpoints for clients begin with this.
     ///
     /// - Parameters:
     ///   - readsJSONAsForm: See `BodyParameters`.
-    ///   - takesPublic: Whether public clients are served: anyone can send a request as one.
+    ///   - takesPublic: Whether public clients are served. Anyone can send a request as a public client.
     func call(
         _ request: EndpointRequest,
         readsJSONAsForm: Bool = false,
@@ -51,8 +51,10 @@ package struct ClientAuthentication: Sendable {
         return Call(parameters: parameters, requester: requester)
     }
 
-    /// The client that sent the request; else `invalid_client`, or `invalid_request` when it identifies itself in two
-    /// ways. `temporarily_unavailable` when the store cannot say whether an assertion was presented before.
+    /// Returns the client that sent the request.
+    ///
+    /// - Throws: `invalid_client`, `invalid_request` if the client identifies itself in two ways, or
+    ///   `temporarily_unavailable` if the store cannot say whether an assertion was presented before.
     private func authenticate(
         _ request: EndpointRequest,
         _ parameters: TokenRequest
@@ -93,7 +95,7 @@ package struct ClientAuthentication: Sendable {
         return client
     }
 
-    /// Who a request claims to be from; empty if it names nobody.
+    /// Returns the client id that a request claims. Empty if it names none.
     private static func claimant(_ request: EndpointRequest, _ parameters: TokenRequest) -> String {
         if case .basic(let pair) = request.credentials.authorization {
             return BasicCredentials.readings(of: pair)?.first?.clientID ?? ""
@@ -103,7 +105,7 @@ package struct ClientAuthentication: Sendable {
             ?? parameters.value("client_id")?.string ?? ""
     }
 
-    /// The public client whose id is in `Authorization: Basic`, with an empty secret: it has none (RFC 6749 2.3.1: "The
+    /// Returns the public client whose id is in `Authorization: Basic` with an empty secret (RFC 6749 2.3.1: "The
     /// client MAY omit the parameter if the client secret is an empty string").
     private static func `public`(
         _ authorization: PresentedCredentials.Authorization,
@@ -114,7 +116,7 @@ package struct ClientAuthentication: Sendable {
             .compactMap { clients.client($0.clientID) }.first(where: \.isPublic)
     }
 
-    /// The client whose id and secret are in `Authorization: Basic`.
+    /// Returns the client whose id and secret are in `Authorization: Basic`.
     private static func match(
         _ authorization: PresentedCredentials.Authorization,
         _ clients: ClientSnapshot
@@ -125,15 +127,15 @@ package struct ClientAuthentication: Sendable {
         return Self.match(readings, clients)
     }
 
-    /// The confidential client one of whose secrets is in one of the readings. A client that does not exist, or has no
-    /// secret, costs the same comparisons.
+    /// Returns the confidential client that one of the readings authenticates. A client that does not exist, or has no
+    /// secret, costs as many comparisons.
     private static func match(_ readings: [BasicCredentials], _ clients: ClientSnapshot) -> ClientSettings? {
         var found: ClientSettings?
         for reading in readings {
             let client = clients.client(reading.clientID)
             let secrets = client?.clientSecrets ?? []
             let presented = SHA256.digest(reading.secret)
-            // Two comparisons in any case: during a rotation a client has two secrets.
+            // Always two comparisons: during a rotation a client has two secrets.
             for index in 0..<2 {
                 let expected = SHA256.digest(index < secrets.count ? secrets[index].bytes : [])
                 let isEqual = constantTimeEqual(expected.bytes, presented.bytes)
@@ -144,15 +146,15 @@ package struct ClientAuthentication: Sendable {
     }
 }
 
-/// A client's id and secret as one reading of `Authorization: Basic` gives them.
+/// A client's id and secret from one reading of `Authorization: Basic`.
 struct BasicCredentials: Sendable, Equatable {
     var clientID: String
     var secret: [UInt8]
 
-    /// The readings of the text after `Basic` in the field; nil when it is malformed.
+    /// Returns the readings of the text after `Basic`. `nil` if it is malformed.
     ///
     /// RFC 6749 2.3.1 requires id and secret to be form-encoded before they are joined. Authlib, requests-oauthlib and
-    /// curl join them as they are, so `+` and `%` in a secret have two readings; a client may use either.
+    /// curl join them without encoding, so `+` and `%` in a secret have two readings. Both are accepted.
     static func readings(of credentials: Secret) -> [BasicCredentials]? {
         guard let pair = Base64.decoded(credentials.bytes), let colon = pair.firstIndex(of: UInt8(ascii: ":")) else {
             return nil

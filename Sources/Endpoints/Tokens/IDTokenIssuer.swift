@@ -3,10 +3,10 @@ import Sessions
 package import SignOn
 package import Vocabulary
 
-/// Makes the id_tokens of answers.
+/// Issues the id_tokens of answers.
 package struct IDTokenIssuer: Sendable {
     private let keys: IDTokenSigning
-    /// As in the metadata, with a slash at its end.
+    /// The issuer as in the metadata, with a slash at its end.
     package let issuer: String
     private let clock: Clock
 
@@ -16,8 +16,8 @@ package struct IDTokenIssuer: Sendable {
         self.clock = clock
     }
 
-    /// Signs id_tokens with the key of one moment. Asked for before a grant is used up, so that an answer never lacks its
-    /// id_token because there is no key.
+    /// Signs id_tokens with one key at one moment. A signer is requested before a grant is used up, so that no answer
+    /// lacks its id_token because there is no key.
     struct Signer: Sendable {
         fileprivate let key: SigningKey
         fileprivate let issuer: String
@@ -43,10 +43,11 @@ package struct IDTokenIssuer: Sendable {
         }
     }
 
-    /// The id of the user of an `id_token_hint`. Its age does not count, nor for which client it is, nor whether its key
-    /// still signs: it says whom the client means (OpenID Connect Core 3.1.2.1).
+    /// Returns the id of the user in an `id_token_hint`. Its age, its client and the retirement of its key do not
+    /// matter, because it only says whom the client means (OpenID Connect Core 3.1.2.1).
     ///
-    /// - Throws: `invalid_request` if it is no id_token of this server; `temporarily_unavailable` while the keys are unknown.
+    /// - Throws: `invalid_request` if the hint is not this server's, `temporarily_unavailable` while the keys are
+    ///   unknown.
     func subject(of hint: String) async throws(OAuthError) -> String {
         guard let keys = await self.keys.published() else { throw OAuthError(.storeUnavailable) }
         guard let token = IDTokenHint(hint, issuer: self.issuer, keys: keys) else {
@@ -55,7 +56,7 @@ package struct IDTokenIssuer: Sendable {
         return token.subject
     }
 
-    /// nil while there is no key: 503.
+    /// Returns a signer with the current key. `nil` if there is no key, which is answered with 503.
     func signer() async -> Signer? {
         guard let key = try? await self.keys.signer() else { return nil }
         return Signer(key: key, issuer: self.issuer, now: self.clock.now())

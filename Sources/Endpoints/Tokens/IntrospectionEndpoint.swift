@@ -3,16 +3,16 @@ import Settings
 package import SignOn
 import Vocabulary
 
-/// `POST /oauth/introspect` (RFC 7662): tells an API, or the client itself, what a token stands for.
+/// `POST /oauth/introspect` (RFC 7662) describes a token to an API or to the client itself.
 ///
-/// The caller must authenticate. It learns of the tokens that were issued to it, and of the access tokens of the APIs
-/// whose `resource_servers` name it. Any other token is inactive for it, as is one that does not exist (RFC 7662 4).
+/// The caller must authenticate. It can introspect its own tokens, and the access tokens of APIs whose
+/// `resource_servers` list it. Any other token is inactive, like one that does not exist (RFC 7662 4).
 package struct IntrospectionEndpoint: Sendable {
     private let authentication: ClientAuthentication
     private let tokens: TokenService
     private let issuer: String
 
-    /// - Parameter issuer: As in the metadata.
+    /// - Parameter issuer: The issuer as in the metadata.
     package init(authentication: ClientAuthentication, tokens: TokenService, issuer: String) {
         self.authentication = authentication
         self.tokens = tokens
@@ -70,7 +70,7 @@ package struct IntrospectionEndpoint: Sendable {
         return members
     }
 
-    /// The key that the token is bound to (RFC 9449 6.2).
+    /// Returns the key that the token is bound to (RFC 9449 6.2).
     private static func confirmation(_ thumbprint: String?) -> JSONValue? {
         thumbprint.map { .object(["jkt": .string($0)]) }
     }

@@ -1,12 +1,12 @@
 import Vocabulary
 
 extension OAuthError {
-    /// Refusals before an endpoint runs, as OAuth's clients parse them (RFC 6749 5.2). They keep the status of the reason
-    /// table, because it says more than 400, and no client looks for a grant's error in them.
+    /// Makes refusals outside the handlers in the form that OAuth clients parse (RFC 6749 5.2). They keep the status of
+    /// the reason table: it is more precise than 400, and no client looks for a grant's error in them.
     static let envelope: RefusalEnvelope = { reason, _ in
         let code =
             switch reason.status {
-            // The codes of the authorization endpoint (RFC 6749 4.1.2.1), where the token endpoint has none.
+            // Codes of the authorization endpoint (RFC 6749 4.1.2.1), because the token endpoint has none for these.
             case 403: "access_denied"
             case 429: Code.tooManyRequests.rawValue
             case 503: Code.temporarilyUnavailable.rawValue
@@ -23,7 +23,7 @@ extension OAuthError {
 }
 
 extension Endpoint {
-    /// An endpoint for OAuth's clients: they are refused in their own format, by the handler and before it runs.
+    /// Returns an endpoint for OAuth clients, which get all refusals in their own format.
     static func oauth(
         _ path: String,
         outlivesClient: Bool = false,

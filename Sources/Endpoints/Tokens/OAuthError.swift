@@ -2,11 +2,11 @@ package import JOSE
 package import Vocabulary
 
 /// A refusal in OAuth's format (RFC 6749 4.1.2.1 and 5.2, RFC 8693 2.2.2, OpenID Connect Core 3.1.2.6), which the SDKs
-/// parse, and its reason for the gateway's log.
+/// parse, with its reason for the gateway's log.
 package struct OAuthError: Error, Sendable {
     /// The `error` member.
     package enum Code: String, Sendable, CaseIterable {
-        /// A rule denied it; the code and its status are those of Auth0's `api.access.deny`.
+        /// A rule denied the request. The code and its status are those of Auth0's `api.access.deny`.
         case accessDenied = "access_denied"
         case interactionRequired = "interaction_required"
         case invalidClient = "invalid_client"
@@ -19,7 +19,7 @@ package struct OAuthError: Error, Sendable {
         case requestNotSupported = "request_not_supported"
         case requestURINotSupported = "request_uri_not_supported"
         case temporarilyUnavailable = "temporarily_unavailable"
-        /// No standard defines a code for 429; this is Auth0's.
+        /// No standard defines a code for 429. This one is Auth0's.
         case tooManyRequests = "too_many_requests"
         case unauthorizedClient = "unauthorized_client"
         /// OpenID Connect Core Error Code unmet_authentication_requirements 1.0
@@ -30,7 +30,7 @@ package struct OAuthError: Error, Sendable {
         case useDPoPNonce = "use_dpop_nonce"
     }
 
-    /// What a client presents for tokens, with the sentence of its `invalid_grant`: the same, whatever is wrong with it.
+    /// A credential that a client presents for tokens, with one fixed sentence for its `invalid_grant`.
     package enum Presented: String, Sendable {
         case code = "Invalid authorization code."
         // Auth0's SDKs compare this sentence.
@@ -39,25 +39,24 @@ package struct OAuthError: Error, Sendable {
         case socialToken = "Invalid subject_token."
     }
 
-    /// The reason, which decides the status.
+    /// The reason of the refusal, for the log and the status.
     package let reason: Reason
     /// The `error` member.
     package let code: Code
-    /// A fixed sentence without quotes or backslashes (RFC 6749 5.2) that contains no part of the request, or the text of
-    /// a rule as the operator wrote it.
+    /// The `error_description` member: a fixed sentence without quotes or backslashes (RFC 6749 5.2) and without any
+    /// part of the request, or the text of a rule as the operator wrote it.
     package var description: String
-    /// Whether the client used `Authorization` to authenticate: then the answer is 401 with a challenge for the same
-    /// scheme.
+    /// Whether the client tried to authenticate with `Authorization`. The answer is then 401 with a challenge.
     package var challenges = false
-    /// The remaining time of a rate limit.
+    /// The remaining time of a rate limit. `nil` for other refusals.
     package var wait: Duration?
-    /// Fields of the answer in addition to the usual ones.
+    /// Additional fields of the answer.
     package var fields: [(name: String, value: String)] = []
 
-    /// The refusal for this reason. A client only learns that its token is not accepted: unknown, expired, revoked and
-    /// foreign tokens get the same answer.
+    /// Creates the refusal for a reason. Unknown, expired, revoked and foreign tokens get one answer: the client only
+    /// learns that its token is not accepted.
     ///
-    /// - Parameter code: nil: that of the reason.
+    /// - Parameter code: The `error` member. `nil` for the code of the reason.
     package init(_ reason: Reason, _ code: Code? = nil, of presented: Presented = .sessionToken) {
         self.reason = reason
         self.code = code ?? Self.code(of: reason)
@@ -68,7 +67,7 @@ package struct OAuthError: Error, Sendable {
             case .invalidClient: "Client authentication failed."
             case .invalidDPoPProof where reason == .proofMissing: "A DPoP proof is needed."
             case .invalidDPoPProof, .useDPoPNonce: "The DPoP proof is not accepted."
-            // Auth0's SDKs compare this sentence, too.
+            // Auth0's SDKs compare this sentence.
             case .invalidGrant where reason == .refreshUserGone:
                 "The refresh_token was generated for a user who doesn't exist anymore."
             case .invalidGrant: presented.rawValue
@@ -91,29 +90,29 @@ package struct OAuthError: Error, Sendable {
             }
     }
 
-    /// A parameter is missing, repeated, of the wrong shape or value.
+    /// Returns the refusal of a parameter that is missing, repeated, or of the wrong shape or value.
     package static func invalidRequest(_ description: String) -> OAuthError {
         var error = OAuthError(.oauthInvalidRequest)
         error.description = description
         return error
     }
 
-    /// The client is unknown or its authentication failed; the answer does not reveal which.
+    /// Returns the refusal of a client that is unknown or failed to authenticate. The answer does not reveal which.
     package static func invalidClient(challenges: Bool) -> OAuthError {
         var error = OAuthError(.oauthInvalidClient)
         error.challenges = challenges
         return error
     }
 
-    /// The refusal for what did not take place. Where a rate limit is reached, the code does not blame the client or its
-    /// token, so that no SDK discards one.
+    /// Creates the refusal for an operation that was not done. The code for a rate limit does not blame the client or
+    /// its token, so that no SDK discards a token.
     package init(_ error: NotDone, of presented: Presented = .sessionToken) {
         self.init(error.reason, of: presented)
         self.wait = error.retryAfter
         if let text = error.text { self.description = text }
     }
 
-    /// The answer of a service; what did not take place is thrown as the refusal of what the client presented.
+    /// Runs a service's operation and turns its error into the refusal of what the client presented.
     static func rendering<Answer>(
         _ answer: @autoclosure () async throws(NotDone) -> Answer,
         of presented: Presented = .sessionToken
@@ -125,14 +124,14 @@ package struct OAuthError: Error, Sendable {
         }
     }
 
-    /// A proof is not accepted.
+    /// Creates the refusal of a proof that is not accepted.
     package init(_ refusal: DPoPRefusal) {
         self.init(refusal.reason)
         self.description = refusal.description
         self.fields = refusal.nonce.map { [("dpop-nonce", $0)] } ?? []
     }
 
-    /// An outage is never `invalid_grant`, because SDKs then discard their tokens and keys.
+    /// Returns the code for a reason. It is never `invalid_grant` for an outage: SDKs would discard tokens and keys.
     private static func code(of reason: Reason) -> Code {
         switch (reason, reason.status) {
         case (_, 503): .temporarilyUnavailable
@@ -141,7 +140,7 @@ package struct OAuthError: Error, Sendable {
         case (.ruleDenied, _): .accessDenied
         case (.handoffDelegationNotPermitted, _): .interactionRequired
         case (.credentialMissing, _), (.oauthOtherUser, _): .loginRequired
-        // Not `invalid_grant`: an SDK would discard a token that is still good.
+        // Not `invalid_grant`: an SDK would discard a token that is still valid.
         case (.proofInvalid, _), (.proofMissing, _), (.proofOtherKey, _), (.proofReplayed, _): .invalidDPoPProof
         case (.proofNonceNeeded, _): .useDPoPNonce
         case (.oauthInvalidRequest, _): .invalidRequest
@@ -152,13 +151,13 @@ package struct OAuthError: Error, Sendable {
         }
     }
 
-    /// The answer that carries the error. For an outage, a rate limit, a rule and a user who is gone, its status is that of the
-    /// reason table, else that of RFC 6749 5.2.
+    /// The answer that carries the error. Its status is that of the reason table for an outage, a rate limit, a rule
+    /// and a removed user, otherwise that of RFC 6749 5.2.
     package var response: EndpointResponse {
         let status =
             switch self.code {
             case .accessDenied, .temporarilyUnavailable, .tooManyRequests: self.reason.status
-            // With 400, Auth0's SDKs would take the token for one that expired.
+            // With 400, Auth0's SDKs would treat the token as expired.
             default: self.reason == .refreshUserGone ? self.reason.status : self.challenges ? 401 : 400
             }
         var fields = TokenAnswer.fields + self.fields

@@ -3,22 +3,22 @@ package import NIOCore
 import Sessions
 package import Vocabulary
 
-/// Checks the proofs of keys in requests to the endpoints (RFC 9449).
+/// Checks the key proofs of requests to the endpoints (RFC 9449).
 package struct ProofCheck: Sendable {
     private let gate: DPoPGate
     private let loops: any EventLoopGroup
     private let clock: Clock
 
     /// - Parameters:
-    ///   - loops: The loops on which the store is called.
-    ///   - clock: That of the store.
+    ///   - loops: The loops that call the store.
+    ///   - clock: The store's clock.
     package init(gate: DPoPGate, loops: any EventLoopGroup, clock: Clock) {
         self.gate = gate
         self.loops = loops
         self.clock = clock
     }
 
-    /// The accepted proof of a request for tokens (RFC 9449 5); nil if it has none.
+    /// Verifies and uses the proof of a request for tokens (RFC 9449 5). `nil` if the request has none.
     func proof(of request: EndpointRequest) async throws(OAuthError) -> DPoPProof? {
         guard let proof = request.credentials.proof else { return nil }
         let now = self.clock.now()
@@ -33,13 +33,12 @@ package struct ProofCheck: Sendable {
         }
     }
 
-    /// Judges how a request to a resource presents its access token, and takes the proof for it. Throws a `DPoPRefusal` or
-    /// a `StoreError`.
+    /// Checks how a request to a resource presents its token, and uses its proof. Throws `DPoPRefusal` or `StoreError`.
     ///
     /// - Parameters:
-    ///   - token: The token, which is that of a live session.
-    ///   - thumbprint: The key that it is bound to.
-    /// - Returns: The proof; nil if the token needs none.
+    ///   - token: The access token of a live session.
+    ///   - thumbprint: The thumbprint of the key that the token is bound to.
+    /// - Returns: The proof. `nil` if the token needs none.
     func proof(
         of request: EndpointRequest,
         for token: Secret,
@@ -77,6 +76,6 @@ extension DPoPDemand {
 }
 
 extension DPoPProof {
-    /// The fields that answers to its request bring.
+    /// The fields that the answer to the proof's request has.
     var answerFields: [(name: String, value: String)] { self.nextNonce.map { [("dpop-nonce", $0)] } ?? [] }
 }

@@ -3,24 +3,24 @@ import Vocabulary
 
 /// `POST /oauth/revoke` (RFC 7009), as a form or as Auth0's JSON object.
 ///
-/// No proof of a key is needed: an app that signs out may have lost its key.
+/// No key proof is needed, because an app that signs out may have lost its key.
 package struct RevocationEndpoint: Sendable {
     private let authentication: ClientAuthentication
     private let tokens: TokenService
     private let sessions: SessionService
 
-    /// - Parameter sessions: Signs users out of sessions that a provider made.
+    /// - Parameter sessions: The service that signs users out of a provider's sessions.
     package init(authentication: ClientAuthentication, tokens: TokenService, sessions: SessionService) {
         self.authentication = authentication
         self.tokens = tokens
         self.sessions = sessions
     }
 
-    /// 200 with an empty body, whatever the token is (RFC 7009 2.2): the client learns nothing of a token that is not its
-    /// own.
+    /// The endpoint, which answers 200 with an empty body for any token (RFC 7009 2.2). A client learns nothing about
+    /// tokens of others.
     ///
-    /// A provider's own token ends at the provider, if that is told of sign-outs, and here with all that came of it, whichever
-    /// client presents it: it was made for none of them. 503 if the provider could not be told.
+    /// Any client may revoke a provider's own token, because it was issued to none of them. The gateway ends everything
+    /// that came from it, and revokes it at a provider that is notified of sign-outs. 503 if that fails.
     package var endpoint: Endpoint {
         .oauth("/oauth/revoke", outlivesClient: true) { request throws(OAuthError) in
             let call = try await self.authentication.call(request)

@@ -3,14 +3,14 @@ import Settings
 package import SignOn
 import Vocabulary
 
-/// Signs users in with what the kit of a social provider gave to a native app. Each artefact is accepted once.
+/// Signs users in with the artefact that a social provider's kit gave to a native app. Each artefact is accepted once.
 package struct SocialSignIns: Sendable {
     private let verifiers: SocialVerifiers
     private let proofs: SocialProofs
     private let tokens: TokenService
     private let owners: SocialOwners
 
-    /// - Parameter owners: Whose users they are; nil: those of the tokens' first realm.
+    /// - Parameter owners: Decides whose users they are. `nil` for users of the tokens' first realm.
     package init(
         verifiers: SocialVerifiers,
         proofs: SocialProofs,
@@ -23,7 +23,7 @@ package struct SocialSignIns: Sendable {
         self.tokens = tokens
     }
 
-    /// The user.
+    /// Verifies an artefact and returns its user.
     func user(
         _ kind: SocialSubjectToken,
         _ artefact: Secret,

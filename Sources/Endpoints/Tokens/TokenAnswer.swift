@@ -7,9 +7,9 @@ enum TokenAnswer {
     /// The fields of every answer in addition to `Cache-Control: no-store`.
     static let fields: [(name: String, value: String)] = [("pragma", "no-cache")]
 
-    /// An access token, and a refresh token where the client gets one.
+    /// Returns an answer with an access token, and with a refresh token if the client gets one.
     ///
-    /// - Parameter type: `issued_token_type` (RFC 8693 2.2.1); nil for other grants.
+    /// - Parameter type: The `issued_token_type` (RFC 8693 2.2.1). `nil` for grants other than token exchange.
     static func issued(
         _ tokens: IssuedTokens,
         _ signer: IDTokenIssuer.Signer,
@@ -23,9 +23,9 @@ enum TokenAnswer {
         return .json(200, .object(members), fields: Self.fields)
     }
 
-    /// A session-transfer token.
+    /// Returns an answer with a session-transfer token.
     ///
-    /// - Parameter tokens: What the refresh token gave; nil if the grant was another one.
+    /// - Parameter tokens: The tokens from a refresh token. `nil` for grants other than the refresh token.
     static func minted(
         _ minted: MintedToken,
         besides tokens: IssuedTokens?,
@@ -45,7 +45,7 @@ enum TokenAnswer {
         _ signer: IDTokenIssuer.Signer
     ) async -> [String: JSONValue] {
         var members: [String: JSONValue] = [:]
-        // Also where none was granted: an answer without it says that all were (RFC 6749 5.1).
+        // Even if none was granted: an answer without `scope` means that all were (RFC 6749 5.1).
         members["scope"] = .string(tokens.scopes.joined(separator: " "))
         if let refresh = tokens.refresh { members["refresh_token"] = Self.text(refresh) }
         if tokens.hasIdentity {

@@ -37,8 +37,7 @@ extension TokenEndpoint {
         }
     }
 
-    /// The token from which a transfer token is minted: the one that was presented, or for a provider's token an access
-    /// token that is made of it.
+    /// Returns the token that a transfer token is minted from: the presented one, or an access token for a provider's.
     private func parent(_ presented: Secret, _ requester: TokenRequester) async throws(OAuthError) -> Secret {
         guard requester.client.canCreateTransferToken, self.tokens.isForeign(presented) else { return presented }
         let tokens = try await OAuthError.rendering(
@@ -47,7 +46,7 @@ extension TokenEndpoint {
         return tokens.access ?? presented
     }
 
-    /// Signs a user in with what the kit of a social provider gave to the app (Auth0's token exchange for native social).
+    /// Signs a user in with the artefact of a social provider's kit (Auth0's token exchange for native social).
     private func exchange(
         _ kind: SocialSubjectToken,
         _ parameters: TokenRequest,

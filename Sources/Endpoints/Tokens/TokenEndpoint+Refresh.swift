@@ -23,8 +23,8 @@ extension TokenEndpoint {
         return await TokenAnswer.issued(tokens, signer)
     }
 
-    /// Gives a session-transfer token for a refresh token, which rotates as in any other use; one of a provider stays as
-    /// it is.
+    /// Mints a session-transfer token from a refresh token. The gateway's refresh token rotates as in any other use,
+    /// and a provider's is unchanged.
     private func transfer(
         _ token: Secret,
         _ audience: String,
@@ -32,7 +32,7 @@ extension TokenEndpoint {
         _ requester: TokenRequester,
         _ signer: IDTokenIssuer.Signer
     ) async throws(OAuthError) -> EndpointResponse {
-        // Judged before the refresh token rotates, so that a client that is refused keeps its token.
+        // Checked before the refresh token rotates, so that a rejected client keeps its token.
         guard requester.client.canCreateTransferToken else {
             self.tokens.refuse(.refreshed, .handoffNotPermitted, by: requester)
             throw OAuthError(.handoffNotPermitted)
@@ -43,7 +43,7 @@ extension TokenEndpoint {
                 of: .refreshToken
             )
             let minted = try await self.mint(.token((tokens.access ?? token).bytes), target, requester)
-            // The client does not get it, so the id_token has no hash of it.
+            // The client does not get the access token, so the id_token has no hash of it.
             tokens.access = nil
             return await TokenAnswer.minted(minted, besides: tokens, signer)
         }

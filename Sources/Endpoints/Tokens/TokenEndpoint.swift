@@ -6,8 +6,8 @@ import Vocabulary
 
 /// `POST /oauth/token`: issues tokens for grants (RFC 6749 3.2).
 ///
-/// Every request is processed in this order: body, client, rate limit, grant. A grant is a case of `GrantType` and a
-/// method in a file of its own.
+/// Every request is processed in this order: body, client, rate limit, grant. Each grant is a case of `GrantType` and a
+/// method in its own file.
 package struct TokenEndpoint: Sendable {
     private let authentication: ClientAuthentication
     let targets: TransferTargets
@@ -17,7 +17,7 @@ package struct TokenEndpoint: Sendable {
     private let proofs: ProofCheck
     private let idTokens: IDTokenIssuer
 
-    /// - Parameter hosts: Every configured host.
+    /// - Parameter hosts: All configured hosts.
     package init(
         authentication: ClientAuthentication,
         hosts: [HostSettings],
@@ -36,8 +36,7 @@ package struct TokenEndpoint: Sendable {
         self.idTokens = idTokens
     }
 
-    /// The endpoint for the listener. Its handler continues when the client leaves: a token that the store keeps must
-    /// also be audited.
+    /// The endpoint. It continues after the client disconnects, because a stored token must also be audited.
     package var endpoint: Endpoint {
         .oauth("/oauth/token", outlivesClient: true) { request throws(OAuthError) in try await self.answer(request) }
     }
@@ -80,20 +79,19 @@ package struct TokenEndpoint: Sendable {
 }
 
 extension TokenRequester {
-    /// Who sends `request`, with these parameters.
+    /// Creates the requester of `request`, with the user's address if the client states it.
     init(
         _ client: ClientSettings,
         _ request: EndpointRequest,
         _ parameters: TokenRequest
     ) throws(OAuthError) {
-        // Anyone can send a request as a public client, so the address is the one of the connection.
+        // Anyone can send a request as a public client, so the address of the connection is used.
         let stated = client.trustsAddressField && !client.isPublic ? try Self.address(in: request, parameters) : nil
         self.init(client: client, sender: request.requester.withoutCookies)
         if let stated { self.sender.address = stated }
     }
 
-    /// The user's address, as the server of a client states it in the field, the body, or alike in both; nil if it does
-    /// not.
+    /// Returns the user's address that a client's server states in the field, the body, or equally in both, if any.
     private static func address(
         in request: EndpointRequest,
         _ parameters: TokenRequest

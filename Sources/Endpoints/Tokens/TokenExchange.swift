@@ -3,32 +3,32 @@ package import Settings
 package import SignOn
 package import Vocabulary
 
-/// The parameters of an RFC 8693 exchange of a native session token, judged.
+/// The validated parameters of an RFC 8693 exchange of a native session token or an access token.
 package struct TokenExchange: Sendable, Equatable {
-    /// What the client gets.
+    /// The token that the client gets.
     package enum Target: Sendable, Equatable {
-        /// A session-transfer token for this audience, as the client sent it.
+        /// A session-transfer token for this audience, as the client wrote it.
         case transfer(audience: String, TransferTargets.Target)
-        /// An access token for this API; nil: for none.
+        /// An access token for this API. `nil` for no API.
         case access(APISettings?, scopes: [String])
     }
 
     /// `requested_token_type` and `issued_token_type` of a session-transfer token, as defined by Auth0.
     package static let transferTokenType = "urn:auth0:params:oauth:token-type:session_transfer_token"
-    /// The same of an access token (RFC 8693 3).
+    /// `requested_token_type` and `issued_token_type` of an access token (RFC 8693 3).
     package static let accessTokenType = "urn:ietf:params:oauth:token-type:access_token"
-    /// A session token of this gateway, or of Kratos.
+    /// The type of a session token of this gateway or of Kratos.
     package static let sessionTokenType = "urn:sallyport:params:oauth:token-type:session_token"
     /// The accepted `subject_token_type` and `actor_token_type` values.
     package static let subjectTokenTypes = [Self.sessionTokenType, Self.accessTokenType]
 
-    /// The session token, or an access token.
+    /// The session token or access token of the user.
     package var subjectToken: Secret
-    /// The same of whoever is to act for the user; nil: nobody.
+    /// The session token or access token of an actor who will act for the user. `nil` if there is no actor.
     package var actorToken: Secret?
     package var target: Target
 
-    /// Judges the parameters; `targets` and `apis` are the audiences that this gateway serves.
+    /// Validates the parameters. `targets` and `apis` are the audiences that this gateway serves.
     package init(_ request: TokenRequest, targets: TransferTargets, apis: APIDirectory) throws(OAuthError) {
         self.subjectToken = Secret(try request.required("subject_token"))
         try Self.check(try request.required("subject_token_type"), of: self.subjectToken, "subject_token_type")
@@ -61,8 +61,8 @@ package struct TokenExchange: Sendable, Equatable {
         }
     }
 
-    /// Refuses a type that is not supported, or is not what the token is (RFC 8693 2.1), as far as the token shows it: the
-    /// gateway's own by their prefixes, a provider's JSON Web Token by its syntax, which no session token has.
+    /// Refuses a type that is not supported or contradicts the token (RFC 8693 2.1). The gateway's tokens are
+    /// recognised by their prefixes, a provider's JSON Web Token by its syntax, which no session token has.
     private static func check(_ type: String?, of token: Secret, _ name: String) throws(OAuthError) {
         guard let type, Self.subjectTokenTypes.contains(type) else {
             throw .invalidRequest("The \(name) is not supported.")
@@ -78,14 +78,14 @@ package struct TokenExchange: Sendable, Equatable {
         guard fitting.contains(type) else { throw .invalidRequest("The \(name) is not that of the token.") }
     }
 
-    /// Whether it is a token of this gateway of a kind that cannot be exchanged, such as a refresh token.
+    /// Returns whether the token is the gateway's, of a kind that cannot be exchanged, such as a refresh token.
     private static func isOtherOwn(_ token: [UInt8]) -> Bool {
         [TokenKind.refresh, .code, .transfer, .hostTicket, .pushedRequest].contains {
             TokenAuthority.isWellFormed($0, token)
         }
     }
 
-    /// Refuses a delegation where none is made: silently dropping it would give the actor the user's own tokens.
+    /// Refuses a delegation if none is supported: ignoring it would give the actor the user's own tokens.
     static func refuseActor(in request: TokenRequest) throws(OAuthError) {
         for name in ["actor_token", "actor_token_type"] where try request.text(name) != nil {
             throw .invalidRequest("An actor_token is accepted for a session transfer token by token exchange only.")
@@ -93,21 +93,20 @@ package struct TokenExchange: Sendable, Equatable {
     }
 }
 
-/// The audiences `urn:<host>:session_transfer` that name this gateway, and the hosts on which a token for each is
-/// valid.
+/// The audiences `urn:<host>:session_transfer` that name this gateway, and the hosts where their tokens are valid.
 ///
-/// SDKs take `<host>` from the app's configured domain: with its port (React Native) or without (Swift, Android), in
-/// the letter case that the developer typed. So every configured host is accepted in each of these spellings. The
-/// domain is usually that of the token endpoint. A token for the host of a token endpoint is valid on every host, and a
-/// token for any other host on that host only.
+/// SDKs derive `<host>` from the app's configured domain, with its port (React Native) or without (Swift, Android), in
+/// the letter case that the developer typed. Every configured host is accepted in each of these spellings. The domain
+/// is usually that of the token endpoint, so a token for a host with a token endpoint is valid on every host. A token
+/// for any other host is valid on that host only.
 package struct TransferTargets: Sendable {
     /// The hosts on which a token is valid.
     package enum Target: Sendable, Equatable {
         case everyHost
-        /// On the host of this public authority (`host[:port]`).
+        /// The host of this public authority (`host[:port]`).
         case host(String)
 
-        /// The public authority of the one host; nil: every host.
+        /// The public authority of the only host. `nil` for every host.
         package var host: String? {
             switch self {
             case .everyHost: nil
@@ -128,8 +127,8 @@ package struct TransferTargets: Sendable {
             let target = host.endpoints ? Target.everyHost : .host(url.authority)
             targets[Self.audience("\(url.host):\(url.port ?? (url.isHTTPS ? 443 : 80))")] = target
         }
-        // A name with several ports means the host that serves the token endpoint, else the one with the default port;
-        // if there is neither, it names no host.
+        // A name with several ports means the host that serves the token endpoint, otherwise the one with the default
+        // port. If there is neither, it names no host.
         for (name, hosts) in Dictionary(grouping: hosts, by: \.publicURL.host) {
             guard
                 let host = hosts.first(where: \.endpoints) ?? hosts.first(where: { $0.publicURL.port == nil })
@@ -140,13 +139,13 @@ package struct TransferTargets: Sendable {
         self.targets = targets
     }
 
-    /// Where a token for the audience is valid; nil if the audience names no configured host.
+    /// The hosts on which a token for the audience is valid. `nil` if the audience names no configured host.
     package subscript(audience: String) -> Target? {
         let audience = audience.lowercased()
         return self.targets[audience] ?? self.name(in: audience).flatMap { self.wildcard($0) }
     }
 
-    /// The host that an audience in lower case names, with its port if it has one; nil: it is no such audience.
+    /// Returns the host, with its port if any, that an audience in lower case names. `nil` for other audiences.
     private func name(in audience: String) -> String? {
         let (start, end) = ("urn:", ":session_transfer")
         guard audience.hasPrefix(start), audience.hasSuffix(end),
@@ -155,7 +154,7 @@ package struct TransferTargets: Sendable {
         return String(audience.dropFirst(start.count).dropLast(end.count))
     }
 
-    /// The host with this name that a wildcard stands for, in the same spellings; nil: none does.
+    /// Returns the host of this name, with or without port, that a wildcard matches. `nil` if none does.
     private func wildcard(_ name: String) -> Target? {
         let named = self.wildcards.compactMap { host -> PublicURL? in
             let url = host.publicURL

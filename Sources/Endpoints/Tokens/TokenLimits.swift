@@ -5,14 +5,14 @@ import Settings
 import SignOn
 import Vocabulary
 
-/// How often a client may ask the endpoints that take credentials.
+/// The rate limits of the endpoints that accept credentials.
 package struct TokenLimits: Sendable {
-    /// One client from one address key, whatever it presents: it limits what guessed secrets and tokens, and clients in a
-    /// loop, cost the store. It is wide, because a carrier's address has many users and a server asks for all its users.
+    /// The limit of one client from one address key, whatever it presents. It limits what guessed secrets and tokens,
+    /// and clients in a loop, cost the store. It is high, because a carrier or a server has many users.
     private static let perClient = Self.perClient(isAwaited: false)
-    /// The same for a client that did not prove to be the one that it names: guesses are counted for all gateways.
+    /// The limit of requests that failed to authenticate as the client they name. It is shared by all gateways.
     private static let perClaim = Self.perClient(isAwaited: true)
-    /// One address key where only the token says which client it is: counted before the token is looked up.
+    /// The limit of one address key for requests that name no client. It applies before the token is looked up.
     private static let perAddress = RateLimit(
         "token.address",
         burst: 500,
@@ -24,27 +24,27 @@ package struct TokenLimits: Sendable {
         RateLimit("token.client", burst: 500, interval: .milliseconds(10), isAwaited: isAwaited)
     }
 
-    /// One public client from one address, as anyone can send its requests: what is pushed stays in the store for the time
-    /// of a sign-in.
+    /// The limit of pushed requests of one public client from one address. Anyone can send them, and each stays in the
+    /// store for the time of a sign-in.
     private static let perPush = RateLimit("token.push", burst: 100, interval: .milliseconds(200))
 
     private let tries: TryCounter
 
-    /// - Parameter loops: The loops on which the limiter is called.
+    /// - Parameter loops: The loops that call the limiter.
     package init(limiter: any RateLimiter, loops: any EventLoopGroup) {
         self.tries = TryCounter(store: limiter, loops: loops)
     }
 
-    /// Counts a request in the name of a client; `too_many_requests` when there were too many. Those that did not prove to
-    /// be of it are counted together with those that did: whoever guesses a secret is not told of the right one either.
+    /// Counts a request in the name of a client and throws `too_many_requests` above the limit. Authenticated and other
+    /// requests share one count, so that a guesser above the limit does not learn that a secret is right.
     ///
-    /// - Parameter isProven: Whether the request is of the client.
+    /// - Parameter isProven: Whether the client authenticated.
     func check(_ claimedID: String, isProven: Bool, from address: IPAddress) async throws(OAuthError) {
         let limit = isProven ? Self.perClient : Self.perClaim
         try await self.count(RateBucket(limit, Self.key(address), Array(claimedID.utf8)))
     }
 
-    /// Counts a pushed authorization request, which a server may send for all its users.
+    /// Counts a pushed authorization request of a public client. Servers push for many users and are exempt.
     func checkPush(_ requester: TokenRequester) async throws(OAuthError) {
         guard requester.client.isPublic else { return }
         let clientID = Array(requester.client.clientID.utf8)

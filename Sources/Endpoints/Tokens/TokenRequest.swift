@@ -8,7 +8,7 @@ package import Vocabulary
 package struct TokenRequest: Sendable {
     private let parameters: BodyParameters
 
-    /// Reads the body of `request`; `invalid_request` when it cannot be read in exactly one way.
+    /// Reads the body of `request`. Throws `invalid_request` if it cannot be read in exactly one way.
     ///
     /// - Parameter readsJSONAsForm: See `BodyParameters`.
     package init(_ request: EndpointRequest, readsJSONAsForm: Bool = false) throws(OAuthError) {
@@ -19,37 +19,37 @@ package struct TokenRequest: Sendable {
         }
     }
 
-    /// The text of the parameter; nil when it is absent or empty.
+    /// Returns the text of the parameter. `nil` if it is absent or empty.
     package func text(_ name: String) throws(OAuthError) -> String? {
         guard let value = self.parameters[name] else { return nil }
         guard let text = value.string else { throw .invalidRequest("The parameter \(name) must be a string.") }
         return text
     }
 
-    /// All parameters; each must be a text.
+    /// Returns all parameters, which must be texts.
     func texts() throws(OAuthError) -> [(name: String, value: String)] {
         var texts: [(name: String, value: String)] = []
         for name in self.parameters.names { texts.append((name, try self.required(name))) }
         return texts
     }
 
-    /// The value of the parameter, of any type; nil when it is absent or empty.
+    /// Returns the value of the parameter, of any type. `nil` if it is absent or empty.
     package func value(_ name: String) -> JSONValue? { self.parameters[name] }
 
-    /// The text of a required parameter.
+    /// Returns the text of a required parameter.
     package func required(_ name: String) throws(OAuthError) -> String {
         guard let text = try self.text(name) else { throw .invalidRequest("The parameter \(name) is missing.") }
         return text
     }
 
-    /// `audience`, or `resource` (RFC 8707), which is read as the same; nil if there is none.
+    /// Returns `audience`, or `resource` (RFC 8707), which means `audience`. `nil` if both are absent.
     package func audience() throws(OAuthError) -> String? {
         guard let resource = try self.text("resource") else { return try self.text("audience") }
         guard let audience = try self.text("audience"), audience != resource else { return resource }
         throw OAuthError(.oauthInvalidTarget)
     }
 
-    /// The elements of `scope` (RFC 6749 3.3); nil if there is none.
+    /// Returns the elements of `scope` (RFC 6749 3.3). `nil` if it is absent.
     package func scopes() throws(OAuthError) -> [String]? {
         try self.text("scope").map { $0.split(separator: " ").map(String.init) }
     }

@@ -3,8 +3,8 @@ import Sessions
 package import SignOn
 import Vocabulary
 
-/// `/userinfo` (OpenID Connect Core 5.3): who the user of an access token is, as far as its scopes ask for it. The token
-/// comes in `Authorization`, or in the form of a POST (5.3.1).
+/// `/userinfo` (OpenID Connect Core 5.3): the claims of an access token's user that its scopes include. The token comes
+/// in `Authorization`, or in the form of a POST (5.3.1).
 package struct UserInfoEndpoint: Sendable {
     private let limits: TokenLimits
     private let tokens: TokenService
@@ -22,7 +22,7 @@ package struct UserInfoEndpoint: Sendable {
         }
     }
 
-    /// Errors are JSON and not problem documents, because Auth0's SDKs parse nothing else.
+    /// Answers a request. Errors are JSON instead of problem documents, because Auth0's SDKs parse nothing else.
     private func answer(_ request: EndpointRequest) async -> EndpointResponse {
         guard let tokens = Self.tokens(in: request), tokens.count <= 1 else {
             return Self.refusal(.oauthInvalidRequest, "invalid_request", #"Bearer error="invalid_request""#)
@@ -63,11 +63,11 @@ package struct UserInfoEndpoint: Sendable {
         return .json(200, .object(claims))
     }
 
-    /// The tokens that a request brings, one for each way: in `Authorization`, by either scheme, and in the form of a POST
-    /// (RFC 6750 2.1 and 2.2). A client may use one way only. One in the query, which is not accepted, is `nil`: it still
-    /// is a way.
+    /// Returns the tokens in a request: in `Authorization` with either scheme, and in the form of a POST (RFC 6750 2.1
+    /// and 2.2). A client may use only one of these ways. A token in the query is not accepted and is listed as `nil`,
+    /// so that it conflicts with any other.
     ///
-    /// - Returns: `nil` if the form is malformed.
+    /// - Returns: The tokens. `nil` if the form is malformed.
     private static func tokens(in request: EndpointRequest) -> [Secret?]? {
         var tokens: [Secret?] = []
         switch request.credentials.authorization {
@@ -81,13 +81,13 @@ package struct UserInfoEndpoint: Sendable {
                 tokens.append(Secret(token))
             }
         } catch {
-            // A body of another type has no token.
+            // A body of another type carries no token.
             return error == .mediaType ? tokens : nil
         }
         return tokens
     }
 
-    /// - Parameter code: RFC 6750 3.1; nil for a request without a token.
+    /// - Parameter code: The error code (RFC 6750 3.1). `nil` for a request without a token.
     private static func refusal(_ reason: Reason, _ code: String?, _ challenge: String) -> EndpointResponse {
         .json(
             reason.status,

@@ -3,40 +3,40 @@ import Sessions
 import Settings
 import Vocabulary
 
-/// What the claims of an access token say, be it from the token itself (RFC 9068 2.2) or from an introspection endpoint
-/// (RFC 7662 2.2): both use the same names.
+/// The claims of an access token, from the token itself (RFC 9068 2.2) or from an introspection endpoint (RFC 7662
+/// 2.2), which use equal names.
 struct AccessTokenClaims: Sendable {
-    /// The clocks of the issuer and of the gateway may differ by this.
+    /// The maximum difference between the clocks of the issuer and the gateway.
     static let leeway = Duration.seconds(60)
-    /// The most scopes that are kept, and the longest.
+    /// The maximum number of scopes that are kept, and their maximum length.
     private static let mostScopes = 256
     private static let longestName = 256
 
-    /// What is demanded of a token.
+    /// The requirements for a token.
     struct Demands: Sendable {
-        /// Whom the token may be for.
+        /// The recipients that a token may be for.
         enum Recipients: Sendable {
-            /// `aud` must hold one of them.
+            /// `aud` must contain one of these.
             case audiences([String])
-            /// `client_id` must be one of them. A token with `aud` must name one of them there too: whoever is not named
-            /// must refuse it (RFC 7519 4.1.3).
+            /// `client_id` must be one of these. If the token has `aud`, it must contain one of them, too, because
+            /// others must reject the token (RFC 7519 4.1.3).
             case clientIDs([String])
-            /// The client to which it was issued must be one of them: a refresh token is for nobody else.
+            /// The token's client must be one of these, because a refresh token is for nobody else.
             case clients([String])
         }
 
-        /// `iss`; nil: any, or none.
+        /// The required `iss`. `nil` for any or none.
         var issuer: String?
         var recipients: Recipients
-        /// Whether `iss` and `exp` must be there: a token must say of itself whose it is and when it ends, but an
-        /// introspection endpoint knows.
+        /// Whether `iss` and `exp` must be present. A token must state its issuer and expiry itself, but an
+        /// introspection endpoint knows them.
         var isComplete: Bool
     }
 
     let claims: JWTClaims
     let mapping: ClaimsMapping
 
-    /// Checks whom the token is for, when it is valid, and that having it suffices.
+    /// Checks the token's recipient, its time, and that it can be used as presented.
     ///
     /// - Throws: The reason of the refusal.
     func check(_ demands: Demands, now: UnixTime) throws(Reason) {
@@ -68,13 +68,13 @@ struct AccessTokenClaims: Sendable {
 
     private var confirmation: Confirmation? { self.claims["cnf"].flatMap { Confirmation($0) } }
 
-    /// Whether `aud` has one of these names.
+    /// Returns whether `aud` has one of these names.
     private func names(one names: [String]) -> Bool { self.claims.audience.contains { $0.isExactlyOne(of: names) } }
 
-    /// The token that the claims describe.
+    /// Returns the token that the claims describe.
     ///
-    /// - Parameter admission: Who may sign in.
-    /// - Throws: `ClaimsError` when there is no subject, or one that cannot be used.
+    /// - Parameter admission: The rule for who may sign in.
+    /// - Throws: `ClaimsError` if there is no usable subject.
     func known(
         expiresAt: UnixTime,
         cacheLifetime: Duration,
@@ -107,12 +107,12 @@ struct AccessTokenClaims: Sendable {
         )
     }
 
-    /// `scope` as a text with blanks (RFC 8693 4.2) or a list, and `scp`, as Okta and Entra call it.
+    /// Returns the scopes in `scope` or `scp` (Okta, Entra): a text with blanks (RFC 8693 4.2) or a list.
     private static func scopes(_ claims: UserClaims) -> [String] {
         var scopes: [String] = []
         scopes.reserveCapacity(8)
         for var text in claims.texts(at: ["scope"]) + claims.texts(at: ["scp"]) {
-            // As bytes: the characters of a text cost more to find.
+            // As bytes, because the characters of a text take longer to find.
             text.withUTF8 { bytes in
                 for part in bytes.split(separator: UInt8(ascii: " ")) where scopes.count < Self.mostScopes {
                     let scope = String(decoding: part, as: UTF8.self)
@@ -123,7 +123,7 @@ struct AccessTokenClaims: Sendable {
         return scopes
     }
 
-    /// The client to which the token was issued.
+    /// Returns the client that the token was issued to.
     private static func client(_ claims: UserClaims) -> String? {
         let name = claims.text(at: "client_id") ?? claims.text(at: "azp") ?? claims.text(at: "cid")
         return name.flatMap { $0.isPlain(upTo: Self.longestName) ? $0 : nil }
@@ -131,7 +131,7 @@ struct AccessTokenClaims: Sendable {
 }
 
 extension AccessTokenClaims.Demands.Recipients {
-    /// - Parameter claim: Where the audiences stand.
+    /// - Parameter claim: The claim that contains the audiences.
     init(_ audiences: [String], in claim: AudienceClaim) {
         switch claim {
         case .audience: self = .audiences(audiences)

@@ -2,19 +2,19 @@ import Calls
 import JOSE
 import Vocabulary
 
-/// Tells access tokens from an issuer's other signed tokens, which have the same issuer and keys. An id_token must never
-/// pass as an access token (RFC 9068 4, RFC 8725 3.11): it was made for a client, which may pass it on to anyone.
+/// Distinguishes access tokens from an issuer's other signed tokens, which share issuer and keys. An id_token must
+/// never pass as an access token (RFC 9068 4, RFC 8725 3.11): it was made for a client, which may pass it on to anyone.
 ///
-/// - `typ: at+jwt` says that it is an access token (RFC 9068 2.1); any other `typ` but `JWT` says that it is not.
-/// - Most providers write `JWT` or nothing. Then the claims must decide:
-///   - Where a provider states the kind in a claim (Keycloak's `typ`, Cognito's `token_use`), that counts.
-///   - `nonce`, `at_hash`, `c_hash` and `s_hash` are of id_tokens, `events` is of logout tokens: no access token.
-///   - A token whose audience does not hold the gateway's own client is not an id_token for this client (OpenID Connect
-///     Core 2: `aud`). The audiences that are accepted are those of apps, so it is none for another client either.
-///   - Where the audience of the app is the client's own name, the token must have what only access tokens have: `scope`
-///     or `scp`, `client_id` or what Okta and Entra call it, or an `azp` that is not in `aud`.
+/// - `typ: at+jwt` marks an access token (RFC 9068 2.1). Any other `typ` except `JWT` marks another kind.
+/// - Most providers write `JWT` or nothing. Then the claims decide:
+///   - If a provider states the kind in a claim (Keycloak's `typ`, Cognito's `token_use`), that decides.
+///   - `nonce`, `at_hash`, `c_hash` and `s_hash` mark id_tokens and `events` marks logout tokens, which are rejected.
+///   - A token whose audience lacks the gateway's own client is not an id_token for this client (OpenID Connect Core 2:
+///     `aud`). The accepted audiences are those of apps, so it is not one for another client either.
+///   - If the app's audience is the client's own name, the token must have a claim of access tokens only. These are
+///     `scope`, `scp`, `client_id` and its names at Okta and Entra, and an `azp` that is not in `aud`.
 struct AccessTokenKind: Sendable {
-    /// The client as which users are signed in; nil if users cannot sign in.
+    /// The client that users sign in with. `nil` if users cannot sign in.
     let clientID: String?
 
     func accepts(_ token: JWS, _ claims: JWTClaims) -> Bool {

@@ -2,15 +2,15 @@ import JOSE
 package import Settings
 package import Vocabulary
 
-/// Access tokens that an OpenID issuer signs (RFC 9068), judged by its keys.
+/// Access tokens that an OpenID issuer signs (RFC 9068), verified with its keys.
 package struct BearerProvider: TokenProvider {
-    /// After this time a token in use is verified again, as its key may be withdrawn: the age at which the key set is read
-    /// again.
+    /// How long a token in use is accepted before it is verified again, because its key may be withdrawn. The key set
+    /// is read again at this age.
     private static let verdictLifetime = Duration.seconds(600)
 
     private let issuer: OpenIDIssuer
     private let demands: AccessTokenClaims.Demands
-    /// Codes of a shared secret are not accepted: who can verify those can also make them.
+    /// The accepted algorithms. HMACs are excluded: anyone who can verify one can also make it.
     private let algorithms: Set<JWSAlgorithm>
     private let kind: AccessTokenKind
     private let mapping: ClaimsMapping
@@ -18,7 +18,7 @@ package struct BearerProvider: TokenProvider {
     private let clock: Clock
     package let configuration: String
 
-    /// nil if no audience is configured: then no access token is accepted.
+    /// Creates the provider. `nil` if no audience is configured, because no access token is accepted then.
     package init?(_ settings: OpenIDSettings, issuer: OpenIDIssuer, clock: Clock) {
         guard !settings.audiences.isEmpty else { return nil }
         self.issuer = issuer
@@ -61,8 +61,8 @@ package struct BearerProvider: TokenProvider {
             }
             return self.judge(verified)
         } catch {
-            // Also if the key may be a new one that must not be looked for now (`unsought`): the keys were read within the
-            // last half minute, an issuer publishes a key before it signs with it, and anybody can send tokens of such keys.
+            // Also if the key may be a new one that must not be fetched now (`unsought`). The keys were read within the
+            // last half minute, issuers publish a key before they sign with it, and anybody can invent keys.
             return .unknown(.credentialInvalidToken)
         }
     }
@@ -80,7 +80,7 @@ package struct BearerProvider: TokenProvider {
         } catch {
             return .unknown(error)
         }
-        // The leeway makes the token good for longer on this clock, on every gateway alike.
+        // The leeway extends the token's validity on this clock, equally on every gateway.
         let end = (claims.expiresAt ?? now).advanced(by: AccessTokenClaims.leeway)
         let known = try? access.known(
             expiresAt: end,

@@ -1,8 +1,8 @@
 import Cryptography
 
-/// Names the settings that decide about tokens (`TokenProvider.configuration`).
+/// The name of the settings that decide about tokens (`TokenProvider.configuration`).
 enum VerdictConfiguration {
-    /// A short text that is the same for the same parts, on every gateway, and differs for others.
+    /// Returns a short text that is equal for equal parts on every gateway, and differs for others.
     static func text(_ parts: [String]) -> String {
         var bytes: [UInt8] = []
         for part in parts { bytes += Array("\(part.utf8.count) \(part)".utf8) }

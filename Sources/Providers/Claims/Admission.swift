@@ -1,8 +1,8 @@
 package import Settings
 import Vocabulary
 
-/// Who may sign in at all: users with a listed email address, or an address of a listed domain, where there is such a list;
-/// and with one of the listed groups, where there is that list. Without lists everybody may.
+/// The rule for who may sign in. If emails or domains are listed, the user's email address or its domain must be
+/// listed. If groups are listed, one of the user's groups must be listed. Without lists everybody may sign in.
 package struct Admission: Sendable {
     private let settings: AdmissionSettings
     private let email: [String]
@@ -11,8 +11,8 @@ package struct Admission: Sendable {
     private let isEmailVouchedFor: Bool
     private let groups: ClaimSettings.Trait
 
-    /// - Parameter claims: Where the email address, its verification and the groups are: at the paths of the traits
-    ///   `email`, `email_verified` and `groups`, else at the claims of these names.
+    /// - Parameter claims: The paths of the email address, its verification and the groups: those of the traits
+    ///   `email`, `email_verified` and `groups`, otherwise the claims of these names.
     package init(_ settings: AdmissionSettings, _ claims: ClaimSettings) {
         self.settings = settings
         self.email = claims.path(ofTrait: "email")
@@ -21,16 +21,16 @@ package struct Admission: Sendable {
         self.groups = claims.trait("groups")
     }
 
-    /// Why the user may not sign in; nil: they may.
+    /// Returns why the user may not sign in. `nil` if the user may.
     package func refusal(_ claims: UserClaims) -> String? {
         self.refusalOfEmail(claims) ?? self.refusalOfGroups(claims)
     }
 
-    /// The user as the claims describe them, if they may sign in.
+    /// Returns the user that the claims describe, if the user may sign in.
     ///
     /// - Parameters:
     ///   - fallback: The method, if the provider states none.
-    ///   - unusable: The reason for claims that make no user.
+    ///   - unusable: The reason for claims that do not describe a user.
     /// - Throws: `signin.not_allowed`, or `unusable`.
     func user(
         _ subject: String,
@@ -48,7 +48,7 @@ package struct Admission: Sendable {
         }
     }
 
-    /// Why the user may not sign in, whatever the claims are that are missing here; nil: they may, or it cannot be told.
+    /// Returns why the user may not sign in, whatever the missing claims are. `nil` if the user may, or it is unknown.
     func certainRefusal(_ claims: UserClaims) -> String? {
         let saysEmail =
             claims.value(at: self.email) != nil && claims.value(at: self.emailVerified, beside: self.email) != nil
@@ -77,6 +77,6 @@ package struct Admission: Sendable {
         return isListed ? nil : "none of the user's groups is in allow.groups"
     }
 
-    /// Some providers state the claim as a text.
+    /// Returns whether the claim is true. Some providers write it as a text.
     private static func isTrue(_ value: JSONValue?) -> Bool { value == .bool(true) || value == .string("true") }
 }

@@ -2,20 +2,20 @@ package import Sessions
 package import Settings
 package import Vocabulary
 
-/// Makes an identity of a provider's claims, as the settings say.
+/// Makes an identity from a provider's claims, as the settings say.
 package final class ClaimsMapping: Sendable {
-    /// The longest subject in bytes (OpenID Connect Core 2: `sub`).
+    /// The maximum length of a subject in bytes (OpenID Connect Core 2: `sub`).
     private static let longestSubject = 255
-    /// The largest traits in bytes, one and all: they are kept in memory with each session.
+    /// The maximum size in bytes of one trait, and of all: they are kept in memory with each session.
     private static let largestTrait = 16_384
     private static let largestTraits = 32_768
-    /// The most methods that are kept, and their longest name.
+    /// The maximum number of methods that are kept, and their maximum length.
     private static let mostMethods = 16
     private static let longestMethod = 64
 
     private let settings: ClaimSettings
     private let names: SubjectNames
-    /// The groups that are kept; empty: all.
+    /// The patterns of the groups that are kept. Empty for all groups.
     private let groupsOnly: [GlobPattern]
 
     package init(_ settings: ClaimSettings, names: SubjectNames = SubjectNames()) {
@@ -24,14 +24,14 @@ package final class ClaimsMapping: Sendable {
         self.groupsOnly = settings.groupsOnly.map(GlobPattern.init)
     }
 
-    /// Whether a configured trait has no value yet, so that another document may add it.
+    /// Returns whether a configured trait has no value yet, so that another document may add it.
     package func lacksTraits(_ claims: UserClaims) -> Bool {
         self.settings.traits.contains { trait in
             self.value(of: trait, claims) == nil && (trait.name != "email_verified" || self.settings.vouchesForEmail)
         }
     }
 
-    /// The subject at the configured path.
+    /// Returns the subject at the configured path.
     package func subject(_ claims: UserClaims) throws(ClaimsError) -> String {
         let path = self.settings.subject
         guard let value = claims.value(at: path) else {
@@ -40,8 +40,8 @@ package final class ClaimsMapping: Sendable {
         return try Self.subject(value)
     }
 
-    /// A subject that is safe in fields, logs and keys. Numbers become text as they are written; one that is no integer
-    /// of 64 bits would lose digits and is refused.
+    /// Returns a subject that is safe in fields, logs and keys. An integer becomes its text. A number that is not an
+    /// integer of 64 bits would lose digits and is refused.
     package static func subject(_ value: JSONValue) throws(ClaimsError) -> String {
         let text: String
         switch value {
@@ -55,7 +55,7 @@ package final class ClaimsMapping: Sendable {
         return text
     }
 
-    /// The identity with this subject and the configured traits that have a value.
+    /// Returns the identity with this subject and the configured traits that have a value.
     package func identity(_ subject: String, _ claims: UserClaims) throws(ClaimsError) -> Identity {
         var traits = [String: JSONValue](minimumCapacity: self.settings.traits.count)
         var size = 0
@@ -72,7 +72,7 @@ package final class ClaimsMapping: Sendable {
         return Identity(id: try self.name(of: subject), traits: .object(traits)).called(subject)
     }
 
-    /// What the user with this subject is called.
+    /// Returns the name of the user with this subject.
     private func name(of subject: String) throws(ClaimsError) -> String {
         guard let name = self.names.name(of: subject) else {
             throw ClaimsError(detail: "the subject reads like a user of another provider")
@@ -80,8 +80,7 @@ package final class ClaimsMapping: Sendable {
         return name
     }
 
-    /// The size of the value as JSON, in bytes. Nearly every trait is a text without escapes, and need not be written for
-    /// that.
+    /// Returns the size of the value as JSON, in bytes. Most traits are texts without escapes, which need no encoding.
     private static func size(of value: JSONValue) -> Int {
         if let text = value.string,
             text.utf8.allSatisfy({ (0x20...0x7E).contains($0) && $0 != UInt8(ascii: "\"") && $0 != UInt8(ascii: "\\") })
@@ -100,7 +99,7 @@ package final class ClaimsMapping: Sendable {
         }
     }
 
-    /// The groups that matter, before limits apply; nil where the one group does not.
+    /// Returns the configured groups to keep, before limits apply. `nil` for a single group that is not kept.
     private func kept(_ groups: JSONValue) -> JSONValue? {
         guard case .array(let elements) = groups else { return self.matters(groups) ? groups : nil }
         return .array(elements.filter(self.matters))
@@ -110,11 +109,11 @@ package final class ClaimsMapping: Sendable {
         group.scalarText.map { name in self.groupsOnly.contains { $0.matches(name) } } ?? false
     }
 
-    /// The user as the claims describe them.
+    /// Returns the user that the claims describe.
     ///
     /// - Parameters:
     ///   - fallback: The method, if the provider states none.
-    ///   - now: No user authenticated later than now.
+    ///   - now: The latest time of authentication that is believed.
     package func authentication(
         _ subject: String,
         _ claims: UserClaims,
@@ -129,22 +128,22 @@ package final class ClaimsMapping: Sendable {
         )
     }
 
-    /// The highest level that `acr` or `amr` stands for; `aal1` if none applies.
+    /// Returns the highest level that `acr` or `amr` is configured for, or `aal1`.
     package func level(_ claims: UserClaims) -> AssuranceLevel {
         self.settings.levels.filter { level in
             claims.texts(at: [level.claim.rawValue]).contains { $0.isExactly(level.value) }
         }.map(\.level).max() ?? .aal1
     }
 
-    /// The methods by which the user authenticated (`amr`, RFC 8176); `fallback` if the provider does not say.
+    /// Returns the methods of the user's authentication (`amr`, RFC 8176), or `fallback` if there are none.
     package func methods(_ claims: UserClaims, fallback: String) -> [String] {
         let methods = claims.texts(at: ["amr"]).filter { $0.isPlain(upTo: Self.longestMethod) }
         return methods.isEmpty ? [fallback] : Array(methods.prefix(Self.mostMethods))
     }
 }
 
-/// Why claims make no identity.
+/// The reason why claims do not describe an identity.
 package struct ClaimsError: Error, Sendable, Hashable {
-    /// For logs, without a claim's value.
+    /// The text for logs, without a claim's value.
     package var detail: String
 }

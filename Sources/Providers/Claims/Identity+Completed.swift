@@ -2,9 +2,9 @@ package import Sessions
 import Vocabulary
 
 extension Identity {
-    /// The user with the traits that are missing here as they were in `former`.
+    /// Returns the user with missing traits taken from `former`.
     ///
-    /// Whether an address is verified was said of the former address only.
+    /// The verification of an address applies only to that address.
     package func completed(by former: Identity) -> Identity {
         guard case .object(let now) = self.traits, case .object(var traits) = former.traits else { return self }
         if let email = now["email"], email != traits["email"] { traits["email_verified"] = nil }

@@ -1,12 +1,12 @@
 package import Vocabulary
 
-/// What an app says about a user (`user_profile`), because the provider tells it only to the app: Apple a name, at the
-/// first sign-in only; Facebook's session-info token says nothing. Nobody has verified it.
+/// An app's statement about a user (`user_profile`), which the provider gives only to the app. Apple states a name at
+/// the first sign-in only, and Facebook's session-info token states nothing. Nobody has verified it.
 package struct SocialProfile: Sendable, Hashable {
-    /// The largest profile in bytes.
+    /// The maximum size of a profile in bytes.
     private static let largest = 8192
     private static let longestName = 256
-    /// RFC 5321 4.5.3.1: 64 and 255, and the `@`.
+    /// The maximum length of an address (RFC 5321 4.5.3.1): 64 and 255, and the `@`.
     private static let longestAddress = 320
 
     package let givenName: String?
@@ -14,17 +14,16 @@ package struct SocialProfile: Sendable, Hashable {
     package let name: String?
     package let email: String?
 
-    /// Reads an object, or a text that holds one. Members that are not known are left out, and null or an empty text means
-    /// absent.
+    /// Reads an object, or a text that contains one. Ignores unknown members, null and empty texts.
     ///
-    /// The names stand in `given_name`, `family_name` and `name`, or in `name.firstName` and `name.lastName`, as Auth0's
-    /// kits write what Apple tells.
+    /// The names are in `given_name`, `family_name` and `name`, or in `name.firstName` and `name.lastName`, as Auth0's
+    /// kits write what Apple states.
     package init(_ value: JSONValue) throws(SocialProfileError) {
         let members = try Self.members(of: value)
         let parts = members["name"]
         var name: String?
         if case .object? = parts {
-            // The whole name is made of its parts.
+            // The parts below make the whole name.
         } else {
             name = try Self.text(parts, "name", upTo: 2 * Self.longestName)
         }
@@ -37,7 +36,7 @@ package struct SocialProfile: Sendable, Hashable {
         self.email = try Self.address(members["email"])
     }
 
-    /// As claims. Whatever the app says of `email_verified`, the address is not.
+    /// The profile as claims. The address is unverified, whatever the app says in `email_verified`.
     var claims: JSONValue {
         var members = self.nameMembers
         members["email"] = self.email.map(JSONValue.string)
@@ -45,7 +44,7 @@ package struct SocialProfile: Sendable, Hashable {
         return .object(members)
     }
 
-    /// The names alone, as claims.
+    /// The names only, as claims.
     var names: JSONValue { .object(self.nameMembers) }
 
     private var nameMembers: [String: JSONValue] {
@@ -95,7 +94,7 @@ package struct SocialProfile: Sendable, Hashable {
     }
 }
 
-/// What is wrong with a `user_profile`, as the end of a sentence that begins with it. It does not quote the profile.
+/// The fault of a `user_profile`, as the end of a sentence that begins with it. It does not quote the profile.
 package struct SocialProfileError: Error, Sendable, Hashable, CustomStringConvertible {
     package let description: String
 

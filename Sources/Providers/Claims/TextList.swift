@@ -3,13 +3,13 @@ import Vocabulary
 
 /// Lists that a provider writes into one text.
 enum TextList {
-    /// The elements of a text, without white space around them and without empty ones.
+    /// Returns the elements of a text, without surrounding white space and without empty elements.
     static func elements(of text: String, _ form: ClaimSettings.TextListForm) -> [String] {
         switch form {
         case .space: return text.split(whereSeparator: \.isWhitespace).map(String.init)
         case .comma:
             let trimmed = Self.trimmed(text[...])
-            // `[1, 2]` is JSON too, but no list of texts.
+            // `[1, 2]` is JSON too, but not a list of texts.
             if case .array(let elements)? = JSONText.decode(Array(trimmed.utf8), loneSurrogates: .replaced),
                 elements.contains(where: { $0.string != nil })
             {

@@ -1,9 +1,9 @@
 import Settings
 package import Vocabulary
 
-/// What a provider says about a user, from one or several documents.
+/// A provider's statements about a user, from one or several documents.
 package struct UserClaims: Sendable, Hashable {
-    /// JSON objects; where two have a claim, the first one counts.
+    /// The JSON objects. If several have a claim, the first one applies.
     private var documents: [JSONValue]
 
     package init(_ documents: [JSONValue]) {
@@ -14,8 +14,8 @@ package struct UserClaims: Sendable, Hashable {
         self.documents.append(document)
     }
 
-    /// Adds the answer of the userinfo endpoint to an id_token's claims. It describes the user, not this sign-in: how and
-    /// when the user authenticated stands in the id_token only (OpenID Connect Core 2, 5.1).
+    /// Adds the answer of the userinfo endpoint to an id_token's claims. The answer describes the user, not this
+    /// sign-in: only the id_token says how and when the user authenticated (OpenID Connect Core 2, 5.1).
     package mutating func append(userInfo: JSONValue) {
         guard let members = userInfo.members else { return }
         self.append(.object(members.filter { !Self.ofSignIn.contains($0.key) }))
@@ -24,8 +24,8 @@ package struct UserClaims: Sendable, Hashable {
     /// The claims that describe a sign-in (OpenID Connect Core 2).
     static let ofSignIn: Set<String> = ["acr", "amr", "auth_time"]
 
-    /// The value at a path of members' names, of which a step leads into each element of a list (`JSONValue.value`); nil if
-    /// it is absent or null.
+    /// Returns the value at a path of member names. A step leads into each element of a list (`JSONValue.value`). `nil`
+    /// if the value is absent or null.
     package func value(at path: [String]) -> JSONValue? {
         for document in self.documents {
             if let value = document.value(at: path), value != .null { return value }
@@ -33,8 +33,8 @@ package struct UserClaims: Sendable, Hashable {
         return nil
     }
 
-    /// The value at a path, from a document that agrees with the others on the value at `other`; nil if there is nothing at
-    /// `other`. Whether an address is verified says nothing of the address in another document.
+    /// Returns the value at a path, from a document with the value at `other` that applies. `nil` if there is none at
+    /// `other`. A verification in one document says nothing about the address in another one.
     package func value(at path: [String], beside other: [String]) -> JSONValue? {
         guard let companion = self.value(at: other) else { return nil }
         if self.documents.count == 1 { return self.value(at: path) }
@@ -42,8 +42,8 @@ package struct UserClaims: Sendable, Hashable {
             .value(at: path)
     }
 
-    /// The value of a trait, in which a text that stands for a list is one, and the names of members another; nil if it is
-    /// absent or null.
+    /// Returns the value of a trait. A text that is configured as a list becomes a list, and so do member names. `nil`
+    /// if it is absent or null.
     func value(of trait: ClaimSettings.Trait) -> JSONValue? {
         let value = self.value(at: trait.path)
         if trait.takesNames { return value?.names }
@@ -51,13 +51,13 @@ package struct UserClaims: Sendable, Hashable {
         return .array(TextList.elements(of: text, form).map { .string($0) })
     }
 
-    /// The elements of a trait that is a list, or its one value, as fields and rules see them.
+    /// Returns the elements of a list trait, or its single value, as fields and rules see them.
     func texts(of trait: ClaimSettings.Trait) -> [String] { self.value(of: trait)?.scalarTexts ?? [] }
 
-    /// The text at a path.
+    /// Returns the text at a path.
     package func text(at path: String...) -> String? { self.value(at: path)?.string }
 
-    /// The texts of a list, or the one text, at a path; other elements are left out.
+    /// Returns the texts of a list, or the single text, at a path. Other elements are left out.
     package func texts(at path: [String]) -> [String] {
         switch self.value(at: path) {
         case .array(let elements): elements.compactMap(\.string)
@@ -66,7 +66,7 @@ package struct UserClaims: Sendable, Hashable {
         }
     }
 
-    /// The time at a path, in seconds since 1970 (RFC 7519 2: NumericDate), from 1970 to the year 9999.
+    /// Returns the time at a path, in seconds since 1970 (RFC 7519 2: NumericDate), from 1970 to the year 9999.
     package func time(at path: String...) -> UnixTime? {
         let seconds: Double
         switch self.value(at: path) {
@@ -79,8 +79,8 @@ package struct UserClaims: Sendable, Hashable {
 }
 
 extension JSONValue {
-    /// The names of an object's members, or of those of a list's objects, in order and each once; nil for anything else. A
-    /// member that is null or false is as good as none.
+    /// The names of members that are neither null nor false, of an object or of a list's objects, sorted and each once.
+    /// `nil` for anything else.
     fileprivate var names: JSONValue? {
         let objects: [JSONValue]
         switch self {
@@ -92,7 +92,7 @@ extension JSONValue {
         return .array(Set(names).sorted().map(JSONValue.string))
     }
 
-    /// Texts are compared byte by byte, other values by what they mean.
+    /// Returns whether two values are equal. Texts are compared byte by byte.
     fileprivate func isExactly(_ other: JSONValue) -> Bool {
         if let text = self.string, let otherText = other.string { return text.isExactly(otherText) }
         return self == other

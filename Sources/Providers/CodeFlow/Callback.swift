@@ -1,15 +1,15 @@
 import Vocabulary
 
-/// What a browser brought back from a provider's authorization endpoint (RFC 6749 4.1.2).
+/// Reads what a browser brought back from a provider's authorization endpoint (RFC 6749 4.1.2).
 enum Callback {
-    /// The longest code that is passed on.
+    /// The maximum length of a code that is passed on.
     private static let longestCode = 4096
 
-    /// The authorization code.
+    /// Returns the authorization code.
     ///
     /// - Parameters:
-    ///   - issuer: The provider's issuer, to which `iss` is compared where it is present; nil: `iss` is ignored.
-    ///   - demandsIssuer: Whether `iss` must be there: the provider announces it (RFC 9207 2.4).
+    ///   - issuer: The provider's issuer, which `iss` must equal if present. `nil` to ignore `iss`.
+    ///   - demandsIssuer: Whether `iss` must be present, because the provider announces it (RFC 9207 2.4).
     static func code(
         _ parameters: [(name: String, value: String)],
         of pending: PendingSignIn,

@@ -4,9 +4,8 @@ import Vocabulary
 extension ProviderTokenEndpoint {
     /// Redeems an authorization code for tokens (RFC 6749 4.1.3).
     ///
-    /// - Parameter bindsTokens: Whether the tokens must be bound to a key (RFC 9449). A provider that demands it gets a
-    ///   key in any case.
-    /// - Returns: The tokens, and the key to which they are bound.
+    /// - Parameter bindsTokens: Whether the tokens must be bound to a key (RFC 9449). A provider may require it anyway.
+    /// - Returns: The tokens, and the key that they are bound to. The key is `nil` for bearer tokens.
     func redeem(
         _ code: String,
         _ pending: PendingSignIn,
@@ -38,13 +37,13 @@ extension ProviderTokenEndpoint {
 }
 
 extension TokenFault {
-    /// Whether the provider wants a proof of possession that it was not given (RFC 9449 5, 8).
+    /// Whether the provider requires a proof of possession that it did not get (RFC 9449 5, 8).
     fileprivate var demandsProof: Bool {
         guard case .refused(let error) = self.cause else { return false }
         return error == "invalid_dpop_proof" || error == "use_dpop_nonce"
     }
 
-    /// What becomes of the sign-in.
+    /// The error of a sign-in that gets no tokens.
     fileprivate var notDone: NotDone {
         switch self.cause {
         case .refused: NotDone(.signInProviderError, detail: self.detail)
@@ -54,9 +53,9 @@ extension TokenFault {
 }
 
 extension ProviderTokenAnswer {
-    /// The tokens as they are kept.
+    /// Returns the tokens to keep.
     ///
-    /// - Parameter previous: What a member that is missing in the answer stands for: the tokens that were refreshed.
+    /// - Parameter previous: The refreshed tokens, which fill in what the answer omits. `nil` for a sign-in.
     func kept(
         key: SigningKey?,
         requested: [String],

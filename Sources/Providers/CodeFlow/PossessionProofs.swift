@@ -3,16 +3,15 @@ import JOSE
 import Synchronization
 import Vocabulary
 
-/// Calls with proofs of possession (RFC 9449) to the servers of one provider. It remembers the nonces that they demand.
+/// Makes calls with proofs of possession (RFC 9449) to one provider's servers, and remembers their nonces.
 final class PossessionProofs: Sendable {
-    /// The longest nonce that is taken.
+    /// The maximum length of a nonce that is accepted.
     private static let longestNonce = 512
 
     /// Sends calls without a proof.
     let transport: any CallTransport
     private let clock: Clock
-    /// By origin: a nonce is good for the server that gave it (RFC 9449 8.2, 9). The endpoints of a provider have few
-    /// origins.
+    /// The nonces by origin. A nonce is valid for its server (RFC 9449 8.2, 9). Providers have few origins.
     private let nonces = Mutex<[String: String]>([:])
 
     init(transport: any CallTransport, clock: Clock) {
@@ -20,9 +19,9 @@ final class PossessionProofs: Sendable {
         self.clock = clock
     }
 
-    /// Sends a call with a proof; a second time if the server demands a nonce and gives it.
+    /// Sends a call with a proof, and again if the server requires a nonce and provides it.
     ///
-    /// - Parameter accessToken: The token in the call, to which the proof is bound (`ath`).
+    /// - Parameter accessToken: The token in the call, which the proof is bound to (`ath`).
     func send(
         _ call: OutgoingCall,
         to url: EndpointURL,
@@ -61,7 +60,7 @@ final class PossessionProofs: Sendable {
 }
 
 extension CallAnswer {
-    /// RFC 9449 8 (token endpoint) and 9 (resources).
+    /// Whether the server requires a nonce (RFC 9449 8 for the token endpoint, 9 for resources).
     fileprivate var demandsNonce: Bool {
         switch self.status {
         case 400, 401:

@@ -5,11 +5,11 @@ import Vocabulary
 
 /// Builds requests to an authorization endpoint (RFC 6749 4.1.1, OpenID Connect Core 3.1.2.1).
 struct ProviderAuthorizationRequest: Sendable {
-    /// The longest `login_hint`.
+    /// The maximum length of `login_hint`.
     private static let longestHint = 320
-    /// The longest `max_age`.
+    /// The maximum value of `max_age`.
     private static let longestAge: Int64 = 366 * 86_400
-    /// Parameters that only the gateway sets; a configured one of these names is not sent.
+    /// The parameters that only the gateway sets. A configured parameter of these names is not sent.
     package static let reserved: Set<String> = [
         "response_type", "response_mode", "client_id", "redirect_uri", "scope", "state", "nonce", "code_challenge",
         "code_challenge_method", "prompt", "max_age", "acr_values", "login_hint", "request", "request_uri", "dpop_jkt",
@@ -20,12 +20,12 @@ struct ProviderAuthorizationRequest: Sendable {
     let clientID: String
     let settings: AuthorizationRequestSettings
     let usesPKCE: Bool
-    /// Whether the provider knows `nonce`, `max_age`, `acr_values` and `login_hint`.
+    /// Whether the provider supports `nonce`, `max_age`, `acr_values` and `login_hint`.
     let isOpenID: Bool
-    /// Whether the provider is asked to have its answer posted.
+    /// Whether the provider is asked to post its answer.
     var answersByForm = false
 
-    /// The URL for the browser, and what completes the sign-in.
+    /// Returns the URL for the browser, and the state that completes the sign-in.
     func make(_ wish: BrowserSignIn, at endpoint: EndpointURL) -> BrowserBeginning {
         let pending = PendingSignIn(
             provider: self.provider,
@@ -64,7 +64,7 @@ struct ProviderAuthorizationRequest: Sendable {
         return parameters
     }
 
-    /// What the sign-in must reach: the shorter of the ages that are wished for and configured, in whole seconds.
+    /// Returns what the sign-in must reach: the smaller of the requested and the configured age, in whole seconds.
     func demand(of wish: BrowserSignIn) -> SignInDemand {
         let seconds = [wish.demand.maxAge, self.settings.maxAge].compactMap { $0?.components.seconds }.min()
         var demand = wish.demand
@@ -72,12 +72,12 @@ struct ProviderAuthorizationRequest: Sendable {
         return demand
     }
 
-    /// What is configured for the level, or for the lowest one above it.
+    /// Returns the configured value for the level, or for the lowest level above it.
     private func acrValues(_ level: AssuranceLevel) -> String? {
         AssuranceLevel.allCases.filter { $0 >= level }.compactMap { self.settings.acrValues[$0] }.first
     }
 
-    /// `none` and a demand to authenticate exclude each other (OpenID Connect Core 3.1.2.1).
+    /// Returns the prompt. `none` excludes a required authentication (OpenID Connect Core 3.1.2.1).
     private func prompt(isAgain: Bool) -> String? {
         guard isAgain else { return self.settings.prompt }
         let others = self.settings.prompt?.split(separator: " ").map(String.init) ?? []

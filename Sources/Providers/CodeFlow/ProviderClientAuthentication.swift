@@ -4,7 +4,7 @@ import JOSE
 package import Settings
 package import Vocabulary
 
-/// How the gateway proves itself as a client at the endpoints of a provider (RFC 6749 2.3, OpenID Connect Core 9).
+/// Authenticates the gateway as a client at a provider's endpoints (RFC 6749 2.3, OpenID Connect Core 9).
 package struct ProviderClientAuthentication: Sendable {
     private enum Proof: Sendable {
         case basic(Secret)
@@ -20,7 +20,7 @@ package struct ProviderClientAuthentication: Sendable {
     private let proof: Proof
     private let clock: Clock
 
-    /// - Throws: `ProviderSetUpError` when the method lacks its secret, or the key cannot be used.
+    /// - Throws: `ProviderSetUpError` if the method lacks its secret, or the key cannot be used.
     package init(_ settings: ProviderClientSettings, clock: Clock) throws(ProviderSetUpError) {
         self.clientID = settings.id
         self.clock = clock
@@ -43,10 +43,10 @@ package struct ProviderClientAuthentication: Sendable {
         }
     }
 
-    /// A POST of a form in the name of the client, which asks for JSON.
+    /// Returns a POST of a form that authenticates the client and asks for JSON.
     ///
-    /// - Parameter audience: Who the provider is, in a client assertion: the URL of its token endpoint (OpenID Connect
-    ///   Core 9), which is the value that providers agree on.
+    /// - Parameter audience: The audience of a client assertion: the URL of the token endpoint (OpenID Connect Core 9),
+    ///   which is the value that providers agree on.
     package func post(
         _ parameters: [(name: String, value: String)],
         to url: EndpointURL,
@@ -72,7 +72,7 @@ package struct ProviderClientAuthentication: Sendable {
         return OutgoingCall("POST", url.text, fields: fields, body: Array(FormText.encoded(form).utf8))
     }
 
-    /// RFC 7523 3.
+    /// Returns a client assertion (RFC 7523 3).
     private func assertion(_ key: SigningKey, audience: EndpointURL) -> String {
         let now = self.clock.now()
         let claims: JSONValue = [
@@ -88,7 +88,7 @@ package struct ProviderClientAuthentication: Sendable {
     }
 }
 
-/// Settings of a provider with which it cannot be used: a key of the settings and what is wrong with its value.
+/// An error in a provider's settings that makes it unusable: the key, and what is wrong with its value.
 package struct ProviderSetUpError: Error, Sendable, Hashable, CustomStringConvertible {
     package let description: String
 

@@ -4,18 +4,18 @@ import Vocabulary
 
 /// The token endpoint of a provider (RFC 6749 3.2).
 struct ProviderTokenEndpoint: Sendable {
-    /// The largest answer in bytes: its longest tokens, and room for other members.
+    /// The maximum size of an answer in bytes: its longest tokens, and room for other members.
     private static let bodyLimit = 2 * JOSELimits.token
 
     let url: EndpointURL
     let client: ProviderClientAuthentication
     let proofs: PossessionProofs
-    /// The longest time for one request.
+    /// The time limit of one request.
     var timeLimit: Duration = .seconds(5)
 
-    /// Asks once for tokens.
+    /// Requests tokens once.
     ///
-    /// - Parameter key: The key to which the tokens are bound (RFC 9449); nil: none.
+    /// - Parameter key: The key that the tokens are bound to (RFC 9449). `nil` for bearer tokens.
     func ask(_ parameters: [URLQuery.Parameter], key: SigningKey?) async throws(TokenFault) -> ProviderTokenAnswer {
         var call = await self.client.post(parameters, to: self.url, audience: self.url)
         call.timeLimit = self.timeLimit
@@ -34,23 +34,23 @@ struct ProviderTokenEndpoint: Sendable {
     }
 }
 
-/// Why a token endpoint gave no tokens.
+/// The reason why a token endpoint issued no tokens.
 struct TokenFault: Error, Sendable, Equatable {
     enum Cause: Sendable, Equatable {
-        /// An error of RFC 6749 5.2, or another answer that says no.
+        /// An error of RFC 6749 5.2, or another negative answer.
         ///
-        /// - Parameter error: The code; nil if the answer has none.
+        /// - Parameter error: The code. `nil` if the answer has none.
         case refused(error: String?)
-        /// The provider is overloaded or failed, or something before it answers.
+        /// The provider is overloaded or failed, or something in front of it answered.
         case busy(after: Duration?)
         /// The request did not reach the provider.
         case unsent
-        /// The request was sent and there is no usable answer: the provider may have acted on it.
+        /// The request was sent, but there is no usable answer. The provider may have acted on it.
         case lost
     }
 
     let cause: Cause
-    /// For logs, never a token.
+    /// The text for logs, never a token.
     let detail: String
 
     init(_ cause: Cause, _ detail: String) {
@@ -99,7 +99,7 @@ extension ProviderTokenAnswer {
         }
     }
 
-    /// JSON, or a form where the provider says so.
+    /// Returns the members of a JSON object, or of a form if the provider says that it is one.
     private static func value(_ answer: CallAnswer) -> JSONValue? {
         guard answer.isType("application/x-www-form-urlencoded") else { return answer.json() }
         guard let pairs = FormText.strictPairs(answer.body) else { return nil }
@@ -107,7 +107,7 @@ extension ProviderTokenAnswer {
         return members.count == pairs.count ? .object(members) : nil
     }
 
-    /// Why a body has no members to read. The text follows what the body is.
+    /// Returns why a body has no members to read. The text continues a sentence about the body.
     private static func flaw(_ answer: CallAnswer) -> String {
         guard !answer.isType("application/x-www-form-urlencoded") else { return "is no form, or has a field twice" }
         do throws(JSONFault) {
@@ -118,8 +118,8 @@ extension ProviderTokenAnswer {
         }
     }
 
-    /// Whether a body can be of the endpoint itself: a JSON object, whole or not, or a form. Else something before it
-    /// answers, such as a page that tells of maintenance, and the request has had no effect.
+    /// Returns whether a body can come from the endpoint itself: a JSON object, complete or not, or a form. Otherwise
+    /// something in front of it answered, such as a maintenance page, and the request had no effect.
     private static func isOfEndpoint(_ answer: CallAnswer) -> Bool {
         answer.isType("application/x-www-form-urlencoded") || answer.body.first { $0 > 0x20 } == UInt8(ascii: "{")
     }
@@ -131,7 +131,7 @@ extension ProviderTokenAnswer {
 
 /// The codes in `error` (RFC 6749 4.1.2.1, 5.2).
 enum ErrorCode {
-    /// Whether the text can go to logs: codes are short and of few characters. Anybody can write it into a callback's URL.
+    /// Returns whether the text can go to logs: codes are short and plain. Anyone can put it in a callback URL.
     static func isPlausible(_ text: String) -> Bool {
         (1...64).contains(text.utf8.count) && text.utf8.allSatisfy { $0.isAlphanumeric || "_-.".utf8.contains($0) }
     }

@@ -3,11 +3,11 @@ import Vocabulary
 
 /// Exchanges a refresh token once (RFC 6749 6).
 ///
-/// The gateway that refreshes holds a lease of 15 seconds (`ProviderGrant.leaseTime`); its limits keep within it.
+/// The gateway that refreshes holds a lease of 15 seconds (`ProviderGrant.leaseTime`). The time limits stay within it.
 struct TokenRefresh: Sendable {
-    /// For what the new claims are read from; without an answer by then they are left as they are.
+    /// The time limit for reading new claims. Without an answer by then, the claims are unchanged.
     static let timeForClaims: Duration = .seconds(4)
-    /// For the answer of userinfo: shorter, so that the id_token's claims count without it.
+    /// The time limit of userinfo, which is shorter so that the id_token's claims apply without it.
     static let timeForUserInfo: Duration = .seconds(3)
     private static let timeForTokens: Duration = .seconds(4)
 
@@ -15,7 +15,7 @@ struct TokenRefresh: Sendable {
     private let scopes: [String]
     private let clock: Clock
 
-    /// - Parameter scopes: What the tokens have if the answer does not say.
+    /// - Parameter scopes: The scopes of the tokens if the answer does not say.
     init(_ endpoint: ProviderTokenEndpoint, scopes: [String], clock: Clock) {
         self.endpoint = endpoint
         self.endpoint.timeLimit = Self.timeForTokens
@@ -23,7 +23,7 @@ struct TokenRefresh: Sendable {
         self.clock = clock
     }
 
-    /// The answer, the new tokens as they are kept, and the key to which they are bound.
+    /// Returns the answer, the new tokens to keep, and the key that they are bound to.
     func run(
         _ tokens: ProviderTokenSet
     ) async throws(TokenFault) -> (answer: ProviderTokenAnswer, kept: ProviderTokenSet, key: SigningKey?) {
@@ -34,7 +34,7 @@ struct TokenRefresh: Sendable {
                 try SigningKey(pkcs8: pkcs8, algorithm: .es256)
             }
         } catch {
-            // Nobody can use the tokens any more, as if the provider had ended its grant.
+            // Nobody can use the tokens any longer, as if the provider had ended its grant.
             throw TokenFault(.refused(error: "invalid_grant"), "the key of the tokens cannot be used: \(error.detail)")
         }
         let parameters: [URLQuery.Parameter] = [
@@ -47,13 +47,13 @@ struct TokenRefresh: Sendable {
 }
 
 extension ProviderRefresh {
-    /// What it means for the session that there are no new tokens.
+    /// Creates the outcome for a session that gets no new tokens.
     init(_ fault: TokenFault) {
         switch fault.cause {
-        // GitHub has a code of its own.
+        // GitHub has its own code.
         case .refused(error: "invalid_grant"), .refused(error: "bad_refresh_token"): self = .ended(detail: fault.detail)
         case .busy(let pause): self = .later(after: pause, detail: fault.detail)
-        // The gateway may be registered wrongly for a while; the user's grant is not concerned.
+        // The gateway may be registered wrongly for a while. The user's grant is not affected.
         case .refused, .unsent: self = .later(after: nil, detail: fault.detail)
         case .lost: self = .ambiguous(detail: fault.detail)
         }

@@ -1,11 +1,11 @@
 import Calls
 import Vocabulary
 
-/// Parameters of requests to providers, as `application/x-www-form-urlencoded` (RFC 6749 B).
+/// The parameters of requests to providers, as `application/x-www-form-urlencoded` (RFC 6749 B).
 enum URLQuery {
     typealias Parameter = (name: String, value: String)
 
-    /// The URL with the parameters after those that it has: they must be retained (RFC 6749 3.1).
+    /// Returns the URL with the parameters after its own, which must be retained (RFC 6749 3.1).
     static func appending(_ parameters: [Parameter], to url: EndpointURL) -> String {
         let text = url.text
         let separator =

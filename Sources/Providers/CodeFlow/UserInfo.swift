@@ -2,18 +2,18 @@ import Calls
 import JOSE
 import Vocabulary
 
-/// Asks a provider for claims with an access token (OpenID Connect Core 5.3).
+/// Requests claims from a provider with an access token (OpenID Connect Core 5.3).
 struct UserInfo: Sendable {
     let url: EndpointURL
     let proofs: PossessionProofs
-    /// The longest time for one request.
+    /// The time limit of one request.
     var timeLimit: Duration = .seconds(5)
 
     /// A usable answer.
     enum Answer: Sendable, Equatable {
         /// A JSON object.
         case claims(JSONValue)
-        /// A signed answer, which is not verified yet: clients register for it (`userinfo_signed_response_alg`).
+        /// A signed answer that is not yet verified. Clients register for it (`userinfo_signed_response_alg`).
         case token([UInt8])
     }
 

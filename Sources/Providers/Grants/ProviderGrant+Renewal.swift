@@ -7,32 +7,32 @@ package import Vocabulary
 ///   due ──lease──▶ leased ──refreshed──▶ renewed, due again before the access token expires
 ///    ▲               │ ├──later────────▶ resting ──▶ due
 ///    └─rest is over──┘ ├──ambiguous────▶ lost: never due again
-///                      └──holder died──▶ due where refresh tokens stay valid, else lost
+///                      └──holder died──▶ due if refresh tokens stay valid, otherwise lost
 /// ```
 extension ProviderGrant {
-    /// How long a lease is held: longer than a provider takes to answer. When its holder dies, the renewal is delayed
-    /// by this time.
+    /// How long a lease lasts: longer than a provider takes to answer. If its holder dies, the renewal waits for its
+    /// end.
     package static let leaseTime = Duration.seconds(15)
 
     /// The next step of a gateway whose user uses a session of the grant.
     package enum RenewalStep: Sendable, Equatable {
-        /// Nothing is to be renewed, but the session may not have taken over what was renewed before.
+        /// Nothing is due, but the session may lack the result of an earlier renewal.
         case follow
-        /// Nothing before this time.
+        /// Wait until this time.
         case rest(until: UnixTime)
-        /// Write this grant, which holds the lease; then refresh its tokens.
+        /// Write this grant, which holds the lease, then refresh its tokens.
         case refresh(ProviderGrant)
-        /// Write this grant: its refresh token is lost.
+        /// Write this grant, whose refresh token is lost.
         case lose(ProviderGrant)
     }
 
-    /// What the gateway `holder` does at `now`.
+    /// Returns what the gateway `holder` does at `now`.
     package func renewalStep(of holder: String, at now: UnixTime) -> RenewalStep {
         guard let renewAt = self.renewAt, now >= renewAt else { return .follow }
         if let lease = self.lease, lease.holder != holder {
             if now < lease.until { return .rest(until: lease.until) }
-            // The holder may have sent the refresh token before it died. Where the provider issues a new one each time,
-            // it may take a second use for a theft and end the user's session (RFC 9700 4.14.2).
+            // The holder may have sent the refresh token before it died. A provider that issues a new one each time may
+            // treat a second use as theft and end the user's session (RFC 9700 4.14.2).
             if self.rotates != false { return .lose(self.lost(at: now)) }
         }
         if let restsUntil = self.restsUntil, now < restsUntil { return .rest(until: restsUntil) }
@@ -41,7 +41,7 @@ extension ProviderGrant {
         return .refresh(leased)
     }
 
-    /// The grant after a refresh that brought `tokens`. What the answer leaves out stays as it was (RFC 6749 6).
+    /// Returns the grant after a refresh that gave `tokens`. What the answer omits is unchanged (RFC 6749 6).
     package func renewed(_ tokens: ProviderTokenSet, identity: Identity?, at now: UnixTime) -> ProviderGrant {
         var next = self
         next.tokens = tokens
@@ -56,11 +56,11 @@ extension ProviderGrant {
         return next.unleased()
     }
 
-    /// The grant after a refresh that had no effect.
+    /// Returns the grant after a refresh that had no effect.
     ///
     /// - Parameters:
-    ///   - pause: The time that the provider named (`Retry-After`); nil: it doubles with each failure in a row.
-    ///   - jitter: Between 0 and 1: spreads the tries of many grants.
+    ///   - pause: The time that the provider named (`Retry-After`). `nil` to double the pause at each failure.
+    ///   - jitter: A number from 0 to 1 that spreads the retries of many grants.
     package func resting(for pause: Duration?, jitter: Double, at now: UnixTime) -> ProviderGrant {
         var next = self.unleased()
         next.failures = self.failures &+ 1
@@ -72,8 +72,8 @@ extension ProviderGrant {
         return next
     }
 
-    /// The grant when its refresh token may have been used and the answer did not arrive. The access token serves until
-    /// it expires.
+    /// Returns the grant after a refresh whose answer was lost, so that the refresh token may have been used. The
+    /// access token is used until it expires.
     package func lost(at now: UnixTime) -> ProviderGrant {
         var next = self.unleased()
         next.renewAt = nil
@@ -95,10 +95,9 @@ extension ProviderGrant {
 
     // MARK: Sessions
 
-    /// The session as the grant under `key` demands it now; nil if it is so already, or is no session of the grant.
+    /// Returns the session updated from the grant under `key`. `nil` if it is up to date or not the grant's.
     ///
-    /// A refresh is no authentication (OpenID Connect Core 12.2): it changes neither the level nor the methods nor the
-    /// time of the sign-in.
+    /// A refresh is not an authentication (OpenID Connect Core 12.2). It does not change level, methods or time.
     package func update(of session: Session, _ key: RecordKey) -> Session? {
         guard session.provider?.grant == key, session.subject.isExactly(self.owner.subject) else { return nil }
         var next = session
@@ -110,14 +109,14 @@ extension ProviderGrant {
 }
 
 extension ProviderTokenSet {
-    /// When tokens that were issued at `now` are to be renewed: a fifth of their life, and at most a minute, before they
-    /// expire, so that failures can be repeated in time. Without an expiry, after an hour, for the user's claims. nil:
-    /// they cannot be renewed.
+    /// Returns when tokens that were issued at `now` are due for renewal: a fifth of their lifetime, at most a minute,
+    /// before they expire. Failures can then be retried in time. Without an expiry it is an hour, for the user's
+    /// claims. `nil` if they cannot be renewed.
     package func renewAt(from now: UnixTime) -> UnixTime? {
         guard self.refreshToken != nil else { return nil }
         guard let expiresAt = self.expiresAt else { return now.advanced(by: .seconds(3600)) }
         let life = max(.zero, expiresAt.since(now))
-        // A provider whose tokens have no life at all must not be asked all the time.
+        // A provider whose tokens have no lifetime must not be asked all the time.
         return now.advanced(by: max(life - min(life / 5, .seconds(60)), .seconds(1)))
     }
 }

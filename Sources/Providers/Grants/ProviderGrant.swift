@@ -1,14 +1,13 @@
 package import Sessions
 package import Vocabulary
 
-/// The tokens that a provider handed out for a lineage of sessions, and the state of their renewal.
+/// The tokens that a provider issued for a lineage of sessions, and the state of their renewal.
 ///
-/// Its key is in each session of the lineage (`ProviderSession.grant`), so that the sessions need not contain the
-/// tokens.
+/// Each session of the lineage has the grant's key (`ProviderSession.grant`), so that it need not contain the tokens.
 package struct ProviderGrant: Sendable, Hashable {
-    /// The right of one gateway to renew the tokens, so that no two of them use the same refresh token.
+    /// The right of one gateway to renew the tokens, so that no two gateways use one refresh token.
     package struct Lease: Sendable, Hashable {
-        /// The process that holds it.
+        /// The process that holds the lease.
         package var holder: String
         package var until: UnixTime
 
@@ -18,12 +17,12 @@ package struct ProviderGrant: Sendable, Hashable {
         }
     }
 
-    /// The most sessions whose keys are kept. Further ones are brought up to date when they are used.
+    /// The maximum number of sessions whose keys are kept. Further sessions are updated when they are used.
     package static let sessionLimit = 32
 
     /// The provider's name.
     package var provider: String
-    /// The subject of the sessions.
+    /// The owner of the sessions.
     package var owner: RecordOwner
     package var since: UnixTime
     /// When the last session of the lineage expires.
@@ -31,27 +30,26 @@ package struct ProviderGrant: Sendable, Hashable {
     package var tokens: ProviderTokenSet
     /// The number of renewals.
     package var generation: UInt64 = 0
-    /// Whether the last renewal brought another refresh token, so that the former may be worthless; nil before the
-    /// first renewal.
+    /// Whether the last renewal replaced the refresh token, so the old one may be invalid. `nil` before any renewal.
     package var rotates: Bool?
-    /// From this time on, a use of one of the sessions renews the tokens; nil: never.
+    /// The time from which a use of one of the sessions renews the tokens. `nil` for never.
     package var renewAt: UnixTime?
-    /// Set while a gateway renews the tokens.
+    /// The lease of the gateway that renews the tokens. `nil` if none does.
     package var lease: Lease?
-    /// How many renewals in a row have failed without effect.
+    /// The number of renewals in a row that failed without effect.
     package var failures: UInt64 = 0
-    /// The next try after a failure begins no earlier.
+    /// The earliest time of a retry after a failure. `nil` if the last renewal did not fail.
     package var restsUntil: UnixTime?
-    /// See `ProviderSession`: set when the refresh token was used and the answer was lost.
+    /// See `ProviderSession`. Set when the refresh token was used and the answer was lost.
     package var tokensEndAt: UnixTime?
-    /// The user as of the last renewal that brought claims; nil: as of the sign-in.
+    /// The user as of the last renewal that had claims. `nil` if none had: the user is as of the sign-in.
     package var identity: Identity?
-    /// The sessions of the lineage, the newest last; at most `sessionLimit`.
+    /// The sessions of the lineage, the newest last, at most `sessionLimit`.
     package private(set) var sessions: [RecordKey]
 
-    /// The grant of a sign-in.
+    /// Creates the grant of a sign-in.
     ///
-    /// - Parameter session: That of the sign-in; nil: its sessions are read after it.
+    /// - Parameter session: The session of the sign-in. `nil` if the sessions are read afterwards.
     package init(
         provider: String,
         owner: RecordOwner,
@@ -68,7 +66,7 @@ package struct ProviderGrant: Sendable, Hashable {
         self.sessions = [session].compactMap(\.self)
     }
 
-    /// Adds a session of the lineage; the oldest gives way.
+    /// Adds a session of the lineage. Removes the oldest if there are too many.
     package mutating func add(_ session: RecordKey) {
         guard !self.sessions.contains(session) else { return }
         self.sessions.append(session)
@@ -78,9 +76,9 @@ package struct ProviderGrant: Sendable, Hashable {
 
 extension ProviderGrant: ReplaceableRecord {
     package static var kind: RecordKind { .grant }
-    /// No session lives longer.
+    /// The maximum lifetime. No session lives longer.
     package static var longestLife: Duration { .seconds(400 * 86_400) }
-    /// Access tokens with many claims have tens of kilobytes.
+    /// The maximum size. Access tokens with many claims have tens of kilobytes.
     package static var sizeLimit: Int { 1 << 18 }
 
     package var terms: RecordTerms {

@@ -2,24 +2,24 @@ import Calls
 import JOSE
 import Vocabulary
 
-/// The answer of an introspection endpoint (RFC 7662 2.2), read and judged.
+/// Reads and judges the answers of an introspection endpoint (RFC 7662 2.2).
 struct IntrospectionAnswer: Sendable {
-    /// How long an answer is used at most. A token that is revoked at the provider is accepted for as long.
+    /// How long an answer may be used. A token that is revoked at the provider is accepted for up to this time.
     static let verdictLifetime = Duration.seconds(30)
-    /// How long a session is kept of a token whose end the provider does not state. It is asked again all the time.
+    /// How long a session is kept if the provider states no expiry for the token. The provider is asked again anyway.
     private static let usualLifetime = Duration.seconds(86_400)
 
-    /// What kind of token was asked about.
+    /// The kind of token in question.
     let use: TokenUse
     let demands: AccessTokenClaims.Demands
     let mapping: ClaimsMapping
-    /// Who may sign in. The refresh tokens of others are not accepted.
+    /// The rule for who may sign in. Refresh tokens of other users are not accepted.
     let admission: Admission
 
-    /// The verdict in an answer. One that RFC 7662 does not know says nothing about the token: the provider is
-    /// unavailable.
+    /// Returns the verdict in an answer. An answer that RFC 7662 does not define says nothing about the token: the
+    /// provider is unavailable.
     func verdict(_ answer: CallAnswer, now: UnixTime) -> TokenVerdict {
-        // 401 and 403 say that the gateway's own credentials are not accepted (RFC 7662 2.3).
+        // 401 and 403 mean that the gateway's own credentials are not accepted (RFC 7662 2.3).
         guard answer.status == 200, let members = answer.json()?.members,
             case .bool(let isActive) = members["active"]
         else { return .unavailable }
@@ -33,7 +33,7 @@ struct IntrospectionAnswer: Sendable {
             return .unknown(error)
         }
         let end = claims.expiresAt ?? now.advanced(by: Self.usualLifetime)
-        // The provider's clock has no leeway: it says when its own token ends.
+        // No leeway here, because the provider knows when its own token expires.
         guard end > now else { return .unknown(.credentialExpired) }
         let known = try? access.known(
             expiresAt: end,
@@ -51,12 +51,12 @@ package enum TokenUse: String, Sendable {
     case access = "access_token"
     case refresh = "refresh_token"
 
-    /// Whether an answer with these members can be about a token of this kind, which its bearer may use, or whoever proves
-    /// to have its key (RFC 9449 6.2).
+    /// Returns whether an answer with these members can be about a usable token of this kind: a bearer token, or one
+    /// with a key to prove (RFC 9449 6.2).
     ///
-    /// RFC 7662 has no member for the kind: providers tell it by `token_use` (Hydra), `typ` (Keycloak) or `token_type`. An
-    /// access token need not be told, but a refresh token must: else an API that is sent a user's access token could sign
-    /// in as that user.
+    /// RFC 7662 has no member for the kind. Providers state it in `token_use` (Hydra), `typ` (Keycloak) or
+    /// `token_type`. It may be missing for an access token, but not for a refresh token: otherwise an API that gets a
+    /// user's access token could sign in as that user.
     func isSaid(by members: [String: JSONValue]) -> Bool {
         let type = members["token_type"]
         switch self {
@@ -72,13 +72,13 @@ package enum TokenUse: String, Sendable {
             return !Self.namesRefresh(members["typ"])
         case .refresh:
             var kinds = [members["token_use"], members["typ"]].compactMap(\.self)
-            // `Bearer` only says that it is bound to no key.
+            // `Bearer` only means that the token is bound to no key.
             if let type, type.string?.lowercased() != "bearer" { kinds.append(type) }
             return !kinds.isEmpty && kinds.allSatisfy { Self.namesRefresh($0) }
         }
     }
 
-    /// Keycloak calls a refresh token that outlives the user's session `Offline`.
+    /// Returns whether the kind is a refresh token. Keycloak calls one that outlives the user's session `Offline`.
     private static func namesRefresh(_ kind: JSONValue?) -> Bool {
         kind?.string.map { ["refresh_token", "refresh", "offline"].contains($0.lowercased()) } ?? false
     }

@@ -2,17 +2,17 @@ package import Calls
 package import Settings
 package import Vocabulary
 
-/// Tokens that only their provider can judge, by its introspection endpoint (RFC 7662): access tokens, or refresh tokens,
-/// which are proven so without being used.
+/// Tokens that only their provider can judge, with its introspection endpoint (RFC 7662): access tokens, or refresh
+/// tokens, which are proven without being used.
 package final class IntrospectionProvider: TokenProvider {
-    /// Where tokens are judged.
+    /// The source of the endpoint's URL.
     private enum Place: Sendable {
         case configured(EndpointURL)
-        /// Where the issuer's metadata say.
+        /// The metadata of the issuer.
         case discovered(MetadataCache)
     }
 
-    /// The largest answer in bytes.
+    /// The maximum size of an answer in bytes.
     private static let bodyLimit = 65_536
 
     package let name: String
@@ -26,9 +26,9 @@ package final class IntrospectionProvider: TokenProvider {
     private let calls = SharedCallLimit(most: 128)
     private let tellOutage: @Sendable (String) -> Void
 
-    /// Tokens of a provider of which nothing else is known.
+    /// Creates a provider of which only the introspection endpoint is configured.
     ///
-    /// - Parameter tellOutage: Told why there is no verdict about a token, without a part of it.
+    /// - Parameter tellOutage: Called with the reason for a missing verdict, without any part of the token.
     /// - Throws: `ProviderSetUpError` that names the setting.
     package convenience init(
         _ settings: IntrospectionSettings,
@@ -48,9 +48,9 @@ package final class IntrospectionProvider: TokenProvider {
         )
     }
 
-    /// Opaque access tokens of an OpenID issuer, or the refresh tokens that it gave to native apps.
+    /// Creates the provider of an OpenID issuer's opaque access tokens, or of its refresh tokens for native apps.
     ///
-    /// - Parameter tellOutage: Told why there is no verdict about a token, without a part of it.
+    /// - Parameter tellOutage: Called with the reason for a missing verdict, without any part of the token.
     /// - Throws: `ProviderSetUpError` that names the setting.
     package convenience init(
         _ settings: IntrospectionSettings,
@@ -112,7 +112,7 @@ package final class IntrospectionProvider: TokenProvider {
             "\(names)", "\(settings.claims)", "\(settings.allow)", settings.audienceClaim.rawValue,
         ]
         configuration += settings.names.marks
-        // No verdict about one kind of token serves as one about the other.
+        // A verdict about one kind of token must not be used for another kind.
         if use == .refresh { configuration.append(use.rawValue) }
         self.configuration = VerdictConfiguration.text(configuration)
     }
@@ -158,8 +158,7 @@ package final class IntrospectionProvider: TokenProvider {
         return .unavailable
     }
 
-    /// The endpoint, and who the provider is for client assertions; nil if the issuer's metadata are not known or name
-    /// none.
+    /// Returns the endpoint, and the audience for client assertions. `nil` if no known metadata name an endpoint.
     private func endpoint() async -> (url: EndpointURL, audience: EndpointURL)? {
         switch self.place {
         case .configured(let url): return (url, url)

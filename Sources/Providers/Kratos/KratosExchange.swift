@@ -3,9 +3,9 @@ package import Vocabulary
 
 /// The exchange of two codes for a session.
 extension KratosProvider {
-    /// Asks Kratos for the session of two codes; nil if it cannot be reached.
+    /// Asks Kratos for the session of two codes. `nil` if Kratos cannot be reached.
     ///
-    /// - Parameter fields: Those of the app's request that Kratos shall see.
+    /// - Parameter fields: The fields of the app's request that Kratos gets.
     package func exchange(
         initCode: String,
         returnToCode: String,
@@ -22,8 +22,7 @@ extension KratosProvider {
         }
     }
 
-    /// When the user of a session in an answer of `exchange` signed in, by Kratos's clock; nil if the answer has no
-    /// session.
+    /// Returns when the user in an answer of `exchange` signed in, by Kratos's clock. `nil` if it has no session.
     package func signedInAt(_ answer: CallAnswer) -> UnixTime? {
         guard let session = answer.json()?["session"].flatMap(KratosSession.init) else {
             self.tellOutage("it answers \(Self.exchangePath) with status \(answer.status) and no session of a user")

@@ -1,12 +1,12 @@
 import Vocabulary
 
-/// Kratos signs users in at pages of its own and gives the browser a cookie of its own, which the gateway accepts. Its pages
-/// are passed through on the hosts with endpoints. Nothing has to be exchanged when the browser comes back.
+/// Kratos signs users in at its own pages and gives the browser its own cookie, which the gateway accepts. The pages
+/// are forwarded on hosts with endpoints. Nothing has to be exchanged when the browser returns.
 extension KratosProvider {
-    /// The path and query of its login flow for browsers. With `refresh` it asks users who are signed in again; `aal=aal2`
-    /// asks them for their second factor only.
+    /// Returns the path and query of Kratos's login flow for browsers. `refresh` makes it ask signed-in users again,
+    /// and `aal=aal2` makes it ask for the second factor only.
     ///
-    /// - Parameter wish: Its `callback` is the absolute URL to which the browser comes back.
+    /// - Parameter wish: The wish, whose `callback` is the absolute URL that the browser returns to.
     package func signInPath(_ wish: BrowserSignIn) -> String {
         var parameters = [(name: "return_to", value: wish.callback)]
         if let aal = wish.demand.aal, aal > .aal1 { parameters.append(("aal", AssuranceLevel.aal2.rawValue)) }
@@ -18,8 +18,8 @@ extension KratosProvider {
     package static let paths = [
         "/self-service/**", "/sessions", "/sessions/**", "/schemas", "/schemas/**", "/.well-known/ory/**",
     ]
-    /// Where an app exchanges two codes for its session.
+    /// The path where an app exchanges two codes for its session.
     package static let exchangePath = "/sessions/token-exchange"
-    /// The methods that Kratos has on any of its paths.
+    /// The methods that Kratos supports on any of its paths.
     package static let methods = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]
 }

@@ -4,16 +4,16 @@ package import Settings
 import Synchronization
 package import Vocabulary
 
-/// Ory Kratos: its session tokens and its session cookie, judged by `/sessions/whoami` of its public API.
+/// Ory Kratos: its session tokens and its session cookie, judged with `/sessions/whoami` of its public API.
 package final class KratosProvider: TokenProvider {
-    /// How many questions may be under way at once.
+    /// The maximum number of concurrent questions.
     private static let mostCalls = 256
-    /// The largest answer in bytes.
+    /// The maximum size of an answer in bytes.
     private static let bodyLimit = 65_536
-    /// How long Kratos may take. It answers in milliseconds, and requests wait for it.
+    /// The time limit of a call. Kratos answers in milliseconds, and requests wait for it.
     private static let timeLimit = Duration.seconds(3)
 
-    /// The URL of its public API.
+    /// The URL of Kratos's public API.
     package let name: String
     package let configuration: String
     package let staleLifetime: Duration
@@ -28,21 +28,21 @@ package final class KratosProvider: TokenProvider {
     let tellOutage: @Sendable (String) -> Void
     private let silence = Mutex(Silence())
 
-    /// Questions in a row that Kratos did not answer.
+    /// The latest run of questions that Kratos did not answer.
     private struct Silence {
         var count = 0
         var detail = ""
     }
 
-    /// So many are more than one session with which Kratos has trouble.
+    /// The number of unanswered questions that is an outage, and not trouble with one session.
     private static let longSilence = 3
 
-    /// Why Kratos does not say whose sessions are; nil while it does.
+    /// Why Kratos does not name the owners of sessions. `nil` while it does.
     package var failure: String? {
         self.silence.withLock { $0.count < Self.longSilence ? nil : $0.detail }
     }
 
-    /// - Parameter tellOutage: Told why Kratos does not say whose a session is, without a part of its token.
+    /// - Parameter tellOutage: Called with the reason why Kratos names no owner, without any part of the token.
     package init(
         _ settings: KratosSettings,
         transport: any CallTransport,
@@ -73,9 +73,9 @@ package final class KratosProvider: TokenProvider {
 
     package func mayKnow(_ token: UnsafeRawBufferPointer, as kind: Session.Kind) -> Bool {
         switch kind {
-        // `ory_st_` and 32 letters and digits; older ones have no prefix.
+        // `ory_st_` and 32 letters and digits. Older tokens have no prefix.
         case .native: (16...128).contains(token.count) && token.allSatisfy { Self.isOfToken($0) }
-        // A value of a secure cookie in base64url.
+        // The value of a secure cookie in base64url.
         case .web:
             (16...4096).contains(token.count)
                 && token.allSatisfy { Self.isOfToken($0) || $0 == UInt8(ascii: "-") || $0 == UInt8(ascii: "=") }
@@ -97,13 +97,13 @@ package final class KratosProvider: TokenProvider {
         return answer
     }
 
-    /// Kratos's verdict, asked for now.
+    /// Asks Kratos now, and returns its verdict.
     private func judged(_ presented: PresentedToken) async -> TokenVerdict {
         let verdict = await self.whoami([self.field(of: presented)], for: presented.caller)
         switch verdict {
         case .unknown, .ended:
             guard presented.wasGood else { return verdict.ofStranger }
-            // A Kratos that is not ready says nothing about a session that was good.
+            // A Kratos that is not ready says nothing about a session that was valid.
             guard await self.isReady else {
                 self.tellOutage("it refuses a session that it has vouched for, and says that it is not ready")
                 return .unavailable
@@ -113,9 +113,9 @@ package final class KratosProvider: TokenProvider {
         }
     }
 
-    /// Whose session it is that these fields present.
+    /// Asks Kratos for the owner of the session that these fields present.
     ///
-    /// - Parameter caller: Who asks; `nil`: whoever the task works for.
+    /// - Parameter caller: The caller. `nil` for the caller of the current task.
     func whoami(_ credentials: [(name: String, value: String)], for caller: ProviderCaller? = nil) async -> TokenVerdict
     {
         var call = self.call("GET", Self.whoamiPath, for: .session, fields: credentials)
@@ -150,8 +150,8 @@ package final class KratosProvider: TokenProvider {
         }
     }
 
-    /// Whether Kratos can judge sessions: asked when it refuses a session that it has vouched for, because a Kratos that has
-    /// lost its database, or is just being replaced, refuses everybody.
+    /// Whether Kratos can judge sessions. Asked when Kratos refuses a session that it confirmed before: a Kratos that
+    /// lost its database, or is being replaced, refuses everybody.
     var isReady: Bool {
         get async {
             let path = "/health/ready"
@@ -178,7 +178,7 @@ package final class KratosProvider: TokenProvider {
         }
     }
 
-    /// Disables the session; 404: there is none.
+    /// Disables the session. 404 means that there is none.
     private func revoke(_ sessionID: String, at adminURL: String) async throws(CallError) -> Bool {
         let answer = try await self.transport.send(
             OutgoingCall(
@@ -191,12 +191,12 @@ package final class KratosProvider: TokenProvider {
         return (200..<300).contains(answer.status) || answer.status == 404
     }
 
-    /// Whether it can stand in a path as it is. UUIDs can.
+    /// Returns whether the text needs no encoding in a path. UUIDs need none.
     private static func isPathSegment(_ text: String) -> Bool {
         text.utf8.allSatisfy { Self.isOfToken($0) || $0 == UInt8(ascii: "-") }
     }
 
-    /// The native logout. 403: the token is not, or no longer, one of Kratos's.
+    /// Signs out with the native logout. 403 means that the token is not, or no longer, one of Kratos's.
     private func revoke(token: Secret) async throws(CallError) -> Bool {
         var call = self.call("DELETE", "/self-service/logout/api", for: .revocation)
         call.fields.append(("content-type", "application/json"))
@@ -205,7 +205,8 @@ package final class KratosProvider: TokenProvider {
         return (200..<300).contains(answer.status) || answer.status == 403
     }
 
-    /// The browser's logout: first a logout token for this cookie, then the logout with both. 401: the session has ended.
+    /// Signs out with the browser's logout: a logout token for the cookie, then both. 401 means that the session has
+    /// ended.
     private func revoke(cookie: PresentedToken) async throws(CallError) -> Bool {
         let field = self.field(of: cookie)
         let begun = try await self.transport.send(
@@ -237,7 +238,8 @@ package final class KratosProvider: TokenProvider {
         )
     }
 
-    /// The field that presents the credential to Kratos. Their syntax has nothing that could end the field or the cookie.
+    /// Returns the field that presents the credential to Kratos. The credential's syntax cannot end the field or
+    /// cookie.
     private func field(of presented: PresentedToken) -> (name: String, value: String) {
         let text = String(decoding: presented.token.bytes, as: UTF8.self)
         return presented.kind == .native ? ("x-session-token", text) : ("cookie", "\(self.cookieName)=\(text)")
@@ -245,7 +247,7 @@ package final class KratosProvider: TokenProvider {
 }
 
 extension TokenVerdict {
-    /// This verdict about a token that was never valid. Nothing that began with such a token can have ended.
+    /// The verdict for a token that was never valid. Nothing that came from it can have ended.
     fileprivate var ofStranger: TokenVerdict {
         if case .ended(let reason) = self { .unknown(reason) } else { self }
     }

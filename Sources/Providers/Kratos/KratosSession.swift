@@ -4,15 +4,15 @@ import Vocabulary
 
 /// The session in an answer of Kratos's `/sessions/whoami`, as far as the gateway uses it.
 ///
-/// Only `id` is required of a session, and only `id`, `schema_id`, `schema_url` and `traits` of an identity (Kratos's
-/// schema). Admin metadata and credentials are never in it.
+/// Kratos's schema requires only `id` of a session, and only `id`, `schema_id`, `schema_url` and `traits` of an
+/// identity. Admin metadata and credentials are never included.
 struct KratosSession: Sendable {
-    /// How long a session is kept whose end Kratos does not state. Kratos is asked again all the time.
+    /// How long a session is kept if Kratos states no expiry. Kratos is asked again meanwhile.
     private static let usualLifetime = Duration.seconds(86_400)
 
     let id: String
     let isActive: Bool
-    /// nil: Kratos does not say whose session it is.
+    /// The user. `nil` if Kratos does not say whose session it is.
     let identity: Identity?
     let aal: AssuranceLevel
     let methods: [String]
@@ -20,7 +20,7 @@ struct KratosSession: Sendable {
     let issuedAt: UnixTime?
     let expiresAt: UnixTime?
 
-    /// nil if the document is not a session.
+    /// Reads the document. `nil` if it is not a session.
     init?(_ document: JSONValue) {
         guard let members = document.members, let id = members["id"]?.string, Self.isID(id) else { return nil }
         self.id = id
@@ -38,15 +38,15 @@ struct KratosSession: Sendable {
         self.authenticatedAt = Self.time(members["authenticated_at"])
         self.issuedAt = Self.time(members["issued_at"])
         self.expiresAt = Self.time(members["expires_at"])
-        // A session with an end that nobody can read must not live on as one without an end.
+        // A session whose expiry is unreadable must not become one without an expiry.
         if members["expires_at"] != nil, self.expiresAt == nil { return nil }
     }
 
-    /// The verdict on a token of this session.
+    /// Returns the verdict on a token of this session.
     ///
     /// - Parameters:
-    ///   - names: What the users are called.
-    ///   - cached: For how long it may be used.
+    ///   - names: The names of the users.
+    ///   - cached: How long the verdict may be used.
     func verdict(named names: SubjectNames, cachedFor cached: Duration, now: UnixTime) -> TokenVerdict {
         let end = self.expiresAt ?? now.advanced(by: Self.usualLifetime)
         guard self.isActive, end > now else { return .ended(.credentialExpired) }
@@ -72,7 +72,7 @@ struct KratosSession: Sendable {
 
     // MARK: Members
 
-    /// Whether a member that may be missing says yes. What is neither true nor missing says no.
+    /// Returns whether a member is true or missing.
     private static func isTrue(_ value: JSONValue?) -> Bool { (value ?? true) == true }
 
     private static func identity(_ members: [String: JSONValue]) -> Identity? {
@@ -85,7 +85,7 @@ struct KratosSession: Sendable {
         )
     }
 
-    /// Kratos's ids are UUIDs. Any short text without control characters is taken, since ids can be imported.
+    /// Returns whether the text can be an id. Kratos's ids are UUIDs, imported ids any short text without controls.
     private static func isID(_ text: String) -> Bool {
         (1...255).contains(text.utf8.count) && !text.isDamaged
             && text.unicodeScalars.allSatisfy { $0.value >= 0x20 && !(0x7F...0x9F).contains($0.value) }
@@ -101,6 +101,6 @@ struct KratosSession: Sendable {
         return methods
     }
 
-    /// A time as Go writes it: RFC 3339 with up to nine digits of a second.
+    /// Returns a time as Go writes it: RFC 3339 with up to nine digits of a second.
     private static func time(_ value: JSONValue?) -> UnixTime? { value?.string.flatMap { UnixTime(rfc3339: $0) } }
 }

@@ -3,12 +3,12 @@ import Sessions
 import Synchronization
 import Vocabulary
 
-/// The questions to a provider that are under way, so that all event loops of the process ask each of them once. An answer
-/// that is worth it also serves those who ask shortly after it was given: they had begun to look elsewhere before.
+/// The open questions to a provider, so that all event loops of the process ask each of them once. A worthwhile answer
+/// also serves callers who ask shortly after it, because they were busy with other look-ups before it.
 final class SharedQuestions<Question: Hashable & Sendable, Answer: Sendable>: Sendable {
     private struct Flight {
         let task: Task<Answer, Never>
-        /// When the answer was given; nil: it is being asked for.
+        /// When the answer was given. `nil` while it is open.
         var endedAt: UnixTime?
 
         func isShared(at now: UnixTime) -> Bool {
@@ -27,17 +27,16 @@ final class SharedQuestions<Question: Hashable & Sendable, Answer: Sendable>: Se
     private let isKept: @Sendable (Answer) -> Bool
 
     /// - Parameters:
-    ///   - most: How many questions may be under way (`CallLimit`). Further ones are not asked, so that a flood of invented
-    ///     ones is not passed on to the provider without limit.
-    ///   - isKept: Whether an answer serves for a second after it was given.
+    ///   - most: The maximum number of open questions (`CallLimit`). Further ones are not asked, so that a flood of
+    ///     invented tokens is not passed on to the provider without limit.
+    ///   - isKept: Returns whether an answer is used for a second after it was given.
     init(most: Int, clock: Clock, isKept: @escaping @Sendable (Answer) -> Bool = { _ in true }) {
         self.state = Mutex(State(limit: CallLimit(most: most, kept: most / 8)))
         self.clock = clock
         self.isKept = isKept
     }
 
-    /// The answer of `ask`, or that of the same question under way. `nil` if there are too many questions, or too many of
-    /// this caller.
+    /// Returns the answer of `ask`, or of an equal open question. `nil` if too many are open, in all or by this caller.
     func answer(
         to question: Question,
         for caller: ProviderCaller = .endpoint(nil),
@@ -70,7 +69,7 @@ final class SharedQuestions<Question: Hashable & Sendable, Answer: Sendable>: Se
             } else {
                 state.flights[question] = nil
             }
-            // Those whose time is over; when there are few they do no harm.
+            // Removes expired answers. If there are few, they do no harm.
             if state.flights.count > 1024 { state.flights = state.flights.filter { $0.value.isShared(at: now) } }
         }
     }

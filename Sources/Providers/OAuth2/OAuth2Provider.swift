@@ -4,8 +4,7 @@ package import Sessions
 package import Settings
 package import Vocabulary
 
-/// A provider of plain OAuth 2.0 (RFC 6749), without discovery and id_token: who the user is stands in the answer of its
-/// userinfo URL.
+/// A provider of plain OAuth 2.0 (RFC 6749), without discovery or id_token. Its userinfo URL names the user.
 package struct OAuth2Provider: BrowserProvider, RefreshingProvider {
     private let settings: OAuth2Settings
     private let authorizationURL: EndpointURL
@@ -85,7 +84,7 @@ package struct OAuth2Provider: BrowserProvider, RefreshingProvider {
         }
     }
 
-    /// Plain OAuth 2.0 has no sign-out at the provider.
+    /// Returns `nil`, because plain OAuth 2.0 has no sign-out at the provider.
     package func signOutURL(idToken: Secret?, returnTo: String, state: String?) async -> String? { nil }
 
     package func refresh(_ tokens: ProviderTokenSet, of user: Identity) async -> ProviderRefresh {
@@ -113,6 +112,6 @@ package struct OAuth2Provider: BrowserProvider, RefreshingProvider {
         return .refreshed(kept, authentication: authentication)
     }
 
-    /// The settings name no URL for it.
+    /// Does nothing, because the settings name no URL for it.
     package func revoke(_ tokens: ProviderTokenSet) async {}
 }

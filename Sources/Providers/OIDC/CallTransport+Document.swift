@@ -1,9 +1,9 @@
 import Calls
 
 extension CallTransport {
-    /// A public document.
+    /// Fetches a public document.
     ///
-    /// - Throws: There is no answer, or one that says no.
+    /// - Throws: `MetadataError` if there is no answer, or one with another status than 200.
     func document(
         at url: String,
         for purpose: OutgoingCall.Purpose,

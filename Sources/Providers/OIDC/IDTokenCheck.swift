@@ -4,20 +4,20 @@ import Vocabulary
 
 /// The checks of an id_token whose signature is verified (OpenID Connect Core 3.1.3.7, 12.2).
 struct IDTokenCheck: Sendable {
-    /// The clocks of the issuer and of the gateway may differ by this.
+    /// The maximum difference between the clocks of the issuer and the gateway.
     private static let leeway: Duration = .seconds(60)
 
     let issuer: String
     let clientID: String
     let now: UnixTime
-    /// What was sent at the authorization endpoint; nil: the token comes from a refresh.
+    /// The nonce that was sent to the authorization endpoint. `nil` if the token comes from a refresh.
     var nonce: String?
-    /// The access token of the same answer.
+    /// The access token that was issued with the id_token. `nil` to skip its check.
     var accessToken: Secret?
 
-    /// The subject and the claims.
+    /// Returns the subject and the claims.
     ///
-    /// - Throws: `ProviderFault`, the first check that fails.
+    /// - Throws: `ProviderFault` for the first check that fails.
     func claims(of token: JWS) throws(ProviderFault) -> (subject: String, claims: JWTClaims) {
         if let type = token.type, Self.isOfAnotherKind(type) {
             throw ProviderFault("typ is that of another kind of token")
@@ -35,7 +35,7 @@ struct IDTokenCheck: Sendable {
         guard claims.audience.contains(where: { $0.isExactly(self.clientID) }) else {
             throw ProviderFault("aud is not the client", isForeign: true)
         }
-        // Amazon Cognito signs its access tokens with the same keys.
+        // Amazon Cognito signs its access tokens with these keys, too.
         if let use = claims["token_use"], use != "id" {
             throw ProviderFault("token_use is that of another kind of token")
         }
@@ -54,14 +54,14 @@ struct IDTokenCheck: Sendable {
         }
     }
 
-    /// Whether `typ` says that the token is made for something else, such as `at+jwt` or `logout+jwt` (RFC 8725 3.11).
+    /// Returns whether `typ` marks a token for another purpose, such as `at+jwt` or `logout+jwt` (RFC 8725 3.11).
     static func isOfAnotherKind(_ type: String) -> Bool {
         let type = type.lowercased()
         return type.hasSuffix("+jwt") && type != "id_token+jwt"
     }
 
-    /// Several audiences need no `azp` since errata set 2 of 3.1.3.7: the token comes from the issuer itself, in answer to
-    /// this client's code.
+    /// Checks `azp`. Several audiences do not require it since errata set 2 of 3.1.3.7: the token comes from the issuer
+    /// itself, in answer to this client's code.
     private func checkAuthorizedParty(_ claims: JWTClaims) throws(ProviderFault) {
         guard let party = claims["azp"] else { return }
         guard party.string?.isExactly(self.clientID) == true else {
@@ -69,7 +69,7 @@ struct IDTokenCheck: Sendable {
         }
     }
 
-    /// `at_hash` (3.1.3.6): the left half of the access token's hash.
+    /// Checks `at_hash` (3.1.3.6), the left half of the access token's hash.
     private func checkAccessTokenHash(_ claims: JWTClaims, _ algorithm: JWSAlgorithm) throws(ProviderFault) {
         guard let hash = claims["at_hash"], let accessToken else { return }
         let digest = Self.hash(of: algorithm).digest(of: accessToken.bytes)

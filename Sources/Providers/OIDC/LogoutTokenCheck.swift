@@ -4,12 +4,12 @@ package import Vocabulary
 
 /// The checks of a logout token whose signature is verified (OpenID Connect Back-Channel Logout 1.0 2.6).
 struct LogoutTokenCheck: Sendable {
-    /// The clocks of the issuer and of the gateway may differ by this.
+    /// The maximum difference between the clocks of the issuer and the gateway.
     private static let leeway: Duration = .seconds(60)
-    /// A logout token is used at once: an older one is refused, also where it has no `exp` or a late one.
+    /// The maximum age. A logout token is used at once, so an older one is refused whatever its `exp`.
     private static let longestAge: Duration = .seconds(300)
     private static let event = "http://schemas.openid.net/event/backchannel-logout"
-    /// What cannot be longer in a `jti` or `sub` of a serious issuer.
+    /// The maximum length of `jti` and `sub`. No serious issuer has longer ones.
     private static let longestID = 512
 
     let issuer: String
@@ -18,11 +18,11 @@ struct LogoutTokenCheck: Sendable {
     let namesSessions: Bool
     let now: UnixTime
 
-    /// The token's meaning.
+    /// Returns the sessions that the token ends.
     ///
-    /// - Throws: The first check that fails.
+    /// - Throws: `JOSEError` for the first check that fails.
     func read(_ token: JWS) throws(JOSEError) -> LogoutToken {
-        // Many issuers write no `typ`, or the one of every JWT. Any other is that of another kind of token.
+        // Many issuers write no `typ`, or `JWT` for every token. Any other value marks another kind of token.
         let type = token.type?.lowercased()
         guard type == nil || type == "logout+jwt" || type == "application/logout+jwt" || type == "jwt" else {
             throw JOSEError("typ is not that of a logout token")
@@ -43,10 +43,10 @@ struct LogoutTokenCheck: Sendable {
         guard case .object? = claims["events"]?[Self.event] else {
             throw JOSEError("events does not name a back-channel logout")
         }
-        // An id_token with this claim must not pass for a logout token.
+        // An id_token with this claim must not pass as a logout token.
         guard claims["nonce"] == nil else { throw JOSEError("there is a nonce") }
         guard let id = claims.id else { throw JOSEError("jti is missing") }
-        // Some providers write an empty text where they know no session.
+        // Some providers write an empty text if they know no session.
         let sessionID = claims.sessionID.flatMap { $0.isEmpty ? nil : $0 }
         guard claims.subject != nil || sessionID != nil else { throw JOSEError("there is neither sub nor sid") }
         let names: [(String?, Int)] = [

@@ -2,16 +2,16 @@ package import Calls
 import Synchronization
 package import Vocabulary
 
-/// The metadata of one issuer, kept fresh in the background.
+/// The metadata of one issuer, refreshed in the background.
 package final class MetadataCache: Sendable {
-    /// The largest document.
+    /// The maximum size of the document in bytes.
     private static let bodyLimit = 65_536
 
     private struct State {
         var schedule = MetadataSchedule()
-        /// The request that is under way.
+        /// The open request. `nil` if there is none.
         var flight: Task<ProviderMetadata?, Never>?
-        /// Asks again and again.
+        /// The task that refreshes the metadata. `nil` before `start`.
         var keeper: Task<Void, Never>?
     }
 
@@ -30,13 +30,13 @@ package final class MetadataCache: Sendable {
         self.state.withLock { $0.keeper?.cancel() }
     }
 
-    /// What was good last, at once; nil: the issuer has not answered yet.
+    /// The last valid metadata, without waiting. `nil` if the issuer has not answered yet.
     package var known: ProviderMetadata? { self.state.withLock { $0.schedule.known } }
 
-    /// Why the last request failed; nil if it did not.
+    /// Why the last request failed. `nil` if it succeeded.
     package var failure: MetadataError? { self.state.withLock { $0.schedule.failure } }
 
-    /// Asks from now on at the times of the schedule, until this object is released.
+    /// Starts to refresh the metadata on schedule, until this object is released.
     package func start() {
         self.state.withLock { state in
             guard state.keeper == nil else { return }
@@ -48,24 +48,26 @@ package final class MetadataCache: Sendable {
         }
     }
 
-    /// What was good last; if nothing was, the answer of the request that is under way or due. nil: the issuer cannot be
-    /// reached, or failed a moment ago.
+    /// Returns the last valid metadata, or if there are none, the answer of the request that is open or due. `nil` if
+    /// the issuer cannot be reached or has just failed.
     package func current() async -> ProviderMetadata? {
         if let known = self.known { return known }
         return await self.refreshIfDue()
     }
 
+    /// Refreshes the metadata if they are due.
+    ///
     /// - Returns: The time until the next request.
     private func keepFresh() async -> Duration {
         _ = await self.refreshIfDue()
         let pause = self.state.withLock { $0.schedule.pause(self.clock.now()) }
-        // Looks at the clock now and then, as it may be set.
+        // Checks the clock now and then, because it may be set.
         return min(max(pause, .milliseconds(100)), .seconds(60))
     }
 
-    /// Asks the issuer if that is due, or waits for the request that is under way.
+    /// Asks the issuer if a request is due, or waits for the open request.
     ///
-    /// - Returns: What was good last.
+    /// - Returns: The last valid metadata. `nil` if there are none.
     package func refreshIfDue() async -> ProviderMetadata? {
         let flight: Task<ProviderMetadata?, Never>? = self.state.withLock { state in
             if let flight = state.flight { return flight }
@@ -95,7 +97,7 @@ package final class MetadataCache: Sendable {
         }
     }
 
-    /// Asks an issuer once.
+    /// Fetches an issuer's metadata once.
     private static func fetch(
         _ issuer: EndpointURL,
         _ transport: any CallTransport

@@ -1,25 +1,25 @@
 import Vocabulary
 
-/// When an issuer is asked for its metadata: at once, then every hour; after a failure with a growing pause. What was good
-/// last is kept in an outage.
+/// The times at which an issuer is asked for its metadata: at once, then every hour, and after a failure with a growing
+/// pause. The last valid metadata are kept in an outage.
 struct MetadataSchedule: Sendable {
     static let maxAge: Duration = .seconds(3600)
     private static let firstPause: Duration = .seconds(1)
     private static let longestPause: Duration = .seconds(60)
 
     private(set) var known: ProviderMetadata?
-    /// Why the last try failed; nil after a success.
+    /// Why the last request failed. `nil` after a success.
     private(set) var failure: MetadataError?
     private var failures = 0
-    /// When the last try ended, and the pause after it; nil: there was none.
+    /// When the last request ended, and the pause after it. `nil` before the first request.
     private var rest: (from: UnixTime, length: Duration)?
 
-    /// Whether the issuer should be asked now.
+    /// Returns whether the issuer should be asked now.
     func isDue(_ now: UnixTime) -> Bool { self.pause(now) == .zero }
 
-    /// The time until the next try.
+    /// Returns the time until the next request.
     func pause(_ now: UnixTime) -> Duration {
-        // A clock that was set back makes the pause no longer.
+        // Setting the clock back does not extend the pause.
         guard let rest, now >= rest.from else { return .zero }
         return max(rest.length - now.since(rest.from), .zero)
     }

@@ -3,12 +3,12 @@ package import JOSE
 package import Settings
 package import Vocabulary
 
-/// An OpenID issuer as far as sign-in and access tokens share it: its metadata and its keys.
+/// The parts of an OpenID issuer that sign-in and access tokens share: its metadata and its keys.
 package final class OpenIDIssuer: Sendable {
     package let url: EndpointURL
     package let metadata: MetadataCache
     package let keys: JWKSetCache
-    /// What may sign the issuer's tokens.
+    /// The algorithms that may sign the issuer's tokens.
     package let algorithms: Set<JWSAlgorithm>
 
     /// - Throws: `ProviderSetUpError` that names the setting.
@@ -33,10 +33,10 @@ package final class OpenIDIssuer: Sendable {
         }
     }
 
-    /// The issuer, as it stands in `iss`.
+    /// The issuer as written in `iss`.
     package var name: String { self.url.text }
 
-    /// Whether sign-ins can begin: the issuer's metadata are known.
+    /// Whether the issuer's metadata are known, so that sign-ins can begin.
     package var isKnown: Bool { self.metadata.known != nil }
 
     /// Why the metadata are not known, for logs.
@@ -49,12 +49,12 @@ package final class OpenIDIssuer: Sendable {
         "the issuer's keys are not known: \(self.keys.failure ?? "it has not answered yet")"
     }
 
-    /// Fetches the metadata, and keeps them fresh from now on.
+    /// Fetches the metadata, and refreshes them from now on.
     package func start() { self.metadata.start() }
 
     /// Verifies a token's signature with the issuer's keys.
     ///
-    /// - Parameter sharedSecret: For the codes of a shared secret, if `algorithms` has one.
+    /// - Parameter sharedSecret: The secret for HMACs, if `algorithms` has one. `nil` to accept none.
     func verify(_ token: [UInt8], sharedSecret: Secret? = nil) async throws(ProviderFault) -> JWS {
         let verified: JWS?
         do throws(JOSEError) {
@@ -73,8 +73,8 @@ package final class OpenIDIssuer: Sendable {
 }
 
 extension ProviderFault {
-    /// Why a signature does not count. An issuer that may have a new key and must not be asked for it now is away for
-    /// whoever can try again.
+    /// Creates the fault of a signature that is not accepted. If the issuer may have a new key but must not be asked
+    /// for it now, the fault is an outage, so that the caller can retry.
     init(_ error: JOSEError) {
         self.init(error.detail, isOutage: error.kind == .unsought)
     }

@@ -52,14 +52,14 @@ extension OpenIDProvider {
         )
     }
 
-    /// The user's names in the member `user` of a posted answer, as claims: Apple tells them nowhere else, and at the first
-    /// sign-in only. Nothing signs them, so that they count only where the provider's claims say nothing, and an address
-    /// beside them never does. `nil` if the answer has no such member, or one that is malformed.
+    /// Returns the user's names in the member `user` of a posted answer, as claims. Apple states them only there, at
+    /// the first sign-in. They are unsigned, so they apply only if the provider's claims have none, and an address in
+    /// the member is ignored. `nil` if the answer has no such member or a malformed one.
     private static func postedNames(_ parameters: [(name: String, value: String)]) -> JSONValue? {
         parameters.first { $0.name == "user" }.flatMap { try? SocialProfile(.string($0.value)) }?.names
     }
 
-    /// The claims of the id_token and of userinfo.
+    /// Returns the claims of the id_token and of userinfo.
     private func claims(
         _ idClaims: JWTClaims,
         of subject: String,
@@ -79,7 +79,7 @@ extension OpenIDProvider {
         case .whole(let whole): return whole
         case .part(let part, let fault):
             guard self.settings.userinfo == .auto else { throw fault.notDone(.signInProviderError) }
-            // The provider, and not the user, is why a claim is missing.
+            // The provider, not the user, is the cause of a missing claim.
             if let refusal = self.admission.refusal(part) {
                 guard self.admission.certainRefusal(part) != nil else {
                     throw ProviderFault("\(fault.detail), and without it \(refusal)", isOutage: fault.isOutage)

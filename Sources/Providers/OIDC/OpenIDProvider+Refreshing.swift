@@ -26,19 +26,19 @@ extension OpenIDProvider {
         return self.outcome(news ?? .nothing(isSigned: false), kept, previous: tokens.idToken)
     }
 
-    /// What a refresh says about the user.
+    /// The user's claims after a refresh.
     private enum News: Sendable {
-        /// - Parameter isSigned: Whether the id_token of the answer counts.
+        /// - Parameter isSigned: Whether the id_token of the answer is valid.
         case claims(UserClaims, isSigned: Bool)
-        /// The claims of the answer's id_token, to which userinfo would have added.
+        /// The claims of the answer's id_token, without those of userinfo.
         case part(UserClaims)
-        /// Nothing that can be relied on.
+        /// Nothing reliable.
         case nothing(isSigned: Bool)
         /// The answer is for another user or client.
         case foreign(detail: String)
     }
 
-    /// The old refresh token may be spent, so the new tokens are returned even where the claims cannot be had.
+    /// Returns the result of a refresh, with the new tokens even without claims: the old token may be used up.
     private func outcome(_ news: News, _ kept: ProviderTokenSet, previous: Secret?) -> ProviderRefresh {
         var kept = kept
         switch news {
@@ -102,7 +102,7 @@ extension OpenIDProvider {
             guard isSigned || whole.text(at: "sub") != nil, let former = Self.claims(of: previous) else {
                 return .nothing(isSigned: isSigned)
             }
-            // Without a new id_token (OpenID Connect Core 12.2), what the former one said stays where userinfo is silent.
+            // Without a new id_token (OpenID Connect Core 12.2), the previous claims stay where userinfo has none.
             whole.append(.object(isSigned ? former.filter { UserClaims.ofSignIn.contains($0.key) } : former))
             return .claims(whole, isSigned: isSigned)
         }
@@ -113,8 +113,8 @@ extension OpenIDProvider {
         return try? self.mapping.authentication(subject, claims, fallback: "oidc", now: self.clock.now())
     }
 
-    /// The claims of the last id_token that was verified. How and when the user authenticated is not changed by a refresh,
-    /// and its id_token may leave it out (OpenID Connect Core 12.2). nil: there is no such token.
+    /// Returns the claims of the last verified id_token. A refresh does not change how and when the user authenticated,
+    /// and its id_token may omit it (OpenID Connect Core 12.2). `nil` if there is no such token.
     private static func claims(of idToken: Secret?) -> [String: JSONValue]? {
         let parts = idToken?.bytes.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false) ?? []
         guard parts.count == 3, let payload = Base64URL.decoded(parts[1]) else { return nil }

@@ -2,24 +2,24 @@ import JOSE
 import Settings
 import Vocabulary
 
-/// Claims that the id_token lacks come from the userinfo endpoint (OpenID Connect Core 5.3).
+/// Claims from the userinfo endpoint that the id_token lacks (OpenID Connect Core 5.3).
 extension OpenIDProvider {
-    /// What is known of a user once userinfo was asked, if that was necessary.
+    /// The user's claims after userinfo was asked, if that was necessary.
     enum Completed: Sendable {
         case whole(UserClaims)
-        /// Userinfo has no usable answer: these are the claims without it.
+        /// Userinfo has no usable answer. The claims do not include it.
         case part(UserClaims, ProviderFault)
-        /// Userinfo is about another user (5.3.4).
+        /// Userinfo describes another user (5.3.4).
         case foreign
     }
 
-    /// Adds the answer of userinfo to claims.
+    /// Adds the answer of userinfo to claims, if it is needed.
     ///
     /// - Parameters:
-    ///   - claims: Those of the verified id_token, if there is one.
-    ///   - subject: Whom the answer must be about.
-    ///   - key: That of the access token, if it is bound to one.
-    ///   - timeLimit: The longest time for the request.
+    ///   - claims: The claims of the verified id_token, if there is one.
+    ///   - subject: The user that the answer must describe.
+    ///   - key: The key that the access token is bound to. `nil` for a bearer token.
+    ///   - timeLimit: The time limit of the request.
     func completed(
         _ claims: UserClaims,
         of subject: String,
@@ -56,7 +56,7 @@ extension OpenIDProvider {
         }
     }
 
-    /// The claims of a signed answer (5.3.2): it is the issuer's, and for this client.
+    /// Verifies a signed answer (5.3.2), which must be from the issuer and for this client, and returns its claims.
     private func claims(ofUserInfo token: [UInt8]) async throws(ProviderFault) -> JSONValue {
         let verified: JWS
         do throws(ProviderFault) {
@@ -73,7 +73,7 @@ extension OpenIDProvider {
             guard claims.audience.contains(where: { $0.isExactly(self.client.clientID) }) else {
                 throw JOSEError("aud is not the client")
             }
-            // Not every issuer limits the time of an answer that is read at once.
+            // Some issuers set no expiry, because the answer is read at once.
             if claims.expiresAt != nil { try claims.checkTimes(now: self.clock.now()) }
             return claims.value
         } catch {

@@ -3,9 +3,9 @@ import JOSE
 package import Settings
 package import Vocabulary
 
-/// An OpenID provider (OpenID Connect Core 1.0): code flow with PKCE, tokens that are refreshed, sign-out at the provider.
+/// An OpenID provider (OpenID Connect Core 1.0): code flow with PKCE, token refresh, and sign-out at the provider.
 package struct OpenIDProvider: BrowserProvider, RefreshingProvider {
-    /// Its metadata and keys; shared with what judges the provider's access tokens.
+    /// The provider's metadata and keys, shared with the verification of its access tokens.
     package let issuer: OpenIDIssuer
     let settings: OpenIDSettings
     let client: ProviderClientAuthentication
@@ -16,11 +16,12 @@ package struct OpenIDProvider: BrowserProvider, RefreshingProvider {
     let noteUserInfo: @Sendable (String) -> Void
     private let request: ProviderAuthorizationRequest
 
-    /// Asks nothing yet: the issuer does when it is started.
+    /// Creates the provider. It makes no call before the issuer is started.
     ///
     /// - Parameters:
-    ///   - issuer: The issuer in `settings`, if something else uses it already; nil: a new one.
-    ///   - noteUserInfo: Told when a sign-in or a renewal goes on without userinfo, and why, without a claim's value.
+    ///   - issuer: The issuer in `settings`, if it is already in use. `nil` to create it.
+    ///   - noteUserInfo: Called with the reason, without a claim's value, if a sign-in or renewal continues without
+    ///     userinfo.
     /// - Throws: `ProviderSetUpError` that names the setting.
     package init(
         _ settings: OpenIDSettings,
@@ -63,7 +64,7 @@ package struct OpenIDProvider: BrowserProvider, RefreshingProvider {
         self.request.make(wish, at: try await self.metadata().authorizationEndpoint)
     }
 
-    /// The issuer's metadata, once it has answered.
+    /// Returns the issuer's metadata, once it has answered.
     func metadata() async throws(NotDone) -> ProviderMetadata {
         guard let metadata = await self.issuer.metadata.current() else {
             throw NotDone(.providerUnavailable, detail: self.issuer.outage)
@@ -74,7 +75,7 @@ package struct OpenIDProvider: BrowserProvider, RefreshingProvider {
     package func signOutURL(idToken: Secret?, returnTo: String, state: String?) async -> String? {
         guard let endpoint = await self.issuer.metadata.current()?.endSessionEndpoint else { return nil }
         var parameters: [URLQuery.Parameter] = []
-        // A longer one would not fit into the request line of many servers; client_id then says who asks.
+        // A longer one would not fit into the request line of many servers. `client_id` then names the client.
         if let idToken, idToken.bytes.count <= 4096 {
             parameters.append(("id_token_hint", String(decoding: idToken.bytes, as: UTF8.self)))
         }
@@ -102,7 +103,7 @@ package struct OpenIDProvider: BrowserProvider, RefreshingProvider {
         ProviderTokenEndpoint(url: metadata.tokenEndpoint, client: self.client, proofs: self.proofs)
     }
 
-    /// The verified subject and claims of an id_token.
+    /// Verifies an id_token and returns its subject and claims.
     func check(
         _ idToken: Secret,
         nonce: String?,

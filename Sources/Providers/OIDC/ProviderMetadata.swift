@@ -1,7 +1,7 @@
 package import Calls
 import Vocabulary
 
-/// What an issuer says about itself (OpenID Connect Discovery 1.0 3, RFC 8414 2).
+/// An issuer's metadata (OpenID Connect Discovery 1.0 3, RFC 8414 2).
 package struct ProviderMetadata: Sendable, Hashable {
     package let authorizationEndpoint: EndpointURL
     package let tokenEndpoint: EndpointURL
@@ -15,20 +15,20 @@ package struct ProviderMetadata: Sendable, Hashable {
     package let announcesIssuer: Bool
     /// Whether logout tokens and id_tokens have `sid` (OpenID Connect Back-Channel Logout 1.0 2.1).
     package let namesSessions: Bool
-    /// The algorithms of id_tokens; empty if the issuer does not say.
+    /// The algorithms of id_tokens. Empty if the issuer does not say.
     package let signingAlgorithms: [String]
-    /// The methods of client authentication at the token endpoint; empty if the issuer does not say.
+    /// The methods of client authentication at the token endpoint. Empty if the issuer does not say.
     package let clientAuthentications: [String]
-    /// The methods of PKCE; empty if the issuer does not say.
+    /// The methods of PKCE. Empty if the issuer does not say.
     package let challengeMethods: [String]
-    /// How answers of the authorization endpoint may come back; empty if the issuer does not say.
+    /// The response modes of the authorization endpoint. Empty if the issuer does not say.
     package let responseModes: [String]
-    /// The optional endpoints that are named and cannot be used, and why: `end_session_endpoint is not a text`. They count
-    /// as not named, so that one of them does not keep users from signing in.
+    /// The optional endpoints that are unusable, with the reason: `end_session_endpoint is not a text`. They are
+    /// treated as missing, so that they do not keep users from signing in.
     package let faults: [String]
 
-    /// Reads the document of `issuer`, and refuses it if it is of another one, or if an endpoint that sign-in needs is
-    /// missing or not https. An issuer on loopback, in http, may name others of its kind.
+    /// Reads the document of `issuer`. Refuses it if it names another issuer, or if an endpoint that sign-in needs is
+    /// missing or not https. An http issuer on loopback may name http endpoints.
     package init(_ body: [UInt8], of issuer: EndpointURL) throws(MetadataError) {
         let value: JSONValue
         do throws(JSONFault) {
@@ -82,13 +82,13 @@ package struct ProviderMetadata: Sendable, Hashable {
         self.responseModes = texts("response_modes_supported")
     }
 
-    /// Where the document of an issuer is (OpenID Connect Discovery 1.0 4).
+    /// Returns the URL of an issuer's document (OpenID Connect Discovery 1.0 4).
     package static func location(of issuer: EndpointURL) -> String {
         let base = issuer.text.hasSuffix("/") ? String(issuer.text.dropLast()) : issuer.text
         return base + "/.well-known/openid-configuration"
     }
 
-    /// OpenID Connect Discovery 1.0 4.3: "MUST be identical".
+    /// Checks the issuer (OpenID Connect Discovery 1.0 4.3: "MUST be identical").
     private static func checkIssuer(_ found: String?, _ configured: String) throws(MetadataError) {
         guard let found else { throw MetadataError("issuer is missing") }
         guard !found.isExactly(configured) else { return }
@@ -102,7 +102,7 @@ package struct ProviderMetadata: Sendable, Hashable {
     }
 }
 
-/// Why an issuer's metadata cannot be had or used.
+/// The reason why an issuer's metadata cannot be fetched or used.
 package struct MetadataError: Error, Sendable, Hashable, CustomStringConvertible {
     package let description: String
 

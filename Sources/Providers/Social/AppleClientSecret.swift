@@ -2,10 +2,9 @@ import JOSE
 import Settings
 import Vocabulary
 
-/// Makes the client secrets by which the gateway proves itself to Apple: tokens signed with the team's key, each good for
-/// a few minutes.
+/// Makes the short-lived client secrets that authenticate the gateway at Apple, signed with the team's key.
 struct AppleClientSecret: Sendable {
-    /// Apple would take months. A secret that leaks from a log of a proxy is worth nothing this soon.
+    /// The lifetime. Apple would accept months, but a secret that leaks from a proxy's log is soon worthless.
     private static let lifetime: Duration = .seconds(300)
 
     private let key: SigningKey
@@ -13,7 +12,7 @@ struct AppleClientSecret: Sendable {
     private let teamID: String
     private let audience: String
 
-    /// - Throws: `ProviderSetUpError` when the key is none on P-256.
+    /// - Throws: `ProviderSetUpError` if the key is not on P-256.
     init(_ settings: AppleSettings) throws(ProviderSetUpError) {
         do throws(JOSEError) {
             self.key = try SigningKey(pem: settings.privateKey, algorithm: .es256)

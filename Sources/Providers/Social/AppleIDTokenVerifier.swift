@@ -3,10 +3,10 @@ import JOSE
 package import Settings
 package import Vocabulary
 
-/// Verifies the id_tokens that Apple's kit gives to native apps, by Apple's keys. No call to Apple redeems anything, so
-/// whoever accepts one has to mark it as presented.
+/// Verifies the id_tokens that Apple's kit gives to native apps, with Apple's keys. Apple does not redeem them, so the
+/// caller must mark an accepted one as presented.
 package struct AppleIDTokenVerifier: SocialVerifier {
-    /// The clocks of Apple and of the gateway may differ by this.
+    /// The maximum difference between the clocks of Apple and the gateway.
     private static let leeway: Duration = .seconds(60)
 
     private let settings: AppleSettings
@@ -45,13 +45,13 @@ package struct AppleIDTokenVerifier: SocialVerifier {
         } catch {
             throw ProviderFault(error.detail)
         }
-        // An app presents the token, so that one that is also for another service may come from there.
+        // An app presents the token, so a token that is also for another service may come from there.
         guard let bundleID = stated.audience.first,
             stated.audience.allSatisfy({ $0.isExactlyOne(of: self.settings.bundleIDs) })
         else { throw ProviderFault("aud is not in native_social.apple.bundle_ids", isForeign: true) }
         let check = IDTokenCheck(issuer: self.settings.issuer, clientID: bundleID, now: now, nonce: signIn.nonce)
         let (subject, claims) = try check.claims(of: token)
-        // Old devices do not support a nonce, whatever the app sends; `nonce_supported` says so.
+        // Old devices do not support a nonce, whatever the app sends. `nonce_supported` says so.
         guard signIn.nonce != nil || claims.nonce == nil && claims["nonce_supported"] != .bool(true) else {
             throw ProviderFault("it has or supports a nonce, but the app sent none")
         }

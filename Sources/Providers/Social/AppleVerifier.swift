@@ -6,10 +6,9 @@ package import Vocabulary
 
 /// Redeems Apple's authorization codes, and verifies the id_token of the answer.
 package struct AppleVerifier: SocialVerifier {
-    /// The longest code in bytes.
+    /// The maximum length of a code in bytes.
     private static let longestCode = 2048
-    /// How long a code is remembered. It is good for five minutes and Apple redeems it once; this is for the time in which
-    /// an answer of Apple may have been lost.
+    /// How long a code is remembered. Apple redeems it once, within five minutes. More allows for a lost answer.
     private static let codeLifetime: Duration = .seconds(600)
 
     private let settings: AppleSettings
@@ -59,7 +58,7 @@ package struct AppleVerifier: SocialVerifier {
         do throws(TokenFault) {
             tokens = try await self.redeem(signIn.artefact, for: bundleID)
         } catch {
-            // Anything else is about the gateway's own credentials, or no answer of Apple's.
+            // Anything else is about the gateway's own credentials, or is not an answer of Apple's.
             let isRefused = error.cause == .refused(error: "invalid_grant")
             throw NotDone(isRefused ? .socialRefused : .providerUnavailable, detail: "Apple: \(error.detail)")
         }
@@ -74,7 +73,7 @@ package struct AppleVerifier: SocialVerifier {
         }
     }
 
-    /// Asks for tokens, as the native app that got the code: its bundle id is the client, and there was no redirect.
+    /// Redeems the code as the native app that got it: the app's bundle id is the client, and there was no redirect.
     private func redeem(_ code: Secret, for bundleID: String) async throws(TokenFault) -> ProviderTokenAnswer {
         let form: [URLQuery.Parameter] = [
             ("client_id", bundleID), ("client_secret", self.secret.make(for: bundleID, now: self.clock.now())),
@@ -111,7 +110,7 @@ package struct AppleVerifier: SocialVerifier {
             accessToken: accessToken
         )
         let (subject, claims) = try check.claims(of: idToken)
-        // The app binds the sign-in to a value which it does not tell, so that nobody can check it.
+        // The app binds the sign-in to a value that it does not disclose, so nobody can check it.
         guard signIn.nonce != nil || claims["nonce"] == nil else {
             throw ProviderFault("it has a nonce: the app must not send one to Apple")
         }
@@ -120,7 +119,7 @@ package struct AppleVerifier: SocialVerifier {
             self.account.artefact(
                 signIn.artefact.bytes,
                 of: bundleID,
-                // Apple does not say it, and takes a code once.
+                // Apple does not state it, and accepts a code once.
                 from: nil,
                 until: now.advanced(by: Self.codeLifetime),
                 now: now

@@ -4,12 +4,12 @@ import Vocabulary
 /// A live token, as Facebook's debug endpoint describes it.
 struct FacebookToken: Sendable, Equatable {
     let user: String
-    /// When the token was made; nil: Facebook does not say it of every token.
+    /// When the token was made. `nil` if Facebook does not say, which depends on the token.
     let begin: UnixTime?
-    /// From then on the token is good no more.
+    /// When the token expires.
     let end: UnixTime
 
-    /// - Parameter leeway: How far the clocks may differ.
+    /// - Parameter leeway: The maximum difference between the clocks.
     init(_ answer: CallAnswer, appID: String, now: UnixTime, leeway: Duration) throws(ProviderFault) {
         let document = answer.json(maxDepth: 16)
         guard answer.status == 200 else { throw Self.failure(answer.status, document?["error"]) }
@@ -29,7 +29,7 @@ struct FacebookToken: Sendable, Equatable {
             throw ProviderFault("the answer names no user", isOutage: true)
         }
         let claims = UserClaims([data])
-        // 0: the token itself never ends, but the app's access to the user's data does.
+        // 0 means that the token itself never expires, but the app's access to the user's data does.
         let ends = ["expires_at", "data_access_expires_at"].compactMap { claims.time(at: $0) }
         guard let end = ends.first(where: { $0.milliseconds > 0 })?.advanced(by: leeway) else {
             throw ProviderFault("the token has no end, so that it could be presented again for ever")
@@ -40,8 +40,8 @@ struct FacebookToken: Sendable, Equatable {
         self.end = end
     }
 
-    /// An answer with an error. `OAuthException` 100 is about the parameter: the token is malformed or another app's. All
-    /// other codes are about the gateway's own credentials, too many calls or a fault of Facebook's.
+    /// Returns the fault of an error answer. `OAuthException` 100 is about the parameter: the token is malformed or
+    /// another app's. All other codes are about the gateway's own credentials, too many calls or a fault of Facebook's.
     private static func failure(_ status: Int, _ error: JSONValue?) -> ProviderFault {
         if status == 400, error?["type"] == "OAuthException", error?["code"] == 100 {
             return ProviderFault("the token is malformed or for another app (code 100)")
@@ -52,7 +52,7 @@ struct FacebookToken: Sendable, Equatable {
         return ProviderFault("the debug endpoint answered with status \(status), code \(code)", isOutage: true)
     }
 
-    /// Ids are texts of digits, and in some answers numbers.
+    /// Returns an id, which is a text of digits and in some answers a number.
     private static func id(_ value: JSONValue?) -> String? {
         switch value {
         case .string(let text) where !text.isEmpty: text

@@ -4,17 +4,17 @@ import Sessions
 package import Settings
 package import Vocabulary
 
-/// Asks Facebook whose a session-info access token is. The token gives no access to the user's data: who the user is
-/// Facebook says, and what they are called only the app.
+/// Asks Facebook for the user of a session-info access token. The token gives no access to the user's data: Facebook
+/// states only the id, and only the app states the name.
 package struct FacebookVerifier: SocialVerifier {
-    /// The longest token in bytes: it is a part of a URL.
+    /// The maximum length of a token in bytes. It is sent in a URL.
     private static let longestToken = 1024
-    /// The clocks of Facebook and of the gateway may differ by this.
+    /// The maximum difference between the clocks of Facebook and the gateway.
     private static let leeway: Duration = .seconds(60)
 
     private let appID: String
-    /// The app's own access token, and the proof that whoever uses it knows the app's secret: its code under that secret.
-    /// Facebook asks for the proof where the app is set up so.
+    /// The app's own access token. The proof next to it is its HMAC under the app's secret. Facebook requires the proof
+    /// if the app is set up so.
     private let accessToken: Secret
     private let proof: Secret
     private let debugURL: EndpointURL
@@ -86,7 +86,7 @@ package struct FacebookVerifier: SocialVerifier {
         }
     }
 
-    /// Facebook wants all of it in the query.
+    /// Returns the call. Facebook requires all parameters in the query.
     private func call(about token: [UInt8]) -> OutgoingCall {
         let parameters = [
             ("input_token", token), ("access_token", self.accessToken.bytes), ("appsecret_proof", self.proof.bytes),
@@ -99,7 +99,7 @@ package struct FacebookVerifier: SocialVerifier {
         )
     }
 
-    /// Tokens end with padding, `ZD` each. Should a token be good without it too, it is still the same one.
+    /// Returns the token without padding (any number of `ZD`), so that both spellings of a token are one.
     private static func withoutPadding(_ token: [UInt8]) -> [UInt8] {
         var rest = token[...]
         while rest.suffix(2).elementsEqual("ZD".utf8) { rest.removeLast(2) }

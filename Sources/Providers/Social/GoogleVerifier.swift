@@ -3,11 +3,11 @@ import JOSE
 package import Settings
 package import Vocabulary
 
-/// Verifies Google's id_tokens by Google's keys.
+/// Verifies Google's id_tokens with Google's keys.
 ///
-/// `aud` is the web client id for which the app asked, and `azp` the client id of the Android or iOS app itself.
+/// `aud` is the web client id that the app asked for, and `azp` the client id of the Android or iOS app itself.
 package struct GoogleVerifier: SocialVerifier {
-    /// The clocks of Google and of the gateway may differ by this.
+    /// The maximum difference between the clocks of Google and the gateway.
     private static let leeway: Duration = .seconds(60)
 
     private let settings: GoogleSettings
@@ -51,7 +51,7 @@ package struct GoogleVerifier: SocialVerifier {
         }
     }
 
-    /// The claims, once they are checked (OpenID Connect Core 3.1.3.7), and until when the token is good.
+    /// Returns the verified claims (OpenID Connect Core 3.1.3.7), and when the token expires.
     private func claims(
         of token: JWS,
         _ signIn: SocialSignIn,

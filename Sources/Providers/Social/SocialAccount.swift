@@ -3,7 +3,7 @@ import Sessions
 import Settings
 import Vocabulary
 
-/// Makes a user of what a social provider verified and of what the app says besides.
+/// Makes a user from what a social provider verified and what the app adds.
 struct SocialAccount: Sendable {
     let kind: SocialSubjectToken
 
@@ -12,12 +12,12 @@ struct SocialAccount: Sendable {
         "email", "email_verified", "name", "given_name", "family_name", "picture", "locale",
     ]
 
-    /// The user is named by the provider and by the provider's own id of them. An address can be given to another user,
-    /// and one that the app states is nobody's proof.
+    /// Returns the user, who is named by the provider and its own id of the user. An address can pass to another user,
+    /// and one that the app states proves nothing.
     ///
     /// - Parameters:
     ///   - subject: The provider's id of the user.
-    ///   - verified: The claims that the provider states. What the app says counts only where they say nothing.
+    ///   - verified: The provider's claims. The app's statements apply only where these have none.
     func user(
         _ subject: String,
         _ verified: JSONValue,
@@ -26,7 +26,7 @@ struct SocialAccount: Sendable {
     ) throws(ProviderFault) -> ProvenUser {
         var settings = ClaimSettings()
         settings.traits = Self.traits.map { ClaimSettings.Trait(name: $0, path: [$0]) }
-        // Without an id of its own every such user would be the same one.
+        // Without an id, all such users would be one.
         guard !subject.isEmpty else { throw ProviderFault("the subject is empty") }
         do throws(ClaimsError) {
             let authentication = try ClaimsMapping(settings).authentication(
@@ -35,18 +35,18 @@ struct SocialAccount: Sendable {
                 fallback: self.kind.connection,
                 now: now
             )
-            // The provider's tokens are not kept: what renews them is for the provider that is configured.
+            // The provider's tokens are not kept, because only a configured provider can renew them.
             return ProvenUser(authentication, ProviderEvidence(provider: self.kind.connection))
         } catch {
             throw ProviderFault(error.detail)
         }
     }
 
-    /// By what the same artefact is recognised.
+    /// Returns the artefact by which another presentation is recognised.
     ///
     /// - Parameters:
-    ///   - identity: The bytes that are the same whenever this artefact is presented.
-    ///   - scope: The account at the provider for which it was made.
+    ///   - identity: The bytes that are equal at every presentation.
+    ///   - scope: The account at the provider that the artefact was made for.
     ///   - issuedAt: See `SocialArtefact.issuedAt`.
     func artefact(
         _ identity: [UInt8],
@@ -65,12 +65,12 @@ struct SocialAccount: Sendable {
         )
     }
 
-    /// An id_token without its signature: the rest has one spelling only, or it would not be verified.
+    /// Returns an id_token without its signature. The rest has one spelling only, because the signature covers it.
     static func signedPart(of token: Secret) -> [UInt8] {
         Array(token.bytes.prefix(token.bytes.lastIndex(of: UInt8(ascii: ".")) ?? token.bytes.count))
     }
 
-    /// Apple writes `email_verified` as a text or as a boolean. Whatever is not plainly true is false.
+    /// Returns claims with a Boolean `email_verified`, which Apple also writes as a text. Anything but true is false.
     private static func normalised(_ claims: JSONValue) -> JSONValue {
         guard case .object(var members) = claims, let value = claims["email_verified"] else {
             return claims

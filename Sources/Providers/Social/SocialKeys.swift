@@ -2,7 +2,7 @@ import Calls
 import JOSE
 import Vocabulary
 
-/// The published keys of a social provider, all of which sign with RS256.
+/// The published keys of a social provider, which all sign with RS256.
 struct SocialKeys: Sendable {
     private let cache: JWKSetCache
 
@@ -12,8 +12,8 @@ struct SocialKeys: Sendable {
         }
     }
 
-    /// Verifies the signature. Only RS256 counts: the keys of others, and codes of a shared secret, must not be mixed up
-    /// with it (RFC 8725 3.1).
+    /// Verifies the signature. Only RS256 is accepted: no other kind of key, and no HMAC, may pass for it (RFC 8725
+    /// 3.1).
     func verify(_ token: Secret) async throws(ProviderFault) -> JWS {
         let verified: JWS?
         do throws(JOSEError) {

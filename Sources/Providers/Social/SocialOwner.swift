@@ -1,8 +1,8 @@
 package import Settings
 package import Vocabulary
 
-/// A provider of a host whose users sign in by the kit of a social provider as well: it has the issuer of that kit. An app
-/// sees the same user then, whether the user comes through the browser or through the kit.
+/// A configured provider whose users also sign in with a social provider's kit, because both have one issuer. An app
+/// then sees one user, whether the user comes through the browser or through the kit.
 package struct SocialOwner: Sendable {
     package let realm: Realm
     private let issuer: String
@@ -18,10 +18,9 @@ package struct SocialOwner: Sendable {
         self.clock = clock
     }
 
-    /// The provider's user of whom the kit's artefact says this. What the app says of the user does not count, because it
-    /// does not count in the browser either.
+    /// Returns the provider's user that the kit's artefact describes. What the app says is ignored, as in the browser.
     ///
-    /// - Throws: `signin.not_allowed`; `social.refused` for claims that make no user.
+    /// - Throws: `signin.not_allowed`, or `social.refused` for claims that do not describe a user.
     package func user(_ stated: SocialClaims) throws(NotDone) -> ProvenUser {
         let subject: String
         do throws(ClaimsError) {
@@ -41,21 +40,21 @@ package struct SocialOwner: Sendable {
     }
 }
 
-/// Whose users sign in by the kits of social providers on hosts that share their endpoints.
+/// The owners of users who sign in with social kits, on hosts that share their endpoints.
 package struct SocialOwners: Sendable {
     private let owners: [String: SocialOwner]
-    /// Those of the issuers that no provider of the hosts has.
+    /// The realm of users whose issuer belongs to no provider of the hosts.
     private let others: Realm
 
-    /// - Parameter owners: Those of the kits' issuers, by `iss`.
+    /// - Parameter owners: The owners by issuer (`iss`).
     package init(_ owners: [String: SocialOwner] = [:], others: Realm) {
         self.owners = owners
         self.others = others
     }
 
-    /// The user whom a proof names, and whose user it is: the provider's that has the issuer, else one whom the kit names.
+    /// Returns the user of a proof with the realm: that of the provider with the issuer, otherwise `others`.
     ///
-    /// - Throws: As `SocialOwner.user`.
+    /// - Throws: The errors of `SocialOwner.user`.
     package func user(of proof: SocialProof) throws(NotDone) -> SocialUser {
         guard let stated = proof.stated, let owner = self.owners[stated.issuer] else {
             return SocialUser(proven: proof.user, realm: self.others, isOfProvider: false)
@@ -67,9 +66,9 @@ package struct SocialOwners: Sendable {
 /// A user whom a kit of a social provider has signed in.
 package struct SocialUser: Sendable, Hashable {
     package var proven: ProvenUser
-    /// Whose user it is.
+    /// The realm of the user.
     package let realm: Realm
-    /// Whether a provider of that realm has issued the proof, and ends its user's sessions.
+    /// Whether a provider of the realm issued the proof, and ends its user's sessions.
     package let isOfProvider: Bool
 
     package init(proven: ProvenUser, realm: Realm, isOfProvider: Bool) {

@@ -1,7 +1,7 @@
 package import Settings
 
-/// What native apps exchange for a session: Auth0's types of subject tokens for native social sign-in (RFC 8693 2.1,
-/// `subject_token_type`).
+/// The artefact that a native app exchanges for a session: Auth0's types of subject tokens for native social sign-in
+/// (RFC 8693 2.1, `subject_token_type`).
 package enum SocialSubjectToken: String, Sendable, CaseIterable {
     /// An id_token of Google.
     case google = "http://auth0.com/oauth/token-type/google-id-token"
@@ -10,7 +10,7 @@ package enum SocialSubjectToken: String, Sendable, CaseIterable {
     /// A session-info access token of Facebook.
     case facebook = "http://auth0.com/oauth/token-type/facebook-info-session-access-token"
 
-    /// The kit that gives it.
+    /// The kit that gives the artefact.
     package var login: SocialLogin {
         switch self {
         case .google: .google
@@ -19,11 +19,11 @@ package enum SocialSubjectToken: String, Sendable, CaseIterable {
         }
     }
 
-    /// See `SocialLogin.connection`.
+    /// The connection of the kit, see `SocialLogin.connection`.
     package var connection: String { self.login.connection }
 }
 
-/// The providers whose kits give id_tokens to native apps, by the names under which Kratos knows them.
+/// The providers whose kits give id_tokens to native apps, by their names in Kratos.
 package enum SocialIDToken: String, Sendable, CaseIterable {
     case google, apple
 }

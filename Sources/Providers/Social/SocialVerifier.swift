@@ -1,28 +1,27 @@
 package import Sessions
 package import Vocabulary
 
-/// Says who the user is of whom a native app presents an artefact: an id_token, a code or a token, which the kit of a
-/// social provider gave to the app.
+/// Identifies the user of an artefact that a native app presents: an id_token, a code or a token of a social kit.
 package protocol SocialVerifier: Sendable {
-    /// Verifies the artefact, with the provider where that is needed, and with its own time limit.
+    /// Verifies the artefact, if needed with a call to the provider, with its own time limit.
     ///
-    /// - Returns: The user, once the artefact is marked as presented. Whoever accepts it a second time accepts a replay.
-    /// - Throws: `social.refused`: the artefact is not good. `provider.unavailable`: it is not known whether it is good,
-    ///   because the provider cannot be asked or does not answer as it should, or does not accept the gateway's own
-    ///   credentials. The detail says which check failed, never a part of the artefact or of a secret.
+    /// - Returns: The user and how to mark the artefact as presented. Accepting it unmarked would allow a replay.
+    /// - Throws: `social.refused` if the artefact is not valid. `provider.unavailable` if that is unknown: the provider
+    ///   cannot be reached, does not answer properly or rejects the gateway's own credentials. The detail says which
+    ///   check failed, never a part of the artefact or of a secret.
     func verify(_ signIn: SocialSignIn) async throws(NotDone) -> SocialProof
 }
 
-/// A sign-in as the app asks for it.
+/// A sign-in that an app requests.
 package struct SocialSignIn: Sendable {
     package var artefact: Secret
-    /// What the app says about the user.
+    /// The app's statement about the user. `nil` if there is none.
     package var profile: SocialProfile?
-    /// The app's bundle id, as the client is registered; nil: the client has none.
+    /// The app's bundle id in the client's registration. `nil` if it has none.
     package var bundleID: String?
-    /// The nonce that must stand in the id_token; nil: none was sent.
+    /// The nonce that the id_token must have. `nil` if the app sent none.
     package var nonce: String?
-    /// Whether an id_token with a nonce needs one that was sent. Kits that tell the app no nonce cannot send one.
+    /// Whether an id_token with a nonce is refused if the app sent none. Some kits hide the nonce from the app.
     package var isNonceCompared: Bool
 
     package init(
@@ -40,11 +39,11 @@ package struct SocialSignIn: Sendable {
     }
 }
 
-/// What an artefact proves.
+/// The user that an artefact proves.
 package struct SocialProof: Sendable, Hashable {
     package var user: ProvenUser
     package var artefact: SocialArtefact
-    /// What the provider itself states of the user; nil: nothing but the id.
+    /// The provider's own claims about the user. `nil` if it states only the id.
     package var stated: SocialClaims?
 
     package init(_ user: ProvenUser, _ artefact: SocialArtefact, stated: SocialClaims? = nil) {
@@ -54,9 +53,9 @@ package struct SocialProof: Sendable, Hashable {
     }
 }
 
-/// What a social provider states of a user, without what the app says besides.
+/// A social provider's claims about a user, without what the app says.
 package struct SocialClaims: Sendable, Hashable {
-    /// Whose word it is (`iss`).
+    /// The issuer of the claims (`iss`).
     package var issuer: String
     /// The provider's id of the user.
     package var subject: String
@@ -70,10 +69,10 @@ package struct SocialClaims: Sendable, Hashable {
     }
 }
 
-/// By what a second presentation of the same artefact is recognised.
+/// The id by which another presentation of an artefact is recognised.
 package struct SocialArtefact: Sendable, Hashable {
     package var id: OnceID
-    /// When the provider made it; nil if the provider does not say, or accepts it only once itself.
+    /// When the provider made the artefact. `nil` if the provider does not say, or itself accepts it only once.
     package var issuedAt: UnixTime?
     /// How long the artefact could be presented again, by the clocks of both sides.
     package var lifetime: Duration
@@ -84,6 +83,6 @@ package struct SocialArtefact: Sendable, Hashable {
         self.lifetime = lifetime
     }
 
-    /// Whether it may have been presented before the store began to remember.
+    /// Returns whether the artefact may have been presented before the store began to remember.
     package func mayPrecede(_ memory: OnceMemory) -> Bool { self.issuedAt.map(memory.mayFollow) ?? false }
 }

@@ -2,12 +2,12 @@ package import Calls
 package import Settings
 package import Vocabulary
 
-/// The verifiers that are configured, one for each kind of artefact.
+/// The configured verifiers, one for each kind of artefact.
 package struct SocialVerifiers: Sendable {
     private let verifiers: [SocialSubjectToken: any SocialVerifier]
     private let idTokens: [SocialIDToken: any SocialVerifier]
 
-    /// - Parameter idTokens: Those of id_tokens that sign users in at Kratos's paths.
+    /// - Parameter idTokens: The verifiers of id_tokens that sign users in at Kratos's paths.
     package init(
         _ verifiers: [SocialSubjectToken: any SocialVerifier] = [:],
         idTokens: [SocialIDToken: any SocialVerifier] = [:]
@@ -17,8 +17,8 @@ package struct SocialVerifiers: Sendable {
     }
 
     /// - Parameters:
-    ///   - clock: Follows when the machine's clock is set, as the providers' clocks made the times in tokens.
-    ///   - tellOutage: Told why what an app has presented could not be verified, without a part of it.
+    ///   - clock: A clock that follows changes of the machine's clock, because the times in tokens are the providers'.
+    ///   - tellOutage: Called with the reason if an artefact could not be verified, without any part of it.
     /// - Throws: `ProviderSetUpError` that names the setting.
     package init(
         _ settings: NativeSocialSettings?,
@@ -44,9 +44,9 @@ package struct SocialVerifiers: Sendable {
         self.idTokens = idTokens.mapValues { ToldSocialVerifier(verifier: $0, tell: tellOutage) }
     }
 
-    /// The verifier of this kind; nil if the kind is not configured.
+    /// The verifier of this kind. `nil` if the kind is not configured.
     package subscript(kind: SocialSubjectToken) -> (any SocialVerifier)? { self.verifiers[kind] }
 
-    /// The verifier of these id_tokens; nil if they are not configured.
+    /// The verifier of these id_tokens. `nil` if they are not configured.
     package subscript(idToken kind: SocialIDToken) -> (any SocialVerifier)? { self.idTokens[kind] }
 }

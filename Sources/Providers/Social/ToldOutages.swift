@@ -1,7 +1,6 @@
 package import Vocabulary
 
-/// A verifier of what the kits of social providers give to apps. Why it has no answer is told: nobody was refused, so nothing
-/// else says so.
+/// A verifier that reports why the provider gave no answer. Nobody was refused then, so nothing else reports it.
 struct ToldSocialVerifier: SocialVerifier {
     let verifier: any SocialVerifier
     let tell: @Sendable (String) -> Void
@@ -17,6 +16,6 @@ struct ToldSocialVerifier: SocialVerifier {
 }
 
 extension NotDone {
-    /// Why the provider gave no answer, without a token or a claim's value; nil: it gave one, or that is not known.
+    /// Why the provider gave no answer, without a token or a claim's value. `nil` if it answered or nothing is known.
     package var providerOutage: String? { self.reason == .providerUnavailable ? self.detail : nil }
 }

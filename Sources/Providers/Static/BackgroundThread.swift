@@ -5,19 +5,19 @@ import Vocabulary
 import Glibc
 #endif
 
-/// A thread of a low priority that ends with its work.
+/// A low-priority thread that ends with its work.
 ///
-/// At the same priority, a hash that takes tens of milliseconds keeps a core for some of them while a request waits for
-/// it. At a low one, an event loop that has work gets the core at once. Hashes still advance when the loops never rest:
-/// then a thread gets a tenth of a core.
+/// At normal priority, a hash that takes tens of milliseconds keeps a core while a request waits for it. At low
+/// priority, an event loop that has work gets the core at once. Hashes still advance when the loops never rest: a
+/// thread then gets a tenth of a core.
 ///
-/// The threads of Swift and Dispatch are shared, and without privileges no thread can get its priority back, so the
-/// work has threads of its own.
+/// The threads of Swift and Dispatch are shared, and without privileges no thread can raise its priority again. So the
+/// work has its own threads.
 enum BackgroundThread {
-    /// Not more, nor `SCHED_IDLE`: beside busy loops a sign-in would take so long that its client gives up.
+    /// The niceness. With more, or with `SCHED_IDLE`, busy loops would delay a sign-in until its client gives up.
     private static let niceness: Int32 = 10
 
-    /// Runs `body` on a new thread. If the system gives none, one of Dispatch's threads runs it.
+    /// Runs `body` on a new thread. If the system provides none, one of Dispatch's threads runs it.
     static func run(_ body: @escaping @Sendable () -> Void) {
         let code = SystemThread.start {
             // On Linux, this is the priority of the calling thread, not of the process.

@@ -1,13 +1,13 @@
 import AddressIntelligence
 import Synchronization
 
-/// Runs slow, memory-intensive work off the event loops and off Swift's own threads, and at a lower priority: a few
-/// pieces at once, and a bounded number of places that no single source can fill.
+/// Runs slow, memory-intensive work off the event loops and off Swift's own threads, at lower priority. A few pieces
+/// run at once, and a bounded number of places holds the rest, which no single source can fill.
 ///
-/// A quarter of the places is reserved for familiar sources. A source gets one more place only while it holds fewer
-/// than are free (the dynamic threshold of Choudhury and Hahne, IEEE/ACM ToN 6(2), 1998): a single source can hold half
-/// of them, and a newcomer finds free places however many others there are. Sources take turns, so a newcomer does not
-/// wait for the queue of another.
+/// A quarter of the places is reserved for familiar sources. A source gets another place only while it holds fewer than
+/// are free (the dynamic threshold of Choudhury and Hahne, IEEE/ACM ToN 6(2), 1998). A single source can hold half of
+/// the places, and a newcomer finds free ones however many sources there are. Sources take turns, so that a newcomer
+/// does not wait for another source's queue.
 package final class PasswordWorkers: Sendable {
     /// Does the work and returns a closure that delivers the result to the waiting caller.
     private typealias Job = @Sendable () -> @Sendable () -> Void
@@ -21,7 +21,7 @@ package final class PasswordWorkers: Sendable {
     /// The places of one source.
     private struct Share {
         var places = 0
-        /// The turn in which its last piece of work began.
+        /// The turn in which the source's last piece of work began.
         var lastTurn = 0
     }
 
@@ -37,12 +37,12 @@ package final class PasswordWorkers: Sendable {
     private let state = Mutex(State())
     private let atOnce: Int
     private let places: Int
-    /// The number of places that strangers do not get.
+    /// The number of places that strangers cannot get.
     private let reserved: Int
 
     /// - Parameters:
-    ///   - atOnce: How many pieces run at a time; scrypt and Argon2 take tens of mebibytes for each.
-    ///   - waitingLimit: How many may wait; further ones are refused at once.
+    ///   - atOnce: The number of pieces that run at once. scrypt and Argon2 need tens of mebibytes for each.
+    ///   - waitingLimit: The number of pieces that may wait. Further ones are refused at once.
     package init(atOnce: Int = 2, waitingLimit: Int = 126) {
         precondition(atOnce > 0 && waitingLimit >= 0, "there must be at least one worker")
         self.atOnce = atOnce
@@ -50,15 +50,15 @@ package final class PasswordWorkers: Sendable {
         self.reserved = self.places / 4
     }
 
-    /// The number of places in use now.
+    /// The number of occupied places.
     package var occupiedPlaces: Int { self.state.withLock { $0.running + $0.waiting.count } }
 
-    /// Whether work for this source would be accepted now.
+    /// Returns whether work for this source would be accepted now.
     package func hasPlace(for source: SignInSource) -> Bool {
         self.state.withLock { self.hasPlace(for: source, $0) }
     }
 
-    /// The result of `work`; nil when there was no place and it was not run.
+    /// Runs `work` and returns its result. `nil` if there was no place, so that it was not run.
     package func run<Value: Sendable>(for source: SignInSource, _ work: @escaping @Sendable () -> Value) async -> Value?
     {
         await withCheckedContinuation { (continuation: CheckedContinuation<Value?, Never>) in
@@ -90,7 +90,7 @@ package final class PasswordWorkers: Sendable {
         return place != .none
     }
 
-    /// Does the work, and then other work as long as some waits.
+    /// Runs the job, and then other jobs while any wait.
     private func work(_ job: @escaping Job, of share: CIDRBlock) {
         var (job, share) = (job, share)
         while true {
@@ -99,7 +99,7 @@ package final class PasswordWorkers: Sendable {
                 Self.free(share, &state)
                 return Self.next(&state)
             }
-            // A caller that is answered finds the place free.
+            // The place is free before the caller is answered.
             answer()
             guard let next else { return }
             (job, share) = (next.job, next.share)
@@ -117,7 +117,7 @@ package final class PasswordWorkers: Sendable {
         state.shares[share] = held.places > 0 ? held : nil
     }
 
-    /// The first waiting work of the source whose turn is next.
+    /// Returns the first waiting work of the source whose turn is next.
     private static func next(_ state: inout State) -> Waiting? {
         guard let first = state.waiting.indices.min(by: { state.waiting[$0].turn < state.waiting[$1].turn }) else {
             state.running -= 1

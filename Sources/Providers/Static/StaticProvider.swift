@@ -3,26 +3,25 @@ package import Sessions
 package import Settings
 package import Vocabulary
 
-/// Users from the configuration, with password hashes: for the demo and tests, only on loopback unless a flag permits
-/// more.
+/// Users from the configuration, with password hashes. For demo and tests, on loopback unless a flag permits more.
 package struct StaticProvider: PasswordProvider, UserDirectory {
-    /// The longest password in bytes; a longer one would let an attacker choose the amount of hashing.
+    /// The maximum length of a password in bytes. Longer ones would let an attacker choose the amount of hashing.
     private static let longestPassword = 1024
-    /// How its users authenticate.
+    /// The methods with which the users authenticate.
     private static let methods = ["password"]
 
     private let users: [UserIdentifier: UserSettings]
     private let hashes: [String: Set<Secret>]
     private let known: KnownUsers?
-    /// Hashes that are verified for unknown users: they belong to no user and have the cost of known users' hashes, so
-    /// that the work is the same.
+    /// Hashes that are verified for unknown users. They belong to no user and cost as much as the users' hashes, so
+    /// that the work is equal.
     private let decoys: [Secret]
     private let workers: PasswordWorkers
 
     /// - Parameters:
-    ///   - users: Settings refuse identifiers that stand for the same user; if there were such, the first would be used.
-    ///   - known: The users of the settings that the process uses now; nil: these, as long as there is a process.
-    ///   - workers: Runs the hashing; shared by everything in the process that hashes passwords.
+    ///   - users: The users. The settings refuse two identifiers of one user. The first would be used.
+    ///   - known: The users in the process's current settings. `nil` if `users` never change.
+    ///   - workers: Runs the hashing, for everything in the process that hashes passwords.
     package init(users: [UserSettings], known: KnownUsers? = nil, workers: PasswordWorkers = PasswordWorkers()) {
         self.users = Dictionary(
             users.compactMap { user in UserIdentifier(user.identifier).map { ($0, user) } },
@@ -44,7 +43,7 @@ package struct StaticProvider: PasswordProvider, UserDirectory {
     ) async throws(NotDone) -> Authentication {
         let identifier = UserIdentifier(identifier)
         let user = identifier.flatMap { self.users[$0] }
-        // The same unknown identifier always gets the same decoy, as a known one always gets its own hash.
+        // An unknown identifier always gets one decoy, as a known one always gets its own hash.
         let decoy = self.decoys[Int(UInt(bitPattern: identifier.hashValue) % UInt(self.decoys.count))]
         let isTooLong = password.bytes.count > Self.longestPassword
         let spellings = isTooLong ? [[]] : Self.spellings(of: password)
@@ -60,8 +59,8 @@ package struct StaticProvider: PasswordProvider, UserDirectory {
         )
     }
 
-    /// The password as it was typed, and as another keyboard would have sent it: the hash was made from one of them. How many
-    /// there are depends on the password alone.
+    /// Returns the password as typed, and as another keyboard would have sent it: the hash was made from one of them.
+    /// Their number depends only on the password.
     private static func spellings(of password: Secret) -> [[UInt8]] {
         let twin = String(validating: password.bytes, as: UTF8.self)?.twin
         return [password.bytes] + (twin.map { [Array($0.utf8)] } ?? [])
@@ -76,7 +75,7 @@ package struct StaticProvider: PasswordProvider, UserDirectory {
         return known.hashes(of: session.identity.idAtProvider) != self.hashes[session.identity.idAtProvider]
     }
 
-    /// Other users than those of the settings have a provider that is named, or another method (`native_social`).
+    /// Returns whether the user is from the settings. Others have a named provider or another method (`native_social`).
     private static func isOfOwn(_ session: Session) -> Bool {
         session.provider == nil && session.methods == Self.methods
     }
