@@ -1,8 +1,8 @@
 package import Vocabulary
 
-/// An event that an operator may need to prove later: who was signed in and how, and who was refused and why.
+/// An event that an operator may need to prove later: who was signed in and how, and who was rejected and why.
 ///
-/// It has no member for a token on purpose, only for public ids.
+/// Deliberately, it has no member for a token, only for public ids.
 package struct AuditEvent: Sendable {
     /// The stable id of the event. Each comment is the event's row in the guide AuditEvents.
     package enum Kind: String, Sendable, CaseIterable {
@@ -123,7 +123,7 @@ package struct AuditEvent: Sendable {
         /// - Codes: `w`.
         case transferTokenReplayed = "transfer_token.replayed"
 
-        /// Whether any client can cause it as often as it likes, by being refused.
+        /// Whether any client can cause the event without limit, by being rejected.
         var isOfStrangers: Bool {
             switch self {
             case .authorizationRefused, .bindingMismatch, .hostTicketRefused, .operatorRefused, .sessionDenied,
@@ -134,30 +134,30 @@ package struct AuditEvent: Sendable {
         }
     }
 
-    /// Auth0's log event codes, for tools that read those.
+    /// Auth0's log event codes, for tools that read them.
     package enum Code: String, Sendable, CaseIterable {
-        /// A session-transfer token was minted, or not; or a refresh token was used, or not. Auth0 tells them apart by
-        /// the audience.
+        /// A session-transfer token was minted or not, or a refresh token was used or not. Auth0 distinguishes the
+        /// cases by the audience.
         case minted = "sertft"
         case mintFailed = "fertft"
         /// An authorization code was redeemed, or not.
         case codeRedeemed = "seacft"
         case codeRefused = "feacft"
-        /// A token was exchanged for another (RFC 8693), or not.
+        /// A token was exchanged for another one (RFC 8693), or not.
         case exchanged = "secte"
         case exchangeFailed = "fecte"
-        /// What a social provider's kit gave to an app was exchanged, or not.
+        /// A credential from a social provider's kit in an app was exchanged, or not.
         case socialExchanged = "sens"
         case socialRefused = "fens"
         /// A refresh token was revoked.
         case refreshTokenRevoked = "srrt"
-        /// A sign-in worked, or not.
+        /// A sign-in succeeded, or not.
         case signedIn = "s"
         case signInFailed = "f"
-        /// A sign-in without asking the user worked, or not.
+        /// A sign-in without asking the user succeeded, or not.
         case silentlySignedIn = "ssa"
         case silentSignInFailed = "fsa"
-        /// A sign-in by a delegated transfer token worked.
+        /// A sign-in with a delegated transfer token succeeded.
         case delegatedSignedIn = "sdel"
         /// A session in which somebody acts for its user answered a client without asking, or could not.
         case delegatedSilentlySignedIn = "sdelsa"
@@ -165,7 +165,7 @@ package struct AuditEvent: Sendable {
         /// An authorization code of a delegated session was redeemed, or not.
         case delegatedCodeRedeemed = "sdeleacft"
         case delegatedCodeRefused = "fdeleacft"
-        /// A logout worked.
+        /// A sign-out succeeded.
         case loggedOut = "slo"
         /// A warning.
         case warning = "w"
@@ -174,38 +174,38 @@ package struct AuditEvent: Sendable {
     package var kind: Kind
     package var code: Code?
     package var reason: Reason?
-    /// Auth0's sentence for the event, where it has one.
+    /// Auth0's sentence for the event, if it has one.
     package var description: String?
-    /// The requested audience, where filters for Auth0's events expect it.
+    /// The requested audience, which filters for Auth0's events expect in some events.
     package var audience: String?
-    /// What the store calls the user; the line has the id, and the name of a provider that is not the default one.
+    /// The user's name in the store. The line has the id, and the provider's name unless it is the default.
     package var subject: String?
-    /// The account that was tried, where no user has signed in: a keyed hash of the typed identifier.
+    /// The account that was tried, if no user has signed in: a keyed hash of the typed identifier.
     package var account: String?
     /// The session's public id.
     package var session: String?
-    /// The name of that session's token in the logs.
+    /// The fingerprint of the session's token.
     package var fingerprint: Fingerprint?
-    /// The name of the single-use token, or of the family of refresh tokens, that the event is about.
+    /// The fingerprint of the single-use token, or of the family of refresh tokens, that the event is about.
     package var tokenFingerprint: Fingerprint?
     package var clientID: String?
     package var host: String?
-    /// The client's address and network in this request.
+    /// The client's address in this request; `asn` is its network.
     package var address: String?
     package var asn: UInt32?
-    /// The country of that address (ISO 3166-1), where it is looked up and known.
+    /// The country of `address` (ISO 3166-1), if it is looked up and known.
     package var country: String?
-    /// The address and network that the token or session is bound to.
+    /// The address that the token or session is bound to; `boundASN` is its network.
     package var boundAddress: String?
     package var boundASN: UInt32?
-    /// The country of that address.
+    /// The country of `boundAddress`.
     package var boundCountry: String?
     package var userAgent: String?
     package var requestID: String?
-    /// Writes `details.triggered_by_session_transfer_token: true`, as Auth0 does for events that a transfer token
-    /// caused.
+    /// Whether to write `details.triggered_by_session_transfer_token: true`, as Auth0 does for events that a transfer
+    /// token caused.
     package var isTriggeredByTransferToken = false
-    /// What the settings call the provider of the user; nil: the subject tells it.
+    /// The name of the user's provider in the settings; `nil` if the subject contains it.
     package var realm: String?
     package var details: [(String, String)]
 
@@ -241,18 +241,18 @@ package struct AuditEvent: Sendable {
 }
 
 extension AuditEvent {
-    /// The event of the sessions that ended with the one of this event.
+    /// Returns the event for the sessions that ended together with the session of this event.
     ///
     /// - Parameters:
-    ///   - count: How many.
-    ///   - cause: What was done to that session.
+    ///   - count: The number of those sessions.
+    ///   - cause: The act that ended this event's session.
     package func ofCascade(_ count: Int, by cause: String) -> AuditEvent {
         self.followed(by: .sessionCascaded, .sessionRevoked, [("ended_by", cause), ("sessions", String(count))])
     }
 
-    /// The event of a rule in dry run that would have refused the act of this event.
+    /// Returns the event for a rule in dry run that would have rejected the act of this event.
     ///
-    /// - Parameter reason: Why.
+    /// - Parameter reason: The reason of the rejection.
     package func ofDryRun(rule: String, reason: Reason?) -> AuditEvent {
         self.followed(by: .ruleDryRun, reason, [("rule", rule), ("dry_run", "true")])
     }
