@@ -18,7 +18,7 @@ final class MaxMindDatabase: Sendable {
 
     /// - Parameters:
     ///   - lacking: The error for a database of another kind, without a single useful record.
-    ///   - isUseful: Whether a record holds what the database is searched for.
+    ///   - isUseful: Whether a record has the facts that the database is searched for.
     init(
         path: String,
         lacking: AddressFileError,

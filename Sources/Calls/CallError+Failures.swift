@@ -15,7 +15,6 @@ extension CallError {
     /// - Parameters:
     ///   - proxy: The proxy on the way to the host; `nil` if the connection is direct.
     ///   - step: The progress of the call.
-    ///   - step: How far the call was.
     init(
         _ error: any Error,
         of host: String,

@@ -91,7 +91,7 @@ package struct HTTPCallTransport: CallTransport {
     }
 
     /// Counts a call that has ended, and records it as a span of the request that needed it. The span omits the URL's
-    /// query, which may hold a secret.
+    /// query, which may contain a secret.
     private func note(
         _ call: OutgoingCall,
         since began: NIODeadline,

@@ -14,7 +14,7 @@ package struct JWS: Sendable {
     package var algorithm: JWSAlgorithm { self.parsedHeader.algorithm }
     /// `kid`.
     package var keyID: String? { self.parsedHeader.keyID }
-    /// `typ`, as it is written.
+    /// `typ`, unchanged.
     package var type: String? { self.parsedHeader.type }
     /// All members of the header.
     package var header: JSONValue { self.parsedHeader.value }

@@ -6,7 +6,7 @@ package final class JWSHeader: Sendable {
     package let algorithm: JWSAlgorithm
     /// `kid`.
     package let keyID: String?
-    /// `typ`, as it is written.
+    /// `typ`, unchanged.
     package let type: String?
     package let value: JSONValue
 

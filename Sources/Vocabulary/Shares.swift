@@ -1,4 +1,4 @@
-/// The part of a limit that one client may use: as much as it leaves free for others, but between a quarter and half of
+/// The part of a limit that one client may use: as much as is still free, but between a quarter and half of
 /// the limit. A lone client gets half, and several greedy clients get a quarter each.
 package struct ShareRule: Equatable, Sendable {
     /// The number of places for all clients.

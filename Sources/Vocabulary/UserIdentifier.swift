@@ -3,7 +3,6 @@
 ///
 /// Providers look users up by it and limits are counted under it, so that no spelling evades a limit (CVE-2025-24806).
 /// Other letters keep their case. Letters that look alike or fold alike remain different, because bytes are compared.
-/// consists of bytes, which are compared as they are.
 package struct UserIdentifier: Sendable, Hashable {
     /// The maximum length in bytes.
     package static let longest = 256

@@ -178,7 +178,7 @@ package final class TransportLoop: TurnLoop, TaskExecutor, @unchecked Sendable {
         self.unread.append(socket)
     }
 
-    /// Returns the empty read buffer, which all sockets of the loop use in turn. Bytes that outlive the event are copied.
+    /// Returns the empty read buffer, which all sockets of the loop share. Bytes that outlive the event are copied.
     @inline(__always)
     func lendReadBuffer() -> ByteBuffer {
         self.readBuffer.take() ?? ByteBufferAllocator().buffer(capacity: Self.readCapacity)
