@@ -15,7 +15,7 @@ struct Descriptor: ~Copyable {
     }
 }
 
-/// The reading of files with facts about addresses.
+/// Reads files with facts about addresses.
 enum SourceFile {
     /// The size limit in bytes. Every known ASN database is far smaller.
     static let sizeLimit = 1 << 30

@@ -22,11 +22,11 @@ final class CallTrust: Sendable {
         self.configuration = tls
     }
 
-    /// The context of the connections; `nil` before the first call.
+    /// The context of the connections; `nil` before the first call with TLS.
     var context: NIOSSLContext? { self.made.withLock { $0 } }
 
-    /// Returns the context, and makes it at the first call. This reads the system's certificates, which is slow. Only
-    /// calls with TLS need them, and a container image may have none.
+    /// Returns the context, and makes it at the first call. This reads the system's certificates, which is slow, and
+    /// which a container image may not have. Only calls with TLS need them.
     func makeContext() throws -> NIOSSLContext {
         try self.made.withLock { made in
             if let made { return made }

@@ -4,8 +4,8 @@ package import Vocabulary
 
 /// Sends requests to the endpoints of a provider.
 package protocol CallTransport: Sendable {
-    /// Sends a request once. A repeatable request is retried if a reused connection ended without a byte of an answer.
-    /// Redirects are not followed. A body over the call's limit is an error. TLS is verified.
+    /// Sends a request once. A repeatable request is retried once if a reused connection ended without a byte of an
+    /// answer. Redirects are not followed. A body over the call's limit is an error. TLS is verified.
     func send(_ call: OutgoingCall) async throws(CallError) -> CallAnswer
     /// Counts a call that is not sent, because too many calls are under way, or too many of its client (`CallLimit`).
     func withhold(_ purpose: OutgoingCall.Purpose)

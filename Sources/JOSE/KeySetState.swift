@@ -15,7 +15,7 @@ struct KeySetState {
         ///
         /// - Parameter algorithm: The algorithm; `nil` for any.
         case key(String, JWSAlgorithm?)
-        /// A set that was read after the set with this number.
+        /// A different set, read after the set with this number.
         case newer(than: Int)
     }
 
@@ -33,8 +33,8 @@ struct KeySetState {
         case join
     }
 
-    /// The number of fetches that may look for a key within the cool-down. Strangers can cause such fetches, and one of
-    /// theirs must not prevent a new key from being found.
+    /// The number of fetches that may look for a key within the cool-down. Strangers can cause such fetches, so a single
+    /// one would not suffice to find a new key.
     static let mostSeeks = 4
 
     /// The age at which a set must be read again.

@@ -15,7 +15,7 @@ extension UnixTime {
 }
 
 extension UnixTime {
-    /// Reads a date and time of RFC 3339 5.6, to the millisecond; `nil` if the text is not one.
+    /// Reads a date and time of RFC 3339 5.6, to the millisecond; `nil` if the text has another form.
     package init?(rfc3339 text: String) {
         let bytes = Array(text.utf8)
         guard (20...40).contains(bytes.count) else { return nil }

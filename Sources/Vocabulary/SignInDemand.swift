@@ -15,8 +15,8 @@ package struct SignInDemand: Sendable, Hashable {
     package var maxAge: Duration?
     /// The user's login at the provider, if a client knows it (OpenID Connect Core 3.1.2.1). It requires nothing.
     package var loginHint: String?
-    /// The names of the providers that the user may sign in at; empty for all. The sign-in page offers only these, but
-    /// the receiver of the session must check its provider.
+    /// The names of the providers that the user may sign in at; empty for all. The sign-in page offers only these,
+    /// but the code that accepts the session must enforce them.
     package var providers: [String]
 
     package init(

@@ -11,7 +11,7 @@ package final class ClientCertificate: Sendable {
     /// The subject as RFC 4514 writes names, with `\XX` for characters beyond ASCII, as in
     /// `openssl x509 -nameopt RFC2253`. Empty in certificates that have only alternative names.
     package let subject: String
-    /// The issuer as RFC 4514 writes names, in the form of `subject`.
+    /// The issuer, written like `subject`.
     package let issuer: String
     /// The serial number in hexadecimal digits, without leading zeros.
     package let serial: String
@@ -20,7 +20,7 @@ package final class ClientCertificate: Sendable {
     /// The last second in which the certificate is valid.
     package let notAfter: UnixTime
 
-    /// The size limit of a certificate in bytes of DER, and of a handshake with client certificates.
+    /// The size limit of a certificate in bytes of DER, also in handshakes.
     package static let largest = 65_536
     /// The maximum length of subject and issuer in characters.
     package static let longestText = 4096

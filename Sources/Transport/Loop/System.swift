@@ -1,7 +1,7 @@
 import Glibc
 import NIOCore
 
-/// The handling of results of system calls.
+/// Checks the results of system calls.
 enum System {
     /// Returns the error of the system call that has just failed.
     static func error(_ call: String) -> IOError {

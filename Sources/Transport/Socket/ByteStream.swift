@@ -6,8 +6,8 @@ package protocol ByteStream: AnyObject {
     var isWritable: Bool { get }
     /// Whether unread bytes have arrived. Costs a system call.
     var hasUnreadBytes: Bool { get }
-    /// The number of written bytes that the peer's system has not acknowledged, including an end of the stream. After a
-    /// failure, the number of bytes that were lost. Costs a system call.
+    /// The number of written bytes, including a sent end of the stream, that the peer's system has not acknowledged.
+    /// After a failure, the number of bytes that were lost. Costs a system call.
     var unacknowledgedBytes: Int { get }
 
     /// Begins to read, and reports all further events to `handler`. If the stream reads already, `handler` replaces the
