@@ -74,8 +74,8 @@ package final class DPoPNonces: Sendable {
     /// Returns the nonce that is issued now. It is computed once per window.
     ///
     /// - Parameter epoch: A number that all gateways share. A new number invalidates all earlier nonces after a
-    ///   failover in which the store may have lost the ids of proofs. Proofs without a nonce do not depend on it: for
-    ///   `DPoPJudge.greatestAge` after the failover the caller requires a nonce.
+    ///   failover in which the store may have lost the ids of proofs. Proofs without a nonce do not depend on it: until
+    ///   they have expired (`DPoPJudge.greatestAge` and `greatestLead`), the caller requires a nonce.
     package func current(at now: UnixTime, epoch: UInt64) -> String {
         let window = Self.window(at: now)
         if let last = self.lastMade(of: window, epoch) { return last }

@@ -19,7 +19,7 @@ package final class StreamSocket: EventSource, ClientByteStream {
     package unowned(unsafe) let loop: TransportLoop
     /// The descriptor; -1 once the socket has closed.
     private var descriptor: Int32
-    /// Whether the loop reports the descriptor's events. Before `start` it reports them to the `ConnectingSocket`.
+    /// Whether the loop reports the descriptor's events; before `start` to the `ConnectingSocket` that opened it.
     private var isWatched: Bool
     /// The handler, from `start` until the socket has closed.
     private var handler: (any StreamHandler)?
