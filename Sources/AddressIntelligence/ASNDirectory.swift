@@ -1,7 +1,7 @@
 package import Vocabulary
 
-/// Finds the autonomous system of an address in a file that the operator provides and may replace at any time: its content
-/// is kept in memory.
+/// Finds the autonomous system of an address in a file that the operator provides and may replace at any time. The
+/// content of the file is kept in memory.
 package struct ASNDirectory: Sendable {
     private enum Content {
         case database(MaxMindDatabase)
@@ -10,10 +10,10 @@ package struct ASNDirectory: Sendable {
 
     private let content: Content
 
-    /// Opens a database in MaxMind's format (`.mmdb`) whose records have MaxMind's `autonomous_system_number` or IPinfo's
-    /// `asn`.
+    /// Opens a database in MaxMind's format (`.mmdb`) whose records have `autonomous_system_number` as MaxMind's, or
+    /// `asn` as IPinfo's.
     package static func open(database path: String) throws(AddressFileError) -> ASNDirectory {
-        // A city database also opens, and would then refuse every device silently.
+        // A city database opens, too, and would then silently reject every device.
         let database = try MaxMindDatabase(path: path, lacking: .noNumbers(path: path)) { Self.number(in: $0) != nil }
         return ASNDirectory(content: .database(database))
     }
@@ -23,9 +23,9 @@ package struct ASNDirectory: Sendable {
         ASNDirectory(content: .list(try ASNList(path: path)))
     }
 
-    /// The number of the system of `address`; nil where it is unknown.
+    /// Returns the number of the autonomous system of `address`; `nil` if the file does not know it.
     ///
-    /// Always nil for addresses that embed an IPv4 address (`IPAddress.isTransitional`), whatever the file says.
+    /// Always `nil` for addresses that embed an IPv4 address (`IPAddress.isTransitional`), whatever the file says.
     package func asn(of address: IPAddress) -> UInt32? {
         guard !address.isTransitional else { return nil }
         switch self.content {
@@ -34,7 +34,7 @@ package struct ASNDirectory: Sendable {
         }
     }
 
-    /// When the content was built; nil for a list, which does not say.
+    /// The build time of the content; `nil` for a list, which has none.
     package var buildTime: UnixTime? {
         switch self.content {
         case .database(let database): database.buildTime
@@ -42,7 +42,7 @@ package struct ASNDirectory: Sendable {
         }
     }
 
-    /// IPinfo writes `AS64500`; some who follow it write the number alone.
+    /// Returns the number in a record. IPinfo writes `AS64500`, and some of its imitators write the bare number.
     private static func number(in record: MaxMindValue) -> UInt32? {
         let own = record["autonomous_system_number"]?.number
         let named = record["asn"]?.text.flatMap { ASNList.systemNumber(Array($0.utf8)[...]) }

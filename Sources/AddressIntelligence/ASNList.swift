@@ -1,8 +1,8 @@
 /// Autonomous system numbers from a plain list of `prefix,asn` lines.
 ///
 /// The number may have the prefix `AS`. `#` begins a comment, and blank lines are ignored. The longest prefix wins;
-/// number 0 excludes a part of a wider prefix. One wrong line refuses the whole list, because half a list would refuse
-/// the devices of the other half.
+/// number 0 excludes a part of a wider prefix. One invalid line rejects the whole list, because half a list would
+/// reject the devices of the missing half.
 struct ASNList: Sendable {
     private let table: PrefixTable<UInt32>
 
@@ -29,7 +29,7 @@ struct ASNList: Sendable {
         self.table = PrefixTable(entries)
     }
 
-    /// The number of the longest prefix that contains `address`.
+    /// Returns the number of the longest prefix that contains `address`.
     func number(of address: IPAddress) -> UInt32? {
         guard let number = self.table.value(for: address), number != 0 else { return nil }
         return number
@@ -59,7 +59,7 @@ struct ASNList: Sendable {
         return (block, value)
     }
 
-    /// The number in `AS64500` or `64500`.
+    /// Returns the number in `AS64500` or `64500`.
     static func systemNumber(_ field: ArraySlice<UInt8>) -> UInt32? {
         let isMarked = field.count > 2 && field.prefix(2).elementsEqual([0x41, 0x53]) { $0 & 0xDF == $1 }
         let digits = isMarked ? field.dropFirst(2) : field

@@ -2,21 +2,21 @@
 import Glibc
 #endif
 
-/// Why a file with facts about addresses cannot be used.
+/// The reason why a file with facts about addresses cannot be used.
 package enum AddressFileError: Error, Equatable, CustomStringConvertible {
     /// The file cannot be opened or read; `code` is the system's errno.
     case unreadable(path: String, code: Int32)
-    /// The path is not that of a regular file.
+    /// The path does not lead to a regular file.
     case notAFile(path: String)
     /// The file is larger than any database should be; `limit` is in bytes.
     case tooLarge(path: String, limit: Int)
     /// The file is not a MaxMind database, or is damaged or half written.
     case invalidDatabase(path: String, detail: String)
-    /// The file is valid but has no autonomous system numbers: it is of another kind, or empty.
+    /// The file is valid but has no autonomous system numbers: it is a database of another kind, or empty.
     case noNumbers(path: String)
-    /// The file is valid but has no countries: it is of another kind, or empty.
+    /// The file is valid but has no countries: it is a database of another kind, or empty.
     case noPlaces(path: String)
-    /// A line of a CSV file is wrong. Lines count from 1.
+    /// A line of a CSV file is invalid. The first line has number 1.
     case invalidLine(path: String, line: Int, detail: String)
 
     /// The error for the operator, with the path and what to look at.

@@ -1,8 +1,8 @@
-/// What identifies a device in bindings and limits: an IPv4 address, or the /64 of an IPv6 address.
+/// The identity of a device in bindings and limits: an IPv4 address, or the /64 of an IPv6 address.
 ///
 /// Temporary addresses change within their /64 (RFC 8981), and mobile networks assign one /64 to each bearer. A longer
-/// prefix would lose the device, and a shorter one would include other devices. Where a translator or relay has put all
-/// its clients into one /64, each of them is a device (`IPAddress.client`, `IPAddress.sharesPrefix`).
+/// prefix would lose the device, and a shorter one would include other devices. If a translator or relay puts all its
+/// clients into one /64, each client is a device (`IPAddress.client`, `IPAddress.sharesPrefix`).
 package struct AddressKey: Hashable, Sendable, CustomStringConvertible {
     private let network: IPAddress
 
@@ -15,7 +15,7 @@ package struct AddressKey: Hashable, Sendable, CustomStringConvertible {
     /// Whether the device has an IPv4 address.
     package var isV4: Bool { self.network.isV4 }
 
-    /// The addresses that have the key, of one client or, in Teredo, as `IPAddress.client` is.
+    /// The addresses that have this key. They belong to one client, as `IPAddress.client` defines it.
     package var block: CIDRBlock { CIDRBlock(of: self.network, v4: 32, v6: self.network.sharesPrefix ? 128 : 64) }
 
     /// `192.0.2.1`, `2001:db8::/64`, or the whole IPv6 address of a client that shares its /64 with others.
@@ -25,14 +25,14 @@ package struct AddressKey: Hashable, Sendable, CustomStringConvertible {
 }
 
 extension IPAddress {
-    /// The address by which a client is told from others.
+    /// The address that distinguishes a client from other clients.
     ///
-    /// - NAT64's well-known prefix, `64:ff9b::/96`, embeds the IPv4 address that the client is (RFC 6052 2.1).
+    /// - NAT64's well-known prefix, `64:ff9b::/96`, embeds the client's IPv4 address (RFC 6052 2.1).
     /// - Teredo embeds the IPv4 address of the client's NAT, each bit inverted, behind the addresses of a server and a
-    ///   port, which the client may change (RFC 4380 4). What is left is `2001::/32` and that address: a relay, which
-    ///   anybody may run, does not make it the IPv4 client itself.
+    ///   port, which the client may change (RFC 4380 4). The result is `2001::/32` with the NAT's address, and not the
+    ///   IPv4 address alone: anybody may run a relay.
     ///
-    /// All others are their own, those of 6to4 too: there each IPv4 address has a /48 as other sites have (RFC 3056 2).
+    /// Any other address is returned unchanged. With 6to4 each IPv4 address has a /48 as other sites have (RFC 3056 2).
     package var client: IPAddress {
         if self.isV4 { return self }
         let embedded = UInt32(truncatingIfNeeded: self.bits)
@@ -41,16 +41,16 @@ extension IPAddress {
         return self
     }
 
-    /// Whether clients that have nothing to do with each other share the address's /64: Teredo, NAT64's prefix for local
-    /// use, whose embedding is the operator's choice (RFC 8215), and IPv4-compatible addresses.
+    /// Whether unrelated clients share the address's /64. This applies to Teredo, IPv4-compatible addresses and NAT64's
+    /// prefix for local use, whose embedding the operator chooses (RFC 8215).
     package var sharesPrefix: Bool { self.isTeredo || self.isLocalNAT64 || self.isCompatible }
 }
 
 extension CIDRBlock {
     /// The network of a client: the first `v4` bits of an IPv4 address, or the first `v6` bits of an IPv6 address.
     ///
-    /// Clients of one translator or relay have no network of IPv6 in common. Their network is the last 256 addresses:
-    /// an IPv4 /24, where the IPv4 address is at the end.
+    /// Clients of one translator or relay have no IPv6 network in common. Their network is the last 256 addresses,
+    /// which are an IPv4 /24 if the address ends with the IPv4 address.
     package init(networkOf address: IPAddress, v4: Int, v6: Int) {
         let client = address.client
         self.init(of: client, v4: v4, v6: client.sharesPrefix ? 120 : v6)

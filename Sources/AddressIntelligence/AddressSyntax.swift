@@ -3,15 +3,15 @@ import Vocabulary
 extension IPAddress {
     /// Reads an address as people and proxies write it: dotted decimal, or IPv6 by RFC 4291 2.2, with an optional zone.
     ///
-    /// It is strict: no leading zeros in IPv4 (some readers take `010.0.0.1` as octal), no missing octets, no ports, no
-    /// brackets, no spaces. A zone id (RFC 4007) is checked and dropped.
+    /// The syntax is strict: no leading zeros in IPv4 (some parsers read `010.0.0.1` as octal), no missing octets, no
+    /// ports, no brackets, no spaces. A zone id (RFC 4007) is checked and dropped.
     package init?(_ text: String) {
         var text = text
         guard let address = text.withUTF8({ IPAddress(utf8: $0) }) else { return nil }
         self = address
     }
 
-    /// Reads an address from bytes by the same rules. Allocates nothing.
+    /// Reads an address from bytes, by the rules of `init(_:)`. Allocates nothing.
     package init?(utf8 bytes: UnsafeBufferPointer<UInt8>) {
         guard bytes.contains(0x3A) else {
             guard let value = dottedDecimal(bytes[...]) else { return nil }
@@ -30,7 +30,7 @@ extension IPAddress {
 
 private typealias Bytes = Slice<UnsafeBufferPointer<UInt8>>
 
-/// Four decimal octets without leading zeros.
+/// Reads four decimal octets without leading zeros.
 private func dottedDecimal(_ text: Bytes) -> UInt32? {
     var value: UInt32 = 0
     var octet: UInt32?
@@ -53,7 +53,7 @@ private func dottedDecimal(_ text: Bytes) -> UInt32? {
     return value << 8 | octet
 }
 
-/// Eight groups of one to four hexadecimal digits. One run of groups may be written as `::`, and the last two as IPv4.
+/// Reads eight groups of one to four hexadecimal digits. `::` replaces one run of groups, and IPv4 the last two.
 private func colonHex(_ text: Bytes) -> UInt128? {
     var value: UInt128 = 0
     var groups = 0
@@ -99,7 +99,7 @@ private func colonHex(_ text: Bytes) -> UInt128? {
     return head << UInt128(16 * (8 - gap)) | (value ^ head << tailBits)
 }
 
-/// The name or number of an interface: visible ASCII, except what would end an address in a URL or a list.
+/// Whether a text can be a zone id: visible ASCII without characters that end an address in a URL or a list.
 private func isZone(_ text: Bytes) -> Bool {
     !text.isEmpty
         && text.allSatisfy { byte in

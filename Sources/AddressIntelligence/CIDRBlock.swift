@@ -1,15 +1,15 @@
 /// A block of addresses, e.g. `10.0.0.0/8` or `2001:db8::/32` (RFC 4632, RFC 4291 2.3).
 ///
-/// A block has addresses of its own family only: `::/0` is all of IPv6 and nothing of IPv4.
+/// A block contains addresses of its own family only: `::/0` is all of IPv6 and nothing of IPv4.
 package struct CIDRBlock: Hashable, Sendable, CustomStringConvertible {
     /// The first address of the block.
     package let network: IPAddress
-    /// How many leading bits the block's addresses share: 0 to 32 for IPv4, 0 to 128 for IPv6.
+    /// The number of leading bits that the block's addresses share: 0 to 32 for IPv4, 0 to 128 for IPv6.
     package let prefixLength: Int
 
     /// Reads `address/length`, or a lone address as the block of that one address.
     ///
-    /// nil for anything else, and for an address with bits set beyond the length: `10.0.0.1/8` is a mistake whose
+    /// `nil` for any other text, and for an address with bits set beyond the length: `10.0.0.1/8` is a mistake whose
     /// meaning cannot be guessed. A block within `::ffff:0:0/96` becomes the IPv4 block.
     package init?(_ text: String) {
         let parts = text.split(separator: "/", maxSplits: 1, omittingEmptySubsequences: false)
@@ -23,14 +23,14 @@ package struct CIDRBlock: Hashable, Sendable, CustomStringConvertible {
         self.init(network: address, spaceLength: isWrittenAsV6 ? length : length + 96)
     }
 
-    /// The block of `address`'s first bits: `v4` of them for IPv4, else `v6`.
+    /// Makes the block that shares the first bits of `address`: `v4` bits for IPv4, `v6` bits for IPv6.
     package init(of address: IPAddress, v4: Int, v6: Int) {
         self.prefixLength = address.isV4 ? v4 : v6
         let spaceLength = address.isV4 ? v4 + 96 : v6
         self.network = IPAddress(bits: address.bits & ~Self.hostMask(spaceLength: spaceLength))
     }
 
-    /// `spaceLength` counts bits of the 128-bit space that both families share.
+    /// `spaceLength` is a prefix length in the 128-bit space of both families.
     private init?(network: IPAddress, spaceLength: Int) {
         guard network.bits & Self.hostMask(spaceLength: spaceLength) == 0 else { return nil }
         self.network = network

@@ -1,47 +1,47 @@
 package import Vocabulary
 
-/// Where an address is, as far as a database of cities knows.
+/// The place of an address, as far as a database of cities knows it.
 package struct Place: Sendable, Hashable {
-    /// `EU`
+    /// The code of the continent: `EU`
     package var continentCode: String?
-    /// ISO 3166-1: `DE`
+    /// The country by ISO 3166-1: `DE`
     package var countryCode: String?
-    /// In English, like every name.
+    /// The English name of the country; all names are English.
     package var countryName: String?
     /// The largest subdivision of the country, by ISO 3166-2 without the country: `BY`
     package var subdivisionCode: String?
     package var subdivisionName: String?
     package var cityName: String?
-    /// In degrees.
+    /// The latitude in degrees.
     package var latitude: Double?
     package var longitude: Double?
-    /// Of the IANA database: `Europe/Berlin`
+    /// The time zone by its IANA name: `Europe/Berlin`
     package var timeZone: String?
 
     package init() {}
 }
 
 /// Finds the place of an address in a database of cities or countries that the operator provides and may replace at any
-/// time: its content is kept in memory.
+/// time. The content of the database is kept in memory.
 package struct GeoDirectory: Sendable {
     private let content: MaxMindDatabase
 
-    /// Opens a database in MaxMind's format (`.mmdb`) whose records have a country, nested as MaxMind's or flat as IPinfo's.
+    /// Opens a database in MaxMind's format (`.mmdb`) with countries: nested as MaxMind's, or flat as IPinfo's.
     package init(database path: String) throws(AddressFileError) {
         self.content = try MaxMindDatabase(path: path, lacking: .noPlaces(path: path)) {
             Self.place(in: $0)?.countryCode != nil
         }
     }
 
-    /// The place of `address`; nil where it is unknown.
+    /// Returns the place of `address`; `nil` if the database does not know it.
     ///
-    /// Always nil for addresses that embed an IPv4 address (`IPAddress.isTransitional`), whatever the file says.
+    /// Always `nil` for addresses that embed an IPv4 address (`IPAddress.isTransitional`), whatever the file says.
     package func place(of address: IPAddress) -> Place? {
         guard !address.isTransitional else { return nil }
         return self.content.read(address, Self.place)
     }
 
-    /// When the content was built; nil where it does not say.
+    /// The build time of the content; `nil` if the database does not have one.
     package var buildTime: UnixTime? { self.content.buildTime }
 
     private static func place(in record: MaxMindValue) -> Place? {
@@ -49,7 +49,7 @@ package struct GeoDirectory: Sendable {
         return place == Place() ? nil : place
     }
 
-    /// A record as MaxMind writes it: maps with codes, and with names in several languages.
+    /// Reads a record as MaxMind writes it: maps with codes, and with names in several languages.
     private static func nestedPlace(in record: MaxMindValue) -> Place {
         var place = Place()
         place.continentCode = record["continent"]?["code"]?.text
@@ -64,8 +64,8 @@ package struct GeoDirectory: Sendable {
         return place
     }
 
-    /// A record as IPinfo writes it: texts side by side. `country` and `continent` are codes beside `country_name` and
-    /// `continent_name` in some of its databases, and names beside `country_code` and `continent_code` in others.
+    /// Reads a flat record, as IPinfo writes it. `country` and `continent` are codes in databases with `country_name`
+    /// and `continent_name`, and names in databases with `country_code` and `continent_code`.
     private static func flatPlace(in record: MaxMindValue) -> Place {
         func text(_ member: MaxMindValue?) -> String? { member?.text.flatMap { $0.isEmpty ? nil : $0 } }
         func isCode(_ text: String) -> Bool {
@@ -87,7 +87,7 @@ package struct GeoDirectory: Sendable {
 }
 
 extension MaxMindValue {
-    /// A number, also where it is written as a text: `"48.1374"`.
+    /// The value as a number, even if it is written as a text: `"48.1374"`.
     fileprivate var degrees: Double? {
         if let number = self.double { return number }
         guard let text = self.text, let number = Double(text), number.isFinite else { return nil }

@@ -1,7 +1,7 @@
 /// An IPv4 or IPv6 address.
 ///
-/// Both families share one 128-bit space: an IPv4 address is stored as `::ffff:0:0/96` (RFC 4291 2.5.5.2). So an
-/// IPv4-mapped IPv6 address *is* the IPv4 address, and the other spelling evades no rule.
+/// Both families share one 128-bit space: an IPv4 address is stored as `::ffff:0:0/96` (RFC 4291 2.5.5.2). An
+/// IPv4-mapped IPv6 address therefore *is* the IPv4 address, and no spelling evades a rule.
 package struct IPAddress: Hashable, Sendable {
     /// The address as a number; IPv4 within `::ffff:0:0/96`.
     package let bits: UInt128
@@ -10,17 +10,17 @@ package struct IPAddress: Hashable, Sendable {
         self.bits = bits
     }
 
-    /// The IPv4 address with this value, e.g. `0x7F00_0001` for 127.0.0.1.
+    /// Makes the IPv4 address with this value, e.g. `0x7F00_0001` for 127.0.0.1.
     package init(v4 value: UInt32) {
         self.bits = Self.mappedPrefix | UInt128(value)
     }
 
-    /// The IPv6 address with these halves; an IPv4-mapped one becomes the IPv4 address.
+    /// Makes the IPv6 address with these halves. An IPv4-mapped address becomes the IPv4 address.
     package init(v6High high: UInt64, v6Low low: UInt64) {
         self.bits = UInt128(high) << 64 | UInt128(low)
     }
 
-    /// The address in 4 or 16 bytes of network order, as sockets and PROXY v2 have it; nil for any other count.
+    /// Reads 4 or 16 bytes in network order, as sockets and PROXY v2 have them; `nil` for any other length.
     package init?(networkOrder bytes: UnsafeRawBufferPointer) {
         switch bytes.count {
         case 4: self.init(v4: UInt32(bigEndian: bytes.loadUnaligned(as: UInt32.self)))
@@ -32,10 +32,10 @@ package struct IPAddress: Hashable, Sendable {
     /// Whether this is an IPv4 address, in either spelling.
     package var isV4: Bool { self.bits >> 32 == Self.mappedPrefix >> 32 }
 
-    /// The value of an IPv4 address; nil for IPv6.
+    /// The value of an IPv4 address; `nil` for IPv6.
     package var v4: UInt32? { self.isV4 ? UInt32(truncatingIfNeeded: self.bits) : nil }
 
-    /// Whether the address is this machine's own: 127.0.0.0/8 or `::1`.
+    /// Whether the address is a loopback address: 127.0.0.0/8 or `::1`.
     package var isLoopback: Bool {
         self.isV4 ? UInt8(truncatingIfNeeded: self.bits >> 24) == 127 : self.bits == 1
     }
@@ -43,8 +43,8 @@ package struct IPAddress: Hashable, Sendable {
     /// Whether the address is `0.0.0.0` or `::`, which mean every address or none.
     package var isUnspecified: Bool { self.bits == 0 || self.bits == Self.mappedPrefix }
 
-    /// Whether a client can have the address: not the unspecified ones and `255.255.255.255`, which some proxies write for
-    /// "not known" (RFC 6890 2.2.2, 2.2.3).
+    /// Whether a client can have the address. The unspecified addresses and `255.255.255.255` are excluded: some
+    /// proxies write them for "unknown" (RFC 6890 2.2.2, 2.2.3).
     package var isClients: Bool { !self.isUnspecified && self.v4 != .max }
 
     /// Whether the address belongs to no public network: RFC 1918, shared space (RFC 6598), link-local (RFC 3927, RFC
@@ -63,20 +63,20 @@ package struct IPAddress: Hashable, Sendable {
     /// Whether the address is IPv6 that embeds an IPv4 address: 6to4 (RFC 3056), Teredo (RFC 4380), NAT64 (RFC 6052,
     /// RFC 8215) or IPv4-compatible (RFC 4291 2.5.5.1).
     ///
-    /// The operator of such a relay is not the network of the device. MaxMind's tree also maps some of these prefixes
-    /// to IPv4 records, so that a client could choose the network that it appears in.
+    /// The operator of a relay is not the network of the device. MaxMind's tree also maps some of these prefixes to
+    /// IPv4 records, so that clients could choose their apparent network.
     package var isTransitional: Bool {
         self.bits >> 112 == 0x2002  // 2002::/16
             || self.isTeredo || self.isNAT64 || self.isLocalNAT64 || self.isCompatible
     }
 
-    /// `2001::/32` (RFC 4380 2.6).
+    /// Whether the address is in `2001::/32` (RFC 4380 2.6).
     var isTeredo: Bool { self.bits >> 96 == 0x2001_0000 }
-    /// `64:ff9b::/96` (RFC 6052 2.1).
+    /// Whether the address is in `64:ff9b::/96` (RFC 6052 2.1).
     var isNAT64: Bool { self.bits >> 32 == 0x0064_FF9B_0000_0000_0000_0000 }
-    /// `64:ff9b:1::/48` (RFC 8215).
+    /// Whether the address is in `64:ff9b:1::/48` (RFC 8215).
     var isLocalNAT64: Bool { self.bits >> 80 == 0x0064_FF9B_0001 }
-    /// `::/96` (RFC 4291 2.5.5.1), in which `::1` is, too.
+    /// Whether the address is in `::/96` (RFC 4291 2.5.5.1), which includes `::1`.
     var isCompatible: Bool { self.bits >> 32 == 0 }
 
     static let mappedPrefix: UInt128 = 0xFFFF_0000_0000
@@ -124,8 +124,8 @@ extension IPAddress: CustomStringConvertible {
         return text
     }
 
-    /// "The symbol "::" MUST be used to its maximum capability", not "to shorten just one 16-bit 0 field", and "the
-    /// first sequence of zero bits MUST be shortened" when several are as long (RFC 5952 4.2).
+    /// The groups that `::` replaces. It "MUST be used to its maximum capability" and not "to shorten just one 16-bit 0
+    /// field". Of equally long runs "the first sequence of zero bits MUST be shortened" (RFC 5952 4.2).
     private var longestZeroRun: Range<Int> {
         var longest = 0..<0
         var start = 0

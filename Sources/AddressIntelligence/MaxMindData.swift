@@ -1,8 +1,8 @@
 /// Reads values of the MaxMind DB format 2.0 without trusting them.
 ///
 /// libmaxminddb of Debian 12 (1.7.1) recurses into nested values without a limit and multiplies the node count in 32
-/// bits (maxmind/libmaxminddb#335), so a damaged or hostile file ends the process. So the library only searches the
-/// tree, and only after the metadata has been checked here. Values are read here, without recursion and within bounds.
+/// bits (maxmind/libmaxminddb#335), so a damaged or hostile file ends the process. The library only searches the tree,
+/// after this type has checked the metadata. This type reads the values, without recursion and within bounds.
 struct MaxMindData {
     private enum Kind: Int {
         case pointer = 1
@@ -11,11 +11,11 @@ struct MaxMindData {
         case float
     }
 
-    /// The first bytes of a value.
+    /// The type, the size and the position of a value, decoded from its first bytes.
     private struct Header {
         let kind: Kind
-        /// Bytes of the content; elements of an array, members of a map, the value of a boolean, the target of a
-        /// pointer.
+        /// The number of content bytes, array elements or map members; for a boolean its value, for a pointer its
+        /// target.
         let size: Int
         /// The offset of the content.
         let content: Int
@@ -31,12 +31,12 @@ struct MaxMindData {
 
     private let bytes: UnsafeRawBufferPointer
 
-    /// The data section, or the metadata. Pointers count from its beginning.
+    /// Reads the data section, or the metadata. Pointers are offsets from its first byte.
     init(_ bytes: UnsafeRawBufferPointer) {
         self.bytes = bytes
     }
 
-    /// The offset of the value under `key` in the map at `offset`; nil where there is none.
+    /// Returns the offset of the value under `key` in the map at `offset`; `nil` if the map has no such member.
     func member(_ key: StaticString, ofMapAt offset: Int) -> Int? {
         guard let map = self.target(at: offset), map.kind == .map else { return nil }
         var position = map.content
@@ -53,13 +53,13 @@ struct MaxMindData {
         return nil
     }
 
-    /// The offset of the first element of the array at `offset`; nil where there is none.
+    /// Returns the offset of the first element of the array at `offset`; `nil` if the array is empty or missing.
     func firstElement(ofArrayAt offset: Int) -> Int? {
         guard let array = self.target(at: offset), array.kind == .array, array.size > 0 else { return nil }
         return array.content
     }
 
-    /// The unsigned number of 16, 32 or 64 bits at `offset`.
+    /// Returns the unsigned number of 16, 32 or 64 bits at `offset`.
     func number(at offset: Int) -> UInt64? {
         guard let header = self.target(at: offset), let content = self.content(of: header) else { return nil }
         let limit =
@@ -73,7 +73,7 @@ struct MaxMindData {
         return content.reduce(0) { $0 << 8 | UInt64($1) }
     }
 
-    /// The finite number of type double at `offset`.
+    /// Returns the finite number of type double at `offset`.
     func double(at offset: Int) -> Double? {
         guard let header = self.target(at: offset), header.kind == .double, header.size == 8,
             let content = self.content(of: header)
@@ -82,7 +82,7 @@ struct MaxMindData {
         return value.isFinite ? value : nil
     }
 
-    /// The text at `offset`; nil for one that is not UTF-8.
+    /// Returns the text at `offset`; `nil` if it is not UTF-8.
     func text(at offset: Int) -> String? {
         guard let header = self.target(at: offset), header.kind == .text, let content = self.content(of: header) else {
             return nil
@@ -90,7 +90,7 @@ struct MaxMindData {
         return String(validating: content, as: UTF8.self)
     }
 
-    /// The end of the value at `offset`, and how many maps and arrays it has; nil if it does not end within bounds.
+    /// Returns the end of the value at `offset` and its number of maps and arrays; `nil` if it exceeds the bounds.
     func end(ofValueAt offset: Int) -> (position: Int, containers: Int)? {
         var position = offset
         var containers = 0
@@ -118,8 +118,8 @@ struct MaxMindData {
         return UnsafeRawBufferPointer(rebasing: self.bytes[header.content..<(header.content + header.size)])
     }
 
-    /// The header of the value at `offset`, or of the value that a pointer there leads to. A pointer to a pointer is
-    /// wrong.
+    /// Returns the header of the value at `offset`, or of the target of a pointer there. A pointer to a pointer is
+    /// invalid.
     private func target(at offset: Int) -> Header? {
         guard let header = self.header(at: offset) else { return nil }
         guard header.kind == .pointer else { return header }
@@ -164,14 +164,14 @@ struct MaxMindData {
         return Header(kind: .pointer, size: target, content: offset + count)
     }
 
-    /// `count` bytes as a number, the most significant first.
+    /// Returns `count` bytes as a number, the most significant byte first.
     private func big(_ count: Int, at offset: Int) -> Int? {
         guard offset >= 0, offset <= self.bytes.count - count else { return nil }
         return self.bytes[offset..<(offset + count)].reduce(0) { $0 << 8 | Int($1) }
     }
 }
 
-/// A value of a database, as long as the database is open.
+/// A value of a database, valid while the database is open.
 struct MaxMindValue {
     let data: MaxMindData
     let offset: Int
@@ -190,7 +190,7 @@ struct MaxMindValue {
 }
 
 extension MaxMindData {
-    /// What is wrong with the metadata of this file; nil when libmaxminddb can safely read it.
+    /// Describes what is wrong with the metadata of a file; `nil` if libmaxminddb can read the file safely.
     static func flaw(inFile file: UnsafeRawBufferPointer) -> String? {
         // The library also uses the last marker within the last 128 KiB.
         let searched = max(0, file.count - 131_072)

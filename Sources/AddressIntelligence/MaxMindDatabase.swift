@@ -8,17 +8,17 @@ import Glibc
 /// A MaxMind database, searched by libmaxminddb and closed when its last reader releases it.
 ///
 /// libmaxminddb maps its file into memory. An operator's `cp new.mmdb old.mmdb` truncates that file, and the next
-/// lookup would end the process with SIGBUS. So a private copy in memory is mapped.
+/// lookup would end the process with SIGBUS. The library therefore maps a private copy in memory.
 final class MaxMindDatabase: Sendable {
     // Written only by `MMDB_open`, before the object is shared. Lookups only read it.
     nonisolated(unsafe) private let handle: UnsafeMutablePointer<MMDB_s>
 
-    /// When the database was built; nil where its metadata has no plausible time.
+    /// The build time of the database; `nil` if its metadata has no plausible time.
     let buildTime: UnixTime?
 
     /// - Parameters:
-    ///   - lacking: The error for a database without a useful record, which is of another kind.
-    ///   - isUseful: Whether a record holds what the database is searched for.
+    ///   - lacking: The error for a database of another kind, without a single useful record.
+    ///   - isUseful: Whether a record has the facts that the database is searched for.
     init(
         path: String,
         lacking: AddressFileError,
@@ -43,8 +43,8 @@ final class MaxMindDatabase: Sendable {
         self.handle.deallocate()
     }
 
-    /// What `body` reads in the record of `address`; nil without a record, or where the database is damaged. The record
-    /// must not leave `body`.
+    /// Returns what `body` reads from the record of `address`; `nil` if there is no record or the database is damaged.
+    /// The record must not leave `body`.
     func read<Result>(_ address: IPAddress, _ body: (MaxMindValue) -> Result?) -> Result? {
         var status = MMDB_SUCCESS
         let found: MMDB_lookup_result_s
@@ -72,8 +72,8 @@ final class MaxMindDatabase: Sendable {
         return MMDB_lookup_sockaddr(self.handle, address, &status)
     }
 
-    /// Searches the tree until a record is useful. The number of steps is limited, because a damaged tree may have
-    /// circles.
+    /// Searches the tree for a useful record. The number of steps is limited, because a damaged tree may contain
+    /// cycles.
     private func hasRecord(where isUseful: (MaxMindValue) -> Bool) -> Bool {
         let nodeCount = self.handle.pointee.metadata.node_count
         var pending: [UInt32] = [0]
@@ -108,7 +108,7 @@ final class MaxMindDatabase: Sendable {
     private static let year10000: UInt64 = 253_402_300_800
 }
 
-/// A copy in memory of a database with valid metadata, which can be opened by a path.
+/// A copy of a database in memory, with valid metadata and a path to open it.
 private struct MemoryFile: ~Copyable {
     private let descriptor: Descriptor
 
@@ -134,7 +134,7 @@ private struct MemoryFile: ~Copyable {
         self.descriptor = descriptor
     }
 
-    /// Passes the path, which is valid as long as the file is held.
+    /// Passes the path to `body`. The path is valid while the file is held.
     func withPath<Result>(_ body: (String) -> Result) -> Result {
         body("/proc/self/fd/\(self.descriptor.number)")
     }

@@ -6,20 +6,20 @@ struct PrefixTable<Value: Equatable & Sendable>: Sendable {
     private let v4: Runs
     private let v6: Runs
 
-    /// Builds the table. Of two values for the same block the later one wins.
+    /// Builds the table. If a block has two values, the later one wins.
     init(_ entries: [(block: CIDRBlock, value: Value)]) {
         self.v4 = Runs(entries.filter { $0.block.network.isV4 })
         self.v6 = Runs(entries.filter { !$0.block.network.isV4 })
     }
 
-    /// The value of the longest prefix that contains `address`.
+    /// Returns the value of the longest prefix that contains `address`.
     func value(for address: IPAddress) -> Value? {
         address.isV4 ? self.v4.value(at: address.bits) : self.v6.value(at: address.bits)
     }
 }
 
 extension PrefixTable {
-    /// Runs of consecutive addresses: each begins at its start and ends before the next one's.
+    /// Runs of consecutive addresses: each run begins at its start and ends before the start of the next run.
     private struct Runs: Sendable {
         private var starts: [UInt128] = []
         private var values: [Value?] = []

@@ -2,7 +2,7 @@
 import Glibc
 #endif
 
-/// An open file descriptor; closed when the value ends.
+/// An open file descriptor that is closed when the value is destroyed.
 struct Descriptor: ~Copyable {
     let number: Int32
 
@@ -15,14 +15,14 @@ struct Descriptor: ~Copyable {
     }
 }
 
-/// Files with facts about addresses.
+/// Reads files with facts about addresses.
 enum SourceFile {
-    /// The largest file that is read, in bytes. Every known ASN database is far smaller.
+    /// The size limit in bytes. Every known ASN database is far smaller.
     static let sizeLimit = 1 << 30
 
-    /// The whole content of a regular file.
+    /// Returns the whole content of a regular file.
     static func content(of path: String) throws(AddressFileError) -> [UInt8] {
-        // Without O_NONBLOCK, the path of a pipe would block forever.
+        // Without O_NONBLOCK, opening a named pipe would block forever.
         let number = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
         guard number >= 0 else { throw .unreadable(path: path, code: errno) }
         defer { close(number) }

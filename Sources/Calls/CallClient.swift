@@ -3,34 +3,34 @@ package import Observability
 package import Settings
 import Synchronization
 
-/// The connections of the process to providers: HTTP/1.1, TLS 1.2 and later, no redirects; directly, or through the proxies
-/// that a transport is given.
+/// The process's connections to providers: HTTP/1.1, TLS 1.2 or later, no redirects, direct or through the proxies that
+/// a transport is given.
 ///
-/// One is made for the process, and kept across reloads of the configuration.
+/// The process makes one client and keeps it across reloads of the configuration.
 package final class CallClient: Sendable {
     let loop: any EventLoop
     let connections: NIOLoopBoundBox<CallConnections>
-    /// Whether calls are not sent any more: the loop may have ended.
+    /// Whether the client has shut down. Its loop may have ended, so it sends no calls.
     private let isShutDown = Atomic(false)
 
     /// - Parameters:
-    ///   - group: A `TransportGroup`, of which one loop has the connections. A handshake takes a millisecond, so it had
-    ///     better be no loop that serves requests.
-    ///   - idleTime: How long a connection waits for another call: shorter than most servers keep idle ones (2 s and more),
-    ///     so that few calls have to be sent again.
+    ///   - group: A `TransportGroup`. One of its loops runs the connections. A handshake takes a millisecond, so this
+    ///     should not be a loop that serves requests.
+    ///   - idleTime: The idle timeout of a connection. It is shorter than the timeout of most servers (2 s and more),
+    ///     so that few calls are retried.
     package init(group: any EventLoopGroup, idleTime: TimeAmount = .seconds(1)) {
         self.loop = group.next()
         self.connections = .makeBoxSendingValue(CallConnections(idleTime: idleTime), eventLoop: self.loop)
     }
 
-    /// A transport over these connections.
+    /// Makes a transport over these connections.
     ///
     /// - Parameters:
-    ///   - caFile: The PEM file of the certificates to trust instead of the system's; it is read now.
-    ///   - certificate: The PEM files of a certificate and its key, for servers that ask for one; they are read now.
+    ///   - caFile: The PEM file with the certificates to trust instead of the system's. The file is read immediately.
+    ///   - certificate: The PEM files of a client certificate and its key. The files are read immediately.
     ///   - allowsPlainHTTP: Whether calls may go to other machines without TLS.
     ///   - proxies: The proxies of the network.
-    ///   - registry: Counts the calls; nil: they are not counted.
+    ///   - registry: The registry that counts the calls. `nil` disables the counters.
     /// - Throws: `CallTLSError`, which names the file.
     package func transport(
         caFile: String? = nil,
@@ -56,14 +56,14 @@ package final class CallClient: Sendable {
     /// Whether calls can be sent.
     var isOpen: Bool { !self.isShutDown.load(ordering: .relaxed) }
 
-    /// Closes all connections. Calls that are under way fail, and later ones are not sent.
+    /// Closes all connections. Calls that are under way fail, and later calls are not sent.
     package func shutdown() async {
         guard !self.isShutDown.exchange(true, ordering: .relaxed) else { return }
         try? await self.loop.submit { self.connections.value.shutDown() }.get()
     }
 }
 
-/// A file for TLS to a provider cannot be used.
+/// An error for a file that cannot be used for TLS to a provider.
 package struct CallTLSError: Error, Sendable, Hashable, CustomStringConvertible {
     package let description: String
 }

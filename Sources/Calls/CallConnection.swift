@@ -4,17 +4,17 @@ import NIOSSL
 import NIOTLS
 import Transport
 
-/// A connection to a server of a provider: the last handler of its channel. It sends one request at a time. Used on its
-/// loop.
+/// A connection to a server of a provider: the last handler of its channel. It sends one request at a time and is used
+/// on its loop only.
 final class CallConnection: ChannelInboundHandler {
     typealias InboundIn = HTTPClientResponsePart
     typealias OutboundOut = HTTPClientRequestPart
 
-    /// Until the connection is open, without the handshake of TLS.
+    /// The time limit for opening a connection, without the TLS handshake.
     private static let connectTimeout = TimeAmount.seconds(4)
 
     let server: CallServer
-    /// nil: it has been told of the end, or the process has no client any more.
+    /// `nil` once the owner knows that the connection has closed, or if the process no longer has a client.
     private weak var owner: CallConnections?
     private var context: ChannelHandlerContext?
     private var channel: PipelineChannel?
@@ -22,9 +22,9 @@ final class CallConnection: ChannelInboundHandler {
     private var idleTimer: Scheduled<Void>?
     private var isConnecting = false
     private var isClosed = false
-    /// Whether it has answered a call before.
+    /// Whether the connection has answered a call before.
     private var isKept = false
-    /// Whether a byte of the answer to its call has come.
+    /// Whether a byte of the answer to the current call has arrived.
     private var hasAnswerBegun = false
 
     init(to server: CallServer, of owner: CallConnections) {
@@ -34,7 +34,7 @@ final class CallConnection: ChannelInboundHandler {
 
     // MARK: Opening
 
-    /// Connects, and sends the request of the call. If the call ends before, so does the connection.
+    /// Connects, and sends the request of the call. If the call ends first, the connection closes.
     func open(for exchange: CallExchange) {
         exchange.advance(to: .connecting)
         exchange.connection = self
@@ -77,7 +77,7 @@ final class CallConnection: ChannelInboundHandler {
         try channel.pipeline.syncOperations.addHandler(tunnel)
     }
 
-    /// The way to the server is open.
+    /// Continues when the tunnel to the server is open.
     private func tunnelled(_ channel: any Channel) throws {
         if self.isClosed { throw CancellationError() }
         self.exchange?.advance(to: .handshaking)
@@ -87,7 +87,7 @@ final class CallConnection: ChannelInboundHandler {
     private func addHandlers(to channel: any Channel) throws {
         let pipeline = channel.pipeline.syncOperations
         if let tls = self.server.tls {
-            // An address is verified as an address.
+            // The certificate of a server without a name is verified against the address.
             let name = self.server.isAddress ? nil : self.server.host
             try pipeline.addHandler(NIOSSLClientHandler(context: tls, serverHostname: name))
         }
@@ -102,7 +102,7 @@ final class CallConnection: ChannelInboundHandler {
             channel.close(promise: nil)
             return self.left()
         }
-        // With TLS it goes on when the handshake is complete, which it may be already.
+        // With TLS, the request is sent after the handshake, which may be complete already.
         if exchange.step == .connecting {
             if self.server.tls == nil {
                 self.send(exchange)
@@ -114,12 +114,12 @@ final class CallConnection: ChannelInboundHandler {
 
     // MARK: Calls
 
-    /// Whether a request can be sent now. Not if anything has arrived since the last answer, such as the end.
+    /// Whether a request can be sent now. False if anything, such as the end, has arrived since the last answer.
     var isUsable: Bool { !self.isClosed && self.channel?.isQuiet == true }
 
-    /// Bytes have arrived.
+    /// Notes that bytes have arrived.
     ///
-    /// - Returns: Whether they belong to an answer.
+    /// - Returns: Whether the bytes belong to an answer.
     func bytesArrived() -> Bool {
         self.hasAnswerBegun = self.exchange?.step == .sent
         return self.hasAnswerBegun
@@ -140,26 +140,26 @@ final class CallConnection: ChannelInboundHandler {
         context.writeAndFlush(Self.wrapOutboundOut(.end(nil)), promise: nil)
     }
 
-    /// Waits for another call, and closes if none comes in this time.
+    /// Waits for another call, and closes if none comes within `time`.
     func rest(for time: TimeAmount) {
         self.idleTimer = self.context?.eventLoop.assumeIsolated().scheduleTask(in: time) { self.close() }
     }
 
-    /// The call is over before its answer is complete.
+    /// Closes the connection of a call that ended before its answer was complete.
     func giveUp() {
         self.exchange = nil
         self.close()
     }
 
-    /// Another may be opened at once: TLS takes seconds to close when the server does not answer.
+    /// Closes the connection. Another may be opened at once: TLS takes seconds to close if the server does not answer.
     func close() {
-        // Without a context the way through a proxy is not open yet.
+        // Without a context the tunnel through a proxy is not open yet.
         if let context { context.close(promise: nil) } else { self.channel?.close(promise: nil) }
         self.ended()
     }
 
-    /// The connection of a call is lost. A kept one may have ended before the server saw the request: then the call is sent
-    /// again, if it may be.
+    /// Handles the loss of a call's connection. A reused connection may have ended before the server saw the request;
+    /// the call is then retried if that is safe.
     private func lose(_ error: any Error) {
         guard let exchange = self.exchange.take() else { return }
         guard self.isKept, !self.hasAnswerBegun, exchange.takesKeptConnection, let owner = self.owner else {
@@ -182,8 +182,8 @@ final class CallConnection: ChannelInboundHandler {
         self.left()
     }
 
-    /// Tells the owner, once. A connection whose call has ended counts while it is being opened, so that calls that are
-    /// cancelled do not open any number of them.
+    /// Reports the end to the owner, once. The owner includes a connection that is being opened in its limit even after
+    /// its call has ended. Cancelled calls therefore cannot open any number of connections.
     private func left() {
         guard self.isClosed, !self.isConnecting else { return }
         self.owner.take()?.closed(self)
@@ -207,7 +207,7 @@ final class CallConnection: ChannelInboundHandler {
     }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-        // Nothing was asked.
+        // No call is under way.
         guard let exchange = self.exchange else { return self.close() }
         switch Self.unwrapInboundIn(data) {
         case .head(let head): exchange.received(head)
@@ -215,7 +215,7 @@ final class CallConnection: ChannelInboundHandler {
         case .end:
             self.exchange = nil
             self.isKept = exchange.complete()
-            // What came with the answer, also the end of TLS, is handled first.
+            // Anything that came with the answer, including the end of TLS, is handled first.
             context.eventLoop.assumeIsolated().execute {
                 if self.isKept, self.isUsable { self.owner?.free(self) } else { self.close() }
             }
@@ -231,7 +231,7 @@ final class CallConnection: ChannelInboundHandler {
     }
 }
 
-/// Closes a connection on which bytes arrive that nobody asked for, before they are taken for the next answer.
+/// Closes a connection if bytes arrive that no call asked for. Otherwise they would be read as the next answer.
 private final class UnaskedBytes: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
     typealias InboundOut = ByteBuffer

@@ -1,37 +1,38 @@
 import NIOCore
 
-/// The connections to providers, and the calls that wait for one. Used on its loop.
+/// The connections to providers, and the calls that wait for a connection. Used on its loop only.
 ///
 /// ```
 /// begin ─▶ an idle connection, a new one, or wait for one ─▶ sent ─▶ answered ─▶ the connection is idle for a while
 /// ```
 ///
-/// A server may close an idle connection while a call is on its way to it (RFC 9112 9.3.1). So only calls that may be sent
-/// twice use one, and are sent again, once, on a new one. All others get a new connection: if that fails, it is known
-/// whether a code or a refresh token may have been used.
+/// A server may close an idle connection while a call is on its way to it (RFC 9112 9.3.1). Therefore only calls that
+/// may be sent twice use an idle connection, and they are retried once on a new one. All other calls get a new
+/// connection. If it fails, the caller knows whether a code or a refresh token may have been used.
 final class CallConnections {
-    /// Connections to one server. More calls wait (`WaitingCalls`), so that a slow provider is not given ever more.
+    /// The maximum number of connections to one server. Further calls wait (`WaitingCalls`), to protect a slow
+    /// provider.
     private static let limit = 8
 
     private struct Place {
         var idle: [CallConnection] = []
-        /// Also those that are being opened, and the idle ones.
+        /// The number of connections, including idle connections and those that are being opened.
         var openCount = 0
         var waiting = WaitingCalls(limit: CallConnections.limit)
     }
 
     private let idleTime: TimeAmount
     private var places: [CallServer: Place] = [:]
-    /// Those that have begun and are not over.
+    /// The calls that have begun and have not ended.
     private var exchanges: [ObjectIdentifier: CallExchange] = [:]
     private var isShutDown = false
 
-    /// - Parameter idleTime: How long a connection waits for another call.
+    /// - Parameter idleTime: The idle timeout of a connection.
     init(idleTime: TimeAmount) {
         self.idleTime = idleTime
     }
 
-    /// Sends a request as soon as there is a connection for it.
+    /// Sends a request as soon as a connection for it is available.
     func begin(_ exchange: CallExchange) {
         guard !self.isShutDown else { return exchange.fail(CallClientEnded()) }
         guard !exchange.isOver else { return }
@@ -45,7 +46,7 @@ final class CallConnections {
         self.serve(exchange.server)
     }
 
-    /// Counts that a call is over. Its connection may be busy for longer, and others need not wait for that.
+    /// Records that a call is over. Its connection may be busy for longer; waiting calls do not wait for that.
     private func ended(_ exchange: CallExchange) {
         let server = exchange.server
         self.places[server]?.waiting.giveBack(exchange)
@@ -53,7 +54,7 @@ final class CallConnections {
         exchange.answer.eventLoop.assumeIsolated().execute { self.serve(server) }
     }
 
-    /// Sends a request once more, on a new connection, whatever became of the first time.
+    /// Retries a request on a new connection, whatever happened on the first.
     func beginAgain(_ exchange: CallExchange) {
         guard !self.isShutDown, !exchange.isOver else { return exchange.fail(CallClientEnded()) }
         exchange.startAgain()
@@ -61,7 +62,7 @@ final class CallConnections {
         self.serve(exchange.server)
     }
 
-    /// Sends the calls that wait, as far as there are connections for them.
+    /// Sends waiting calls while connections for them are available.
     private func serve(_ server: CallServer) {
         while !self.isShutDown, let exchange = self.places[server]?.waiting.popFirst() {
             if exchange.takesKeptConnection, let connection = self.idle(to: server) {
@@ -72,7 +73,7 @@ final class CallConnections {
                 self.open(for: exchange)
             } else {
                 self.places[server]?.waiting.prepend(exchange)
-                // An idle one makes room, and this goes on when it has closed.
+                // Closing an idle connection makes room. This function runs again after its end.
                 let idle = self.places[server]?.idle.first
                 idle?.close()
                 return
@@ -81,7 +82,7 @@ final class CallConnections {
         if let place = self.places[server], place.openCount == 0, place.waiting.isUnused { self.places[server] = nil }
     }
 
-    /// An idle connection that can be used.
+    /// Returns an idle connection that is usable, and closes the unusable ones.
     private func idle(to server: CallServer) -> CallConnection? {
         while let connection = self.places[server]?.idle.popLast() {
             if connection.isUsable { return connection }
@@ -103,7 +104,7 @@ final class CallConnections {
         self.serve(connection.server)
     }
 
-    /// A connection has closed, or could not be opened. Called once for each.
+    /// Handles the end of a connection, or the failure to open it. Called once for each connection.
     func closed(_ connection: CallConnection) {
         guard self.places[connection.server] != nil else { return }
         self.places[connection.server]?.openCount -= 1

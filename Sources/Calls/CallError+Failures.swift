@@ -9,12 +9,12 @@ import Glibc
 #endif
 
 extension CallError {
-    /// What failed on the way to a host. Errors are not printed as they are: some contain values of fields, or paths of the
-    /// machine that built the gateway.
+    /// Describes what failed on the way to a host. Errors are not printed: some contain values of fields, or paths of
+    /// the machine that built the gateway.
     ///
     /// - Parameters:
-    ///   - proxy: The proxy on the way to the host; nil: there is none.
-    ///   - step: How far the call was.
+    ///   - proxy: The proxy on the way to the host; `nil` if the connection is direct.
+    ///   - step: The progress of the call.
     init(
         _ error: any Error,
         of host: String,
@@ -32,7 +32,7 @@ extension CallError {
         _ proxy: String?,
         _ step: CallExchange.Step
     ) -> (Cause, String) {
-        // Up to the handshake the gateway speaks with the proxy alone.
+        // Before the TLS handshake the gateway communicates with the proxy alone.
         let isAtProxy = step == .connecting || step == .tunnelling
         let host = proxy.flatMap { isAtProxy ? "the proxy \($0) on the way to \(target)" : nil } ?? target
         switch error {
@@ -44,7 +44,7 @@ extension CallError {
             return (.connection, "\(host) cannot be connected to: \(Self.system(error))")
         case let error as IOError: return (.connection, "the connection with \(host) failed: \(Self.system(error))")
         case let error as NIOSSLError: return Self.tls(error, host, step)
-        // After the handshake: with TLS 1.3 a server refuses a client's certificate only then.
+        // With TLS 1.3 a server rejects a client's certificate only after the handshake.
         case let error as BoringSSLError: return Self.tls(reason: "\(error)", host)
         case is NIOSSLExtraError:
             return (.certificateName, "TLS with \(host) failed: its certificate is for another name")
@@ -97,7 +97,7 @@ extension CallError {
         return Self.tls(reason: "\(cause)", host)
     }
 
-    /// - Parameter text: BoringSSL's, as in
+    /// - Parameter text: BoringSSL's message, as in
     ///   `Error: 268435581 error:1000007d:SSL routines:OPENSSL_internal:CERTIFICATE_VERIFY_FAILED at ...`.
     private static func tls(reason text: String, _ host: String) -> (Cause, String) {
         if text.utf8.contains("CERTIFICATE_REQUIRED".utf8) {

@@ -5,30 +5,30 @@ import Sessions
 import Settings
 import Vocabulary
 
-/// A server of a provider, and how it is trusted: what a connection can be used for.
+/// A server of a provider, its TLS context and its proxy. A connection serves only calls with equal values.
 struct CallServer: Hashable {
     let host: String
     let port: Int
-    /// nil: without TLS.
+    /// The TLS context; `nil` for plain HTTP.
     let tls: NIOSSLContext?
-    /// nil: it is connected to directly.
+    /// The proxy on the way; `nil` for a direct connection.
     let proxy: OutgoingProxy?
 
     init(_ url: EndpointURL, tls: NIOSSLContext?, proxies: OutgoingProxies = OutgoingProxies()) {
-        // Without the brackets of an IPv6 address.
+        // An IPv6 address loses its brackets.
         self.host = url.host.hasPrefix("[") ? String(url.host.dropFirst().dropLast()) : url.host
         self.port = url.port ?? (url.isHTTPS ? 443 : 80)
         self.tls = tls
         self.proxy = proxies.proxy(forHost: self.host, port: self.port, isHTTPS: url.isHTTPS)
     }
 
-    /// Whether the host is an address and no name.
+    /// Whether the host is an IP address.
     var isAddress: Bool { (try? SocketAddress(ipAddress: self.host, port: self.port)) != nil }
 
-    /// What a connection is opened to: the server, or the proxy.
+    /// The target of a connection: the server, or the proxy.
     var peer: (host: String, port: Int) { self.proxy.map { ($0.host, $0.port) } ?? (self.host, self.port) }
 
-    /// The address of the peer; nil: its host is a name.
+    /// The address of the peer; `nil` if its host is a name.
     var peerAddress: SocketAddress? { try? SocketAddress(ipAddress: self.peer.host, port: self.peer.port) }
 
     /// Whether a tunnel through the proxy is opened first. Without TLS the proxy itself gets each request.
@@ -45,13 +45,13 @@ struct CallServer: Hashable {
     }
 }
 
-/// One request to a provider and its answer. Used on the loop of the connections.
+/// One request to a provider and its answer. Used on the loop of the connections only.
 final class CallExchange: @unchecked Sendable {
     enum Step: Sendable {
         /// All connections are in use.
         case waiting
         case connecting
-        /// The proxy is asked for a way to the server.
+        /// The proxy has been asked for a tunnel to the server.
         case tunnelling
         case handshaking
         /// The server may have received the request.
@@ -63,26 +63,26 @@ final class CallExchange: @unchecked Sendable {
     let body: ByteBuffer
     let deadline: NIODeadline
     private(set) var step = Step.waiting
-    /// Whether it may be sent on a connection that has served another call, and again on a new one if that ends.
+    /// Whether the call may use a kept connection, and be retried on a new one if the kept connection ends.
     private(set) var takesKeptConnection: Bool
-    /// The connection that was opened for it, or that it is sent on.
+    /// The connection that was opened for the call, or that sends it.
     weak var connection: CallConnection?
-    /// Who needs it.
+    /// The caller who needs the answer.
     let caller: ProviderCaller
-    /// Whether it counts among the calls of the server that are under way (`WaitingCalls`).
+    /// Whether the limit of the server includes this call (`WaitingCalls`).
     var isSeated = false
 
     private let bodyLimit: Int
-    /// The host as it is named to people.
+    /// The host as messages name it.
     private let host: String
     private let promise: EventLoopPromise<CallAnswer>
     private var timer: Scheduled<Void>?
     private var answerHead: HTTPResponseHead?
     private var answerBody = ByteBuffer()
     private(set) var isOver = false
-    /// Whether the server may have received the request, now or the time before.
+    /// Whether the server may have received the request, now or at the first try.
     private var wasSent = false
-    /// Called once, when it is over.
+    /// Called once, when the call is over.
     private var whenOver: (() -> Void)?
 
     init(_ call: OutgoingCall, to server: CallServer, _ url: EndpointURL, on loop: any EventLoop) {
@@ -96,9 +96,9 @@ final class CallExchange: @unchecked Sendable {
         self.promise = loop.makePromise()
         var headers = HTTPHeaders(call.fields.map { ($0.name, $0.value) })
         headers.replaceOrAdd(name: "Host", value: url.authority)
-        // Without it any coding is acceptable (RFC 9110 12.5.3), and none is read.
+        // Without this field any coding is acceptable (RFC 9110 12.5.3), and the gateway reads none.
         headers.replaceOrAdd(name: "Accept-Encoding", value: "identity")
-        // Some providers refuse requests without it.
+        // Some providers reject requests without this field.
         if !headers.contains(name: "User-Agent") { headers.add(name: "User-Agent", value: "sallyport") }
         headers.remove(name: "Transfer-Encoding")
         headers.remove(name: "Content-Length")
@@ -119,10 +119,10 @@ final class CallExchange: @unchecked Sendable {
         )
     }
 
-    /// Never fails with another error than `CallError`, unless the loop ends.
+    /// The answer. Its only error is `CallError`, unless the loop ends.
     var answer: EventLoopFuture<CallAnswer> { self.promise.futureResult }
 
-    /// Begins to count the time.
+    /// Starts the time limit.
     func start(_ whenOver: @escaping () -> Void) {
         self.whenOver = whenOver
         self.timer = self.promise.futureResult.eventLoop.scheduleTask(deadline: self.deadline) {
@@ -135,14 +135,14 @@ final class CallExchange: @unchecked Sendable {
         if step == .sent { self.wasSent = true }
     }
 
-    /// Forgets the connection on which the request was sent: it is sent on a new one, in what is left of its time.
+    /// Forgets the connection that sent the request. The retry on a new connection has the remaining time.
     func startAgain() {
         self.takesKeptConnection = false
         self.connection = nil
         self.step = .waiting
     }
 
-    /// Ignored if the exchange is over.
+    /// Fails the call. Ignored if the call is over.
     func fail(_ error: any Error) {
         guard self.end() else { return }
         let failure = CallError(
@@ -169,7 +169,7 @@ final class CallExchange: @unchecked Sendable {
         self.answerBody.writeImmutableBuffer(part)
     }
 
-    /// The answer is complete.
+    /// Ends the call with its complete answer.
     ///
     /// - Returns: Whether the connection can be used again.
     func complete() -> Bool {
@@ -195,8 +195,8 @@ final class CallExchange: @unchecked Sendable {
         return head.isKeepAlive && head.status != .switchingProtocols
     }
 
-    /// The coding of a good answer (RFC 9110 8.4) that makes it unreadable; nil: none. Some servers name one, or what is
-    /// none, and do not apply it. Other answers are judged by their status.
+    /// The coding that makes a 200 answer unreadable (RFC 9110 8.4); `nil` if the body is readable. Some servers name a
+    /// coding, or an invalid one, without applying it. Other answers are judged by their status.
     private var answerCoding: String? {
         guard let head = self.answerHead, head.status == .ok,
             let coding = head.headers.first(name: "content-encoding"),
@@ -205,7 +205,7 @@ final class CallExchange: @unchecked Sendable {
         return coding
     }
 
-    /// A reader of JSON "MAY ignore the presence of a byte order mark rather than treating it as an error" (RFC 8259 8.1).
+    /// Skips a byte order mark. A JSON parser "MAY ignore the presence of a byte order mark" (RFC 8259 8.1).
     private func skipByteOrderMark() {
         if self.answerBody.readableBytesView.starts(with: [0xEF, 0xBB, 0xBF]) {
             self.answerBody.moveReaderIndex(forwardBy: 3)
@@ -221,24 +221,24 @@ final class CallExchange: @unchecked Sendable {
     }
 }
 
-/// A call has reached its time limit.
+/// An error for a call that has reached its time limit.
 struct ProviderTimeout: Error {
     let step: CallExchange.Step
 }
 
-/// The server has closed the connection, or broken it, before the answer was complete.
+/// An error for a connection that the server closed or broke before the answer was complete.
 struct AnswerCutShort: Error {}
 
-/// An answer has more bytes than its call allows.
+/// An error for an answer with more bytes than its call allows.
 struct AnswerTooLarge: Error {
     let limit: Int
 }
 
-/// An answer is compressed, although its request accepts no coding.
+/// An error for a compressed answer, although its request accepts no coding.
 struct AnswerEncoded: Error {
-    /// `Content-Encoding`, as the server writes it.
+    /// The value of `Content-Encoding`.
     let coding: String
 }
 
-/// The client has shut down.
+/// An error for calls after the shutdown of the client.
 struct CallClientEnded: Error {}

@@ -3,19 +3,19 @@ package import Sessions
 import Synchronization
 import Vocabulary
 
-/// Bounds the calls that are under way, so that a flood of invented tokens is not passed on to a provider, which might block
-/// the gateway for it. One client has its share of them (`ShareRule`), for its requests and for its sign-ins, and requests
-/// leave some of them to sign-ins.
+/// Limits the calls that are under way, so that a flood of invented tokens is not passed on to a provider, which might
+/// block the gateway. One client has a share (`ShareRule`) for its requests and a share for its sign-ins, and requests
+/// leave some calls to sign-ins.
 package struct CallLimit: Sendable {
     private let most: Int
-    /// The most calls of requests.
+    /// The maximum number of calls for requests.
     private let mostOfRequests: Int
     private var requests: Shares<AddressKey>
     private var signIns: Shares<AddressKey>
 
     /// - Parameters:
-    ///   - most: How many calls may be under way.
-    ///   - kept: How many of them requests leave to sign-ins.
+    ///   - most: The maximum number of calls under way.
+    ///   - kept: The number of calls that requests leave to sign-ins.
     package init(most: Int, kept: Int) {
         self.most = most
         self.mostOfRequests = max(1, most - kept)
@@ -23,10 +23,10 @@ package struct CallLimit: Sendable {
         self.signIns = Shares(ShareRule(of: most))
     }
 
-    /// How many calls are under way.
+    /// The number of calls under way.
     package var count: Int { self.requests.total + self.signIns.total }
 
-    /// Whether there is room for one more call.
+    /// Whether the limit allows another call.
     package func admits(_ caller: ProviderCaller) -> Bool {
         let free = self.most - self.count
         guard free > 0 else { return false }
@@ -34,12 +34,12 @@ package struct CallLimit: Sendable {
         return self.requests.total < self.mostOfRequests && self.requests.admits(caller.client, free: free)
     }
 
-    /// Records that a call begins. Each that began must end.
+    /// Records the beginning of a call. Each beginning needs an `end(_:)`.
     package mutating func begin(_ caller: ProviderCaller) {
         if caller.isRequest { self.requests.take(caller.client) } else { self.signIns.take(caller.client) }
     }
 
-    /// Records that a call of the same caller has ended.
+    /// Records the end of a call. The caller must be the one that began it.
     package mutating func end(_ caller: ProviderCaller) {
         if caller.isRequest { self.requests.giveBack(caller.client) } else { self.signIns.giveBack(caller.client) }
     }
@@ -53,7 +53,7 @@ package final class SharedCallLimit: Sendable {
         self.limit = Mutex(CallLimit(most: most, kept: most / 8))
     }
 
-    /// Whether there is room for one more call. Each that began must end.
+    /// Begins a call if the limit allows it, and reports whether it did. Each call that began needs an `end(_:)`.
     package func begin(_ caller: ProviderCaller) -> Bool {
         self.limit.withLock { limit in
             guard limit.admits(caller) else { return false }
@@ -62,6 +62,6 @@ package final class SharedCallLimit: Sendable {
         }
     }
 
-    /// Records that a call of the same caller has ended.
+    /// Records the end of a call. The caller must be the one that began it.
     package func end(_ caller: ProviderCaller) { self.limit.withLock { $0.end(caller) } }
 }

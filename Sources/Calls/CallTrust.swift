@@ -1,14 +1,14 @@
 import NIOSSL
 import Synchronization
 
-/// Which certificates are trusted in calls to a provider.
+/// The certificates that are trusted in calls to a provider.
 final class CallTrust: Sendable {
     private let configuration: TLSConfiguration
     private let made = Mutex<NIOSSLContext?>(nil)
 
     /// - Parameters:
-    ///   - caFile: A PEM file of certificates to trust instead of the system's; it is read now.
-    ///   - certificate: The PEM files of a certificate with its issuers, and of its key, for servers that ask for one.
+    ///   - caFile: A PEM file with the certificates to trust instead of the system's. The file is read immediately.
+    ///   - certificate: The PEM files of a client certificate with its issuers, and of its key.
     /// - Throws: An error of NIOSSL for a file that cannot be used.
     init(caFile: String?, certificate: (chain: String, key: String)? = nil) throws {
         var tls = TLSConfiguration.makeClientConfiguration()
@@ -22,11 +22,11 @@ final class CallTrust: Sendable {
         self.configuration = tls
     }
 
-    /// The context of the connections, if there was a call already.
+    /// The context of the connections; `nil` before the first call with TLS.
     var context: NIOSSLContext? { self.made.withLock { $0 } }
 
-    /// The same, made now if there is none. It reads the system's certificates, so it takes long; they are needed for calls
-    /// with TLS only, and an image may have none.
+    /// Returns the context, and makes it at the first call. This reads the system's certificates, which is slow, and
+    /// which a container image may not have. Only calls with TLS need them.
     func makeContext() throws -> NIOSSLContext {
         try self.made.withLock { made in
             if let made { return made }

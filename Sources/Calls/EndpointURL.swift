@@ -1,24 +1,24 @@
 import AddressIntelligence
 import Vocabulary
 
-/// The URL of an endpoint of a provider: https, or http on loopback, where nobody can read along.
+/// The URL of an endpoint of a provider: https, or http on loopback, where nobody can eavesdrop.
 ///
-/// What it accepts is read alike by every URL parser: visible ASCII, no user, no fragment (RFC 6749 3.1 and 3.2), no
-/// escapes in the host.
+/// All URL parsers agree on an accepted text: visible ASCII, no user, no fragment (RFC 6749 3.1 and 3.2), no escapes in
+/// the host.
 package struct EndpointURL: Sendable, Hashable, CustomStringConvertible {
-    /// The longest URL in bytes.
+    /// The maximum length in bytes.
     private static let longest = 2048
 
-    /// As it was given.
+    /// The URL as it was given.
     package let text: String
     package let isHTTPS: Bool
-    /// In lower case; an IPv6 address in brackets.
+    /// The host in lower case; an IPv6 address is in brackets.
     package let host: String
-    /// nil: the scheme's default.
+    /// The port; `nil` for the default of the scheme.
     package let port: Int?
 
-    /// - Parameter allowsPlainHTTP: Whether http is accepted beyond loopback too: for Kratos, which stands beside the
-    ///   gateway as an app does.
+    /// - Parameter allowsPlainHTTP: Whether http is also accepted beyond loopback, as for Kratos, which runs next to
+    ///   the gateway like an app.
     /// - Throws: `EndpointURLError`, which says what is wrong and does not repeat the URL.
     package init(_ text: String, allowsPlainHTTP: Bool = false) throws(EndpointURLError) {
         guard (1...Self.longest).contains(text.utf8.count) else {
@@ -27,7 +27,7 @@ package struct EndpointURL: Sendable, Hashable, CustomStringConvertible {
         guard text.utf8.allSatisfy(Self.isAllowed) else {
             throw EndpointURLError(description: "it has a fragment or characters that a URL cannot have")
         }
-        // All bytes are characters.
+        // Every byte is a character.
         let rest: Substring.UTF8View
         if text.hasPrefix("https://") {
             (self.isHTTPS, rest) = (true, text.utf8.dropFirst(8))
@@ -46,7 +46,7 @@ package struct EndpointURL: Sendable, Hashable, CustomStringConvertible {
         }
     }
 
-    /// Whether only this machine is reached.
+    /// Whether the host is this machine.
     package var isLoopback: Bool {
         let bare = self.host.hasPrefix("[") ? String(self.host.dropFirst().dropLast()) : self.host
         return bare == "localhost" || (IPAddress(bare)?.isLoopback ?? false)
@@ -55,7 +55,7 @@ package struct EndpointURL: Sendable, Hashable, CustomStringConvertible {
     /// Scheme, host and port (RFC 6454).
     package var origin: String { (self.isHTTPS ? "https://" : "http://") + self.authority }
 
-    /// The value of `Host`: host, and port unless it is the scheme's (RFC 9110 7.2).
+    /// The value of `Host`: the host, and the port unless it is the default of the scheme (RFC 9110 7.2).
     package var authority: String {
         self.host + (self.port.flatMap { $0 == (self.isHTTPS ? 443 : 80) ? nil : ":\($0)" } ?? "")
     }
@@ -71,7 +71,7 @@ package struct EndpointURL: Sendable, Hashable, CustomStringConvertible {
 
     package var description: String { self.text }
 
-    /// RFC 3986 2.2 and 2.3 without `#`, and `%`. A backslash and other characters are read differently by parsers.
+    /// Whether a URL may contain a byte: RFC 3986 2.2 and 2.3 without `#`, and `%`. Parsers disagree on `\` and others.
     private static func isAllowed(_ byte: UInt8) -> Bool {
         switch byte {
         case UInt8(ascii: "\""), UInt8(ascii: "#"), UInt8(ascii: "<"), UInt8(ascii: ">"), UInt8(ascii: "\\"),
@@ -107,7 +107,7 @@ package struct EndpointURL: Sendable, Hashable, CustomStringConvertible {
     }
 }
 
-/// Why a text is not the URL of a provider, as the end of a sentence that begins with what it is of.
+/// The reason why a text is not the URL of a provider. Callers prepend what the URL is for.
 package struct EndpointURLError: Error, Sendable, Hashable, CustomStringConvertible {
     package let description: String
 }

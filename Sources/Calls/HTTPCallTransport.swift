@@ -5,7 +5,7 @@ import Observability
 import Settings
 import Vocabulary
 
-/// Sends calls over the network, counts them, and writes those of requests that are traced as spans.
+/// Sends calls over the network, counts them, and records a span for a call whose request is traced.
 package struct HTTPCallTransport: CallTransport {
     private let client: CallClient
     private let trust: CallTrust
@@ -16,7 +16,7 @@ package struct HTTPCallTransport: CallTransport {
     /// - Parameters:
     ///   - allowsPlainHTTP: Whether calls may go to other machines without TLS, as inside a network of containers.
     ///   - proxies: The proxies of the network.
-    ///   - registry: Counts the calls, which are rare enough for its own lock; nil: they are not counted.
+    ///   - registry: The registry that counts the calls, rare enough for its own lock. `nil` disables the counters.
     init(
         _ client: CallClient,
         trust: CallTrust,
@@ -30,7 +30,7 @@ package struct HTTPCallTransport: CallTransport {
         self.proxies = proxies
         self.registry = registry
         guard let registry else { return }
-        // So that each is a series from the start.
+        // Every combination is a series from the start.
         for purpose in OutgoingCall.Purpose.allCases {
             for result in CallResult.allCases { _ = registry.calls(for: purpose, result) }
             _ = registry.durations(of: purpose)
@@ -90,8 +90,8 @@ package struct HTTPCallTransport: CallTransport {
         registry.increment(registry.calls(for: purpose, .withheld))
     }
 
-    /// Counts a call that has ended, and writes it as a span of the request for which it was made. A URL's query may hold a
-    /// secret, and is no part of it.
+    /// Counts a call that has ended, and records it as a span of the request that needed it. The span omits the URL's
+    /// query, which may contain a secret.
     private func note(
         _ call: OutgoingCall,
         since began: NIODeadline,
@@ -127,7 +127,7 @@ package struct HTTPCallTransport: CallTransport {
     }
 }
 
-/// How a call has ended, or that it was not made, in the names of metrics.
+/// The result of a call, or `withheld` for a call that was not sent, as metrics name it.
 private enum CallResult: String, CaseIterable {
     case ok, refused, failed, error, withheld
 }
@@ -143,8 +143,8 @@ extension MetricsRegistry {
 }
 
 extension OutgoingCall {
-    /// Whether the names and values of the fields have the syntax of HTTP (RFC 9110 5.1 and 5.5), so that none of them
-    /// becomes two.
+    /// Whether the names and values of the fields have the syntax of HTTP (RFC 9110 5.1 and 5.5), so that no field
+    /// turns into two.
     fileprivate var hasWellFormedFields: Bool {
         self.fields.allSatisfy { name, value in
             !name.isEmpty && name.utf8.allSatisfy { $0 > 0x20 && $0 < 0x7F && $0 != UInt8(ascii: ":") }

@@ -4,10 +4,10 @@ package import Vocabulary
 
 /// Sends requests to the endpoints of a provider.
 package protocol CallTransport: Sendable {
-    /// Sends a request once; a question twice if the connection on which it was sent first had served other calls and ended
-    /// without a byte of an answer. Redirects are not followed, and a body over the call's limit is an error. TLS is verified.
+    /// Sends a request once. A repeatable request is retried once if a reused connection ended without a byte of an
+    /// answer. Redirects are not followed. A body over the call's limit is an error. TLS is verified.
     func send(_ call: OutgoingCall) async throws(CallError) -> CallAnswer
-    /// Counts a call that is not made, because too many are under way, or too many of its client (`CallLimit`).
+    /// Counts a call that is not sent, because too many calls are under way, or too many of its client (`CallLimit`).
     func withhold(_ purpose: OutgoingCall.Purpose)
 }
 
@@ -17,30 +17,30 @@ extension CallTransport {
 
 /// A request to an endpoint of a provider.
 package struct OutgoingCall: Sendable {
-    /// What a call is for, in the names of metrics.
+    /// The purpose of a call, as metrics name it.
     package enum Purpose: String, Sendable, CaseIterable {
         case metadata, keys, token, userinfo, introspection, revocation
-        /// Of Kratos: whose session it is, whether it is ready, and a session for two codes.
+        /// Purposes of calls to Kratos: the owner of a session, its readiness, and a session for two codes.
         case session, health, exchange
-        /// Only for `check --network`: else a browser makes it.
+        /// A browser's call, which only `check --network` makes from the gateway.
         case authorization
     }
 
     package var purpose: Purpose
     package var method: String
-    /// An absolute https URL; http only for loopback.
+    /// An absolute https URL, or an http URL for loopback.
     package var url: String
     package var fields: [(name: String, value: String)]
     package var body: [UInt8]
-    /// A body that is long: it is sent as it is, in place of `body`.
+    /// A long body, which replaces `body` and is sent without a copy.
     package var longBody: ByteBuffer?
-    /// The largest answer in bytes.
+    /// The size limit of the answer in bytes.
     package var bodyLimit: Int
-    /// From the call to the end of the answer.
+    /// The time limit from the call to the end of the answer.
     package var timeLimit: Duration
-    /// Who needs it. `nil`: whoever the task in which it is sent works for.
+    /// The caller who needs the answer; `nil` for the caller of the current task.
     package var caller: ProviderCaller?
-    /// Whether the server may receive it twice, whatever its method.
+    /// Whether the server may receive the call twice, whatever its method.
     package var isHarmlessTwice = false
 
     package init(
@@ -61,7 +61,7 @@ package struct OutgoingCall: Sendable {
         self.timeLimit = timeLimit
     }
 
-    /// Whether its answer serves all clients.
+    /// Whether the answer serves all clients.
     var isShared: Bool {
         switch self.purpose {
         case .metadata, .keys, .health, .authorization: true
@@ -69,15 +69,15 @@ package struct OutgoingCall: Sendable {
         }
     }
 
-    /// Whether the provider may receive it twice: it is a question, which changes nothing there (RFC 9110 9.2.2), and
-    /// proves nothing that is good for one request only (RFC 9449 11.1).
+    /// Whether the provider may receive the call twice. A repeatable call changes nothing there (RFC 9110 9.2.2) and
+    /// carries no proof that is valid for one request only (RFC 9449 11.1).
     var isRepeatable: Bool {
         if self.isHarmlessTwice { return true }
         guard !self.fields.contains(where: { $0.name == "dpop" }) else { return false }
         switch self.purpose {
         // Kratos ends a session and redeems codes by GET.
         case .revocation, .exchange: return false
-        // A question, although it is a POST (RFC 7662 2.1).
+        // Introspection only reads, although it is a POST (RFC 7662 2.1).
         case .introspection: return true
         default: return self.method == "GET" || self.method == "HEAD"
         }
@@ -87,7 +87,7 @@ package struct OutgoingCall: Sendable {
 /// A provider's answer.
 package struct CallAnswer: Sendable {
     package var status: Int
-    /// Names in lower case.
+    /// The fields, with names in lower case.
     package var fields: [(name: String, value: String)]
     package var body: [UInt8]
 
@@ -97,24 +97,24 @@ package struct CallAnswer: Sendable {
         self.body = body
     }
 
-    /// The first field of this name (lower case).
+    /// Returns the value of the first field with this name (lower case).
     package func field(_ name: String) -> String? {
         self.fields.first { $0.name == name }?.value
     }
 
-    /// The body as JSON; nil if it is none.
+    /// Returns the body as JSON; `nil` if it is not JSON.
     package func json(maxDepth: Int = 32) -> JSONValue? {
         JSONText.decode(self.body, maxDepth: maxDepth, loneSurrogates: .replaced)
     }
 }
 
-/// Why there is no answer.
+/// The reason why there is no answer.
 package struct CallError: Error, Sendable, Hashable, CustomStringConvertible {
     package enum Cause: Sendable, Hashable {
         /// The host's name has no address.
         case name
         case connection
-        /// The proxy on the way does not let the gateway through.
+        /// The proxy on the way rejects the gateway.
         case proxy
         /// The authority of the server's certificate is not trusted, or the certificate is not valid now.
         case certificate
@@ -122,14 +122,14 @@ package struct CallError: Error, Sendable, Hashable, CustomStringConvertible {
         case certificateName
         /// The server answers without TLS.
         case notTLS
-        /// Another failure of TLS.
+        /// TLS failed for another reason.
         case tls
         case time
-        /// The answer is larger than the limit.
+        /// The answer exceeds the size limit.
         case size
         case other
 
-        /// The word for spans.
+        /// The name of the cause in spans.
         package var label: String {
             switch self {
             case .certificateName: "certificate_name"
@@ -139,9 +139,9 @@ package struct CallError: Error, Sendable, Hashable, CustomStringConvertible {
         }
     }
 
-    /// Whether the request cannot have reached the provider, so that repeating it is safe.
+    /// Whether the request cannot have reached the provider, so that a retry is safe.
     package var isUnsent: Bool
-    /// For logs and `check --network`: what failed, without credentials.
+    /// The failure in words, without credentials, for logs and `check --network`.
     package var detail: String
     package var cause: Cause
 

@@ -3,16 +3,16 @@ import NIOCore
 import Settings
 import Vocabulary
 
-/// Asks a proxy for a way to a server (RFC 9110 9.3.6), and then passes bytes on: the first handler of its channel.
+/// Asks a proxy for a tunnel to a server (RFC 9110 9.3.6), then passes bytes on. The first handler of its channel.
 final class ProxyTunnel: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
     typealias InboundOut = ByteBuffer
     typealias OutboundOut = ByteBuffer
 
-    /// The longest head of the proxy's answer in bytes.
+    /// The size limit of the head of the proxy's answer in bytes.
     private static let longestHead = 16_384
 
-    /// How many interim answers may come before the final one.
+    /// The maximum number of interim answers before the final one.
     private static let mostInterims = 16
 
     private let question: String
@@ -60,10 +60,10 @@ final class ProxyTunnel: ChannelInboundHandler {
         if self.answer.readableBytes > Self.longestHead { self.fail(ProxyRefusal(status: nil), context) }
     }
 
-    /// The proxy has said whether it opens the way.
+    /// Handles the proxy's final answer.
     private func answered(_ status: Int, hasMore: Bool, _ context: ChannelHandlerContext) {
         guard (200..<300).contains(status) else { return self.fail(ProxyRefusal(status: status), context) }
-        // Nothing may follow: the server speaks after the gateway does.
+        // No bytes may follow: the server waits for the gateway's first byte.
         guard !hasMore else { return self.fail(ProxyRefusal(status: nil), context) }
         self.isOpen = true
         self.answer = ByteBuffer()
@@ -90,10 +90,10 @@ final class ProxyTunnel: ChannelInboundHandler {
         context.close(promise: nil)
     }
 
-    /// Whether another answer follows (RFC 9110 15.2). After 101 none does.
+    /// Whether another answer follows (RFC 9110 15.2). After 101 no other answer follows.
     private static func isInterim(_ status: Int) -> Bool { (100..<200).contains(status) && status != 101 }
 
-    /// Where the head ends, after the empty line.
+    /// Returns the index after the empty line that ends the head.
     private static func end(of bytes: ByteBufferView) -> Int? {
         var index = bytes.startIndex
         while index + 3 < bytes.endIndex {
@@ -105,7 +105,7 @@ final class ProxyTunnel: ChannelInboundHandler {
         return nil
     }
 
-    /// The status in `HTTP/1.1 200 OK`; nil if this is no such line.
+    /// Returns the status in `HTTP/1.1 200 OK`; `nil` if the line has another form.
     private static func status(_ bytes: ByteBufferView) -> Int? {
         let line = bytes.prefix { $0 != 0x0D }
         guard line.starts(with: "HTTP/1.".utf8) else { return nil }
@@ -117,13 +117,13 @@ final class ProxyTunnel: ChannelInboundHandler {
     }
 }
 
-/// A proxy does not open the way.
+/// An error for a proxy that does not open a tunnel.
 struct ProxyRefusal: Error {
-    /// What it answers with; nil: something that is no answer, or the end of the connection.
+    /// The status of the proxy's answer; `nil` if the answer is not HTTP or the connection ended.
     let status: Int?
 }
 
 extension OutgoingProxy {
-    /// The value of `Proxy-Authorization` (RFC 7617); nil: the proxy asks for none.
+    /// The value of `Proxy-Authorization` (RFC 7617); `nil` if the proxy needs no password.
     var authorization: String? { self.credentials.map { "Basic " + Base64.encode($0.bytes) } }
 }

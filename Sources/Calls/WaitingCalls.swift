@@ -2,13 +2,13 @@ import AddressIntelligence
 import DequeModule
 import Sessions
 
-/// What the server of a provider is asked at a time, and which calls wait: those of sign-ins before questions about the
-/// tokens of requests, and of each kind one of each client in turn.
+/// Decides which calls to the server of a provider are sent next. Sign-ins come before the token checks of requests,
+/// and in each lane clients take turns.
 ///
-/// One client has its share of the connections for each kind (`CallLimit`), and questions leave a quarter of the connections
-/// to sign-ins.
+/// One client has a share of the connections in each lane (`CallLimit`), and requests leave a quarter of the
+/// connections to sign-ins.
 struct WaitingCalls {
-    /// Calls of one kind.
+    /// The waiting calls of one kind: sign-ins or requests.
     private struct Lane {
         private var lines: [AddressKey?: Deque<CallExchange>] = [:]
         /// The clients with a line, in the order of their turns.
@@ -29,7 +29,7 @@ struct WaitingCalls {
             self.lines[client, default: []].prepend(call)
         }
 
-        /// Removes the first call that may have a connection.
+        /// Removes the first call that may use a connection.
         mutating func popFirst(where admits: (CallExchange) -> Bool) -> CallExchange? {
             for _ in 0..<self.turns.count {
                 guard let client = self.turns.popFirst() else { return nil }
@@ -54,15 +54,15 @@ struct WaitingCalls {
     private var signIns = Lane()
     private var requests = Lane()
 
-    /// - Parameter limit: How many calls the server has at a time.
+    /// - Parameter limit: The maximum number of calls to the server at a time.
     init(limit: Int) {
         self.limit = CallLimit(most: limit, kept: limit / 4)
     }
 
-    /// Whether nothing waits, and nothing is under way.
+    /// Whether no call waits and none is under way.
     var isUnused: Bool { self.isEmpty && self.limit.count == 0 }
 
-    /// Whether nothing waits.
+    /// Whether no call waits.
     var isEmpty: Bool { self.signIns.isEmpty && self.requests.isEmpty }
 
     /// Records that a call gets a connection.
@@ -79,17 +79,17 @@ struct WaitingCalls {
         self.limit.end(call.caller)
     }
 
-    /// Has a call wait.
+    /// Adds a call to the end of its client's line.
     mutating func append(_ call: CallExchange) {
         if call.caller.isRequest { self.requests.append(call) } else { self.signIns.append(call) }
     }
 
-    /// Has a call wait whose turn has come already.
+    /// Puts a call to the front, because its turn has come already.
     mutating func prepend(_ call: CallExchange) {
         if call.caller.isRequest { self.requests.prepend(call) } else { self.signIns.prepend(call) }
     }
 
-    /// Removes the call whose turn it is. `nil` if none waits that may have a connection.
+    /// Removes the call whose turn it is; `nil` if no waiting call may use a connection.
     mutating func popFirst() -> CallExchange? {
         let limit = self.limit
         let admits = { (call: CallExchange) in call.isSeated || limit.admits(call.caller) }

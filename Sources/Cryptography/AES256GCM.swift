@@ -6,7 +6,7 @@ package enum AES256GCM {
     package static let nonceLength = 12
     package static let tagLength = 16
 
-    /// The ciphertext of `plaintext`, followed by the tag over it and over `authenticating`.
+    /// Returns the ciphertext of `plaintext`, followed by the tag over the ciphertext and `authenticating`.
     ///
     /// A nonce must never be used twice with a key. A key or nonce of another length is a programming error and ends
     /// the process.
@@ -39,8 +39,8 @@ package enum AES256GCM {
         }
     }
 
-    /// The plaintext of `sealed` (ciphertext and tag); nil when it was not sealed with this key, nonce and
-    /// `authenticating`, or was altered.
+    /// Returns the plaintext of `sealed` (ciphertext and tag); `nil` if `sealed` was altered, or was made with another
+    /// key, nonce or `authenticating`.
     package static func open(
         _ sealed: ArraySlice<UInt8>,
         key: UnsafeRawBufferPointer,
@@ -68,7 +68,7 @@ package enum AES256GCM {
         // zeros.
         var plaintext = [UInt8](repeating: 0, count: count)
         let isGenuine = sealed.withUnsafeBufferPointer { sealed in
-            // OpenSSL takes the tag by a pointer that is not `const`, and copies it.
+            // OpenSSL's parameter for the tag is not `const`, but OpenSSL only copies the tag.
             let tag = UnsafeMutablePointer(mutating: sealed.baseAddress.map { $0 + count })
             let result = EVP_CIPHER_CTX_ctrl(context, EVP_CTRL_AEAD_SET_TAG, Int32(Self.tagLength), tag)
             mustSucceed(result, "EVP_CTRL_AEAD_SET_TAG")
@@ -100,8 +100,8 @@ package enum AES256GCM {
     ) -> Result {
         precondition(key.count == Self.keyLength && nonce.count == Self.nonceLength, "an AES-GCM key or nonce is short")
         return self.pool.with { context in
-            // The nonce length of 12 is the mode's default. Nothing of the context's last use remains, because key and
-            // nonce are set again. A context that has its cipher keeps it, which saves half of the work.
+            // The nonce length of 12 is the mode's default. The key and the nonce replace everything from the context's
+            // last use. A context that has its cipher keeps it, which saves half of the work.
             let cipher = EVP_CIPHER_CTX_get0_cipher(context) == nil ? Fetched.aes256GCM : nil
             let keyStart = key.assumingMemoryBound(to: UInt8.self).baseAddress
             let result = nonce.withUnsafeBufferPointer { nonce in

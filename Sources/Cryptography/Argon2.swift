@@ -2,9 +2,9 @@ import CArgon2
 import COpenSSL
 package import Vocabulary
 
-/// Password hashes by Argon2 (RFC 9106), as other programs write them (`Argon2Hash`). They are verified only.
+/// Verifies password hashes that other programs made with Argon2 (RFC 9106, `Argon2Hash`). The gateway makes none.
 package enum Argon2 {
-    /// Whether `password` is the one that `encoded` was made from.
+    /// Whether `password` is the password that `encoded` was made from.
     ///
     /// The time depends on the cost in `encoded`, not on the password. A malformed hash matches nothing and takes no
     /// time.
@@ -19,7 +19,7 @@ package enum Argon2 {
     /// Whether `encoded` can be verified.
     package static func isWellFormed(_ encoded: Secret) -> Bool { self.parts(encoded) != nil }
 
-    /// A hash that no password matches, of the same kind and cost as `encoded`, which is well-formed.
+    /// Returns a hash that no password matches, with the variant and cost of `encoded`, which must be well-formed.
     static func decoy(like encoded: Secret) -> Secret {
         guard let parts = Self.parts(encoded), let hash = Self.decoded(parts.hash) else { return encoded }
         return Secret(
@@ -36,7 +36,7 @@ package enum Argon2 {
 
     private static func decoded(_ text: String) -> [UInt8]? { Base64.decodedWithoutPadding(Array(text.utf8)[...]) }
 
-    /// `count` bytes from the password; nil when there is no memory for the cost.
+    /// Derives `count` bytes from the password; `nil` if the memory does not suffice for the cost.
     private static func derive(password: [UInt8], salt: [UInt8], like parts: Argon2Hash, count: Int) -> [UInt8]? {
         var (password, salt) = (password, salt)
         var derived = [UInt8](repeating: 0, count: count)
@@ -54,7 +54,7 @@ package enum Argon2 {
                     context.t_cost = parts.passes
                     context.m_cost = parts.memory
                     context.lanes = parts.lanes
-                    // The lanes one after the other: the caller says how many hashes run at a time.
+                    // The lanes run one by one: the caller limits how many hashes run at a time.
                     context.threads = 1
                     context.version = parts.version
                     return argon2_ctx(&context, parts.variant == .argon2id ? Argon2_id : Argon2_i)

@@ -1,18 +1,18 @@
 /// Base64 with the URL-safe alphabet and without padding (RFC 4648 5 and 3.2).
 package enum Base64URL {
-    /// The text of `bytes`.
+    /// Returns the text of `bytes`.
     package static func encode(_ bytes: some Sequence<UInt8>) -> String {
         Array(bytes).withUnsafeBytes { Self.encode($0) }
     }
 
-    /// The text of `bytes`, written where it stays.
+    /// Returns the text of `bytes`, written directly into the string.
     package static func encode(_ bytes: UnsafeRawBufferPointer) -> String {
         String(unsafeUninitializedCapacity: Base64Group.length(bytes.count)) {
             Base64Group.encode(bytes, in: .url, into: $0)
         }
     }
 
-    /// The text of `bytes` as ASCII.
+    /// Returns the text of `bytes` as ASCII.
     package static func encoded(_ bytes: [UInt8]) -> [UInt8] {
         [UInt8](unsafeUninitializedCapacity: Base64Group.length(bytes.count)) { buffer, initialized in
             initialized = bytes.withUnsafeBytes { Base64Group.encode($0, in: .url, into: buffer) }
@@ -26,15 +26,15 @@ package enum Base64URL {
         }
     }
 
-    /// The bytes of `text`; nil unless it is exactly what `encode` makes of them.
+    /// Returns the bytes of `text`; `nil` unless `encode` would produce exactly this text.
     ///
-    /// Padding, other alphabets, white space and stray bits in the last character are refused, so that no two texts
-    /// stand for the same bytes (RFC 4648 3.5).
+    /// Padding, other alphabets, white space and unused bits in the last character are rejected, so that no two texts
+    /// decode to equal bytes (RFC 4648 3.5).
     package static func decode(_ text: some StringProtocol) -> [UInt8]? {
         Self.decoded(Array(text.utf8)[...])
     }
 
-    /// The bytes of ASCII text, by the same rules.
+    /// Returns the bytes of ASCII text; `nil` unless `encoded` would produce exactly this text.
     package static func decoded(_ text: ArraySlice<UInt8>) -> [UInt8]? {
         Base64Group.decoded(text, in: .url)
     }
@@ -49,15 +49,15 @@ package enum Base64URL {
     }
 }
 
-/// Base64 with the standard alphabet, padded to a multiple of four (RFC 4648 4): what HTTP Basic (RFC 7617) and hashes in
-/// a Content-Security-Policy (CSP3 2.3.1) are written in.
+/// Base64 with the standard alphabet, padded to a multiple of four (RFC 4648 4). HTTP Basic (RFC 7617) and the hashes
+/// of a Content-Security-Policy (CSP3 2.3.1) use it.
 package enum Base64 {
-    /// The text of `bytes`.
+    /// Returns the text of `bytes`.
     package static func encode(_ bytes: [UInt8]) -> String {
         String(decoding: Self.encoded(bytes), as: UTF8.self)
     }
 
-    /// The text of `bytes` as ASCII.
+    /// Returns the text of `bytes` as ASCII.
     package static func encoded(_ bytes: [UInt8]) -> [UInt8] {
         let length = (bytes.count + 2) / 3 * 4
         return [UInt8](unsafeUninitializedCapacity: length) { buffer, initialized in
@@ -69,35 +69,35 @@ package enum Base64 {
         }
     }
 
-    /// The text of `bytes` without padding, as PHC strings have it.
+    /// Returns the text of `bytes` without padding, as PHC strings contain it.
     static func encodedWithoutPadding(_ bytes: [UInt8]) -> String {
         String(decoding: Self.encoded(bytes).filter { $0 != UInt8(ascii: "=") }, as: UTF8.self)
     }
 
-    /// The bytes of ASCII text; nil unless it is exactly what `encoded` makes of them.
+    /// Returns the bytes of ASCII text; `nil` unless `encoded` would produce exactly this text.
     package static func decoded(_ text: [UInt8]) -> [UInt8]? {
         let padding = text.reversed().prefix { $0 == UInt8(ascii: "=") }.count
         guard text.count % 4 == 0, padding <= 2 else { return nil }
         return Base64Group.decoded(text.dropLast(padding), in: .standard)
     }
 
-    /// The same without the padding, as PHC strings have it.
+    /// Returns the bytes of ASCII text without padding, as PHC strings contain it; `nil` if the text is malformed.
     static func decodedWithoutPadding(_ text: ArraySlice<UInt8>) -> [UInt8]? {
         Base64Group.decoded(text, in: .standard)
     }
 }
 
-/// What both kinds of base64 share: four characters stand for three bytes.
+/// The common part of both alphabets: four characters encode three bytes.
 private enum Base64Group {
     struct Alphabet: Sendable {
         static let standard = Alphabet("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/")
         static let url = Alphabet("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_")
-        /// The value of what is no character of the alphabet. Values of characters have six bits.
+        /// The value of bytes outside the alphabet. The values of characters have six bits.
         static let none: UInt8 = 0x80
 
-        /// By value.
+        /// The characters, indexed by value.
         let characters: [UInt8]
-        /// By character. A table, because which characters come cannot be predicted.
+        /// The values, indexed by character. A table avoids branches that the processor could not predict.
         let values: [UInt8]
 
         init(_ text: StaticString) {
@@ -108,10 +108,10 @@ private enum Base64Group {
         }
     }
 
-    /// How many characters so many bytes take, without padding.
+    /// Returns the number of characters that `count` bytes need without padding.
     static func length(_ count: Int) -> Int { (count * 4 + 2) / 3 }
 
-    /// Writes the text of `bytes` without padding; returns how many characters were written.
+    /// Writes the text of `bytes` without padding, and returns the number of characters written.
     static func encode(
         _ bytes: UnsafeRawBufferPointer,
         in alphabet: Alphabet,
@@ -119,7 +119,7 @@ private enum Base64Group {
     ) -> Int {
         alphabet.characters.withUnsafeBufferPointer { characters in
             var written = 0
-            /// Writes the first characters of four that stand for three bytes.
+            /// Writes the first `count` of the four characters that encode three bytes.
             func write(_ three: UInt32, _ count: Int) {
                 for place in 0..<count {
                     target[written] = characters[Int(three >> (18 - 6 * UInt32(truncatingIfNeeded: place)) & 0x3F)]
@@ -140,7 +140,7 @@ private enum Base64Group {
         }
     }
 
-    /// The bytes of text without padding; nil when a character is of no alphabet, or the last one holds bits of no byte.
+    /// Returns the bytes of text without padding; `nil` if a character is invalid or the last one has unused bits.
     static func decoded(_ text: ArraySlice<UInt8>, in alphabet: Alphabet) -> [UInt8]? {
         guard text.count % 4 != 1 else { return nil }
         let rest = text.count % 4
@@ -148,7 +148,7 @@ private enum Base64Group {
         let bytes = [UInt8](unsafeUninitializedCapacity: text.count * 3 / 4) { target, written in
             text.withUnsafeBufferPointer { text in
                 alphabet.values.withUnsafeBufferPointer { values in
-                    /// The values of all characters seen so far, to be judged at the end.
+                    /// The bitwise OR of all values so far, checked at the end.
                     var seen: UInt8 = 0
                     func value(_ place: Int) -> UInt32 {
                         let value = values[Int(text[place])]
@@ -156,7 +156,7 @@ private enum Base64Group {
                         return UInt32(truncatingIfNeeded: value)
                     }
                     var read = 0
-                    // The counts stay below those of the text, so nothing overflows.
+                    // Both indices stay below the length of the text, so nothing overflows.
                     while read < text.count - rest {
                         let three =
                             value(read) << 18 | value(read &+ 1) << 12 | value(read &+ 2) << 6 | value(read &+ 3)

@@ -2,23 +2,23 @@ import CCrypt
 import COpenSSL
 package import Vocabulary
 
-/// Password hashes by bcrypt, as other programs write them: `$2b$10$` with the logarithm of the rounds, 22 characters of salt
-/// and 31 of hash. They are verified only: the gateway's own are scrypt's, whose memory makes guesses expensive.
+/// Verifies bcrypt hashes of other programs: `$2b$10$` with the logarithm of the rounds, 22 characters of salt and 31
+/// of hash. The gateway makes hashes with scrypt, whose memory makes guesses expensive.
 package enum Bcrypt {
-    /// How many bytes of a password bcrypt reads: it takes longer ones that begin the same for one another.
+    /// The number of bytes of a password that bcrypt reads. Further bytes do not change the hash.
     private static let longestPassword = 72
-    /// The logarithms of the rounds: up to the time of the most expensive scrypt hash.
+    /// The logarithms of the rounds, up to the time that the most expensive scrypt hash takes.
     private static let costs = (4...16).map { $0 < 10 ? "0\($0)" : "\($0)" }
-    /// All versions that compute the same. `$2x$` marks hashes of a faulty program (CVE-2011-2483).
+    /// The versions, which are computed alike. `$2x$` marks hashes of a faulty program (CVE-2011-2483).
     private static let versions = ["2a", "2b", "2y"]
     private static let alphabet = Array("./ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789".utf8)
     private static let saltLength = 22
     private static let hashLength = 31
-    /// `$2b$10$`.
+    /// The length of `$2b$10$`.
     private static let prefixLength = 7
 
-    /// Whether `password` is the one that `encoded` was made from. Passwords of more than 72 bytes and those with a NUL byte,
-    /// at which libcrypt stops reading, match nothing.
+    /// Whether `password` is the password that `encoded` was made from. Passwords over 72 bytes never match, nor do
+    /// passwords with a NUL byte, where libcrypt stops reading.
     ///
     /// The time depends on the cost in `encoded`, not on the password. A malformed hash matches nothing and takes no
     /// time.
@@ -26,7 +26,7 @@ package enum Bcrypt {
         guard Self.isWellFormed(encoded) else { return false }
         let isReadWhole = password.count <= Self.longestPassword && !password.contains(0)
         guard let hash = Self.derive(password: isReadWhole ? password : [], like: encoded) else { return false }
-        // Without the salt, whose last character has bits that do not count and that libcrypt clears.
+        // Without the salt: its last character has unused bits, which libcrypt clears.
         return constantTimeEqual(hash, Array(encoded.bytes.suffix(Self.hashLength))) && isReadWhole
     }
 
@@ -41,17 +41,17 @@ package enum Bcrypt {
         return parts[3].allSatisfy { Self.alphabet.contains($0) }
     }
 
-    /// A hash that no password matches, of the same cost as `encoded`, which is well-formed.
+    /// Returns a hash that no password matches, with the cost of `encoded`, which must be well-formed.
     static func decoy(like encoded: Secret) -> Secret {
         let random = Random.bytes(Self.saltLength + Self.hashLength).map { Self.alphabet[Int($0 & 0x3F)] }
         return Secret(Array(encoded.bytes.prefix(Self.prefixLength)) + random)
     }
 
-    /// The hash of `password` with the salt and cost of `encoded`; nil when libcrypt refuses them.
+    /// Returns the hash of `password` with the salt and cost of `encoded`; `nil` if libcrypt rejects them.
     private static func derive(password: [UInt8], like encoded: Secret) -> [UInt8]? {
         var phrase = password + [0]
         let setting = encoded.bytes + [0]
-        // 32 KiB, which libcrypt wants to be zeroed, and in which it leaves the hash.
+        // libcrypt needs 32 KiB of zeros, and leaves the hash there.
         let size = Int(sallyport_CRYPT_DATA_SIZE)
         let data = UnsafeMutableRawPointer.allocate(byteCount: size, alignment: 16)
         data.initializeMemory(as: UInt8.self, repeating: 0, count: size)

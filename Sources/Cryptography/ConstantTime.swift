@@ -1,13 +1,11 @@
 import COpenSSL
 
-/// Whether both hold the same bytes, in a time that does not depend on where they differ. Only their lengths may be
-/// learnt.
+/// Whether two arrays are equal, in a time that does not depend on where they differ. Only their lengths leak.
 package func constantTimeEqual(_ left: [UInt8], _ right: [UInt8]) -> Bool {
     left.withUnsafeBytes { left in right.withUnsafeBytes { constantTimeEqual(left, $0) } }
 }
 
-/// Whether both hold the same bytes, in a time that does not depend on where they differ. Only their lengths may be
-/// learnt.
+/// Whether two buffers are equal, in a time that does not depend on where they differ. Only their lengths leak.
 package func constantTimeEqual(_ left: UnsafeRawBufferPointer, _ right: UnsafeRawBufferPointer) -> Bool {
     let count = left.count
     guard right.count == count else { return false }

@@ -1,9 +1,9 @@
 import Synchronization
 
-/// OpenSSL contexts that are reused, by one thread at a time, because making one costs more than using it. A thread
-/// never waits for a context: if the pool is busy or empty, it makes another.
+/// OpenSSL contexts that are reused, by one thread at a time, because making a context costs more than using it.
+/// Threads never wait: if the pool is busy or empty, the thread makes a new context.
 final class ContextPool: Sendable {
-    /// More than the threads that use contexts at once. Contexts beyond this number are freed.
+    /// The maximum number of idle contexts, more than the threads that use one at once. Others are freed.
     private static let capacity = 32
 
     private struct Contexts: @unchecked Sendable {
@@ -45,7 +45,7 @@ final class ContextPool: Sendable {
         if isKept != true { self.free(context) }
     }
 
-    /// A context between the pool and its user.
+    /// A context on its way between the pool and its user.
     private struct Taken: @unchecked Sendable {
         let pointer: OpaquePointer?
     }

@@ -2,31 +2,31 @@ import COpenSSL
 
 /// HKDF with SHA-256 (RFC 5869): many keys from one secret.
 ///
-/// Both steps are HMACs. OpenSSL's own HKDF looks up its algorithms anew at each use, which takes ten times as long as
-/// the codes.
+/// Both steps are HMACs. OpenSSL's HKDF looks up its algorithms at each use, which takes ten times as long as the
+/// HMACs.
 package struct HKDF: Sendable {
     private let extracted: HMACKey
 
-    /// Extracts the key from which all others are derived.
+    /// Extracts the key from which all other keys are derived.
     ///
     /// An empty salt means 32 zero bytes. An empty secret is a programming error and ends the process.
     package init(secret: [UInt8], salt: [UInt8] = []) {
         precondition(!secret.isEmpty, "the secret for HKDF must not be empty")
-        // HMAC itself fills a short key with zeros.
+        // HMAC pads a short key with zeros.
         let key = salt.isEmpty ? Self.unsalted : HMACKey(salt)
         var code = key.sha256(secret).bytes
         defer { OPENSSL_cleanse(&code, code.count) }
         self.extracted = HMACKey(code)
     }
 
-    /// `count` bytes for the purpose that `info` names.
+    /// Derives `count` bytes for the purpose `info`.
     package func bytes(for info: String, count: Int) -> [UInt8] {
         self.bytes(for: Array(info.utf8), count: count)
     }
 
-    /// `count` bytes for the purpose that the bytes of `info` name.
+    /// Derives `count` bytes for the purpose `info`.
     ///
-    /// `count` is 1 to 8160 (255 blocks). Anything else is a programming error and ends the process.
+    /// `count` is 1 to 8160 (255 blocks). Any other number is a programming error and ends the process.
     package func bytes(for info: [UInt8], count: Int) -> [UInt8] {
         precondition((1...8160).contains(count), "HKDF cannot give that many bytes")
         var derived: [UInt8] = []

@@ -2,27 +2,27 @@ import COpenSSL
 
 /// A key for HMAC-SHA-256 (RFC 2104), ready for use on any thread.
 ///
-/// The key block is hashed once, and the context is used for message after message. OpenSSL wipes the key when the last
+/// The key block is hashed once, and contexts are reused for message after message. OpenSSL wipes the key when the last
 /// copy of the value is released.
 package struct HMACKey: Sendable {
     private let keyed: Keyed
 
-    /// Takes `key`, of any length, also an empty one.
+    /// Prepares a key of any length, which may be empty.
     package init(_ key: [UInt8]) {
         self.keyed = Keyed(key)
     }
 
-    /// The code of `message`.
+    /// Returns the HMAC of `message`.
     package func sha256(_ message: [UInt8]) -> Digest256 {
         message.withUnsafeBytes { self.sha256($0) }
     }
 
-    /// The code of `message`.
+    /// Returns the HMAC of `message`.
     package func sha256(_ message: UnsafeRawBufferPointer) -> Digest256 {
         self.sha256(message, UnsafeRawBufferPointer(start: nil, count: 0))
     }
 
-    /// The code of a message in two parts.
+    /// Returns the HMAC of a message in two parts.
     package func sha256(_ first: UnsafeRawBufferPointer, _ second: UnsafeRawBufferPointer) -> Digest256 {
         self.keyed.code(of: first, second)
     }
@@ -48,7 +48,7 @@ private final class Keyed: Sendable {
         EVP_MAC_CTX_free(self.context)
     }
 
-    /// A context that knows its digest, which takes longer to look up by name than a code takes. Only copied.
+    /// A context that knows its digest, only copied. Finding the digest by its name takes longer than an HMAC.
     nonisolated(unsafe) private static let unkeyed: OpaquePointer = {
         let context = EVP_MAC_CTX_new(Fetched.hmac).orStop("HMAC context")
         var digest = Array("SHA256".utf8CString)
@@ -66,7 +66,7 @@ private final class Keyed: Sendable {
 
     func code(of first: UnsafeRawBufferPointer, _ second: UnsafeRawBufferPointer) -> Digest256 {
         self.pool.with { context in
-            // No key is given, so the same one is used again.
+            // Without a key argument OpenSSL keeps the context's key.
             mustSucceed(EVP_MAC_init(context, nil, 0, nil), "EVP_MAC_init")
             Self.update(context, first)
             Self.update(context, second)

@@ -1,6 +1,6 @@
 import COpenSSL
 
-/// Algorithms fetched once.
+/// Algorithms that are fetched once.
 ///
 /// Implicit fetches (`EVP_sha256()`) look up the algorithm under a lock at every use. In OpenSSL 3.0 this is slow and
 /// blocks other threads (openssl#17064, openssl#20286). The handles are immutable and their reference counts atomic.
@@ -10,8 +10,7 @@ enum Fetched {
 }
 
 extension Optional {
-    /// The value. Ends the process if there is none, because the gateway cannot keep its promises without this part of
-    /// OpenSSL.
+    /// Returns the value, or ends the process if there is none: the gateway is not secure without this part of OpenSSL.
     func orStop(_ what: StaticString) -> Wrapped {
         guard let value = self else {
             ERR_clear_error()
@@ -21,7 +20,7 @@ extension Optional {
     }
 }
 
-/// Ends the process unless OpenSSL reported success. For calls that fail only when memory runs out or the library is
+/// Ends the process unless OpenSSL reported success. For calls that fail only if memory runs out or the library is
 /// broken.
 func mustSucceed(_ result: Int32, _ what: StaticString) {
     guard result == 1 else {
@@ -30,7 +29,7 @@ func mustSucceed(_ result: Int32, _ what: StaticString) {
     }
 }
 
-/// Runs `body` with a pointer that is never null. OpenSSL takes null as "not given" even where the count is 0.
+/// Runs `body` with a pointer that is never null. OpenSSL treats null as "not given" even if the count is 0.
 func withPointer<Result>(_ bytes: [UInt8], _ body: (UnsafePointer<UInt8>, Int) -> Result) -> Result {
     if bytes.isEmpty {
         return withUnsafePointer(to: 0) { body($0, 0) }

@@ -1,8 +1,8 @@
 package import Vocabulary
 
-/// The hash of a user's password: by scrypt, as the gateway makes it, or by bcrypt or Argon2, as another program made it.
+/// The hash of a user's password: made by the gateway with scrypt, or by another program with bcrypt or Argon2.
 package enum PasswordHash {
-    /// Whether `password` is the one that `encoded` was made from.
+    /// Whether `password` is the password that `encoded` was made from.
     ///
     /// The time depends on the cost in `encoded`, not on the password. A malformed hash matches nothing and takes no
     /// time.
@@ -12,9 +12,9 @@ package enum PasswordHash {
         return Scrypt.verify(password: password, encoded: encoded)
     }
 
-    /// A hash that no password matches, of the same kind and cost as `encoded`.
+    /// Returns a hash that no password matches, with the kind and cost of `encoded`.
     ///
-    /// It is verified when the user does not exist. Otherwise the time of the answer would show which users exist.
+    /// Verified if the user does not exist, so that the time of the answer does not reveal which users exist.
     package static func decoy(like encoded: Secret) -> Secret {
         if Bcrypt.isWellFormed(encoded) { return Bcrypt.decoy(like: encoded) }
         return Argon2.isWellFormed(encoded) ? Argon2.decoy(like: encoded) : Scrypt.decoy(like: encoded)

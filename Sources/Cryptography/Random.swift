@@ -5,14 +5,14 @@ import Synchronization
 ///
 /// A failure ends the process, because without randomness tokens could be guessed.
 package enum Random {
-    /// `count` fresh bytes.
+    /// Returns `count` fresh bytes.
     package static func bytes(_ count: Int) -> [UInt8] {
         precondition(count >= 0 && count <= Int(Int32.max), "the count of random bytes is out of range")
         if count <= Stock.largest, let bytes = self.stock.withLockIfAvailable({ $0.take(count) }) { return bytes }
         return self.generated(count)
     }
 
-    /// The base64url form of `byteCount` fresh bytes.
+    /// Returns `byteCount` fresh bytes in base64url.
     package static func base64URL(_ byteCount: Int) -> String {
         Base64URL.encode(Self.bytes(byteCount))
     }
@@ -28,8 +28,8 @@ package enum Random {
     }
 }
 
-/// Bytes for the next small requests: the generator takes as long for 12 bytes as for 500. None is given out twice, and
-/// what was given out is wiped here. A thread never waits for the stock: if another one has it, it asks the generator.
+/// Bytes for the next small requests: the generator takes as long for 12 bytes as for 500. No byte is returned twice,
+/// and returned bytes are wiped from the stock. Threads never wait: while the stock is in use, they ask the generator.
 private struct Stock {
     static let largest = 64
     private static let size = 512

@@ -1,10 +1,10 @@
 import COpenSSL
 import Vocabulary
 
-/// SHA-1 (FIPS 180-4), only for names: Redis knows a script by the SHA-1 of its text, and WebSocket has it in its
-/// handshake. It protects nothing.
+/// SHA-1 (FIPS 180-4), only for names: Redis names a script by the SHA-1 of its text, and the WebSocket handshake
+/// contains a SHA-1. It protects nothing.
 package enum SHA1 {
-    /// The 20 bytes of the digest of `message`.
+    /// Returns the 20 bytes of the digest of `message`.
     package static func digest(_ message: [UInt8]) -> [UInt8] {
         [UInt8](unsafeUninitializedCapacity: 20) { buffer, initialized in
             let result = withPointer(message) {
@@ -15,7 +15,7 @@ package enum SHA1 {
         }
     }
 
-    /// The 40 lower-case hexadecimal digits of the digest of `message`.
+    /// Returns the digest of `message` in 40 lower-case hexadecimal digits.
     package static func hex(_ message: [UInt8]) -> String {
         var text = [UInt8]()
         for byte in self.digest(message) { Hexadecimal.append(byte, to: &text) }

@@ -2,12 +2,12 @@ import COpenSSL
 
 /// SHA-256 (FIPS 180-4).
 package enum SHA256 {
-    /// The digest of `message`.
+    /// Returns the digest of `message`.
     package static func digest(_ message: [UInt8]) -> Digest256 {
         message.withUnsafeBytes { Self.digest($0) }
     }
 
-    /// The digest of `message`.
+    /// Returns the digest of `message`.
     package static func digest(_ message: UnsafeRawBufferPointer) -> Digest256 {
         Digest256 { target in
             let start = target.assumingMemoryBound(to: UInt8.self).baseAddress

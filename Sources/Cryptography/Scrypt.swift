@@ -1,10 +1,10 @@
 import COpenSSL
 package import Vocabulary
 
-/// Password hashes by scrypt (RFC 7914), written `scrypt:N:r:p:salt:hash` with salt and hash in base64url. PHC strings, as other
-/// programs write them, are verified too: `$scrypt$ln=14,r=8,p=5$salt$hash` with the logarithm of N, and base64 without padding.
+/// Password hashes by scrypt (RFC 7914): `scrypt:N:r:p:salt:hash` with salt and hash in base64url. PHC strings of other
+/// programs are verified, too: `$scrypt$ln=14,r=8,p=5$salt$hash`, with the logarithm of N and unpadded base64.
 package enum Scrypt {
-    /// Whether `password` is the one that `encoded` was made from.
+    /// Whether `password` is the password that `encoded` was made from.
     ///
     /// The time depends on the cost in `encoded`, not on the password. A malformed hash matches nothing and takes no
     /// time.
@@ -16,32 +16,32 @@ package enum Scrypt {
         return constantTimeEqual(derived, hash.hash)
     }
 
-    /// A hash of `password` under a new salt, at a cost of 16 MiB and five passes (OWASP's recommendation).
+    /// Hashes `password` with a new salt, at a cost of 16 MiB and five passes, which OWASP recommends.
     package static func hash(password: [UInt8]) -> Secret {
         let salt = Random.bytes(16)
         let hash = Self.derive(password: password, salt: salt, cost: .standard, count: 32).orStop("scrypt")
         return EncodedHash(cost: .standard, salt: salt, hash: hash).encoded
     }
 
-    /// Whether `encoded` can be verified: one of the two forms, N a power of two, a cost of 1 MiB to 256 MiB, a salt of at
-    /// least 8 bytes, and a hash of at least 32.
+    /// Whether `encoded` can be verified. It must have one of the two forms, with a power of two for N. The cost must be
+    /// 1 MiB to 256 MiB, the salt at least 8 bytes and the hash at least 32 bytes long.
     package static func isWellFormed(_ encoded: Secret) -> Bool {
         EncodedHash(encoded) != nil
     }
 
-    /// A hash that no password matches, of the same cost as `encoded`.
+    /// Returns a hash that no password matches, with the cost of `encoded`.
     package static func decoy(like encoded: Secret) -> Secret {
         let cost = EncodedHash(encoded)?.cost ?? .standard
         return EncodedHash(cost: cost, salt: Random.bytes(16), hash: Random.bytes(32)).encoded
     }
 
-    /// `count` bytes from the password; nil when OpenSSL refuses the cost or has no memory for it.
+    /// Derives `count` bytes from the password; `nil` if OpenSSL rejects the cost or has no memory for it.
     package static func derive(password: [UInt8], salt: [UInt8], cost: Cost, count: Int) -> [UInt8]? {
         guard count > 0 else { return nil }
         var succeeded = false
         let derived = [UInt8](unsafeUninitializedCapacity: count) { buffer, initialized in
             let result = withPointer(password) { password, passwordCount in
-                // OpenSSL's signature wants `char *`; any bytes are allowed.
+                // OpenSSL declares `char *`; any bytes are allowed.
                 password.withMemoryRebound(to: CChar.self, capacity: passwordCount) { password in
                     withPointer(salt) { salt, saltCount in
                         EVP_PBE_scrypt(
@@ -66,7 +66,7 @@ package enum Scrypt {
         return succeeded ? derived : nil
     }
 
-    /// A little more than the most expensive accepted hash needs. OpenSSL's own limit of 32 MiB is below common costs.
+    /// A little more than the most expensive accepted hash needs. OpenSSL's default, 32 MiB, is below common costs.
     private static let memoryLimit: UInt64 = 320 << 20
 }
 
@@ -85,7 +85,7 @@ extension Scrypt {
 
         static let standard = Cost(n: 16_384, r: 8, p: 5)
 
-        /// High enough to protect passwords, and low enough that a sign-in does not overload the machine.
+        /// Whether the cost protects passwords, and sign-ins at this cost do not overload the machine.
         var isAcceptable: Bool {
             guard (2...(1 << 24)).contains(self.n), self.n & (self.n - 1) == 0 else { return false }
             guard (1...64).contains(self.r), (1...64).contains(self.p) else { return false }
@@ -130,7 +130,7 @@ extension Scrypt {
             return self.number(parameter.dropFirst(name.utf8.count))
         }
 
-        /// A decimal number without sign or leading zero.
+        /// Reads a decimal number without sign or leading zero.
         private static func number(_ digits: ArraySlice<UInt8>) -> UInt64? {
             guard (1...9).contains(digits.count), digits.first != 0x30,
                 digits.allSatisfy({ (0x30...0x39).contains($0) })

@@ -1,12 +1,12 @@
 package import Vocabulary
 
-/// What browsers and providers keep for the gateway, in cookies and URLs: nothing is stored for it, and nobody else can make
-/// or read it.
+/// Texts that browsers and providers keep for the gateway, in cookies and URLs. The gateway stores nothing for them,
+/// and nobody else can make or read them.
 extension SealingKeyRing {
-    /// What `write` writes, behind the version of its form: sealed for a place, in base64url.
+    /// Seals a version byte and the output of `write` for a place, and returns the result in base64url.
     ///
-    /// - Parameter place: What the text is for, and where it is valid. Nothing else is sealed for such a place: those of
-    ///   records begin with `sp:`.
+    /// - Parameter place: The purpose of the text, and where it is valid. Nothing else is sealed for the place of a
+    ///   text: the places of records begin with `sp:`.
     package func sealText(
         version: UInt8,
         for place: String,
@@ -18,10 +18,10 @@ extension SealingKeyRing {
         return Base64URL.encoded(self.seal(writer.bytes, for: Array(place.utf8)))
     }
 
-    /// What was sealed for this place in one of these versions; nil for all else, also for what was sealed under a secret
-    /// that is no longer accepted.
+    /// Opens a text that was sealed for this place in one of these versions. `nil` for any other text, including texts
+    /// sealed under a secret that is no longer accepted.
     ///
-    /// - Parameter longest: In bytes. A longer text is not read.
+    /// - Parameter longest: The maximum length in bytes. A longer text is not read.
     package func openText<Value>(
         _ text: [UInt8],
         longest: Int = .max,

@@ -1,27 +1,27 @@
 package import Vocabulary
 
-/// Why sealed bytes could not be opened. None of these means that there is no record.
+/// The reason why sealed bytes could not be opened. None of the reasons means that the record does not exist.
 package enum SealingError: Error, Sendable, Equatable {
-    /// Written in a newer format than this program knows.
+    /// The bytes have a newer format than this program knows.
     case newer(UInt8)
-    /// Sealed under a secret that is not in the ring.
+    /// The bytes were sealed under a secret that is not in the ring.
     case unknownKey
-    /// Truncated, altered, or copied from another place.
+    /// The bytes were truncated, altered, or copied from another place.
     case damaged
 }
 
 /// Seals records at rest with AES-256-GCM under keys derived from the gateway's secrets, and opens records sealed under
-/// any of them. A rotation puts a new secret first and keeps the old one accepted.
+/// any of them. To rotate secrets, put the new one first and keep the old one accepted.
 ///
 /// Sealed bytes are `version(1) keyID(4) nonce(12) ciphertext tag(16)`. Version, key id and the place of the record are
 /// authenticated, so a record that is copied to another place does not open there. Each place has its own key,
-/// `HMAC(ring key, place)`: with one key, 2^32 records would exhaust the random nonces (SP 800-38D 8.3), which a busy
-/// deployment writes in weeks.
+/// `HMAC(ring key, place)`. With a single key, 2^32 records would exhaust the random nonces (SP 800-38D 8.3), and a
+/// busy deployment writes that many in weeks.
 package struct SealingKeyRing: Sendable {
     /// The format that this program writes.
     package static let version: UInt8 = 1
 
-    /// The bytes that sealing adds.
+    /// The number of bytes that sealing adds.
     package static let overhead = 1 + Self.idLength + AES256GCM.nonceLength + AES256GCM.tagLength
 
     private static let idLength = 4
@@ -39,16 +39,16 @@ package struct SealingKeyRing: Sendable {
         }
     }
 
-    /// The first one seals; all open.
+    /// The keys. The first seals; all of them open.
     private let keys: [Key]
 
-    /// A ring that seals under `current` and also opens records sealed under one of `accepted`. Secrets must not be
-    /// empty.
+    /// Makes a ring that seals under `current` and also opens records sealed under one of `accepted`. Secrets must not
+    /// be empty.
     package init(current: Secret, accepted: [Secret] = []) {
         self.keys = [Key(current)] + accepted.filter { $0 != current }.map(Key.init)
     }
 
-    /// `plaintext`, sealed for `place`.
+    /// Seals `plaintext` for `place`.
     package func seal(_ plaintext: [UInt8], for place: [UInt8]) -> [UInt8] {
         let key = self.keys[0]
         var sealed: [UInt8] = []
@@ -64,17 +64,17 @@ package struct SealingKeyRing: Sendable {
         return sealed
     }
 
-    /// What was sealed for `place`.
+    /// Opens bytes that were sealed for `place`.
     package func open(_ sealed: [UInt8], for place: [UInt8]) throws(SealingError) -> [UInt8] {
         var opener = PlaceOpener(ring: self, place: place)
         return try opener.open(sealed)
     }
 
-    /// Opens records that were sealed for one place, whose keys it derives once.
+    /// Opens records that were sealed for one place, and derives each of its keys once.
     package struct PlaceOpener {
         private let ring: SealingKeyRing
         private let place: [UInt8]
-        /// The last key, by its position in the ring.
+        /// The last used key, with its position in the ring.
         private var derived: (index: Int, key: Digest256)?
 
         package init(ring: SealingKeyRing, place: [UInt8]) {
@@ -82,7 +82,7 @@ package struct SealingKeyRing: Sendable {
             self.place = place
         }
 
-        /// What was sealed.
+        /// Opens a record and returns its plaintext.
         package mutating func open(_ sealed: [UInt8]) throws(SealingError) -> [UInt8] {
             guard let version = sealed.first else { throw .damaged }
             guard version <= SealingKeyRing.version else { throw .newer(version) }
@@ -113,18 +113,18 @@ package struct SealingKeyRing: Sendable {
         }
     }
 
-    /// Whether it was sealed under the current secret. What was sealed under another one is lost when that is dropped.
+    /// Whether a record was sealed under the current secret. Other records are lost once their secret is removed.
     package func isCurrent(_ sealed: [UInt8]) -> Bool {
         sealed.count >= Self.overhead && sealed[1..<(1 + Self.idLength)].elementsEqual(self.keys[0].id)
     }
 
-    /// The first of `names(of:)`.
+    /// Returns the first of `names(of:)`.
     package func currentName(of text: String) -> String {
         self.keys[0].naming.sha256(Array(text.utf8)).base64URL
     }
 
-    /// Names for `text` that do not reveal it, one for each secret of the ring, the current one's first. A record under
-    /// an old name must still be found after a rotation.
+    /// Returns names for `text` that do not reveal it, one per secret of the ring, starting with the current secret.
+    /// After a rotation, a record under an old name must still be found.
     package func names(of text: String) -> [String] {
         let bytes = Array(text.utf8)
         return self.keys.map { $0.naming.sha256(bytes).base64URL }

@@ -1,25 +1,25 @@
-/// Why a token or key is not accepted.
+/// The reason why a token or key is not accepted.
 package struct JOSEError: Error, Sendable, Hashable {
-    /// What a caller may have to tell apart.
+    /// The reasons that callers may need to distinguish.
     package enum Kind: Sendable, Hashable {
-        /// Not what the specifications or the settings allow: any other check.
+        /// The specifications or the settings forbid the token or key. Covers all checks without a separate case.
         case invalid
-        /// The signature or code is not that of the key.
+        /// The key did not make the signature or HMAC.
         case signature
-        /// No key of the set is the one that the header names. The issuer may have published it since.
+        /// No key of the set has the `kid` of the header. The issuer may have published it since.
         case unknownKey
-        /// No known key has signed the token, and the issuer must not be asked now whether it has a new one.
+        /// No known key has signed the token, and the gateway must not ask the issuer for a new key now.
         case unsought
-        /// `iss` is another one, or missing.
+        /// `iss` names another issuer, or is missing.
         case issuer
-        /// `aud` names others only, or is missing.
+        /// `aud` names only others, or is missing.
         case audience
         /// `exp` has passed.
         case expired
     }
 
     package var kind: Kind
-    /// For logs: which check failed, never a part of the token.
+    /// The failed check, for logs. It contains no part of the token.
     package var detail: String
 
     package init(_ detail: String, kind: Kind = .invalid) {

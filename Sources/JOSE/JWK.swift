@@ -5,13 +5,13 @@ package import Vocabulary
 package final class JWK: Sendable, Hashable {
     /// `kid`.
     package let keyID: String?
-    /// `alg`: the only algorithm that this key is used with; nil: any that fits it.
+    /// `alg`, the only algorithm that this key is used with; `nil` allows every algorithm that fits the key.
     package let algorithm: String?
     /// The public members, without those that only describe certificates.
     package let value: JSONValue
     /// The SHA-256 of the key's required members in base64url (RFC 7638).
     package let thumbprint: String
-    /// The members that make the key (RFC 7638 3.2), without those that describe it.
+    /// The members that define the key (RFC 7638 3.2), without those that describe it.
     package var required: JSONValue {
         guard case .object(let members) = self.value else { return self.value }
         return .object(members.filter { !["kid", "alg", "use"].contains($0.key) })
@@ -21,8 +21,8 @@ package final class JWK: Sendable, Hashable {
     /// The algorithms that this key may be used with.
     package let algorithms: Set<JWSAlgorithm>
 
-    /// Reads a key and checks that it can verify signatures: its kind and numbers, `use`, `key_ops` and `alg`. A private
-    /// or symmetric key is refused.
+    /// Reads a key and checks that it can verify signatures: its kind and numbers, `use`, `key_ops` and `alg`. A
+    /// private or symmetric key is rejected.
     package convenience init(_ value: JSONValue) throws(JOSEError) {
         let members = try JWKMembers(value)
         for name in ["d", "p", "q", "dp", "dq", "qi", "oth", "k"] where members[name] != nil {
@@ -31,7 +31,7 @@ package final class JWK: Sendable, Hashable {
         try self.init(publicPartOf: members)
     }
 
-    /// The public key of a key that may be private.
+    /// Reads the public part of a key that may be private.
     convenience init(publicPartOf members: JWKMembers) throws(JOSEError) {
         try members.checkUse()
         let (key, required) = try members.publicKey()
@@ -52,7 +52,7 @@ package final class JWK: Sendable, Hashable {
         )
     }
 
-    /// The public key of a key of ours. Its `kid` is its thumbprint.
+    /// Makes the public key of a gateway's key. Its `kid` is its thumbprint.
     convenience init(own key: PrivateKey, algorithm: JWSAlgorithm) {
         let required = JWKWriting.required(key.publicNumbers, of: key.kind)
         let thumbprint = Self.thumbprint(of: required)

@@ -1,7 +1,7 @@
 import Cryptography
 import Vocabulary
 
-/// The members of a JWK (RFC 7517 4), and the checks of each.
+/// The members of a JWK (RFC 7517 4), with a check for each.
 struct JWKMembers {
     private let members: [String: JSONValue]
 
@@ -15,10 +15,10 @@ struct JWKMembers {
 
     subscript(name: String) -> JSONValue? { self.members[name] }
 
-    /// The text of a member; nil if it is missing.
+    /// Returns the text of a member; `nil` if it is missing.
     func text(_ name: String) -> String? { self.members[name]?.string }
 
-    /// Refuses a key whose use is not to verify signatures (RFC 7517 4.2, 4.3).
+    /// Rejects a key whose use is not to verify signatures (RFC 7517 4.2, 4.3).
     func checkUse() throws(JOSEError) {
         if let use = self.text("use"), use != "sig" { throw JOSEError("use is not sig") }
         guard let operations = self.members["key_ops"] else { return }
@@ -26,11 +26,11 @@ struct JWKMembers {
         guard names.contains("verify") else { throw JOSEError("key_ops does not allow to verify") }
     }
 
-    /// The key, and the members that its thumbprint is made of (RFC 7638 3.2, RFC 8037 2).
+    /// Returns the key, and the members that its thumbprint covers (RFC 7638 3.2, RFC 8037 2).
     func publicKey() throws(JOSEError) -> (PublicKey, required: [String: JSONValue]) {
         switch self.text("kty") {
         case "RSA":
-            // RFC 7518 2 wants no leading zeros; some libraries write one all the same.
+            // RFC 7518 2 forbids leading zeros, but some libraries write one.
             let modulus = Array(try self.bytes("n").drop { $0 == 0 })
             let exponent = Array(try self.bytes("e").drop { $0 == 0 })
             guard let key = PublicKey(modulus: modulus, exponent: exponent) else {
@@ -64,7 +64,7 @@ struct JWKMembers {
 }
 
 enum JWKWriting {
-    /// The members of a key of these numbers (`PrivateKey.publicNumbers`) that its thumbprint is made of.
+    /// Returns the members that the thumbprint covers, for a key with these numbers (`PrivateKey.publicNumbers`).
     static func required(_ numbers: [[UInt8]], of kind: KeyKind) -> [String: JSONValue] {
         let texts = numbers.map { JSONValue.string(Base64URL.encode($0)) }
         switch kind {

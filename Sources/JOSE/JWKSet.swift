@@ -3,15 +3,15 @@ package import Vocabulary
 /// The keys that an issuer publishes (RFC 7517 5).
 package struct JWKSet: Sendable {
     package let keys: [JWK]
-    /// The keys that were left out, and why: `key 2 (kid "a"): use is not sig`. One bad key does not spoil a set.
+    /// The keys that were left out, with reasons: `key 2 (kid "a"): use is not sig`. Valid keys are still used.
     package let faults: [String]
     private let places: [String: [Int]]
 
     /// Reads a document of at most 256 KiB, 16 levels and 100 keys. Keys that are not public, or that cannot verify
     /// signatures, are left out.
     ///
-    /// Several keys may have one `kid`: of different kinds (RFC 7517 4.5), or for different algorithms, or of one kind
-    /// while an issuer goes over to a new key.
+    /// Several keys may share a `kid`: keys of different kinds (RFC 7517 4.5) or algorithms, or keys of one kind while
+    /// an issuer rotates its key.
     package init(_ json: [UInt8], loneSurrogates: JSONText.LoneSurrogates = .refused) throws(JOSEError) {
         guard json.count <= JOSELimits.keySet else { throw JOSEError("the key set is too large") }
         let members: [String: JSONValue]
@@ -26,7 +26,7 @@ package struct JWKSet: Sendable {
         try self.init(values) { (value) throws(JOSEError) in try JWK(value) }
     }
 
-    /// A set of these keys.
+    /// Makes a set of these keys.
     package init(keys: [JWK]) {
         self.init(keys: keys, faults: [])
     }
@@ -46,7 +46,7 @@ package struct JWKSet: Sendable {
     }
 
     private init(keys: [JWK], faults: [String]) {
-        // The same key twice counts once.
+        // Repeated keys are kept once.
         var seen: Set<JWK> = []
         let kept = keys.filter { seen.insert($0).inserted }
         self.keys = kept
@@ -58,8 +58,8 @@ package struct JWKSet: Sendable {
         self.places = places
     }
 
-    /// Why a key that the issuer has published may not be in the set, to be written behind what a log says of the missing
-    /// key; empty if there is nothing to say.
+    /// A text for logs that explains why a published key may be missing from the set, to be appended to the message;
+    /// empty if nothing explains it.
     package var shortcomings: String {
         let unnamed = self.keys.count { $0.keyID == nil }
         let named = unnamed == 0 ? "" : unnamed == 1 ? "; 1 key has no kid" : "; \(unnamed) keys have no kid"
@@ -68,17 +68,17 @@ package struct JWKSet: Sendable {
         return "\(named); left out: \(told)\(self.faults.count > 3 ? ", and \(self.faults.count - 3) more" : "")"
     }
 
-    /// The document, without what was left out.
+    /// The document, without the keys that were left out.
     package var value: JSONValue { ["keys": .array(self.keys.map(\.value))] }
 
-    /// The keys of this `kid`.
+    /// Returns the keys with this `kid`.
     package func keys(named keyID: String) -> [JWK] {
         (self.places[keyID] ?? []).map { self.keys[$0] }
     }
 
-    /// Whether a token with this `kid`, or with none, can be verified with a key of this set.
+    /// Whether this set has a key for a token with this `kid`, or for a token with no `kid`.
     ///
-    /// - Parameter algorithm: That of the token; nil: any.
+    /// - Parameter algorithm: The algorithm of the token; `nil` for any.
     package func holds(_ keyID: String?, for algorithm: JWSAlgorithm? = nil) -> Bool {
         guard let keyID else { return !self.keys.isEmpty }
         return (self.places[keyID] ?? []).contains { place in
@@ -86,13 +86,13 @@ package struct JWKSet: Sendable {
         }
     }
 
-    /// `key 2 (kid "a")`
+    /// Returns `key 2 (kid "a")`.
     private static func name(of value: JSONValue, at index: Int) -> String {
         let keyID = value["kid"]?.string
         return keyID.map { "key \(index + 1) (\(Self.shown($0)))" } ?? "key \(index + 1)"
     }
 
-    /// `kid "a"`, cut to 64 characters, printable ones only: the text comes from a provider and goes to logs.
+    /// Returns `kid "a"`, with up to 64 printable characters: the text comes from a provider and goes to logs.
     private static func shown(_ keyID: String) -> String {
         let text = String(String.UnicodeScalarView(keyID.unicodeScalars.prefix(64).filter { (" "..."~").contains($0) }))
         return "kid \"\(text)\""

@@ -1,15 +1,15 @@
 import Synchronization
 package import Vocabulary
 
-/// The key set of one issuer, read when it is needed and kept.
+/// The key set of one issuer, fetched on demand and cached.
 ///
 /// - At most one fetch runs at a time.
-/// - A `kid` that is not in the set, or not for the token's algorithm, causes a fetch, because the issuer may have begun
-///   to use a new key. So does a signature that no key of the set has made, because the new key may have the `kid` of the
-///   former one, or none. Within each cool-down there are at most `KeySetState.mostSeeks` such fetches, whatever strangers
-///   send. What they name is not remembered.
-/// - Before the set is old it is read again in the background, so that no request waits.
-/// - While the issuer cannot be reached, the last good set is used until it is `KeySetState.maxStale` old.
+/// - A token causes a fetch if the set has no key with its `kid` and algorithm, because the issuer may use a new key.
+///   It also causes one if no key has made its signature, because a new key may reuse a `kid`, or have none. Each
+///   cool-down allows at most `KeySetState.mostSeeks` such fetches, whatever strangers send. Their `kid`s are not
+///   remembered.
+/// - An aging set is refreshed in the background, so that no request waits.
+/// - While the issuer cannot be reached, the last valid set is used until it is `KeySetState.maxStale` old.
 package final class JWKSetCache: Sendable {
     private struct State: Sendable {
         var keySet = KeySetState()
@@ -22,14 +22,14 @@ package final class JWKSetCache: Sendable {
     private let headers = LastJWSHeader()
     private let fetch: @Sendable () async throws -> [UInt8]
 
-    /// - Parameter fetch: Returns the document. It limits its own time; it throws if the issuer has no good answer.
+    /// - Parameter fetch: Returns the document. It limits its own time, and throws if the issuer has no valid answer.
     package init(clock: Clock, fetch: @escaping @Sendable () async throws -> [UInt8]) {
         self.clock = clock
         self.fetch = fetch
     }
 
-    /// The set for a token with this `kid` and `alg`, or with no `kid`; it may have to be read. nil: it never could be
-    /// read, or is too old. The set may still lack the key.
+    /// Returns the set for a token with this `kid` and `alg`, or with no `kid`, after a fetch if necessary. `nil` if
+    /// the set never could be read or is too old. The set may still lack the key.
     package func keys(for keyID: String?, _ algorithm: JWSAlgorithm? = nil) async -> JWKSet? {
         await self.found(Self.need(keyID, algorithm)).set
     }
@@ -38,7 +38,7 @@ package final class JWKSetCache: Sendable {
         keyID.map { .key($0, algorithm) } ?? .any
     }
 
-    /// The same if the set is there and holds the key: at once, without waiting.
+    /// Returns the cached set at once; `nil` if it is missing, needs a fetch first or lacks the key.
     package func known(_ keyID: String?, _ algorithm: JWSAlgorithm? = nil) -> JWKSet? {
         let need = Self.need(keyID, algorithm)
         return self.state.withLock { state in
@@ -48,11 +48,11 @@ package final class JWKSetCache: Sendable {
         }
     }
 
-    /// The token, verified with the issuer's keys; nil if that takes keys that cannot be read now: there is no set, or the
-    /// token names a key that is not in it, perhaps a new one, and the last fetch failed.
+    /// Returns the token, verified with the issuer's keys. `nil` if the keys cannot be read now: there is no set, or it
+    /// lacks the token's key and the last fetch failed.
     ///
-    /// A token that no known key verifies is tried again with a new set. A token that is refused in any case causes no
-    /// fetch. The error is of the kind `unsought` if the key may be a new one for which the issuer must not be asked now.
+    /// If no known key verifies a token, verification is retried with a new set. A token that is rejected anyway causes
+    /// no fetch. The error is `unsought` if the key may be new and the issuer must not be asked now.
     package func verify(_ token: [UInt8], allowing: Set<JWSAlgorithm>) async throws(JOSEError) -> JWS? {
         let token = try UnverifiedToken(token, allowing: allowing, headers: self.headers)
         let number = self.state.withLock { $0.keySet.number }
@@ -80,29 +80,29 @@ package final class JWKSetCache: Sendable {
         }
     }
 
-    /// The same at once, without waiting; nil if it takes a fetch to know: then `verify` has the answer.
+    /// Verifies a token at once with the cached set; `nil` if the result depends on a fetch, which `verify` makes.
     package func verifyAtOnce(_ token: [UInt8], allowing: Set<JWSAlgorithm>) throws(JOSEError) -> JWS? {
         let token = try UnverifiedToken(token, allowing: allowing, headers: self.headers)
         guard let keys = self.known(token.header.keyID, token.header.algorithm) else { return nil }
         do throws(JOSEError) {
             return try token.verified(with: keys)
         } catch {
-            // Most tokens of a flood are refused here.
+            // Most tokens of a flood are rejected here.
             let isSeekable = self.state.withLock { $0.keySet.isSeekable(self.clock.now()) }
             if isSeekable, Self.mayNeedAnotherSet(token, error) { return nil }
             throw error
         }
     }
 
-    /// Whether the key may be a new one that no name of a missing key tells: it has the name of a known key, or none.
+    /// Whether a new set may help although no `kid` is missing: a new key may reuse a known `kid`, or have none.
     private static func mayNeedAnotherSet(_ token: UnverifiedToken, _ error: JOSEError) -> Bool {
         error.kind == .signature || error.kind == .unknownKey && token.header.keyID == nil
     }
 
-    /// Why the last fetch failed; nil if it succeeded, or if there was none.
+    /// The reason why the last fetch failed; `nil` if it succeeded or there was none.
     package var failure: String? { self.state.withLock { $0.failure } }
 
-    /// A set, and whether the issuer has said since that it has no better one (`KeySetState.Step.use`).
+    /// A set, and whether the issuer has confirmed since that it has no better one (`KeySetState.Step.use`).
     private struct Found {
         let set: JWKSet?
         let isFinal: Bool
@@ -117,7 +117,7 @@ package final class JWKSetCache: Sendable {
             switch action {
             case .use(let found): return found
             case .wait(let flight, let isOwn):
-                // Not ended by the caller's cancellation: others may wait for it too.
+                // The caller's cancellation does not end the fetch: others may wait for it, too.
                 await flight.value
                 hasFetched = hasFetched || isOwn
             }

@@ -14,20 +14,20 @@ package struct JWS: Sendable {
     package var algorithm: JWSAlgorithm { self.parsedHeader.algorithm }
     /// `kid`.
     package var keyID: String? { self.parsedHeader.keyID }
-    /// `typ`, as it is written.
+    /// `typ`, unchanged.
     package var type: String? { self.parsedHeader.type }
     /// All members of the header.
     package var header: JSONValue { self.parsedHeader.value }
 
-    /// Whether `typ` is this media type, written with or without `application/` (RFC 7515 4.1.9), in any case.
+    /// Whether `typ` is this media type, with or without `application/` (RFC 7515 4.1.9), in any case.
     package func isType(_ name: String) -> Bool { self.parsedHeader.isType(name) }
 
-    /// The header of a token whose signature is not verified: good only to choose keys.
+    /// Returns the header of a token without verifying its signature. Use it only to choose keys.
     package static func header(of token: some Collection<UInt8>) throws(JOSEError) -> JWSHeader {
         try JWSHeader(CompactToken(Array(token)).header)
     }
 
-    /// The claims of a token whose signature is not verified: good only to choose whose keys verify it.
+    /// Returns the claims of a token without verifying its signature. Use them only to choose whose keys verify it.
     package static func unverifiedClaims(of token: some Collection<UInt8>) throws(JOSEError) -> JWTClaims {
         guard let payload = Base64URL.decoded(try CompactToken(Array(token)).payload) else {
             throw JOSEError("the payload is not base64url")
@@ -35,12 +35,12 @@ package struct JWS: Sendable {
         return try JWTClaims(payload)
     }
 
-    /// The token, once its signature is verified.
+    /// Verifies the signature of a token and returns the token.
     ///
-    /// The algorithm is compared with `allowing` before anything else. With `kid` in the header only the keys of that name
-    /// count. Of these, or of all without it, those that fit the algorithm are tried, at most 16.
+    /// The algorithm is compared with `allowing` before anything else. If the header has a `kid`, only keys with that
+    /// `kid` are considered, otherwise all. Of these the keys that fit the algorithm are tried, at most 16.
     ///
-    /// - Parameter sharedSecret: Verifies HS256, HS384 and HS512. It must be as long as the hash (RFC 7518 3.2).
+    /// - Parameter sharedSecret: The secret for HS256, HS384 and HS512. It must be as long as the hash (RFC 7518 3.2).
     package static func verify(
         _ token: [UInt8],
         with keys: JWKSet,
@@ -51,7 +51,7 @@ package struct JWS: Sendable {
     }
 }
 
-/// A token whose form and algorithm are good, and whose signature is not verified yet.
+/// A token with a valid form and an allowed algorithm whose signature has not been verified.
 struct UnverifiedToken {
     let header: JWSHeader
     private let parts: CompactToken
@@ -62,7 +62,7 @@ struct UnverifiedToken {
         try self.init(parts, JWSHeader(parts.header), allowing: allowing)
     }
 
-    /// - Parameter headers: Has read headers before.
+    /// - Parameter headers: A reader that may have read the header before.
     init(_ token: [UInt8], allowing: Set<JWSAlgorithm>, headers: LastJWSHeader) throws(JOSEError) {
         let parts = try CompactToken(token)
         try self.init(parts, headers.header(of: parts.header), allowing: allowing)
@@ -80,7 +80,7 @@ struct UnverifiedToken {
         self.signature = signature
     }
 
-    /// The token, verified with a key of the set, or with the shared secret if its algorithm is of that kind.
+    /// Verifies the token with a key of the set, or with the shared secret if its algorithm uses one.
     func verified(with keys: JWKSet, sharedSecret: Secret? = nil) throws(JOSEError) -> JWS {
         guard let hash = self.header.algorithm.hash else { return try self.verified(with: self.candidates(in: keys)) }
         guard let secret = sharedSecret?.bytes else { throw JOSEError("there is no shared secret") }
@@ -89,12 +89,12 @@ struct UnverifiedToken {
         return try self.verified(constantTimeEqual(code, self.signature))
     }
 
-    /// The token, verified with one of these keys.
+    /// Verifies the token with one of these keys and returns it.
     func verified(with keys: [JWK]) throws(JOSEError) -> JWS {
         try self.verified(self.isGenuine(by: keys))
     }
 
-    /// Refuses the token unless one of these keys has signed it.
+    /// Rejects the token unless one of these keys has signed it.
     func verify(with keys: [JWK]) throws(JOSEError) {
         try self.verify(self.isGenuine(by: keys))
     }
@@ -115,7 +115,7 @@ struct UnverifiedToken {
         return JWS(self.header, try self.payload())
     }
 
-    /// The payload, which anybody may have written.
+    /// Returns the payload, which anybody may have written.
     func payload() throws(JOSEError) -> [UInt8] {
         guard let payload = Base64URL.decoded(self.parts.payload) else {
             throw JOSEError("the payload is not base64url")
@@ -135,7 +135,7 @@ struct UnverifiedToken {
             $0.algorithms.contains(algorithm) && seen.insert($0.thumbprint).inserted
         }
         guard !fitting.isEmpty else {
-            // The issuer may have added one of this kid since.
+            // The issuer may have added a key with this `kid` since.
             throw JOSEError(
                 named == nil ? "no key of the set fits the token" : "\(algorithm.rawValue) does not fit the key",
                 kind: .unknownKey
@@ -162,7 +162,7 @@ struct CompactToken {
         self.payloadEnd = dots.second
     }
 
-    /// nil unless there are exactly two.
+    /// Returns the positions of the dots; `nil` unless there are exactly two.
     private static func dots(in bytes: UnsafeRawBufferPointer) -> (first: Int, second: Int)? {
         let dot = UInt8(ascii: ".")
         guard let first = bytes.place(of: dot), let second = bytes.place(of: dot, from: first + 1),
@@ -175,7 +175,7 @@ struct CompactToken {
     var payload: ArraySlice<UInt8> { self.bytes[self.payloadStart..<self.payloadEnd] }
     var signature: ArraySlice<UInt8> { self.bytes[(self.payloadEnd + 1)...] }
 
-    /// Passes what is signed (RFC 7515 5.1).
+    /// Passes the signed bytes to `body` (RFC 7515 5.1).
     func withSigned<Result>(_ body: (UnsafeRawBufferPointer) -> Result) -> Result {
         self.bytes.withUnsafeBytes { body(UnsafeRawBufferPointer(rebasing: $0[..<self.payloadEnd])) }
     }

@@ -1,6 +1,6 @@
 import Cryptography
 
-/// The algorithms of signatures (RFC 7518 3.1, RFC 8037 3.1), by the names in `alg`. `none` is not among them.
+/// The signature algorithms (RFC 7518 3.1, RFC 8037 3.1), with their names in `alg`. `none` is not included.
 package enum JWSAlgorithm: String, CaseIterable, Sendable, Hashable {
     case rs256 = "RS256"
     case rs384 = "RS384"
@@ -11,16 +11,16 @@ package enum JWSAlgorithm: String, CaseIterable, Sendable, Hashable {
     case es256 = "ES256"
     case es384 = "ES384"
     case es512 = "ES512"
-    /// With Ed25519 only.
+    /// EdDSA with Ed25519 only.
     case edDSA = "EdDSA"
     case hs256 = "HS256"
     case hs384 = "HS384"
     case hs512 = "HS512"
 
-    /// Those that a published key verifies.
+    /// The algorithms that a published key verifies.
     package static let asymmetric = Set(Self.allCases.filter { $0.hash == nil })
 
-    /// The scheme of a key pair; nil for codes of a shared secret.
+    /// The scheme of a key pair; `nil` for HMACs with a shared secret.
     var scheme: SignatureScheme? {
         switch self {
         case .rs256: .rsaPKCS1(.sha256)
@@ -37,7 +37,7 @@ package enum JWSAlgorithm: String, CaseIterable, Sendable, Hashable {
         }
     }
 
-    /// The hash of a code (HMAC); nil for signatures.
+    /// The hash of an HMAC; `nil` for signatures.
     var hash: SHA2? {
         switch self {
         case .hs256: .sha256
@@ -47,7 +47,7 @@ package enum JWSAlgorithm: String, CaseIterable, Sendable, Hashable {
         }
     }
 
-    /// Those that a key of this kind can be used with.
+    /// Returns the algorithms that a key of this kind can be used with.
     static func usable(with kind: KeyKind) -> Set<Self> {
         switch kind {
         case .rsa: [.rs256, .rs384, .rs512, .ps256, .ps384, .ps512]

@@ -6,22 +6,22 @@ package final class JWSHeader: Sendable {
     package let algorithm: JWSAlgorithm
     /// `kid`.
     package let keyID: String?
-    /// `typ`, as it is written.
+    /// `typ`, unchanged.
     package let type: String?
     package let value: JSONValue
 
     /// Reads the base64url text of a header.
     ///
-    /// A header that names or holds a key (`jku`, `x5u`, `jwk`) is refused, because only the issuer's published keys
-    /// count; so is one that demands an extension (`crit`, RFC 7515 4.1.11), such as an unencoded payload (`b64`, RFC
-    /// 7797). Certificates (`x5c`, `x5t`) are not read.
+    /// A header that names or contains a key (`jku`, `x5u`, `jwk`) is rejected, because only the issuer's published
+    /// keys are trusted. A header that demands an extension (`crit`, RFC 7515 4.1.11), such as an unencoded payload
+    /// (`b64`, RFC 7797), is rejected, too. Certificates (`x5c`, `x5t`) are not read.
     ///
-    /// - Parameter allowingKey: Whether `jwk` may be there (RFC 9449 4.2).
+    /// - Parameter allowingKey: Whether `jwk` is allowed (RFC 9449 4.2).
     init(_ text: ArraySlice<UInt8>, allowingKey: Bool = false) throws(JOSEError) {
         guard let bytes = Base64URL.decoded(text), let value = JSONText.decode(bytes, maxDepth: JOSELimits.depth),
             case .object(let written) = value, let members = value.members
         else { throw JOSEError("the header is not a JSON object in base64url") }
-        // These change how the token is to be read, so that not even null, which means absent elsewhere, is accepted.
+        // These members change how the token is read. Even null, which elsewhere means absent, is rejected.
         for name in ["crit", "b64"] where written[name] != nil { throw JOSEError("the header has \(name)") }
         for name in ["jku", "x5u"] where members[name] != nil { throw JOSEError("the header has \(name)") }
         if !allowingKey, members["jwk"] != nil { throw JOSEError("the header has jwk") }
@@ -38,9 +38,9 @@ package final class JWSHeader: Sendable {
         self.value = value
     }
 
-    /// Whether `typ` is this media type, written with or without `application/` (RFC 7515 4.1.9), in any case.
+    /// Whether `typ` is this media type, with or without `application/` (RFC 7515 4.1.9), in any case.
     package func isType(_ name: String) -> Bool {
-        // Nearly every token has it in the usual spelling.
+        // Nearly every token has the usual spelling.
         if self.type == name { return true }
         guard let type = self.type?.lowercased() else { return false }
         let wanted = name.lowercased()

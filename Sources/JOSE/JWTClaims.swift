@@ -1,13 +1,13 @@
 package import Vocabulary
 
-/// The claims of a JWT (RFC 7519 4). They say nothing before the signature is verified.
+/// The claims of a JWT (RFC 7519 4). They prove nothing before the signature is verified.
 package final class JWTClaims: Sendable {
     package let value: JSONValue
     /// `iss`
     package let issuer: String?
     /// `sub`
     package let subject: String?
-    /// `aud`, whether it is written as a string or as an array; empty if it is missing.
+    /// `aud`, written as a string or as an array; empty if it is missing.
     package let audience: [String]
     /// `exp`
     package let expiresAt: UnixTime?
@@ -21,11 +21,11 @@ package final class JWTClaims: Sendable {
     /// `sid` (OpenID Connect Front-Channel Logout 1.0, section 3)
     package let sessionID: String?
 
-    /// Reads a JSON object. A claim of the wrong type is refused, also a time that is negative or after the year 9999. A
-    /// claim that is null is missing.
+    /// Reads a JSON object. A claim of the wrong type is rejected, and so is a time that is negative or after the year
+    /// 9999. A claim that is null is treated as missing.
     ///
-    /// - Parameter loneSurrogates: Where U+FFFD stands for them, a claim with a member of its own here is refused if it has
-    ///   that character, because it names a user, a session or a token.
+    /// - Parameter loneSurrogates: The treatment of lone surrogates. If U+FFFD replaces them, the claims that are
+    ///   properties here must not contain it, because they name users, sessions or tokens.
     package init(_ payload: [UInt8], loneSurrogates: JSONText.LoneSurrogates = .refused) throws(JOSEError) {
         guard
             let value = JSONText.decode(payload, maxDepth: JOSELimits.depth, loneSurrogates: loneSurrogates),
@@ -48,13 +48,13 @@ package final class JWTClaims: Sendable {
         }
     }
 
-    /// Any claim; nil if it is missing or null.
+    /// Returns any claim; `nil` if it is missing or null.
     package subscript(name: String) -> JSONValue? { self.value[name] }
 
-    /// Refuses the token unless it is from `issuer`, for at least one of `audience`, and valid now. `iss`, `aud` and `exp`
-    /// must be there.
+    /// Rejects the token unless it is from `issuer`, for at least one of `audience`, and valid now. `iss`, `aud` and
+    /// `exp` are required.
     ///
-    /// - Parameter leeway: How far the clocks of the issuer and of the gateway may differ.
+    /// - Parameter leeway: The tolerated difference between the clocks of issuer and gateway.
     package func check(
         issuer: String,
         audience: Set<String>,
@@ -68,7 +68,7 @@ package final class JWTClaims: Sendable {
         try self.checkTimes(now: now, leeway: leeway)
     }
 
-    /// Refuses the token unless it is valid now: `exp` must be there.
+    /// Rejects the token unless it is valid now. `exp` is required.
     package func checkTimes(now: UnixTime, leeway: Duration = .seconds(60)) throws(JOSEError) {
         guard let expiresAt else { throw JOSEError("exp is missing") }
         guard now < expiresAt.advanced(by: leeway) else { throw JOSEError("exp has passed", kind: .expired) }
@@ -86,7 +86,7 @@ package final class JWTClaims: Sendable {
     /// The end of the year 9999, in seconds.
     private static let lastSecond = 253_402_300_799.0
 
-    /// A NumericDate may have a fraction (RFC 7519 2).
+    /// Reads a NumericDate, which may have a fraction (RFC 7519 2).
     private static func time(_ name: String, _ members: [String: JSONValue]) throws(JOSEError) -> UnixTime? {
         let seconds: Double
         switch members[name] {

@@ -1,17 +1,17 @@
 import Cryptography
 import Vocabulary
 
-/// Keys in a file of the operator's own: a key set or a single key, public or private keys or shared secrets. Only its
-/// public parts are used; secrets verify HS256, HS384 and HS512.
+/// The keys in an operator's file: a key set or a single key, with public keys, private keys or shared secrets. Only
+/// the public parts of private keys are used. Secrets verify HS256, HS384 and HS512.
 package struct KeyFile: Sendable {
     private let keys: JWKSet
     private let secrets: [SharedSecret]
-    /// The `kid`s of secrets that were left out: no other secret is used under these names.
+    /// The `kid`s of secrets that were left out. No other secret with such a `kid` is used.
     private let spoiled: Set<String>
-    /// The keys that were left out, and why.
+    /// The keys that were left out, with reasons.
     package let faults: [String]
 
-    /// A file with both public keys and secrets is refused, as a public key could be taken for a secret.
+    /// Reads a file. Public keys together with secrets are rejected, as a public key could be mistaken for a secret.
     package init(_ json: [UInt8]) throws(JOSEError) {
         guard json.count <= JOSELimits.keySet else { throw JOSEError("the key set is too large") }
         let document: JSONValue
@@ -56,9 +56,9 @@ package struct KeyFile: Sendable {
         self.faults = faults
     }
 
-    /// The token, once its signature or code is verified.
+    /// Verifies the signature or HMAC of a token and returns the token.
     ///
-    /// - Parameter allowing: nil: every algorithm that fits a key of the file.
+    /// - Parameter allowing: The allowed algorithms; `nil` allows every algorithm that fits a key of the file.
     package func verify(_ token: [UInt8], allowing: Set<JWSAlgorithm>? = nil) throws(JOSEError) -> JWS {
         guard !self.secrets.isEmpty else {
             return try JWS.verify(token, with: self.keys, allowing: allowing ?? JWSAlgorithm.asymmetric)

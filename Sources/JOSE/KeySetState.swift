@@ -1,6 +1,6 @@
 import Vocabulary
 
-/// What a cache of one issuer's key set knows, and what it does next. A value without I/O; `JWKSetCache` acts on it.
+/// The state of a cache of one issuer's key set and its next step, without I/O; `JWKSetCache` acts on it.
 ///
 /// ```
 /// age of the set:  0 ------------ 4/5 maxAge ------------ maxAge ---------------------- maxStale
@@ -11,56 +11,56 @@ import Vocabulary
 struct KeySetState {
     enum Need: Sendable, Equatable {
         case any
-        /// A set that holds a key of this `kid`, for this algorithm.
+        /// A set that contains a key with this `kid` for this algorithm.
         ///
-        /// - Parameter algorithm: nil: for any.
+        /// - Parameter algorithm: The algorithm; `nil` for any.
         case key(String, JWSAlgorithm?)
-        /// A set that was read after the one of this number.
+        /// A different set, read after the set with this number.
         case newer(than: Int)
     }
 
     enum Step {
-        /// Use this set: there is none better for now. nil: there is none.
+        /// Use this set, the best for now; `nil` if there is none.
         ///
-        /// - Parameter isFinal: Whether the issuer has said so since the caller asked; else it may have what the caller
-        ///   needs, and must not be asked now.
+        /// - Parameter isFinal: Whether the issuer has confirmed since the caller asked that there is no better set.
+        ///   Otherwise it may have one, and must not be asked now.
         case use(JWKSet?, isFinal: Bool)
-        /// Use this set, and read it again without waiting.
+        /// Use this set, and refresh it without waiting.
         case useAndFetch(JWKSet)
-        /// Read the set, wait, and ask again.
+        /// Fetch the set, wait, and ask again.
         case fetch
-        /// Wait for the fetch that runs, and ask again.
+        /// Wait for the running fetch, and ask again.
         case join
     }
 
-    /// How many fetches that are to find a key may begin within the cool-down: strangers can cause them, and one of theirs
-    /// must not keep a new key from being found.
+    /// The number of fetches that may look for a key within the cool-down. Strangers can cause such fetches, so a single
+    /// one would not suffice to find a new key.
     static let mostSeeks = 4
 
-    /// How old a set may be before it must be read again.
+    /// The age at which a set must be read again.
     static let maxAge = Duration.seconds(600)
     /// The time within which at most `mostSeeks` fetches look for a key.
     static let coolDown = Duration.seconds(30)
-    /// How old the last good set may be while the issuer cannot be reached.
+    /// The maximum age of the last valid set while the issuer cannot be reached.
     static let maxStale = Duration.seconds(86_400)
 
     private(set) var set: JWKSet?
-    /// Counts the sets that differ from the one before.
+    /// The number of times that the keys of the set have changed.
     private(set) var number = 0
     private var readAt = UnixTime(milliseconds: 0)
     private var failures = 0
     private var failedAt = UnixTime(milliseconds: 0)
-    /// When the last fetches began that were to find a key, at most `mostSeeks`, the oldest first.
+    /// The start times of the last fetches that looked for a key, at most `mostSeeks`, the oldest first.
     private var soughtAt: [UnixTime] = []
     private var isFetching = false
 
-    /// The set, if it can be used at once for this need.
+    /// Returns the set if it can be used at once for this need.
     func ready(for need: Need, now: UnixTime) -> JWKSet? {
         guard let set, self.isCurrent(now), self.meets(need) else { return nil }
         return set
     }
 
-    /// The next step of a caller; marks the fetch that it may begin.
+    /// Returns the next step of a caller, and records the fetch that the caller must begin.
     ///
     /// - Parameter hasFetched: Whether a fetch that this caller began has ended.
     mutating func step(for need: Need, now: UnixTime, hasFetched: Bool) -> Step {
@@ -74,7 +74,7 @@ struct KeySetState {
         if hasFetched { return .use(best, isFinal: self.failures == 0) }
         if self.isFetching { return .join }
         if self.isCurrent(now) {
-            // The set is good, and the key is missing: the issuer may have published it since.
+            // The set is valid, but the key is missing: the issuer may have published it since.
             guard self.maySeek(now) else { return .use(best, isFinal: false) }
             if self.soughtAt.count == Self.mostSeeks { self.soughtAt.removeFirst() }
             self.soughtAt.append(now)
@@ -85,7 +85,7 @@ struct KeySetState {
         return .fetch
     }
 
-    /// Takes the set that a fetch has read.
+    /// Stores the set that a fetch has read.
     mutating func take(_ set: JWKSet, now: UnixTime) {
         if self.set?.keys != set.keys { self.number += 1 }
         self.set = set
@@ -94,7 +94,7 @@ struct KeySetState {
         self.isFetching = false
     }
 
-    /// Notes that a fetch failed.
+    /// Records that a fetch failed.
     mutating func fail(now: UnixTime) {
         self.failures += 1
         self.failedAt = now
@@ -110,8 +110,8 @@ struct KeySetState {
         return now.since(first) >= Self.coolDown
     }
 
-    /// Whether the set needs no fetch before it is used: it is young, or the issuer cannot be reached, as a fetch in the
-    /// last `maxAge` has shown.
+    /// Whether the set can be used without a fetch: it is young, or a fetch within the last `maxAge` has shown that the
+    /// issuer cannot be reached.
     private func isCurrent(_ now: UnixTime) -> Bool {
         guard self.set != nil else { return false }
         let age = now.since(self.readAt)
@@ -127,8 +127,8 @@ struct KeySetState {
         }
     }
 
-    /// After a failure there is a pause: the cool-down while a set can be used, else it grows from a second to the
-    /// cool-down, so that service comes back soon.
+    /// Whether the pause after a failure is over. While a set can be used, the pause is the cool-down. Otherwise it
+    /// grows from a second to the cool-down, so that service resumes soon.
     private func mayRetry(_ now: UnixTime) -> Bool {
         guard self.failures > 0 else { return true }
         let isUsable = self.set != nil && now.since(self.readAt) <= Self.maxStale

@@ -1,6 +1,6 @@
 import Synchronization
 
-/// Reads headers, and keeps the last one: an issuer's tokens have the same one until its key changes.
+/// Reads headers, and keeps the last one: all tokens of an issuer have one header until its key changes.
 final class LastJWSHeader: Sendable {
     private struct Read: Sendable {
         let text: [UInt8]
@@ -9,7 +9,7 @@ final class LastJWSHeader: Sendable {
 
     private let last = Mutex<Read?>(nil)
 
-    /// The header in this base64url text. Only a header that could be read is kept.
+    /// Returns the header in this base64url text. Only a valid header is kept.
     func header(of text: ArraySlice<UInt8>) throws(JOSEError) -> JWSHeader {
         if let last = self.last.withLock({ $0 }), last.text[...] == text { return last.header }
         let header = try JWSHeader(text)

@@ -1,7 +1,7 @@
 import Vocabulary
 
-/// A token whose header holds the key that verifies it (`jwk`, RFC 9449 4.2). Its signature is not verified yet; the
-/// signature proves that the sender has the private key, and nothing else.
+/// A token whose header contains the key that verifies it (`jwk`, RFC 9449 4.2). The signature has not been verified
+/// yet; it will only prove that the sender has the private key.
 package struct SelfSignedToken: Sendable {
     /// A header with its key.
     package struct Head: Sendable {
@@ -9,17 +9,17 @@ package struct SelfSignedToken: Sendable {
         package let key: JWK
     }
 
-    /// The base64url text of the header. A sender's tokens have the same one until its key changes.
+    /// The base64url text of the header. All tokens of a sender have one header until its key changes.
     package let headerText: ArraySlice<UInt8>
-    /// What stands in it.
+    /// The content of the header.
     package let head: Head
-    /// Whether that was known before.
+    /// Whether the content of the header was known before.
     package let isHeadKnown: Bool
     private let token: UnverifiedToken
 
-    /// Reads a token in compact form. The key is read after everything else in the header, as that costs the most.
+    /// Reads a token in compact form. The key is read after all other members of the header, because it costs the most.
     ///
-    /// - Parameter known: What a header of this very text was read as before; nil: it must be read.
+    /// - Parameter known: Returns the content of a header that was read before; `nil` if it is unknown.
     package init(
         _ token: [UInt8],
         allowing: Set<JWSAlgorithm>,
@@ -46,12 +46,12 @@ package struct SelfSignedToken: Sendable {
     /// The key in the header.
     package var key: JWK { self.head.key }
 
-    /// The payload, which anybody may have written.
+    /// Returns the payload, which anybody may have written.
     package func unverifiedPayload() throws(JOSEError) -> [UInt8] { try self.token.payload() }
 
-    /// The token, verified with its key.
+    /// Verifies the token with its key and returns it.
     package func verified() throws(JOSEError) -> JWS { try self.token.verified(with: [self.key]) }
 
-    /// Refuses the token unless its key has signed it.
+    /// Rejects the token unless its key has signed it.
     package func verify() throws(JOSEError) { try self.token.verify(with: [self.key]) }
 }

@@ -4,14 +4,14 @@ package import Vocabulary
 /// A private key that signs tokens.
 package final class SigningKey: Sendable {
     package let algorithm: JWSAlgorithm
-    /// The public key with its thumbprint as `kid`, `use` `sig` and `alg`.
+    /// The public key with its thumbprint as `kid`, with `use` `sig` and `alg`.
     package let publicKey: JWK
     private let key: PrivateKey
     private let scheme: SignatureScheme
 
-    /// A key in PEM: PKCS #8, or the older forms of OpenSSL, not encrypted.
+    /// Reads an unencrypted key in PEM: PKCS #8, or the older forms of OpenSSL.
     ///
-    /// - Parameter algorithm: nil: the usual one of this kind of key, for RSA RS256.
+    /// - Parameter algorithm: The algorithm; `nil` for the usual one of the key's kind, which is RS256 for RSA.
     package convenience init(pem: Secret, algorithm: JWSAlgorithm? = nil) throws(JOSEError) {
         guard let key = PrivateKey(pem: pem) else {
             throw JOSEError(
@@ -21,20 +21,20 @@ package final class SigningKey: Sendable {
         try self.init(key, algorithm)
     }
 
-    /// A key as PKCS #8 in DER.
+    /// Reads a PKCS #8 key in DER.
     package convenience init(pkcs8: Secret, algorithm: JWSAlgorithm? = nil) throws(JOSEError) {
         guard let key = PrivateKey(pkcs8: pkcs8) else { throw JOSEError("this is no private key that can be used") }
         try self.init(key, algorithm)
     }
 
-    /// A new key for a signature. For the algorithms of a shared secret there is none, which is a programming error and
-    /// ends the process.
+    /// Generates a key for a signature algorithm. An algorithm with a shared secret is a programming error and ends the
+    /// process.
     package static func generated(_ algorithm: JWSAlgorithm) -> SigningKey {
         guard let kind = algorithm.keyKind else { preconditionFailure("there are no key pairs for a shared secret") }
         return SigningKey(PrivateKey.generated(kind), algorithm: algorithm)
     }
 
-    /// A key for ES256 that depends only on `secret` and `purpose`, the same on every gateway.
+    /// Derives a key for ES256 that depends only on `secret` and `purpose`, so that all gateways have it.
     package static func derivedP256(from secret: Secret, purpose: String) -> SigningKey {
         SigningKey(PrivateKey.derivedP256(from: secret, purpose: purpose), algorithm: .es256)
     }
@@ -71,10 +71,10 @@ package final class SigningKey: Sendable {
         return Secret(text + Array("-----END PRIVATE KEY-----\n".utf8))
     }
 
-    /// The token in compact form. Its header has `alg`, then `kid` unless `header` holds `jwk`, and the members of
-    /// `header`.
+    /// Signs a payload and returns the token in compact form. Its header has `alg`, a `kid` unless `header` has `jwk`,
+    /// and the members of `header`.
     ///
-    /// - Parameter keyID: The `kid` under which the verifier knows the key; nil: the thumbprint.
+    /// - Parameter keyID: The `kid` under which the verifier knows the key; `nil` for the thumbprint.
     package func sign(_ payload: [UInt8], header: [(String, JSONValue)] = [], keyID: String? = nil) -> [UInt8] {
         var members = Dictionary(header, uniquingKeysWith: { $1 })
         members["alg"] = .string(self.algorithm.rawValue)
@@ -89,14 +89,14 @@ package final class SigningKey: Sendable {
         return token
     }
 
-    /// The signature of a token's header and payload, already encoded and joined by a dot (RFC 7515 5.1).
+    /// Signs a token's header and payload, already encoded and joined by a dot (RFC 7515 5.1).
     package func signature(of signed: [UInt8]) -> [UInt8] {
         self.key.signature(of: signed, by: self.scheme)
     }
 }
 
 extension JWSAlgorithm {
-    /// The kind of key that signs; nil for codes of a shared secret.
+    /// The kind of key that signs; `nil` for HMACs with a shared secret.
     fileprivate var keyKind: KeyKind? {
         switch self.scheme {
         case .rsaPKCS1, .rsaPSS: .rsa

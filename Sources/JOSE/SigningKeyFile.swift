@@ -1,14 +1,14 @@
 package import Vocabulary
 
-/// The keys of a PEM file (RFC 7468), each as PKCS #8 or in OpenSSL's older form. Of each kind the first signs, and all
-/// are published.
+/// The keys of a PEM file (RFC 7468), each as PKCS #8 or in OpenSSL's older form. The first key of each kind signs, and
+/// all keys are published.
 package struct SigningKeyFile: Sendable {
-    /// The most keys in one file.
+    /// The maximum number of keys in one file.
     private static let maxKeys = 16
 
-    /// EC keys on P-256, which sign assertions; nil if there are none.
+    /// The P-256 keys, which sign assertions; `nil` if there are none.
     package let assertions: SigningKeyRing?
-    /// RSA keys, which sign id_tokens; nil if there are none.
+    /// The RSA keys, which sign id_tokens; `nil` if there are none.
     package let idTokens: SigningKeyRing?
 
     package init(pem: Secret) throws(JOSEError) {
@@ -36,8 +36,8 @@ package struct SigningKeyFile: Sendable {
         self.idTokens = SigningKeyRing(keys.filter { $0.algorithm == .rs256 })
     }
 
-    /// The blocks with keys. `openssl ecparam -genkey` writes the name of the curve as a block of its own before the key,
-    /// which contains it too.
+    /// Returns the blocks with keys. `openssl ecparam -genkey` writes a separate block with the name of the curve
+    /// before the key, which contains the name, too.
     private static func blocks(of pem: Secret) throws(JOSEError) -> [Secret] {
         var blocks: [Secret] = []
         var block: [UInt8]?
@@ -65,7 +65,7 @@ package struct SigningKeyFile: Sendable {
 }
 
 extension String {
-    /// The text without the characters at its end for which `isTrimmed` is true.
+    /// Returns the text without the characters at its end for which `isTrimmed` is true.
     fileprivate func trimmingSuffix(while isTrimmed: (Character) -> Bool) -> Substring {
         var rest = self[...]
         while let last = rest.last, isTrimmed(last) { rest.removeLast() }

@@ -4,7 +4,7 @@ package struct TraceID: Sendable, Hashable, CustomStringConvertible {
     @usableFromInline package let high: UInt64
     @usableFromInline package let low: UInt64
 
-    /// nil for the id that is none: all zero.
+    /// `nil` if the id is all zero, which is invalid.
     @inlinable @inline(__always)
     package init?(high: UInt64, low: UInt64) {
         guard high | low != 0 else { return nil }
@@ -12,7 +12,7 @@ package struct TraceID: Sendable, Hashable, CustomStringConvertible {
         self.low = low
     }
 
-    /// The id in 32 hexadecimal digits in lower case; nil if the text is none.
+    /// Reads an id of 32 lower-case hexadecimal digits; `nil` if the text is not an id.
     package init?(_ text: UnsafeBufferPointer<UInt8>) {
         guard text.count == 32, let base = text.baseAddress, let high = TraceContext.number(base, digits: 16),
             let low = TraceContext.number(base + 16, digits: 16)
@@ -23,16 +23,16 @@ package struct TraceID: Sendable, Hashable, CustomStringConvertible {
     @usableFromInline package var description: String { TraceContext.text(self.high) + TraceContext.text(self.low) }
 }
 
-/// What a request says about the trace that it belongs to: its field `traceparent` (W3C Trace Context 3.2).
+/// The trace and the span that a request comes from: its field `traceparent` (W3C Trace Context 3.2).
 ///
 /// ```
 /// 00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01
 /// version, trace id, id of the sender's span, flags
 /// ```
 package struct TraceContext: Sendable, Hashable {
-    /// The length of the fields that version 00 has.
+    /// The length of a field of version 00.
     package static let length = 55
-    /// The flag by which the sender says that it may have recorded its span.
+    /// The flag of a sender that may have recorded its span.
     package static let sampledFlag: UInt8 = 1
 
     package let trace: TraceID
@@ -50,10 +50,10 @@ package struct TraceContext: Sendable, Hashable {
     @inline(__always)
     package var isSampled: Bool { self.flags & Self.sampledFlag != 0 }
 
-    /// Reads the value of a field; nil for one that is malformed, which is as if it were not there (3.2.2.5 and 4.3).
+    /// Reads the value of a field; `nil` if it is malformed and must be ignored (3.2.2.5 and 4.3).
     ///
-    /// Of a version that is not known only the parts are read that version 00 has, and of its flags only the one for
-    /// sampling (3.2.4): a later one may end with more, after a hyphen.
+    /// Of an unknown version only the parts of version 00 are read, and only the sampling flag (3.2.4): a later version
+    /// may add more after a hyphen.
     package init?(_ value: UnsafeBufferPointer<UInt8>) {
         guard value.count >= Self.length, let base = value.baseAddress, base[2] == 0x2D, base[35] == 0x2D,
             base[52] == 0x2D, let version = Self.number(base, digits: 2), version != 0xFF
@@ -71,7 +71,7 @@ package struct TraceContext: Sendable, Hashable {
         self.flags = version == 0 ? known : known & Self.sampledFlag
     }
 
-    /// The number in hexadecimal digits in lower case, 16 at most; nil if another byte is among them.
+    /// Reads up to 16 lower-case hexadecimal digits; `nil` if another byte is among them.
     @inline(__always)
     static func number(_ base: UnsafePointer<UInt8>, digits: Int) -> UInt64? {
         var number: UInt64 = 0
@@ -90,7 +90,7 @@ package struct TraceContext: Sendable, Hashable {
         return number
     }
 
-    /// The 16 digits of a number.
+    /// Returns the 16 digits of a number.
     package static func text(_ number: UInt64) -> String {
         String(unsafeUninitializedCapacity: 16) { buffer in
             for index in 0..<16 {
@@ -102,16 +102,16 @@ package struct TraceContext: Sendable, Hashable {
     }
 }
 
-/// Which traces are recorded. It is decided once for a request, by the id of its trace, so that all who ask the same of an id
-/// agree.
+/// Decides which traces are recorded. The decision is made once per request from the id of its trace, so that all
+/// samplers with equal ratios agree.
 @usableFromInline
 package struct TraceSampler: Sendable, Equatable {
-    /// Traces whose random bits are below this are not recorded; `TraceSampler.all`: none is recorded.
+    /// Traces whose random bits are below this are not recorded; `TraceSampler.all` records none.
     @usableFromInline let threshold: UInt64
-    /// Whether a span whose parent's sender has decided follows that decision.
+    /// Whether a span with a parent follows the decision of the parent's sender.
     package let followsParent: Bool
 
-    /// What the random bits, the last seven bytes of an id, are below.
+    /// The upper limit of the random bits, the last seven bytes of an id.
     private static let all: UInt64 = 1 << 56
 
     /// - Parameter ratio: The share of traces that are recorded, from 0 to 1.
@@ -121,19 +121,19 @@ package struct TraceSampler: Sendable, Equatable {
         self.followsParent = followsParent
     }
 
-    /// Whether traces are begun: with a ratio of 0 only those of a parent are recorded.
+    /// Whether traces are begun. With a ratio of 0 only traces with a parent are recorded.
     package var beginsTraces: Bool { self.threshold < Self.all }
 
     /// Whether anything is ever recorded.
     package var recordsAny: Bool { self.beginsTraces || self.followsParent }
 
-    /// Whether a trace is recorded that begins here.
+    /// Whether a trace that begins here is recorded.
     ///
     /// - Parameter low: The second half of its id.
     @inlinable @inline(__always)
     package func samples(_ low: UInt64) -> Bool { low & (1 &<< 56 &- 1) >= self.threshold }
 
-    /// Whether a span is recorded whose parent is `context`.
+    /// Whether a span whose parent is `context` is recorded.
     @inline(__always)
     package func samples(below context: TraceContext) -> Bool {
         self.followsParent ? context.isSampled : self.samples(context.trace.low)

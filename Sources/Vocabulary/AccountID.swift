@@ -1,13 +1,13 @@
-/// The ids of users who are one person at several providers (`accounts.link`): `acc_` and 32 characters of base64url. Such an
-/// id names one person whatever the realm is. No provider's own id has this form, because it is refused there.
+/// The ids of users whose accounts at several providers are linked (`accounts.link`): `acc_` and 32 characters of
+/// base64url. An account id names one person in every realm. Providers' ids of this form are rejected.
 package enum AccountID {
     private static let mark = "acc_"
     private static let length = 32
 
-    /// The id of 24 bytes in base64url, as a keyed hash gives them.
+    /// Returns the id for 24 bytes in base64url, the output of a keyed hash.
     package static func id(_ encoded: String) -> String { self.mark + encoded }
 
-    /// Whether a text has this form.
+    /// Whether a text is an account id.
     package static func isOne(_ text: String) -> Bool {
         let bytes = text.utf8
         guard bytes.count == self.mark.utf8.count + self.length, text.begins(exactlyWith: self.mark) else {

@@ -1,42 +1,42 @@
-/// A password hash by Argon2 (RFC 9106) as a PHC string: `$argon2id$v=19$m=65536,t=3,p=4$salt$hash`, with salt and hash in
-/// base64 without padding.
+/// An Argon2 password hash (RFC 9106) as a PHC string: `$argon2id$v=19$m=65536,t=3,p=4$salt$hash`, with salt and hash
+/// in unpadded base64.
 ///
-/// Its cost is bounded, so that a sign-in does not overload the machine: 1 MiB to 256 MiB, and at most 1 GiB in all passes
+/// The cost is limited, so that sign-ins do not overload the machine: 1 MiB to 256 MiB, and at most 1 GiB in all passes
 /// together.
 package struct Argon2Hash: Sendable, Equatable {
     package enum Variant: String, Sendable, CaseIterable {
         case argon2id, argon2i
     }
 
-    /// Why a text is no hash that can be verified.
+    /// The reason why a text is not a hash that can be verified.
     package struct Flaw: Error, Sendable {
-        /// What to write instead.
+        /// The text to write instead.
         package let mend: String
     }
 
-    /// The longest text in bytes.
+    /// The maximum length in bytes.
     private static let longest = 512
-    /// In KiB.
+    /// The allowed memory in KiB.
     private static let memories: ClosedRange<UInt32> = 1024...262_144
     private static let mostWork: UInt64 = 1 << 20
     private static let mostLanes: UInt32 = 64
-    /// In characters: salts of 8 to 64 bytes, hashes of 16 to 64.
+    /// The allowed lengths in characters: salts of 8 to 64 bytes, and hashes of 16 to 64 bytes (`hashLengths`).
     private static let saltLengths = 11...86
     private static let hashLengths = 22...86
 
     package let variant: Variant
-    /// 0x13, or 0x10 for hashes of before 2016, which may leave it out.
+    /// 0x13, or 0x10 for hashes from before 2016, which may omit the version.
     package let version: UInt32
-    /// In KiB.
+    /// The memory in KiB.
     package let memory: UInt32
     package let passes: UInt32
     package let lanes: UInt32
-    /// In base64.
+    /// The salt in base64.
     package let salt: String
-    /// In base64.
+    /// The hash in base64.
     package let hash: String
 
-    /// - Throws: What is wrong with the form or the cost.
+    /// - Throws: `Flaw`, which says how to fix the form or the cost.
     package init(_ text: String) throws(Flaw) {
         var parts = text.split(separator: "$", omittingEmptySubsequences: false)[...]
         guard text.utf8.count <= Self.longest, parts.popFirst()?.isEmpty == true, let name = parts.popFirst(),
@@ -68,20 +68,20 @@ package struct Argon2Hash: Sendable, Equatable {
                     + "e.g. m=65536,t=3,p=4"
             )
         }
-        // Each lane has at least eight blocks of 1 KiB (RFC 9106 3.1), which the least memory has for all of them.
+        // Each lane needs at least eight blocks of 1 KiB (RFC 9106 3.1). The minimum memory has enough for all.
         guard (1...Self.mostLanes).contains(self.lanes) else {
             throw Flaw(mend: "choose p from 1 to \(Self.mostLanes)")
         }
     }
 
-    /// The same cost with another salt and hash.
+    /// Copies the cost of `other`, with a new salt and hash.
     private init(like other: Argon2Hash, salt: String, hash: String) {
         (self.variant, self.version) = (other.variant, other.version)
         (self.memory, self.passes, self.lanes) = (other.memory, other.passes, other.lanes)
         (self.salt, self.hash) = (salt, hash)
     }
 
-    /// The same cost with another salt and hash, in base64.
+    /// Returns a hash with this cost and another salt and hash, in base64.
     package func with(salt: String, hash: String) -> Argon2Hash { Argon2Hash(like: self, salt: salt, hash: hash) }
 
     package var text: String {
@@ -89,7 +89,7 @@ package struct Argon2Hash: Sendable, Equatable {
             + "$\(self.salt)$\(self.hash)"
     }
 
-    /// m, t and p.
+    /// Reads m, t and p.
     private static func costs(_ text: Substring) -> (UInt32, UInt32, UInt32)? {
         let parts = text.split(separator: ",", omittingEmptySubsequences: false)
         guard parts.count == 3, parts[0].hasPrefix("m="), parts[1].hasPrefix("t="), parts[2].hasPrefix("p="),
@@ -99,7 +99,7 @@ package struct Argon2Hash: Sendable, Equatable {
         return (memory, passes, lanes)
     }
 
-    /// A decimal number without sign or leading zero.
+    /// Reads a decimal number without sign or leading zero.
     private static func number(_ digits: Substring) -> UInt32? {
         guard digits.first != "0", digits.utf8.allSatisfy({ (0x30...0x39).contains($0) }) else { return nil }
         return UInt32(digits)

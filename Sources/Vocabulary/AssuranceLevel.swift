@@ -1,4 +1,4 @@
-/// How strongly a sign-in authenticated the user, in the names of NIST SP 800-63-4 and of Kratos. Levels are ordered.
+/// The strength of a sign-in, in the names of NIST SP 800-63-4 and of Kratos. Levels are ordered.
 package enum AssuranceLevel: String, Sendable, Hashable, CaseIterable, Comparable {
     /// It is unknown how the user was authenticated.
     case aal0
@@ -6,13 +6,13 @@ package enum AssuranceLevel: String, Sendable, Hashable, CaseIterable, Comparabl
     case aal1
     /// Two factors.
     case aal2
-    /// Two factors, one of them a hardware key that resists phishing.
+    /// Two factors, including a hardware key that resists phishing.
     case aal3
 
     /// The levels that a configuration may require.
     package static let demandable: [AssuranceLevel] = [.aal1, .aal2, .aal3]
 
-    /// The level that `text` names. Any other text is `aal0`: an unknown level never satisfies a requirement.
+    /// Makes the level that `text` names. Any other text is `aal0`: an unknown level never satisfies a requirement.
     package init(named text: String) {
         self = Self(rawValue: text) ?? .aal0
     }

@@ -1,8 +1,8 @@
-/// Collects elements during one tick of an event loop, to process them together. Its memory is kept from tick to tick,
+/// Collects elements during one turn of an event loop, to process them together. The memory is reused in the next turn,
 /// because an allocation of this size makes the system's allocator do slow housekeeping. Confined to its loop.
 ///
-/// It is inlinable, because it would not be specialised in other modules otherwise. For `package` types Swift does that
-/// only when they are usable from inline themselves.
+/// The class is inlinable, because other modules would otherwise not specialise it. Swift specialises `package` types
+/// only if they are usable from inline.
 @usableFromInline
 package final class Batch<Element> {
     @usableFromInline var elements: [Element] = []
@@ -14,13 +14,13 @@ package final class Batch<Element> {
 
     @inlinable package func append(_ element: Element) { self.elements.append(element) }
 
-    /// Removes all elements and calls `body` with each. Elements that are added meanwhile are kept for the next call.
+    /// Removes all elements and calls `body` with each. Elements that are added meanwhile wait for the next call.
     @inlinable package func drain(_ body: (Element) -> Void) {
         if self.elements.isEmpty { return }
         var taken: [Element] = []
         swap(&taken, &self.elements)
         swap(&self.elements, &self.spare)
-        // Taken one by one: iterating would count references, and emptying the array afterwards costs more than this.
+        // Popped one by one: iterating would count references, and emptying the array afterwards costs more.
         taken.reverse()
         while let element = taken.popLast() { body(element) }
         self.spare = taken

@@ -1,22 +1,22 @@
 import Synchronization
 
-/// A call of another service, for a request that is traced.
+/// A call to another service, made for a traced request.
 package struct TracedCall: Sendable {
-    /// What was called.
+    /// The service that was called.
     package enum Callee: Sendable {
-        /// An endpoint of a provider, by the origin and the path of its URL, and the status of its answer.
+        /// An endpoint of a provider, with the origin and path of its URL and the status of its answer.
         case provider(method: String, origin: String, path: String, status: Int?)
-        /// The session store, by the name of the operation.
+        /// The session store, with the name of the operation.
         case store(operation: String)
     }
 
     package var callee: Callee
-    /// What it was for, in the words of the metrics.
+    /// The purpose of the call, as metrics name it.
     package var purpose: String
-    /// By the machine's monotonic clock, in nanoseconds.
+    /// The start in nanoseconds of the machine's monotonic clock.
     package var began: UInt64
     package var ended: UInt64
-    /// Why it has failed, in the words of metrics and reasons; nil: it has not.
+    /// The reason of the failure, as metrics and reasons name it; `nil` if the call has succeeded.
     package var failure: String?
 
     package init(_ callee: Callee, for purpose: String, began: UInt64, ended: UInt64, failure: String? = nil) {
@@ -28,13 +28,13 @@ package struct TracedCall: Sendable {
     }
 }
 
-/// The trace of the request that a task works for. What the task calls is written below the request's span, also by tasks that
-/// it begins.
+/// The trace of the request that a task works for. Calls of the task, and of tasks that it starts, are recorded below
+/// the request's span.
 ///
-/// Work that several requests wait for belongs to the one that began it.
+/// Work that several requests wait for belongs to the request that began it.
 package struct CallTrace: Sendable {
     @TaskLocal private static var ofTask: CallTrace?
-    /// Whether there has been one: else nobody looks for it.
+    /// Whether any trace was ever made. Until then nobody looks for the current trace.
     private static let isUsed = Atomic(false)
 
     private let write: @Sendable (TracedCall) -> Void
@@ -45,7 +45,7 @@ package struct CallTrace: Sendable {
         Self.isUsed.store(true, ordering: .relaxed)
     }
 
-    /// That of the task, or of the call, in which this is asked; nil: no trace is written.
+    /// The trace of the current task or call; `nil` if no trace is recorded.
     package static var current: CallTrace? { self.isUsed.load(ordering: .relaxed) ? self.ofTask : nil }
 
     /// Does work for the request of this trace.
@@ -54,12 +54,12 @@ package struct CallTrace: Sendable {
         return try self.$ofTask.withValue(trace, operation: work)
     }
 
-    /// Writes a call that has ended.
+    /// Records a call that has ended.
     package func note(_ call: TracedCall) { self.write(call) }
 }
 
 /// A request that may be traced, for work that others begin for it.
 package protocol TracedRequest: AnyObject {
-    /// nil: it is not recorded.
+    /// The trace of the request; `nil` if the request is not recorded.
     var callTrace: CallTrace? { get }
 }

@@ -1,9 +1,9 @@
 @_spi(_Unicode) import Swift
 
-// Swift compares texts by canonical equivalence, and has what it needs for that under these names; Foundation's methods
-// would bring Foundation.
+// Swift compares texts by canonical equivalence, and exposes its own normalization under these names. Foundation's
+// methods would require Foundation.
 extension String {
-    /// The same text in Unicode's normalization form C (UAX #15): `é` is one character where it can be.
+    /// The text in Unicode's normalization form C (UAX #15), in which `é` is one character if possible.
     package var composed: String {
         guard !self.isASCII else { return self }
         var scalars = String.UnicodeScalarView()
@@ -11,7 +11,7 @@ extension String {
         return String(scalars)
     }
 
-    /// The same text in Unicode's normalization form D (UAX #15): `é` is an `e` and an accent.
+    /// The text in Unicode's normalization form D (UAX #15), in which `é` is an `e` and an accent.
     package var decomposed: String {
         guard !self.isASCII else { return self }
         var scalars = String.UnicodeScalarView()
@@ -19,8 +19,8 @@ extension String {
         return String(scalars)
     }
 
-    /// How others may have typed the same text: the composed form, or the decomposed one of a text that is composed; nil
-    /// where both are the same.
+    /// Another way to type this text: the composed form, or the decomposed form of a composed text; `nil` if both forms
+    /// are equal.
     package var twin: String? {
         let (composed, decomposed) = (self.composed, self.decomposed)
         guard self.utf8.elementsEqual(composed.utf8) else { return composed }
@@ -31,8 +31,8 @@ extension String {
 }
 
 extension StringProtocol {
-    /// The text without what a person does not see at its ends: white space of every kind, and marks without width, such as
-    /// those that keyboards, contacts and documents add.
+    /// The text without invisible characters at its ends: white space of every kind, and marks without width, which
+    /// keyboards, contacts and documents add.
     package var withoutInvisibleEnds: String {
         var scalars = self.unicodeScalars[...]
         while let last = scalars.last, last.isInvisible { scalars.removeLast() }
@@ -41,7 +41,7 @@ extension StringProtocol {
 }
 
 extension Unicode.Scalar {
-    /// U+0009 to U+000D, spaces, separators; zero-width space and joiners, U+FEFF, marks of direction, soft hyphen.
+    /// Whether the character is white space, a zero-width space or joiner, U+FEFF, a direction mark or a soft hyphen.
     fileprivate var isInvisible: Bool {
         self.properties.isWhitespace
             || self.properties.generalCategory == .format && self.properties.isDefaultIgnorableCodePoint

@@ -1,8 +1,8 @@
-/// A name for which a certificate was issued (`subjectAltName`, RFC 5280 4.2.1.6), in the form in which two of them are
-/// compared: an email address, a DNS name, or a URI such as a SPIFFE ID.
+/// A name from a certificate (`subjectAltName`, RFC 5280 4.2.1.6), in a form for comparison: an email address, a DNS
+/// name, or a URI such as a SPIFFE ID.
 ///
-/// The characters tell the kinds apart: a URI has a `:`, an email address an `@` and no `:`, a DNS name neither. A name of a
-/// certificate that breaks this rule is none, so that a DNS name that an authority let pass cannot be read as an address.
+/// The characters determine the kind: a URI has a `:`, an email address an `@` and no `:`, a DNS name neither. A
+/// certificate's name of another declared kind is rejected, so that a DNS name is never read as an address.
 package struct CertificateName: Hashable, Sendable {
     /// The kinds of names that requests are judged by.
     package enum Kind: Sendable {
@@ -11,20 +11,20 @@ package struct CertificateName: Hashable, Sendable {
         case uri
     }
 
-    /// The name, in visible ASCII characters. What has no upper and lower case is in lower case (RFC 5280 7.2, 7.5): a DNS
-    /// name, and the domain of an email address.
+    /// The name in visible ASCII characters. DNS names and the domains of email addresses are in lower case, because
+    /// their case has no meaning (RFC 5280 7.2, 7.5).
     package let text: String
 
-    /// The longest name, in bytes.
+    /// The maximum length in bytes.
     private static let longest = 2048
 
-    /// The name in these bytes of a certificate; nil if they are no name of this kind.
+    /// Reads a name from a certificate; `nil` if the bytes are not a name of this kind.
     package init?(_ kind: Kind, _ bytes: some Collection<UInt8>) {
         guard let name = CertificateName(bytes), name.kind == kind else { return nil }
         self = name
     }
 
-    /// The name that an operator wrote; nil if it is none.
+    /// Reads a name that an operator wrote; `nil` if it is not a name.
     package init?(_ text: String) {
         self.init(text.utf8)
     }
@@ -48,7 +48,7 @@ package struct CertificateName: Hashable, Sendable {
         }
     }
 
-    /// What the name is by its characters.
+    /// The kind of the name, determined by its characters.
     package var kind: Kind { Self.kind(of: self.text) }
 
     private static func kind(of text: String) -> Kind {

@@ -1,20 +1,20 @@
 /// A second of wall-clock time as people write it: date and time of day in UTC, in the Gregorian calendar.
 package struct CivilTime: Sendable, Equatable {
     package let year: Int
-    /// 1 to 12.
+    /// The month, from 1 to 12.
     package let month: Int
-    /// 1 to 31.
+    /// The day of the month, from 1 to 31.
     package let day: Int
     package let hour: Int
     package let minute: Int
     package let second: Int
-    /// 0: Sunday.
+    /// The day of the week; 0 is Sunday.
     package let weekday: Int
 
-    /// - Parameter seconds: Since 1970-01-01T00:00:00Z.
+    /// - Parameter seconds: The seconds since 1970-01-01T00:00:00Z.
     package init(seconds: Int64) {
-        // Days to a civil date as in H. Hinnant's "chrono-compatible low-level date algorithms": years begin in March,
-        // so that the leap day is the last one.
+        // The conversion follows H. Hinnant's "chrono-compatible low-level date algorithms": years begin in March, so
+        // that the leap day is the last one.
         let days = Self.floored(seconds, 86_400)
         let time = Int(seconds - days * 86_400)
         let shifted = days + 719_468
@@ -33,7 +33,7 @@ package struct CivilTime: Sendable, Equatable {
         self.weekday = Int(days + 4 - Self.floored(days + 4, 7) * 7)
     }
 
-    /// The days from 1970-01-01 to a date, the reverse of the above.
+    /// Returns the days from 1970-01-01 to a date, the inverse of `init(seconds:)`.
     static func days(year: Int64, month: Int64, day: Int64) -> Int64 {
         let year = month <= 2 ? year - 1 : year
         let era = Self.floored(year, 400)
@@ -42,7 +42,7 @@ package struct CivilTime: Sendable, Equatable {
         return era * 146_097 + yearOfEra * 365 + yearOfEra / 4 - yearOfEra / 100 + dayOfYear - 719_468
     }
 
-    /// The quotient rounded down.
+    /// Returns the quotient rounded down.
     private static func floored(_ value: Int64, _ divisor: Int64) -> Int64 {
         value >= 0 ? value / divisor : (value - divisor + 1) / divisor
     }

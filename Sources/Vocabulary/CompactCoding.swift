@@ -1,11 +1,11 @@
-/// Bytes are not valid output of `CompactWriter`.
+/// An error for bytes that are not valid output of `CompactWriter`.
 @usableFromInline
 package struct CompactFormatError: Error, Sendable, Hashable {
     @usableFromInline package init() {}
 }
 
-/// Writes values one after the other: numbers as LEB128, strings and lists preceded by their count. There are no names
-/// and no padding, so the reader must know the order.
+/// Writes values in sequence: numbers as LEB128, strings and lists preceded by their count. Without names and padding,
+/// the reader must know the order.
 @usableFromInline
 package struct CompactWriter {
     package private(set) var bytes: [UInt8] = []
@@ -18,7 +18,7 @@ package struct CompactWriter {
         self.bytes.append(byte)
     }
 
-    /// LEB128: seven bits in each byte, lowest first.
+    /// Writes LEB128: seven bits in each byte, lowest first.
     @usableFromInline package mutating func write(_ value: UInt64) {
         var rest = value
         while rest >= 0x80 {
@@ -28,21 +28,21 @@ package struct CompactWriter {
         self.bytes.append(UInt8(rest))
     }
 
-    /// Zigzag, so that small negative numbers are short too.
+    /// Writes a zigzag number, so that small negative numbers are short, too.
     package mutating func write(_ value: Int64) {
         self.write(UInt64(bitPattern: (value << 1) ^ (value >> 63)))
     }
 
     package mutating func write(_ text: String) {
         var text = text
-        // As a buffer, which is copied in one piece.
+        // A buffer is copied in one piece.
         text.withUTF8 { utf8 in
             self.write(UInt64(utf8.count))
             self.bytes.append(contentsOf: utf8)
         }
     }
 
-    /// The count of the bytes, then the bytes.
+    /// Writes the number of bytes, then the bytes.
     package mutating func write(_ secret: Secret) {
         self.write(UInt64(secret.bytes.count))
         self.bytes.append(contentsOf: secret.bytes)
@@ -53,7 +53,7 @@ package struct CompactWriter {
         self.bytes.append(contentsOf: written)
     }
 
-    /// A byte that tells whether there is a value, then the value.
+    /// Writes a byte that shows whether there is a value, then the value.
     @inlinable package mutating func write<Value>(
         optional value: Value?,
         _ write: (inout CompactWriter, Value) -> Void
@@ -62,7 +62,7 @@ package struct CompactWriter {
         if let value { write(&self, value) }
     }
 
-    /// The count, then each element.
+    /// Writes the number of elements, then each element.
     @inlinable package mutating func write<Value>(list: [Value], _ write: (inout CompactWriter, Value) -> Void) {
         self.write(UInt64(list.count))
         for value in list { write(&self, value) }
@@ -84,7 +84,7 @@ package struct CompactReader {
         self.position = bytes.startIndex
     }
 
-    /// Throws unless everything was read.
+    /// Throws unless all bytes have been read.
     package func finish() throws(CompactFormatError) {
         guard self.position == self.bytes.endIndex else { throw CompactFormatError() }
     }
@@ -119,7 +119,7 @@ package struct CompactReader {
 
     package mutating func secret() throws(CompactFormatError) -> Secret { Secret(Array(try self.run())) }
 
-    /// The bytes of a string.
+    /// Reads the bytes of a string.
     mutating func run() throws(CompactFormatError) -> ArraySlice<UInt8> {
         let count = try self.count()
         let end = self.position + count
@@ -127,7 +127,7 @@ package struct CompactReader {
         return self.bytes[self.position..<end]
     }
 
-    /// The bytes that `read` reads.
+    /// Returns the bytes that `read` reads.
     mutating func taken(
         by read: (inout CompactReader) throws(CompactFormatError) -> Void
     ) throws(CompactFormatError) -> ArraySlice<UInt8> {
@@ -156,7 +156,7 @@ package struct CompactReader {
         return values
     }
 
-    /// A count of bytes or elements. Each takes at least one byte, so it cannot exceed the bytes that are left.
+    /// Reads a number of bytes or elements. Each has at least one byte, so it cannot exceed the remaining bytes.
     @usableFromInline mutating func count() throws(CompactFormatError) -> Int {
         let count = try self.unsigned()
         guard count <= UInt64(self.bytes.endIndex - self.position) else { throw CompactFormatError() }

@@ -1,19 +1,19 @@
-/// With which requests browsers send the gateway's cookies of a host.
+/// The requests with which browsers send the gateway's cookies of a host.
 package enum CookieReach: Sendable, Hashable {
-    /// On plain http, without `Secure`: only on loopback or with the flag. Else as `site`.
+    /// Like `site`, but over plain http without `Secure`. Only for loopback, or if the flag allows it.
     case plain
-    /// With requests of the same site, and with links to it (`SameSite=Lax`).
+    /// Requests of the same site, and links to it (`SameSite=Lax`).
     case site
-    /// Also in frames and with requests of other sites, in a jar for each of them (`SameSite=None; Partitioned`).
+    /// Also frames and requests of other sites, with a cookie jar per site (`SameSite=None; Partitioned`).
     case partitioned
 
-    /// Whether the cookies carry `Secure`.
+    /// Whether the cookies have the attribute `Secure`.
     package var isSecure: Bool { self != .plain }
 
     private static let prefixes = ["__Host-", "__Secure-"]
 
-    /// The name of a cookie whose configured name this is, e.g. `__Host-sallyport`. Without `Secure`, its prefix
-    /// `__Host-` or `__Secure-` is left out, because browsers would refuse the cookie (RFC 6265bis 4.1.3).
+    /// Returns the name of a cookie with this configured name, e.g. `__Host-sallyport`. Without `Secure`, the prefix
+    /// `__Host-` or `__Secure-` is removed, because browsers would reject the cookie (RFC 6265bis 4.1.3).
     package func name(_ configured: String) -> String {
         guard !self.isSecure else { return configured }
         var name = configured.utf8[...]

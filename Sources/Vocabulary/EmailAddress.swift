@@ -1,16 +1,16 @@
-/// An email address for comparison, without regard to the case of ASCII letters. No other letters are folded: a name in
-/// another script that looks like an ASCII one is another name.
+/// An email address for comparison that ignores the case of ASCII letters. No other letters are folded: a name in
+/// another script that looks like an ASCII name is a different name.
 package struct EmailAddress: Hashable, Sendable {
-    /// The longest address in bytes (RFC 5321 4.5.3.1: 64 and 255, and the `@`).
+    /// The maximum length in bytes (RFC 5321 4.5.3.1: 64 and 255, and the `@`).
     private static let longest = 320
 
-    /// What stands before the `@`, folded.
+    /// The part before the `@`, folded.
     package let local: [UInt8]
-    /// What stands behind the `@`, folded.
+    /// The part after the `@`, folded.
     package let domain: [UInt8]
 
-    /// nil unless the text has exactly one `@` with something on both sides, is whole, and has no blank or control byte
-    /// (CVE-2026-40574).
+    /// `nil` unless the text has exactly one `@` with something on both sides, is not damaged, and has no blank or
+    /// control byte (CVE-2026-40574).
     package init?(_ text: String) {
         let parts = Self.folded(text).split(separator: UInt8(ascii: "@"), omittingEmptySubsequences: false)
         guard text.utf8.count <= Self.longest, parts.count == 2, !parts[0].isEmpty, !parts[1].isEmpty,
@@ -24,7 +24,7 @@ package struct EmailAddress: Hashable, Sendable {
     /// The folded text.
     package var text: String { String(decoding: self.local + [UInt8(ascii: "@")] + self.domain, as: UTF8.self) }
 
-    /// The bytes of a text with ASCII letters in lower case.
+    /// Returns the bytes of a text with ASCII letters in lower case.
     package static func folded(_ text: String) -> [UInt8] {
         text.utf8.map { (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains($0) ? $0 | 0x20 : $0 }
     }

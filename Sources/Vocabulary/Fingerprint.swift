@@ -1,21 +1,21 @@
-/// A short name of a token in logs: the first 50 bits of the hash under which its record is found, in ten characters of
-/// base32 (RFC 4648 6, in lower case).
+/// A short name of a token in logs: the first 50 bits of the hash that indexes the token's record, in ten characters of
+/// lower-case base32 (RFC 4648 6).
 ///
-/// All gateways with the same secret give a token the same name. It leads back to no token, and names a record to nobody
-/// but whoever reads the logs. A session has the name of its token.
+/// Gateways with equal secrets use equal names for a token. The name does not reveal the token, and only readers of the
+/// logs can link it to a record. A session has the name of its token.
 package struct Fingerprint: Hashable, Sendable, CustomStringConvertible {
     /// The number of characters.
     package static let length = 10
 
-    /// The 50 bits, in the upper end.
+    /// The 50 bits, at the upper end.
     package let bits: UInt64
 
-    /// - Parameter digest: The first eight bytes of the digest, the first one highest.
+    /// - Parameter digest: The first eight bytes of the digest as a big-endian number.
     package init(_ digest: UInt64) {
         self.bits = digest & ~0x3FFF
     }
 
-    /// The fingerprint in this text; nil if it is none.
+    /// Reads a fingerprint; `nil` if the text is not a fingerprint.
     package init?(_ text: String) {
         guard text.utf8.count == Self.length else { return nil }
         var bits: UInt64 = 0
@@ -38,9 +38,9 @@ package struct Fingerprint: Hashable, Sendable, CustomStringConvertible {
         target.storeBytes(of: characters.last, toByteOffset: 8, as: UInt16.self)
     }
 
-    /// The characters as they stand in memory: the first eight, and the last two.
+    /// The characters in memory order: the first eight, and the last two.
     package var characters: (first: UInt64, last: UInt16) {
-        // The upper 40 bits as eight numbers, each in a byte: halves, quarters, eighths.
+        // Spreads the upper 40 bits into eight numbers, one per byte: halves, quarters, eighths.
         var numbers = self.bits >> 24
         numbers = numbers & 0xFFFFF | (numbers >> 20) << 32
         numbers = numbers & 0x0000_03FF_0000_03FF | (numbers & 0x000F_FC00_000F_FC00) << 6
@@ -49,12 +49,12 @@ package struct Fingerprint: Hashable, Sendable, CustomStringConvertible {
         return (first, last)
     }
 
-    /// Parts the ten bits in each two bytes into five bits in each.
+    /// Splits the ten bits in each two bytes into five bits per byte.
     private static func pairs(_ numbers: UInt64) -> UInt64 {
         numbers & 0x001F_001F_001F_001F | (numbers & 0x03E0_03E0_03E0_03E0) << 3
     }
 
-    /// The characters for eight numbers below 32: `a` to `z`, then `2` to `7`.
+    /// Returns the characters for eight numbers below 32: `a` to `z`, then `2` to `7`.
     private static func characters(_ numbers: UInt64) -> UInt64 {
         // The highest bit of each byte whose number is 26 or more.
         let isDigit = (numbers &+ 0x6666_6666_6666_6666) & 0x8080_8080_8080_8080

@@ -1,8 +1,8 @@
 /// Names and values of `application/x-www-form-urlencoded` (WHATWG URL 5.1): split at `&`, the first `=` separates name
 /// and value, `+` is a space.
 package enum FormText {
-    /// The pairs in order, without empty ones; a broken escape is kept as it is, and bytes that are not UTF-8 are
-    /// replaced. So every query can be read.
+    /// Returns the pairs in order, without empty ones. Broken escapes are kept unchanged, and bytes that are not UTF-8
+    /// are replaced, so that every query can be read.
     package static func pairs(_ bytes: some Collection<UInt8>) -> [(name: String, value: String)] {
         func text(_ bytes: Part) -> String {
             String(decoding: PercentCoding.decode(bytes, plusIsSpace: true, isStrict: false) ?? [], as: UTF8.self)
@@ -10,7 +10,7 @@ package enum FormText {
         return bytes.withBytes { self.split($0).map { (text($0.name), text($0.value)) } }
     }
 
-    /// The pairs in order, without empty ones; nil when an escape is broken or a text is not UTF-8.
+    /// Returns the pairs in order, without empty ones; `nil` if an escape is broken or a text is not UTF-8.
     package static func strictPairs(_ bytes: some Collection<UInt8>) -> [(name: String, value: String)]? {
         func text(_ bytes: Part) -> String? {
             let isPlain = !bytes.contains { $0 == UInt8(ascii: "%") || $0 == UInt8(ascii: "+") }
@@ -28,7 +28,7 @@ package enum FormText {
         }
     }
 
-    /// The pairs as a query, every byte but RFC 3986's unreserved ones escaped.
+    /// Returns the pairs as a query. All bytes except RFC 3986's unreserved ones are escaped.
     package static func encoded(_ pairs: [(name: String, value: String)]) -> String {
         pairs.map { "\(PercentCoding.encoded($0.name))=\(PercentCoding.encoded($0.value))" }.joined(separator: "&")
     }

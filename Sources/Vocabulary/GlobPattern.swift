@@ -1,4 +1,4 @@
-/// A pattern for a whole text, in which `*` stands for any characters or none, and everything else for itself.
+/// A pattern for a whole text. `*` matches any characters or none, and every other character matches itself.
 package struct GlobPattern: Sendable, Equatable {
     private let bytes: [UInt8]
 
@@ -6,11 +6,11 @@ package struct GlobPattern: Sendable, Equatable {
         self.bytes = Array(text.utf8)
     }
 
-    /// Whether the whole text has this form, compared byte by byte. It takes at most the product of both lengths.
+    /// Whether the pattern matches the whole text, byte by byte. The time is at most the product of both lengths.
     package func matches(_ text: String) -> Bool {
         let text = Array(text.utf8)
         var (position, next) = (0, 0)
-        // Where the last `*` is, and where the text after it is tried.
+        // The position of the last `*`, and where matching continues in the text after it.
         var star: Int?
         var retry = 0
         while position < text.count {

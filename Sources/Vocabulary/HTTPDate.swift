@@ -1,11 +1,11 @@
-/// `IMF-fixdate` (RFC 9110 5.6.7).
+/// The date format `IMF-fixdate` (RFC 9110 5.6.7).
 package enum HTTPDate {
     private static let days = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"]
     private static let months = [
         "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
     ]
 
-    /// `time` as the value of `Date`.
+    /// Returns `time` as the value of `Date`.
     package static func text(_ time: UnixTime) -> String {
         let civil = CivilTime(seconds: time.seconds)
         func two(_ value: Int) -> String { value < 10 ? "0\(value)" : "\(value)" }
@@ -15,7 +15,7 @@ package enum HTTPDate {
             """
     }
 
-    /// The time that `text` names; nil if `text` is not a date in this form.
+    /// Returns the time of a date; `nil` if `text` does not have this form.
     package static func time(_ text: String) -> UnixTime? {
         let words = text.split(separator: " ", omittingEmptySubsequences: false)
         guard words.count == 6, let month = self.months.firstIndex(where: { $0 == words[2] }),
@@ -25,7 +25,7 @@ package enum HTTPDate {
         guard clock.count == 3, (0...31).contains(day), clock.allSatisfy({ (0...60).contains($0) }) else { return nil }
         let days = CivilTime.days(year: year, month: Int64(month) + 1, day: day)
         let time = UnixTime(seconds: days * 86_400 + clock[0] * 3600 + clock[1] * 60 + clock[2])
-        // Whatever else the form demands, such as the right day of the week, holds if it is written in the same way.
+        // Writing the time again checks all other rules, such as the day of the week.
         return self.text(time) == text ? time : nil
     }
 }

@@ -1,6 +1,6 @@
-/// Hexadecimal digits; upper and lower case are equivalent when read (RFC 3986 2.1, RFC 9112 7.1).
+/// Hexadecimal digits. Upper and lower case are equivalent when read (RFC 3986 2.1, RFC 9112 7.1).
 package enum Hexadecimal {
-    /// The value of a digit; nil for any other byte.
+    /// Returns the value of a digit; `nil` for any other byte.
     @inlinable @inline(__always)
     package static func value(_ byte: UInt8) -> UInt8? {
         if byte &- 0x30 <= 9 { return byte &- 0x30 }
@@ -8,14 +8,14 @@ package enum Hexadecimal {
         return letter < 6 ? letter &+ 10 : nil
     }
 
-    /// The byte that two digits represent; nil unless both are digits.
+    /// Returns the byte that two digits represent; `nil` unless both are digits.
     @inlinable @inline(__always)
     package static func byte(_ high: UInt8, _ low: UInt8) -> UInt8? {
         guard let high = Self.value(high), let low = Self.value(low) else { return nil }
         return high &<< 4 | low
     }
 
-    /// The byte that the `%XX` at `index` of `count` bytes represents; nil when two digits do not follow.
+    /// Returns the byte of the `%XX` at `index` of `count` bytes; `nil` if `%` is not followed by two digits.
     @inlinable @inline(__always)
     package static func escape(_ bytes: UnsafePointer<UInt8>, at index: Int, _ count: Int) -> UInt8? {
         guard index &+ 2 < count else { return nil }
@@ -28,7 +28,7 @@ package enum Hexadecimal {
         bytes.append(Self.digit(byte & 15, ten: UInt8(ascii: "a")))
     }
 
-    /// Appends `byte` as `%XX` in upper case, as producers should write it (RFC 3986 2.1).
+    /// Appends `byte` as `%XX` in upper case, as RFC 3986 2.1 recommends.
     package static func appendEscape(of byte: UInt8, to bytes: inout some RangeReplaceableCollection<UInt8>) {
         bytes.append(UInt8(ascii: "%"))
         bytes.append(Self.digit(byte >> 4, ten: UInt8(ascii: "A")))

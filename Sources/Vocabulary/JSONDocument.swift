@@ -1,7 +1,7 @@
 /// A JSON document as bytes, of which only the requested parts are read: a provider may store much about a user, and a
 /// request needs little of it.
 ///
-/// Each value is a byte for its kind, followed by what `CompactWriter` writes for it. The members of an object are
+/// Each value is a byte for its kind, followed by the output of `CompactWriter` for it. The members of an object are
 /// sorted by name, so that equal documents have equal bytes.
 package struct JSONDocument: Sendable, Hashable {
     /// The maximum number of levels. Providers' documents have a few.
@@ -18,7 +18,7 @@ package struct JSONDocument: Sendable, Hashable {
         static let object: UInt8 = 7
     }
 
-    /// Empty for null, which most documents of metadata are.
+    /// The bytes; empty for null, which most documents of metadata are.
     private let bytes: [UInt8]
 
     package init(_ value: JSONValue) {
@@ -31,8 +31,8 @@ package struct JSONDocument: Sendable, Hashable {
         self.init(written: writer.bytes[...])
     }
 
-    /// - Parameter written: The whole document. It is copied, because it may be a part of something larger, or have room
-    ///   for more.
+    /// - Parameter written: The whole document. It is copied, because it may be a part of a larger array, or have spare
+    ///   capacity.
     private init(written: ArraySlice<UInt8>) {
         self.bytes = written == [Kind.null] ? [] : written.withUnsafeBufferPointer { Array($0) }
     }
@@ -53,8 +53,8 @@ package struct JSONDocument: Sendable, Hashable {
         return (try? Self.read(&reader)) ?? .null
     }
 
-    /// The UTF-8 text of a string at a path of members' names; nil if a step is missing or leads to another kind of
-    /// value.
+    /// Returns the UTF-8 text of a string at a path of member names; `nil` if a step is missing or the value is not a
+    /// string.
     package func text(at path: [[UInt8]]) -> ArraySlice<UInt8>? {
         var reader = CompactReader(self.bytes)
         do throws(CompactFormatError) {
@@ -65,7 +65,7 @@ package struct JSONDocument: Sendable, Hashable {
         }
     }
 
-    /// The value at a path of members' names; nil if a step is missing.
+    /// Returns the value at a path of member names; `nil` if a step is missing.
     package func value(at path: [[UInt8]]) -> JSONValue? {
         var reader = CompactReader(self.bytes)
         do throws(CompactFormatError) {
@@ -76,7 +76,7 @@ package struct JSONDocument: Sendable, Hashable {
         }
     }
 
-    /// The same for one member's name.
+    /// Returns the value of one member; `nil` if it is missing.
     package subscript(name: String) -> JSONValue? { self.value(at: [Array(name.utf8)]) }
 
     /// Writes the whole document as JSON.
@@ -178,7 +178,7 @@ package struct JSONDocument: Sendable, Hashable {
         }
     }
 
-    /// Moves to the value of a member; false when there is none.
+    /// Moves to the value of a member, or returns false if the object does not have it.
     private static func enter(_ name: [UInt8], _ reader: inout CompactReader) throws(CompactFormatError) -> Bool {
         guard try reader.byte() == Kind.object else { return false }
         for _ in 0..<(try reader.count()) {

@@ -1,5 +1,5 @@
-/// Why bytes are not accepted as JSON, which is read strictly and to a bounded depth. The raw value is the rest of a sentence
-/// whose subject names the bytes, such as "The body".
+/// The reason why bytes are not accepted as JSON, which is read strictly and with limited depth. The raw value
+/// completes a sentence whose subject names the bytes, such as "The body".
 package enum JSONFault: String, Error, Sendable {
     case empty = "is empty"
     case byteOrderMark = "begins with a byte order mark (BOM), which JSON must not have"
@@ -11,6 +11,6 @@ package enum JSONFault: String, Error, Sendable {
     case number = "has a number that is too large"
     case rest = "has more text after its JSON"
     case syntax = "is not JSON"
-    /// Only where an object is expected.
+    /// A value of another kind where an object is expected.
     case noObject = "is JSON, but not an object"
 }

@@ -1,23 +1,23 @@
-/// Writes and reads JSON (RFC 8259). Foundation's decoder accepts a repeated member and picks one; OAuth and JOSE require
-/// repeated names to be refused (RFC 6749 3.1, RFC 7515 4), so the reader here is strict.
+/// Writes and reads JSON (RFC 8259). Foundation's decoder accepts a repeated member and picks one. OAuth and JOSE
+/// require repeated names to be rejected (RFC 6749 3.1, RFC 7515 4), so this reader is strict.
 package enum JSONText {
-    /// The document in UTF-8, members sorted by name, so that equal values have equal bytes.
+    /// Returns the document in UTF-8 with members sorted by name, so that equal values have equal bytes.
     package static func encode(_ value: JSONValue) -> [UInt8] {
         var json = JSONWriter()
         json.write(value)
         return json.bytes
     }
 
-    /// What to make of half a surrogate pair in a text, such as `"\ud83d"`. The grammar allows it, and it is no character
-    /// (RFC 8259 8.2): programs that cut texts by UTF-16 units write it. In the name of a member it is always refused.
+    /// The treatment of half a surrogate pair in a text, such as `"\ud83d"`. Programs that cut texts by UTF-16 units
+    /// write it, and the grammar allows it (RFC 8259 8.2). In a member's name it is always rejected.
     package enum LoneSurrogates: Sendable {
         case refused
-        /// U+FFFD stands for it. Two texts may become one, so no text with this character may name anybody.
+        /// U+FFFD replaces it. Two texts may become equal, so no text with this character may name anybody.
         case replaced
     }
 
-    /// The value of a document; nil unless it is one JSON value in UTF-8, at most `maxDepth` levels deep, without
-    /// repeated members.
+    /// Returns the value of a document; `nil` unless it is one JSON value in UTF-8, at most `maxDepth` levels deep,
+    /// without repeated members.
     package static func decode(
         _ bytes: [UInt8],
         maxDepth: Int = 32,
@@ -26,9 +26,9 @@ package enum JSONText {
         try? self.read(bytes, maxDepth: maxDepth, loneSurrogates: loneSurrogates).get()
     }
 
-    /// The members of a document that `decode` accepts and that is an object.
+    /// Returns the members of a document that `decode` accepts and that is an object.
     ///
-    /// - Throws: Why it is none.
+    /// - Throws: The reason why it is not an object.
     package static func object(
         _ bytes: [UInt8],
         maxDepth: Int = 32,
@@ -39,7 +39,7 @@ package enum JSONText {
         return members
     }
 
-    /// The value of a document, or why `decode` does not accept it.
+    /// Returns the value of a document, or the reason why `decode` does not accept it.
     package static func read(
         _ bytes: [UInt8],
         maxDepth: Int = 32,
@@ -52,16 +52,16 @@ package enum JSONText {
     }
 }
 
-/// A recursive reader of one document. Its depth is bounded; its caller limits the length and lends the bytes.
+/// A recursive reader of one document with limited depth. The caller limits the length and keeps the bytes alive.
 private struct JSONReader {
-    /// Room for the members of a usual header or set of claims, so that their table need not grow.
+    /// The initial capacity, enough for a usual header or set of claims.
     private static let usualMembers = 12
 
     private let maxDepth: Int
     private let loneSurrogates: JSONText.LoneSurrogates
     private let bytes: UnsafeBufferPointer<UInt8>
     private var position = 0
-    /// The first rule that is broken; nil: none but the grammar is.
+    /// The first broken rule; `nil` if only the grammar is broken.
     private var brokenRule: JSONFault?
 
     init(_ bytes: UnsafeBufferPointer<UInt8>, maxDepth: Int, _ loneSurrogates: JSONText.LoneSurrogates) {
@@ -76,18 +76,18 @@ private struct JSONReader {
         return self.position == self.bytes.count ? value : self.breaks(.rest)
     }
 
-    /// Why there is no document.
+    /// The reason why there is no document.
     var fault: JSONFault {
         if let brokenRule { return brokenRule }
         let isBlank = self.bytes.allSatisfy { $0 == 0x20 || $0 == 0x09 || $0 == 0x0A || $0 == 0x0D }
         if isBlank { return .empty }
         if self.bytes.starts(with: [0xEF, 0xBB, 0xBF]) { return .byteOrderMark }
-        // Of UTF-16 and UTF-32, or no text at all: JSON begins with two characters of ASCII.
+        // UTF-16, UTF-32 or not text at all: JSON begins with two ASCII characters.
         if String(validating: self.bytes, as: UTF8.self) == nil || self.bytes.prefix(2).contains(0) { return .encoding }
         return self.bytes.contains(0) ? .null : .syntax
     }
 
-    /// Notes which rule is broken.
+    /// Records which rule is broken.
     private mutating func breaks<Value>(_ rule: JSONFault) -> Value? {
         if self.brokenRule == nil { self.brokenRule = rule }
         return nil
@@ -131,7 +131,7 @@ private struct JSONReader {
         var members: [String: JSONValue] = [:]
         self.position += 1
         if self.skip(UInt8(ascii: "}")) { return .object(members) }
-        // Only for the outermost one: a document may hold thousands of small objects.
+        // Only the outermost object reserves capacity: a document may contain thousands of small objects.
         if depth == 0 { members.reserveCapacity(Self.usualMembers) }
         repeat {
             self.skipBlanks()
@@ -183,13 +183,13 @@ private struct JSONReader {
         return .number(number)
     }
 
-    /// The integer of digits, perhaps after a minus; nil if it does not fit.
+    /// Returns the integer of digits after an optional minus; `nil` if it does not fit.
     private static func integer(_ text: Slice<UnsafeBufferPointer<UInt8>>) -> Int64? {
         let isNegative = text.first == UInt8(ascii: "-")
         var value: Int64 = 0
         for digit in isNegative ? text.dropFirst() : text {
             let (product, exceeds) = value.multipliedReportingOverflow(by: 10)
-            // Counted downwards, because the least number has no positive counterpart.
+            // The sum is negative, because the smallest number has no positive counterpart.
             let (sum, exceedsToo) = product.subtractingReportingOverflow(Int64(digit - UInt8(ascii: "0")))
             guard !exceeds, !exceedsToo else { return nil }
             value = sum
@@ -232,7 +232,7 @@ private struct JSONReader {
         }
     }
 
-    /// The bytes up to the next quote, backslash or control character, and whether all are ASCII.
+    /// Returns the bytes up to the next quote, backslash or control character, and whether all are ASCII.
     private mutating func plainRun() -> (UnsafeBufferPointer<UInt8>, isASCII: Bool) {
         var (end, seen) = (self.position, UInt8(0))
         while end < self.bytes.count {
@@ -266,7 +266,7 @@ private struct JSONReader {
         }
     }
 
-    /// The second half of a pair, if it follows this first one; else nothing is read.
+    /// Reads the second half of a surrogate pair if it follows; otherwise reads nothing and returns `nil`.
     private mutating func lowSurrogate(after high: UInt32) -> UInt32? {
         let start = self.position
         if high < 0xDC00, self.literal(#"\u"#, .null) != nil, let low = self.codeUnit(), (0xDC00...0xDFFF).contains(low)

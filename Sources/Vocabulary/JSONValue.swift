@@ -1,4 +1,4 @@
-/// A JSON document as a value (RFC 8259): what providers report about a user, and what endpoints answer.
+/// A JSON document as a value (RFC 8259): a provider's report about a user, or an endpoint's answer.
 package enum JSONValue: Sendable, Hashable {
     case null
     case bool(Bool)
@@ -8,28 +8,28 @@ package enum JSONValue: Sendable, Hashable {
     case array([JSONValue])
     case object([String: JSONValue])
 
-    /// The member `name` of an object; nil if it is absent or null, and for anything else.
+    /// Returns the member `name` of an object; `nil` if it is absent or null, and for all other values.
     ///
-    /// Many servers write null for what they do not know, and no format that is read here gives null a meaning of its own,
-    /// but JSON Merge Patch: see `removes`.
+    /// Many servers write null for unknown values, and no format that is read here gives null another meaning except
+    /// JSON Merge Patch (`removes`).
     package subscript(name: String) -> JSONValue? {
         guard case .object(let members) = self, let value = members[name], value != .null else { return nil }
         return value
     }
 
-    /// The members of an object, without those that are null; nil for anything else.
+    /// The members of an object, without those that are null; `nil` for all other values.
     package var members: [String: JSONValue]? {
         guard case .object(let members) = self else { return nil }
         return members.values.contains(.null) ? members.filter { $0.value != .null } : members
     }
 
-    /// The text of a string; nil for anything else.
+    /// The text of a string; `nil` for all other values.
     package var string: String? {
         guard case .string(let text) = self else { return nil }
         return text
     }
 
-    /// The text that stands for a string, number or Boolean in fields and rules; nil for anything else.
+    /// The text of a string, number or Boolean in fields and rules; `nil` for all other values.
     package var scalarText: String? {
         switch self {
         case .bool(let flag): flag ? "true" : "false"
@@ -40,7 +40,7 @@ package enum JSONValue: Sendable, Hashable {
         }
     }
 
-    /// The texts of a list's elements, or of the one value, as fields and rules see them; what has no text is left out.
+    /// The texts of a list's elements, or of a single value, in fields and rules. Elements without a text are left out.
     package var scalarTexts: [String] {
         guard case .array(let elements) = self.flattened else { return [self].compactMap(\.scalarText) }
         return elements.compactMap(\.scalarText)
@@ -48,9 +48,9 @@ package enum JSONValue: Sendable, Hashable {
 }
 
 extension JSONValue {
-    /// The value at a path of members' names; nil if there is none. A step leads into each element of a list: at
-    /// `groups.name`, `{"groups": [{"name": "a"}, {}, [{"name": "b"}]]}` has `["a", "b"]`. Elements without the member are
-    /// left out, and lists in a list are one list.
+    /// Returns the value at a path of member names; `nil` if there is none. A step leads into each element of a list:
+    /// at `groups.name`, `{"groups": [{"name": "a"}, {}, [{"name": "b"}]]}` has `["a", "b"]`. Elements without the
+    /// member are left out, and nested lists are flattened.
     package func value(at path: [String]) -> JSONValue? { self.value(at: path[...]) }
 
     private func value(at path: ArraySlice<String>) -> JSONValue? {
@@ -64,7 +64,7 @@ extension JSONValue {
         }
     }
 
-    /// A list whose elements are no lists: those of lists in it take their place. Any other value as it is.
+    /// The value with nested lists flattened; values that are not lists are unchanged.
     package var flattened: JSONValue {
         guard case .array(let elements) = self, elements.contains(where: \.isList) else { return self }
         return .array(

@@ -1,4 +1,4 @@
-/// Writes one JSON value (RFC 8259) piece by piece, for documents of which no `JSONValue` is needed.
+/// Writes one JSON value (RFC 8259) piece by piece, for documents that do not need a `JSONValue`.
 ///
 /// ```
 /// json.object { json in
@@ -7,16 +7,16 @@
 /// }
 /// ```
 package struct JSONWriter {
-    /// What has been written, in UTF-8.
+    /// The bytes written so far, in UTF-8.
     package private(set) var bytes: [UInt8] = []
-    /// Whether nothing precedes in this object or array.
+    /// Whether the object or array is still empty.
     private var isFirst = true
     /// Whether the next value belongs to the name just written.
     private var followsName = false
 
     package init() { self.bytes.reserveCapacity(1024) }
 
-    /// Begins a member of an object, whose value is to be written next. The name must need no escape.
+    /// Begins a member of an object; its value must be written next. The name must not need escapes.
     package mutating func name(_ name: StaticString) {
         self.beginMember()
         self.bytes.append(UInt8(ascii: "\""))
@@ -25,20 +25,20 @@ package struct JSONWriter {
         self.bytes.append(UInt8(ascii: ":"))
     }
 
-    /// Writes a member of an object, whose name must need no escape.
+    /// Writes a member of an object. The name must not need escapes.
     package mutating func member(_ name: StaticString, _ text: String) {
         self.name(name)
         self.write(text)
     }
 
-    /// Writes an object, whose members `write` writes.
+    /// Writes an object whose members `write` writes.
     package mutating func object<Failure>(
         _ write: (inout JSONWriter) throws(Failure) -> Void
     ) throws(Failure) {
         try self.nested(UInt8(ascii: "{"), UInt8(ascii: "}"), write)
     }
 
-    /// Writes an array, whose elements `write` writes.
+    /// Writes an array whose elements `write` writes.
     package mutating func array<Failure>(
         _ write: (inout JSONWriter) throws(Failure) -> Void
     ) throws(Failure) {
@@ -58,7 +58,7 @@ package struct JSONWriter {
         self.bytes.append(utf8: flag ? "true" : "false")
     }
 
-    /// Writes any value, the members of objects sorted by name, so that equal values have equal bytes.
+    /// Writes any value. The members of objects are sorted by name, so that equal values have equal bytes.
     package mutating func write(_ value: JSONValue) {
         switch value {
         case .null: self.writeNull()
@@ -90,7 +90,7 @@ package struct JSONWriter {
 
     mutating func write(_ number: Double) {
         self.beginValue()
-        // JSON has no infinity and no NaN.
+        // JSON has neither infinity nor NaN.
         self.bytes.append(utf8: number.isFinite ? String(number) : "null")
     }
 
@@ -100,7 +100,7 @@ package struct JSONWriter {
         self.append(text)
     }
 
-    /// The same as `name(_: StaticString)` for any name, of UTF-8.
+    /// Begins a member of an object with any name in UTF-8; its value must be written next.
     mutating func name(_ name: UnsafeBufferPointer<UInt8>) {
         self.beginMember()
         self.append(name)

@@ -1,6 +1,6 @@
 /// JSON Merge Patch (RFC 7396): members that are objects are merged, `null` removes a member, everything else replaces.
 extension JSONValue {
-    /// This value after the patch (RFC 7396 2). The result has no `null` member but those inside lists.
+    /// Returns this value after the patch (RFC 7396 2). Only lists in the result may contain `null` members.
     package func merged(with patch: JSONValue) -> JSONValue {
         guard case .object(let changes) = patch else { return patch }
         var members: [String: JSONValue] = [:]
@@ -17,7 +17,7 @@ extension JSONValue {
         return changes[name] == .null
     }
 
-    /// The smallest patch that makes `wanted` of this value; neither may have a `null` member.
+    /// Returns the smallest patch that turns this value into `wanted`. Neither may have a `null` member.
     package func patch(to wanted: JSONValue) -> JSONValue {
         guard case .object(let present) = self, case .object(let members) = wanted else { return wanted }
         var changes: [String: JSONValue] = [:]
@@ -28,8 +28,8 @@ extension JSONValue {
         return .object(changes)
     }
 
-    /// The paths of the members that a patch changes, e.g. `session_transfer.enforce_device_binding`, with their new
-    /// values, sorted by path. An empty object counts as a value.
+    /// Returns the paths of the members that a patch changes, e.g. `session_transfer.enforce_device_binding`, with
+    /// their new values, sorted by path. An empty object is treated as a value.
     package func leaves(below path: String = "") -> [(path: String, value: JSONValue)] {
         guard case .object(let members) = self, path.isEmpty || !members.isEmpty else { return [(path, self)] }
         return members.sorted { $0.key < $1.key }.flatMap { name, value in
@@ -37,7 +37,7 @@ extension JSONValue {
         }
     }
 
-    /// The members of this patch but those that say what `complete` has anyway.
+    /// Returns this patch without the members whose values `complete` already has.
     package func without(defaultsOf complete: JSONValue) -> JSONValue {
         guard case .object(let members) = self else { return self }
         var kept: [String: JSONValue] = [:]
@@ -50,7 +50,7 @@ extension JSONValue {
         return .object(kept)
     }
 
-    /// The object without these members.
+    /// Returns the object without these members.
     package func without(_ names: [String]) -> JSONValue {
         guard case .object(let members) = self else { return self }
         return .object(members.filter { !names.contains($0.key) })

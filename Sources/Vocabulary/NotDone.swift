@@ -1,15 +1,15 @@
-/// Why what somebody asked for did not take place. Each protocol renders it in its own envelope; nothing on the way there
-/// gives it another name.
+/// The reason why a request for something was not carried out. Each protocol renders it in its own envelope, and no
+/// layer in between renames it.
 ///
-/// Whether it is refused or cannot be answered now is a property of the reason alone, so that nobody can mix them up: an
-/// outage must not make a client discard what is still good.
+/// The reason alone determines whether the request was rejected or cannot be answered now. They must not be mixed up:
+/// an outage must not make a client discard a valid credential.
 package struct NotDone: Error, Sendable, Hashable {
     package var reason: Reason
-    /// What a rule tells the user; nil: the gateway's own words.
+    /// A rule's message to the user; `nil` for the gateway's standard message.
     package var text: String?
     /// The remaining time of a rate limit.
     package var retryAfter: Duration?
-    /// For logs: which check failed, or an error code of a provider; never a token nor text that a user wrote.
+    /// The failed check or the error code of a provider, for logs; never a token or a text that a user wrote.
     package var detail: String?
 
     package init(_ reason: Reason, text: String? = nil, retryAfter: Duration? = nil, detail: String? = nil) {
@@ -19,12 +19,12 @@ package struct NotDone: Error, Sendable, Hashable {
         self.detail = detail
     }
 
-    /// Whether nobody was refused: the store, the provider or the gateway itself cannot answer.
+    /// Whether the store, the provider or the gateway itself cannot answer, so that nobody was rejected.
     package var isUnavailable: Bool { self.reason.status == 503 }
 
-    /// Whether it is the store that cannot answer.
+    /// Whether the store cannot answer.
     package var isOfStore: Bool { self.reason == .storeUnavailable || self.reason == .storeFull }
 
-    /// Whether the same request may have another answer later: an outage or a rate limit.
+    /// Whether a retry may succeed later: after an outage or a rate limit.
     package var mayPass: Bool { self.reason.refusal?.retryAfter != nil }
 }

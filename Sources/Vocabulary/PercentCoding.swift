@@ -1,21 +1,20 @@
 /// Percent-encoding (RFC 3986 2.1).
 package enum PercentCoding {
-    /// The bytes decoded once; nil when a `%` lacks its two hexadecimal digits.
+    /// Decodes the bytes once; `nil` if a `%` is not followed by two hexadecimal digits.
     ///
     /// - Parameter plusIsSpace: Whether `+` means a space, as in `application/x-www-form-urlencoded`.
     package static func decoded(_ bytes: some Collection<UInt8>, plusIsSpace: Bool) -> [UInt8]? {
         bytes.withBytes { self.decode($0, plusIsSpace: plusIsSpace, isStrict: true) }
     }
 
-    /// The bytes decoded once as most apps do it (WHATWG URL 1.3): a `%` without two hexadecimal digits is kept as it
-    /// is.
+    /// Decodes the bytes once like most apps (WHATWG URL 1.3): a `%` without two hexadecimal digits is kept unchanged.
     ///
     /// - Parameter plusIsSpace: Whether `+` means a space, as in `application/x-www-form-urlencoded`.
     package static func leniently(_ bytes: some Collection<UInt8>, plusIsSpace: Bool) -> [UInt8] {
         bytes.withBytes { self.decode($0, plusIsSpace: plusIsSpace, isStrict: false) } ?? []
     }
 
-    /// Decodes bytes in one piece of memory; nil when a `%` lacks its digits and `isStrict`.
+    /// Decodes contiguous bytes; `nil` if `isStrict` and a `%` lacks its digits.
     static func decode(_ bytes: UnsafeBufferPointer<UInt8>, plusIsSpace: Bool, isStrict: Bool) -> [UInt8]? {
         var decoded: [UInt8] = []
         decoded.reserveCapacity(bytes.count)
@@ -39,7 +38,7 @@ package enum PercentCoding {
         return decoded
     }
 
-    /// `text` with every byte except the unreserved ones (RFC 3986 2.3) percent-encoded, for use as a query value.
+    /// Percent-encodes all bytes of `text` except the unreserved ones (RFC 3986 2.3), for use as a query value.
     package static func encoded(_ text: String) -> String {
         var encoded: [UInt8] = []
         for byte in text.utf8 {
@@ -50,8 +49,8 @@ package enum PercentCoding {
 }
 
 extension Collection<UInt8> {
-    /// Passes the bytes in one piece of memory. Code that stays generic is not specialised for other modules, and then
-    /// each byte costs calls through tables.
+    /// Passes the bytes as contiguous memory. Generic code is not specialised for other modules, and each byte would
+    /// cost calls through tables.
     func withBytes<Result>(_ body: (UnsafeBufferPointer<UInt8>) -> Result) -> Result {
         self.withContiguousStorageIfAvailable(body) ?? Array(self).withUnsafeBufferPointer(body)
     }

@@ -10,12 +10,12 @@ extension UnixTime {
         }
     }
 
-    /// The time as RFC 3339 in UTC, to the second, e.g. `2026-11-21T06:26:46Z`.
+    /// The time as RFC 3339 in UTC, without fractions of a second, e.g. `2026-11-21T06:26:46Z`.
     package var rfc3339Seconds: String { self.rfc3339.prefix(19) + "Z" }
 }
 
 extension UnixTime {
-    /// Reads a date and time of RFC 3339 5.6, to the millisecond; nil if the text is not one.
+    /// Reads a date and time of RFC 3339 5.6, to the millisecond; `nil` if the text has another form.
     package init?(rfc3339 text: String) {
         let bytes = Array(text.utf8)
         guard (20...40).contains(bytes.count) else { return nil }
@@ -26,7 +26,7 @@ extension UnixTime {
             let month = Self.number(bytes[5..<7]), (1...12).contains(month), let day = Self.number(bytes[8..<10]),
             (1...31).contains(day), let hour = Self.number(bytes[11..<13]), hour < 24,
             let minute = Self.number(bytes[14..<16]), minute < 60, let second = Self.number(bytes[17..<19]),
-            // A leap second.
+            // 60 is a leap second.
             second <= 60
         else { return nil }
         var place = 19
@@ -45,7 +45,7 @@ extension UnixTime {
         self.init(milliseconds: seconds * 1000 + fraction)
     }
 
-    /// The seconds of `Z` or `+01:00`.
+    /// Returns the seconds of `Z` or `+01:00`.
     private static func offset(_ bytes: ArraySlice<UInt8>) -> Int64? {
         guard let sign = bytes.first else { return nil }
         let rest = Array(bytes.dropFirst())
@@ -62,8 +62,8 @@ extension UnixTime {
     }
 }
 
-/// Writes RFC 3339 times in UTC with milliseconds, `2026-11-21T06:17:00.123Z`. It keeps the text up to the second,
-/// because most lines of a log fall into the same second as the line before.
+/// Writes RFC 3339 times in UTC with milliseconds, `2026-11-21T06:17:00.123Z`. The text up to the second is cached,
+/// because consecutive lines of a log mostly share a second.
 package struct RFC3339 {
     /// The length of every text.
     package static let count = 24

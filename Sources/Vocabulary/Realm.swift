@@ -1,13 +1,13 @@
 import Synchronization
 
-/// The users of one configured provider. The users of two realms are different people, whatever their ids are.
+/// The users of one configured provider. Users of different realms are different people, whatever their ids.
 package struct Realm: Sendable, Hashable {
-    /// The name of the only provider where the settings give it none. What is stored for its users names no realm.
+    /// The realm of a lone provider without a configured name. Stored data of its users names no realm.
     package static let `default` = Realm("default")
 
     /// The provider's name in the settings.
     package let name: String
-    /// Equal for equal names in this process, so that requests compare no texts.
+    /// A number for the name in this process, so that requests do not compare texts.
     package let number: Int
 
     private static let numbers = Mutex<[String: Int]>([:])
@@ -25,41 +25,40 @@ package struct Realm: Sendable, Hashable {
 
     package func hash(into hasher: inout Hasher) { hasher.combine(self.number) }
 
-    /// What the store and its indexes call the user with this id: the id itself in the default realm. No id has a zero
-    /// byte, so no two users have the same one.
+    /// Returns the name of the user with this id in the store and its indexes: the id itself in the default realm. No
+    /// id contains a zero byte, so no two users share a name.
     package func subject(_ id: String) -> String { Self.subject(id, in: self.name) }
 
-    /// The same in the realm with this name.
+    /// Returns the subject for an id in the realm with this name.
     ///
-    /// An account of several providers (`AccountID`) has the same one in each.
+    /// A linked account (`AccountID`) has one subject in all realms.
     package static func subject(_ id: String, in name: String) -> String {
         name == Self.default.name || AccountID.isOne(id) ? id : "\(Self.mark)\(name)\u{0}\(id)"
     }
 
-    /// Stands between a provider's name and its id of a user, in the names of users whose provider is one of several on a
-    /// host.
+    /// The separator between a provider's name and its id of a user, in user names on hosts with several providers.
     package static let separator = "|"
 
-    /// The provider's own id of the user with this name: without the provider's name before it.
+    /// Returns the provider's id of the user with this name, without the provider's name.
     package func ownID(of name: String) -> String {
-        // Without another text: sessions are read by this.
+        // No new text is made, because this runs when sessions are read.
         guard name.begins(exactlyWith: self.name) else { return name }
         let rest = name.utf8.dropFirst(self.name.utf8.count)
         guard rest.starts(with: Self.separator.utf8) else { return name }
         return String(Substring(rest.dropFirst(Self.separator.utf8.count)))
     }
 
-    /// What the store calls the user whom the provider calls `ownID`, or called the user before a reload put the provider beside
-    /// others or took them away. An account of several providers has a name of its own.
+    /// Returns the subjects of a user whom the provider calls `ownID`, now and before a reload that added or removed
+    /// other providers. The subject of a linked account is not included.
     package func subjects(of ownID: String) -> [String] {
         let names = [ownID, "\(self.name)\(Self.separator)\(ownID)"]
         return names.filter { !AccountID.isOne($0) }.map(self.subject)
     }
 
-    /// Begins every subject outside the default realm.
+    /// The beginning of every subject outside the default realm.
     private static let mark = "\u{0}realm\u{0}"
 
-    /// The name of the realm, and the id of which `subject(_:)` made a subject.
+    /// Splits a subject into realm name and id; the inverse of `subject(_:)`.
     package static func user(of subject: String) -> (realm: String, id: String) {
         guard subject.hasPrefix(self.mark) else { return (Self.default.name, subject) }
         let rest = subject.dropFirst(self.mark.count)

@@ -1,7 +1,6 @@
-/// The realms of a host, or of hosts that share their endpoints: whose users are there, in the order of the settings. Never
-/// empty.
+/// The realms of a host, or of hosts with common endpoints, in the order of the settings. Never empty.
 package final class Realms: Sendable, Hashable {
-    /// The one of a lone provider.
+    /// The realm of a lone provider.
     package static let `default` = Realms([.default])
 
     package let all: [Realm]
@@ -9,7 +8,7 @@ package final class Realms: Sendable, Hashable {
     /// Whether users choose among several providers.
     package let areSeveral: Bool
 
-    /// - Parameter all: Empty: the default realm.
+    /// - Parameter all: The realms; empty for the default realm.
     package init(_ all: [Realm]) {
         self.all = all.isEmpty ? [.default] : all
         self.first = self.all[0]

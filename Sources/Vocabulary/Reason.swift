@@ -1,7 +1,7 @@
-/// Why a request, a token or a connection was refused or could not be served.
+/// The reason why a request, a token or a connection was rejected or could not be served.
 ///
-/// The raw value is the stable id in logs, metrics, audit events, problem documents and the table in the guide ReasonIDs. An
-/// id never changes its meaning; new ones may be added. `Refusal` defines the answer to each.
+/// The raw value is the stable id in logs, metrics, audit events, problem documents and the table in the guide
+/// ReasonIDs. The meaning of an id never changes; new ids may be added. `Refusal` defines the answer to each.
 package enum Reason: String, Error, CaseIterable, Sendable {
     // The bytes of the request.
     case requestMalformed = "request.malformed"
@@ -108,7 +108,7 @@ package enum Reason: String, Error, CaseIterable, Sendable {
     case logoutInvalidToken = "logout.invalid_token"
     case logoutReplayed = "logout.replayed"
 
-    // The route's requirements on the session and the connection.
+    // The route's requirements for the session and the connection.
     case requireAAL = "require.aal"
     case requireProvider = "require.provider"
     case requireGroups = "require.groups"
@@ -161,7 +161,7 @@ package enum Reason: String, Error, CaseIterable, Sendable {
     case refreshUnknown = "refresh.unknown"
     case refreshUserGone = "refresh.user_gone"
 
-    // The artefact of a social provider.
+    // The credential of a social provider.
     case socialRefused = "social.refused"
     case socialReplayed = "social.replayed"
 
@@ -178,7 +178,7 @@ package enum Reason: String, Error, CaseIterable, Sendable {
     case ticketThrottled = "ticket.throttled"
     case ticketUnknown = "ticket.unknown"
 
-    // The token endpoint, where no other reason fits.
+    // The token endpoint, for cases that no other reason covers.
     case oauthInvalidClient = "oauth.invalid_client"
     case oauthInvalidRedirect = "oauth.invalid_redirect"
     case oauthInvalidRequest = "oauth.invalid_request"
@@ -218,8 +218,8 @@ package enum Reason: String, Error, CaseIterable, Sendable {
 }
 
 extension Reason {
-    /// What the client is told. Why a session is not there any more is for the logs only: whoever presents a token that was
-    /// found somewhere must not learn from the answer what became of it.
+    /// The reason that the client learns. Only logs say why a session no longer exists: somebody who presents a found
+    /// token must not learn what happened to it.
     package var told: Reason {
         switch self {
         case .sessionIdle, .sessionExpired, .sessionForgotten, .sessionTokenReplaced, .sessionRevoked:

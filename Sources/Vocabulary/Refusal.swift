@@ -1,12 +1,12 @@
-/// The answer to a request that is refused for a reason: a row of the one table of answers.
+/// The answer to a request that is rejected for a reason: a row of the table of answers.
 ///
-/// Every refusal of the gateway is a rendering of such a row: problem documents (`ProblemDocument`), pages for people
+/// Every rejection is rendered from such a row: problem documents (`ProblemDocument`), pages for people
 /// (`RefusalWords`), Kratos's envelope (`Herodot`) and OAuth's (`OAuthError`). The last two keep their protocol's
-/// status where it differs. Code that refuses a request names a reason and no status.
+/// status if it differs. Code that rejects a request names a reason and no status.
 package struct Refusal: Equatable, Sendable {
     /// The value of `WWW-Authenticate` (RFC 9110 11.6.1).
     package enum Challenge: Sendable {
-        /// `Bearer` with a realm, or with `error="invalid_token"` where a credential was judged: the scheme must have a
+        /// `Bearer` with a realm, or with `error="invalid_token"` if a credential was judged: the scheme must have a
         /// parameter (RFC 6750 3).
         case bearer
         /// `Bearer error="insufficient_user_authentication"` with the route's requirements (RFC 9470 3).
@@ -16,13 +16,13 @@ package struct Refusal: Equatable, Sendable {
 
         /// The parameter of a challenge that names no error (RFC 9110 11.5).
         package static let realm = #"realm="sallyport""#
-        /// The challenge to whoever sent no credential.
+        /// The challenge for requests without a credential.
         package static let anyBearer = "Bearer \(realm)"
     }
 
     /// The value of `Retry-After` (RFC 9110 10.2.3).
     package enum RetryAfter: Equatable, Sendable {
-        /// The same request may get another answer after this many seconds.
+        /// A retry may get another answer after this many seconds.
         case seconds(Int)
         /// The time that the rate limiter returned.
         case limited
@@ -32,16 +32,16 @@ package struct Refusal: Equatable, Sendable {
     package var status: Int
     package var challenge: Challenge?
     package var retryAfter: RetryAfter?
-    /// Whether the connection closes, because the end of the request is unknown or not waited for. A head that the
-    /// parser refuses closes the connection whatever the reason.
+    /// Whether the connection closes, because the end of the request is unknown or not awaited. A head that the parser
+    /// rejects closes the connection for every reason.
     package var closes = false
     /// Whether the browser's session cookie is cleared.
     package var clearsSession = false
 
-    /// The answer to a reason without a row: an error of the gateway itself.
+    /// The answer to a reason without a row: an internal error of the gateway.
     package static let internalError = Refusal(500)
 
-    /// The answer to whoever names something by its path that is not there.
+    /// 404, for an unknown id in the path.
     package static let missing = Refusal(404)
 
     private init(_ status: Int) {
@@ -51,7 +51,7 @@ package struct Refusal: Equatable, Sendable {
         if status == 503 { self.retryAfter = .seconds(1) }
     }
 
-    /// A 403 that names what the next sign-in must reach.
+    /// A 403 that names the requirements of the next sign-in.
     private static let stepUp: Refusal = {
         var row = Refusal(403)
         row.challenge = .stepUp
@@ -77,7 +77,7 @@ package struct Refusal: Equatable, Sendable {
         return row
     }()
 
-    /// The row of a reason; nil for one that is only logged.
+    /// Returns the row of a reason; `nil` for a reason that is only logged.
     fileprivate static func row(_ reason: Reason) -> Refusal? {
         switch reason {
         case .requestMalformed, .requestFraming, .requestHost, .requestConnectionNamesIdentity: closing(400)
@@ -114,8 +114,8 @@ package struct Refusal: Equatable, Sendable {
             .sessionClientGone:
             Refusal(401)
         case .sessionOtherClient: Refusal(400)
-        // Only logged: the answer is that of `Reason.told`, a stream under way is closed, a transfer token is removed, or a
-        // session ends.
+        // Only logged: the client gets the answer to `Reason.told`, a stream under way is closed, a transfer token is
+        // removed, or a session ends.
         case .sessionIdle, .sessionExpired, .sessionForgotten, .sessionTokenReplaced, .sessionRevoked,
             .sessionSignedOut, .sessionOperatorEnded, .sessionProviderSignedOut, .sessionProviderEnded,
             .sessionPasswordChanged:
@@ -186,9 +186,9 @@ package struct Refusal: Equatable, Sendable {
 }
 
 extension Reason {
-    /// The answer to a request that is refused for this reason; nil for a reason that is only logged.
+    /// The answer to a request that is rejected for this reason; `nil` for a reason that is only logged.
     package var refusal: Refusal? { Refusal.row(self) }
 
-    /// The status of that answer; 500 for a reason that is only logged, which no answer has.
+    /// The status of the answer; 500 for a reason that is only logged, which no answer has.
     package var status: Int { (self.refusal ?? .internalError).status }
 }

@@ -1,4 +1,4 @@
-/// Bytes that must never be shown: every way to print the value shows `<redacted>`.
+/// Bytes that must never be shown: every way to print the value prints `<redacted>`.
 package struct Secret: Sendable, Hashable, CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
     /// The bytes themselves. Use them only where they are needed.
     package let bytes: [UInt8]

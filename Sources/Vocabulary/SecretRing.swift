@@ -1,12 +1,12 @@
-/// The gateway's secrets: one signs and seals, and all are accepted, so that a change of secret ends no session.
+/// The gateway's secrets. One signs and seals, and all are accepted, so that a rotation ends no session.
 package struct SecretRing: Sendable, Hashable {
     /// The secret that signs, seals and names new tokens and records.
     package let current: Secret
-    /// The other secrets, each once, in the given order.
+    /// The additional accepted secrets, each once, in the given order.
     package let accepted: [Secret]
 
-    /// - Parameter accepted: Secrets whose tokens and records are also accepted. Repeated secrets, and the current one,
-    ///   count once.
+    /// - Parameter accepted: Secrets whose tokens and records are also accepted. Repeated secrets and the current one
+    ///   are dropped.
     package init(current: Secret, accepted: [Secret] = []) {
         self.current = current
         var seen: Set<Secret> = [current]

@@ -1,66 +1,66 @@
-/// How much of a limit one client may use: as much as is left free for others, but at least a quarter of the limit and at
-/// most half of it. So a client that is alone has half, and each of several that want everything has a quarter.
+/// The part of a limit that one client may use: as much as is still free, but between a quarter and half of
+/// the limit. A lone client gets half, and several greedy clients get a quarter each.
 package struct ShareRule: Equatable, Sendable {
-    /// How many places there are for all clients.
+    /// The number of places for all clients.
     package let limit: Int
-    /// What a client may use however few places are free, and however many.
+    /// The smallest share, however few places are free; `most` is the largest share, however many are free.
     private let least: Int
     private let most: Int
 
     /// - Parameters:
-    ///   - limit: How many places there are for all clients.
-    ///   - percent: What a client may use of the limit, however many places are free. `nil`: by the rule.
+    ///   - limit: The number of places for all clients.
+    ///   - percent: The fixed percentage of the limit that a client may use; `nil` for a quarter to half.
     package init(of limit: Int, percent: Int? = nil) {
         self.limit = limit
         self.least = max(1, percent.map { limit * $0 / 100 } ?? limit / 4)
         self.most = max(1, percent.map { limit * $0 / 100 } ?? limit / 2)
     }
 
-    /// How many places a client may use while so many are free.
+    /// Returns the number of places that a client may use while `free` places are free.
     package func share(free: Int) -> Int { min(max(free, self.least), self.most) }
 
-    /// While a part of a client, such as one user at an address, uses fewer places than this, the rest of the client does
-    /// not take its place.
+    /// The number of places reserved for a part of a client, such as one user at an address. While the part uses fewer,
+    /// the rest of the client does not take its place.
     package var foothold: Int { max(1, self.limit / 16) }
 
-    /// What a client may use together with such parts of it.
+    /// The maximum number of places that a client may use together with its parts.
     package var widest: Int { min(self.limit, self.most + max(1, self.limit / 4)) }
 
-    /// While fewer places than this are in use, no client can have more than its share.
+    /// The number of places in use below which no client can exceed its share.
     package var threshold: Int { min(self.least, max(1, self.limit / 4)) }
 }
 
-/// How many places of a limited number each client uses. A client without a name, such as a trusted proxy, uses places and
-/// has no share. The table has no more entries than there are places in use.
+/// The number of places that each client uses. A client without a name, such as a trusted proxy, uses places and has no
+/// share. The table has at most as many entries as there are places in use.
 package struct Shares<Client: Hashable & Sendable>: Sendable {
     package let rule: ShareRule
-    /// The places in use by all.
+    /// The number of places in use by all.
     package private(set) var total = 0
     private var counts: [Client: Int] = [:]
 
-    /// Nothing is in use.
+    /// Makes a table without places in use.
     package init(_ rule: ShareRule) {
         self.rule = rule
     }
 
-    /// How many places a client uses; 0 if it has no name.
+    /// Returns the number of places that a client uses; 0 if it has no name.
     package func count(of client: Client?) -> Int { client.flatMap { self.counts[$0] } ?? 0 }
 
-    /// Whether the client may use another place without exceeding its share. Whether there is one is not asked.
+    /// Whether the client may use another place without exceeding its share. Does not check that one is free.
     ///
-    /// - Parameter free: How many places are free. `nil`: those that are not counted here.
+    /// - Parameter free: The number of free places; `nil` for the limit minus the places in use.
     package func admits(_ client: Client?, free: Int? = nil) -> Bool {
         guard let client else { return true }
         return self.counts[client, default: 0] < self.rule.share(free: free ?? self.rule.limit - self.total)
     }
 
-    /// Records that a client uses another place. Each is given back once.
+    /// Records that a client uses another place. Each place must be given back once.
     package mutating func take(_ client: Client?) {
         self.total += 1
         if let client { self.counts[client, default: 0] += 1 }
     }
 
-    /// Records that a client uses a place no longer.
+    /// Records that a client no longer uses a place.
     package mutating func giveBack(_ client: Client?) {
         self.total -= 1
         guard let client, let count = self.counts[client] else { return }

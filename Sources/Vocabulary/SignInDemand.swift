@@ -1,22 +1,22 @@
-/// How a user must sign in for the sign-in to count. A route, a client or another host demands it, and it goes with the
-/// browser to the provider and back.
+/// The requirements for a sign-in. A route, a client or another host sets them, and they accompany the browser to the
+/// provider and back.
 package struct SignInDemand: Sendable, Hashable {
-    /// The clocks of the provider and of the gateway may differ by this.
+    /// The tolerated difference between the clocks of provider and gateway.
     private static let leeway: Duration = .seconds(60)
-    /// The longest hint in bytes; a longer one is left out.
+    /// The maximum length of a hint in bytes. A longer hint is left out.
     private static let longestHint = 320
 
-    /// Whether a user who is already signed in, here or at the provider, must authenticate again (`prompt=login`, OpenID
-    /// Connect Core 3.1.2.1).
+    /// Whether a user who is already signed in, here or at the provider, must authenticate again (`prompt=login`,
+    /// OpenID Connect Core 3.1.2.1).
     package var isAgain: Bool
-    /// The lowest level to reach; nil: any.
+    /// The lowest level to reach; `nil` for any level.
     package var aal: AssuranceLevel?
-    /// The longest time since the user authenticated, in whole seconds; nil: any.
+    /// The longest time since the user authenticated, in whole seconds; `nil` for any time.
     package var maxAge: Duration?
-    /// What the user types at the provider, as far as a client knows it (OpenID Connect Core 3.1.2.1). It demands nothing.
+    /// The user's login at the provider, if a client knows it (OpenID Connect Core 3.1.2.1). It requires nothing.
     package var loginHint: String?
-    /// The providers, by their names, at one of which the user must sign in; empty: at any. The sign-in page offers only
-    /// these; whoever takes the session judges whose it is.
+    /// The names of the providers that the user may sign in at; empty for all. The sign-in page offers only these,
+    /// but the code that accepts the session must enforce them.
     package var providers: [String]
 
     package init(
@@ -33,7 +33,7 @@ package struct SignInDemand: Sendable, Hashable {
         self.loginHint = loginHint.flatMap { (1...Self.longestHint).contains($0.utf8.count) ? $0 : nil }
     }
 
-    /// The same demand, with what the user has typed as the hint.
+    /// Returns this demand with the user's input as the hint.
     package func hinting(at hint: String) -> SignInDemand {
         SignInDemand(
             isAgain: self.isAgain,
@@ -44,11 +44,11 @@ package struct SignInDemand: Sendable, Hashable {
         )
     }
 
-    /// Why a sign-in does not suffice; nil: it does. This is the only judgement of it.
+    /// Returns the reason why a sign-in does not suffice; `nil` if it does. No other code decides this.
     ///
     /// - Parameters:
-    ///   - authenticatedAt: nil if the provider does not say.
-    ///   - begunAt: When the sign-in began, by the clock of `now`.
+    ///   - authenticatedAt: The time of authentication; `nil` if the provider does not report it.
+    ///   - begunAt: The start of the sign-in, by the clock of `now`.
     package func unmet(
         level: AssuranceLevel,
         authenticatedAt: UnixTime?,

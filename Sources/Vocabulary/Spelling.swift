@@ -1,6 +1,6 @@
-/// Finds the name that an operator may have meant by an unknown one.
+/// Finds the name that an operator may have meant by an unknown name.
 package enum Spelling {
-    /// The candidate that differs least from `word`, if the difference looks like a misspelling.
+    /// Returns the candidate that differs least from `word`, if the difference looks like a misspelling.
     package static func nearest(to word: String, in candidates: some Sequence<String>) -> String? {
         let word = Self.folded(word)
         var best: (distance: Int, candidate: String)?
@@ -9,17 +9,17 @@ package enum Spelling {
             if distance < best?.distance ?? .max { best = (distance, candidate) }
         }
         if let best, best.distance <= max(1, min(word.count, best.candidate.utf8.count) / 3) { return best.candidate }
-        // `groups` for `groups_any`: the beginning of a name also counts, unless two names share it.
+        // `groups` for `groups_any`: the beginning of a name also matches, unless two names share it.
         let longer = candidates.filter { word.count >= 4 && Self.folded($0).starts(with: word) }
         return longer.count == 1 ? longer.first : nil
     }
 
-    /// Differences in case, `-`, `_` and camel case are the most common, so they are free.
+    /// Removes differences in case, `-`, `_` and camel case, which are the most common.
     private static func folded(_ word: String) -> [UInt8] {
         word.utf8.prefix(64).filter { $0 != 0x2D && $0 != 0x5F }.map { (0x41...0x5A).contains($0) ? $0 | 0x20 : $0 }
     }
 
-    /// Insertions, deletions, changes and swaps of neighbours (optimal string alignment).
+    /// Returns the number of insertions, deletions, changes and swaps of neighbours (optimal string alignment).
     private static func distance(_ left: [UInt8], _ right: [UInt8]) -> Int {
         var beforeLast: [Int] = []
         var last = Array(0...right.count)

@@ -3,7 +3,7 @@ import Glibc
 #endif
 
 /// Starts threads for work that must not use the threads of Swift or Dispatch, because it waits, never ends, or changes
-/// the thread on which it runs.
+/// its thread.
 package enum SystemThread {
     private final class Work: Sendable {
         let body: @Sendable () -> Void

@@ -1,5 +1,5 @@
 extension String {
-    /// The text of bytes in UTF-8; nil if they are not.
+    /// Reads UTF-8; `nil` if the bytes are not UTF-8.
     ///
     /// Most texts are ASCII, for which the first check is enough; `String(validating:as:)` costs ten times as much.
     package init?(utf8 bytes: ArraySlice<UInt8>) {
@@ -7,7 +7,7 @@ extension String {
         self = text
     }
 
-    /// The same for bytes that are lent.
+    /// Reads UTF-8 from borrowed bytes; `nil` if the bytes are not UTF-8.
     package init?(utf8 bytes: UnsafeBufferPointer<UInt8>) {
         if bytes.allSatisfy({ $0 < 0x80 }) {
             self.init(decoding: bytes, as: UTF8.self)

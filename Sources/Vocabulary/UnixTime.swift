@@ -4,7 +4,7 @@ import Glibc
 
 /// A point in wall-clock time, in milliseconds since 1970-01-01T00:00:00Z.
 ///
-/// Tokens and records state times of any size, so a time beyond what the number holds is the last or the first one.
+/// Tokens and records contain times of any size. A time that does not fit becomes the first or the last time.
 package struct UnixTime: Sendable, Hashable, Comparable {
     /// Milliseconds since the epoch.
     package var milliseconds: Int64
@@ -24,12 +24,12 @@ package struct UnixTime: Sendable, Hashable, Comparable {
         left.milliseconds < right.milliseconds
     }
 
-    /// This time moved by `duration`, rounded to milliseconds.
+    /// Returns this time moved by `duration`, rounded to milliseconds.
     package func advanced(by duration: Duration) -> UnixTime {
         UnixTime(milliseconds: self.milliseconds.addingWithinBounds(duration.wholeMilliseconds))
     }
 
-    /// The time that has passed since `earlier`; negative when `earlier` is later.
+    /// Returns the time that has passed since `earlier`; negative if `earlier` is later.
     package func since(_ earlier: UnixTime) -> Duration {
         .milliseconds(self.milliseconds.subtractingWithinBounds(earlier.milliseconds))
     }
@@ -43,22 +43,22 @@ extension Duration {
     }
 }
 
-/// Arithmetic on numbers that were read from outside, which may have any value: the nearest bound where the result does
-/// not fit.
+/// Arithmetic on external numbers, which may have any value. A result that does not fit is replaced by the nearest
+/// bound.
 extension Int64 {
-    /// The sum.
+    /// Returns the sum.
     package func addingWithinBounds(_ other: Int64) -> Int64 {
         let (sum, exceeds) = self.addingReportingOverflow(other)
         return exceeds ? (other < 0 ? .min : .max) : sum
     }
 
-    /// The difference.
+    /// Returns the difference.
     package func subtractingWithinBounds(_ other: Int64) -> Int64 {
         let (difference, exceeds) = self.subtractingReportingOverflow(other)
         return exceeds ? (other < 0 ? .max : .min) : difference
     }
 
-    /// The product.
+    /// Returns the product.
     package func multipliedWithinBounds(by other: Int64) -> Int64 {
         let (product, exceeds) = self.multipliedReportingOverflow(by: other)
         return exceeds ? ((self < 0) == (other < 0) ? .max : .min) : product
@@ -73,7 +73,7 @@ package struct Clock: Sendable {
         self.read = read
     }
 
-    /// The time now.
+    /// Returns the current time.
     package func now() -> UnixTime { self.read() }
 
     /// The system's real-time clock, which NTP or an operator may change. For times that people read.

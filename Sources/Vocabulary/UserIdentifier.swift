@@ -1,18 +1,17 @@
-/// A normalised identifier: bytes, with ASCII letters in lower case, in Unicode's normalization form C and without white
-/// space at the ends, which the keyboards of phones add.
+/// A normalised identifier: bytes, with ASCII letters in lower case, in Unicode's normalization form C and without
+/// invisible characters at the ends, which the keyboards of phones add.
 ///
-/// Providers look users up by it and limits are counted under it, so no other spelling is counted separately
-/// (CVE-2025-24806). Other letters keep their case, and letters that only look alike or fold alike stay different. It
-/// consists of bytes, which are compared as they are.
+/// Providers look users up by it and limits are counted under it, so that no spelling evades a limit (CVE-2025-24806).
+/// Other letters keep their case. Letters that look alike or fold alike remain different, because bytes are compared.
 package struct UserIdentifier: Sendable, Hashable {
-    /// The longest identifier in bytes.
+    /// The maximum length in bytes.
     package static let longest = 256
-    /// The longest input that is looked at: a spelling may be longer than the identifier.
+    /// The maximum length of the input: a spelling may be longer than the identifier.
     private static let longestInput = 4 * Self.longest
 
     package let bytes: [UInt8]
 
-    /// nil when the text is empty, too long, or contains a control character: no user has such an identifier.
+    /// `nil` if the text is empty, too long, or contains a control character. No user has such an identifier.
     package init?(_ text: String) {
         guard text.utf8.count <= Self.longestInput else { return nil }
         let text = text.withoutInvisibleEnds.composed

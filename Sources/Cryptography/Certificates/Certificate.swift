@@ -1,31 +1,31 @@
 import COpenSSL
 package import Vocabulary
 
-/// An X.509 certificate (RFC 5280), as far as the gateway reads it. Nothing in it is trusted because it can be read.
+/// An X.509 certificate (RFC 5280), as far as the gateway reads it. Reading a certificate implies no trust in it.
 package struct Certificate: Sendable, Equatable {
-    /// What a certificate's key is for, as far as the choice of a certificate needs it.
+    /// The kind of a certificate's key, as far as the choice of a certificate depends on it.
     package enum Key: Sendable, Equatable {
-        /// The number of bits of a curve of NIST.
+        /// A NIST curve with this number of bits.
         case ellipticCurve(Int)
         case rsa(Int)
         case other
     }
 
-    /// Names in the form of RFC 4514, in ASCII: other characters are escaped. Empty if they cannot be written so.
+    /// The subject, written like `issuer` by RFC 4514 in ASCII with escapes. Empty if it cannot be written so.
     package let subject: String
     package let issuer: String
     package let validFrom: UnixTime
     package let validUntil: UnixTime
     package let key: Key
-    /// The subject's alternative names that are names of hosts, in lower case without a trailing dot.
+    /// The host names among the subject's alternative names, in lower case without a trailing dot.
     package let dnsNames: [String]
-    /// Its addresses in network order: 4 or 16 bytes.
+    /// The IP addresses among the alternative names, in network order: 4 or 16 bytes.
     package let addresses: [[UInt8]]
 
     private let handle: CertificateHandle
 
-    /// The certificates in text by PEM (RFC 7468), in their order; nil if one of them is damaged, or begins elsewhere than
-    /// at the left margin: a reader of PEM would leave it out without a word.
+    /// Returns the certificates in PEM text (RFC 7468) in their order; `nil` if one is damaged or not at the left
+    /// margin. A PEM parser would silently skip an indented certificate.
     package static func all(inPEM text: [UInt8]) -> [Certificate]? {
         guard let handles = CertificateHandle.all(inPEM: text) else { return nil }
         let certificates = handles.compactMap { Certificate($0) }
@@ -42,7 +42,7 @@ package struct Certificate: Sendable, Equatable {
         self.key = Self.key(of: handle.pointer)
         let names = handle.alternativeNames ?? []
         self.dnsNames = names.filter { $0.kind == GEN_DNS }.compactMap { _, value in
-            // A name with another character than these would be read in two ways (CVE-2021-3712).
+            // A name with any other character could be read in two ways (CVE-2021-3712).
             guard value.allSatisfy({ $0 > 0x20 && $0 < 0x7F }) else { return nil }
             let name = String(decoding: value, as: UTF8.self).lowercased()
             return name.hasSuffix(".") ? String(name.dropLast()) : name
@@ -54,7 +54,7 @@ package struct Certificate: Sendable, Equatable {
 
     // MARK: Judging
 
-    /// Whether the holder of `issuer` has signed this certificate: names, key identifiers, use of the key and signature.
+    /// Whether the holder of `issuer` signed this certificate: names, key identifiers, key usage and signature match.
     package func isIssued(by issuer: Certificate) -> Bool {
         defer { ERR_clear_error() }
         guard X509_check_issued(issuer.handle.pointer, self.handle.pointer) == X509_V_OK,
@@ -63,16 +63,16 @@ package struct Certificate: Sendable, Equatable {
         return X509_verify(self.handle.pointer, key) == 1
     }
 
-    /// Whether it may issue others.
+    /// Whether the certificate may issue others.
     package var isAuthority: Bool { X509_check_ca(self.handle.pointer) > 0 }
 
-    /// Whether it says where its issuer can be asked, as the certificates of public authorities do (RFC 5280 4.2.2.1).
+    /// Whether the certificate says where to ask its issuer, as public authorities' certificates do (RFC 5280 4.2.2.1).
     package var namesIssuersAddress: Bool { X509_get_ext_by_NID(self.handle.pointer, NID_info_access, -1) >= 0 }
 
-    /// Whether a server may show it: it allows signatures, and says nothing of what it is for, or that it is for servers
-    /// (RFC 5280 4.2.1.3, 4.2.1.12).
+    /// Whether a server may present the certificate. It must allow signatures, and either name no purpose or be for
+    /// servers (RFC 5280 4.2.1.3, 4.2.1.12).
     package var isForServers: Bool {
-        // The library answers all bits where the certificate does not have the extension.
+        // If the certificate does not have the extension, the library returns all bits.
         X509_get_key_usage(self.handle.pointer) & UInt32(KU_DIGITAL_SIGNATURE) != 0
             && X509_get_extended_key_usage(self.handle.pointer) & UInt32(XKU_SSL_SERVER | XKU_ANYEKU) != 0
     }
@@ -90,14 +90,14 @@ package struct Certificate: Sendable, Equatable {
         }
         let bits = Int(EVP_PKEY_get_bits(key))
         if EVP_PKEY_is_a(key, "EC") == 1 {
-            // Other curves have as many bits (secp256k1, brainpool).
+            // Some other curves have equally many bits (secp256k1, brainpool).
             let curves = ["prime256v1", "secp384r1", "secp521r1"]
             return curves.contains(Self.group(of: key) ?? "") ? .ellipticCurve(bits) : .other
         }
         return EVP_PKEY_is_a(key, "RSA") == 1 ? .rsa(bits) : .other
     }
 
-    /// The name of a key's curve; nil if its parameters are written out.
+    /// Returns the name of a key's curve; `nil` if the key has explicit parameters.
     private static func group(of key: OpaquePointer) -> String? {
         var name = [CChar](repeating: 0, count: 64)
         var count = 0
@@ -109,11 +109,11 @@ package struct Certificate: Sendable, Equatable {
     }
 }
 
-/// A private key as the file of a certificate's key has it, of any kind that OpenSSL reads.
+/// The private key of a certificate, read from a file, of any kind that OpenSSL reads.
 package struct CertificateKey: Sendable {
     let handle: KeyHandle
 
-    /// The first private key in text by PEM; nil if there is none, or if it is encrypted.
+    /// Reads the first private key in PEM text; `nil` if there is no key or it is encrypted.
     package init?(pem: Secret) {
         let pointer: OpaquePointer? = pem.bytes.withUnsafeBytes { bytes in
             guard let bio = BIO_new_mem_buf(bytes.baseAddress, Int32(clamping: bytes.count)) else { return nil }

@@ -5,8 +5,8 @@ import Vocabulary
 import Glibc
 #endif
 
-/// A certificate of OpenSSL (RFC 5280), which any thread may read: what it caches is made when it is read first, under its
-/// lock. What can be read of it is the same for every certificate; who reads it decides what is good.
+/// An OpenSSL certificate (RFC 5280), which any thread may read: OpenSSL fills its caches under its lock at the first
+/// read. This class reads every certificate; its callers decide what they accept.
 final class CertificateHandle: Sendable {
     nonisolated(unsafe) let pointer: OpaquePointer
 
@@ -19,7 +19,7 @@ final class CertificateHandle: Sendable {
         X509_free(self.pointer)
     }
 
-    /// The certificate that fills all bytes; nil if they are none.
+    /// Reads the certificate that fills all bytes; `nil` if they are not exactly one certificate.
     convenience init?(der: [UInt8]) {
         let pointer: OpaquePointer? = withPointer(der) { start, count in
             var next: UnsafePointer<UInt8>? = start
@@ -37,8 +37,8 @@ final class CertificateHandle: Sendable {
         self.init(pointer)
     }
 
-    /// The certificates in text by PEM (RFC 7468), in their order; nil if one of them is damaged, or begins elsewhere than
-    /// at the left margin: a reader of PEM would leave it out without a word.
+    /// Returns the certificates in PEM text (RFC 7468) in their order; `nil` if one is damaged or not at the left
+    /// margin. A PEM parser would silently skip an indented certificate.
     static func all(inPEM text: [UInt8]) -> [CertificateHandle]? {
         defer { ERR_clear_error() }
         let written = ["", "X509 ", "TRUSTED "].reduce(0) { $0 + text.count(of: "-----BEGIN \($1)CERTIFICATE-----") }
@@ -70,16 +70,16 @@ final class CertificateHandle: Sendable {
         return Array(UnsafeBufferPointer(start: start, count: Int(count)))
     }
 
-    /// Names as RFC 4514 writes them, with characters beyond ASCII as `\XX`: the form of `openssl x509 -nameopt RFC2253`;
-    /// nil if they cannot be written so.
+    /// The subject, written like `issuer` by RFC 4514 with `\XX` for characters beyond ASCII, as
+    /// `openssl x509 -nameopt RFC2253` does; `nil` if it cannot be written so.
     var subject: String? { Self.text(X509_get_subject_name(self.pointer)) }
     var issuer: String? { Self.text(X509_get_issuer_name(self.pointer)) }
 
-    /// The first and the last second in which it is valid; nil if it is no time.
+    /// The first valid second, as `validUntil` is the last; `nil` if the field is not a time.
     var validFrom: UnixTime? { Self.time(X509_get0_notBefore(self.pointer)) }
     var validUntil: UnixTime? { Self.time(X509_get0_notAfter(self.pointer)) }
 
-    /// The serial number in hexadecimal digits, without zeros in front.
+    /// The serial number in hexadecimal digits, without leading zeros.
     var serial: String? {
         guard let value = ASN1_INTEGER_to_BN(X509_get0_serialNumber(self.pointer), nil) else { return nil }
         defer { BN_free(value) }
@@ -92,14 +92,14 @@ final class CertificateHandle: Sendable {
         return (isNegative ? "-" : "") + (significant.isEmpty ? "0" : significant)
     }
 
-    /// The alternative names that are DNS names, email addresses, URIs or addresses (`GEN_DNS` and so on), in their order;
-    /// nil if their list is there twice or cannot be read. Those of other kinds have other types and are not read
-    /// (swift-nio-ssl read beyond such a name until 2.37.5).
+    /// The alternative names that are DNS names, email addresses, URIs or addresses (`GEN_DNS` and so on), in their
+    /// order. `nil` if the extension occurs twice or cannot be read. Names of other kinds have other types and are
+    /// skipped (until 2.37.5 swift-nio-ssl read past the end of such names).
     var alternativeNames: [(kind: Int32, value: [UInt8])]? {
         var place: Int32 = 0
         guard let names = X509_get_ext_d2i(self.pointer, NID_subject_alt_name, &place, nil) else {
             ERR_clear_error()
-            // -1: there is none.
+            // -1 means that the extension is missing.
             return place == -1 ? [] : nil
         }
         let list = OpaquePointer(names)
@@ -146,7 +146,7 @@ final class CertificateHandle: Sendable {
 }
 
 extension [UInt8] {
-    /// How often a text is in these bytes.
+    /// Returns the number of occurrences of a text in these bytes.
     fileprivate func count(of text: String) -> Int {
         let text = Array(text.utf8)
         guard self.count >= text.count else { return 0 }

@@ -1,36 +1,36 @@
 import COpenSSL
 package import Vocabulary
 
-/// A certificate that a client has proven to own in the TLS handshake (RFC 5280), as far as requests are judged by it.
+/// The facts about a client certificate (RFC 5280) that the gateway uses to judge requests.
 ///
-/// Made once for a connection. Whether an authority of the listener issued it has been verified by TLS before; here it is
-/// only read. All texts are visible ASCII characters, so that a field or a log line can take them as they are.
+/// Made once per connection. TLS has verified the issuer and the client's key before; this class only reads. All texts
+/// are visible ASCII, so that fields and log lines can contain them unchanged.
 package final class ClientCertificate: Sendable {
     /// The SHA-256 of the certificate in DER, which a token's `cnf.x5t#S256` names (RFC 8705 3.1).
     package let sha256: Digest256
-    /// Whom it was issued to, as RFC 4514 writes names, with characters beyond ASCII as `\XX`: the form of
+    /// The subject as RFC 4514 writes names, with `\XX` for characters beyond ASCII, as in
     /// `openssl x509 -nameopt RFC2253`. Empty in certificates that have only alternative names.
     package let subject: String
-    /// Who issued it, in the same form.
+    /// The issuer, written like `subject`.
     package let issuer: String
-    /// The serial number in hexadecimal digits, without zeros in front.
+    /// The serial number in hexadecimal digits, without leading zeros.
     package let serial: String
     /// The alternative names that are DNS names, email addresses or URIs, each once, in their order.
     package let names: [CertificateName]
-    /// The last second in which it is valid.
+    /// The last second in which the certificate is valid.
     package let notAfter: UnixTime
 
-    /// The largest certificate, in bytes of DER: what a handshake with client certificates takes at most.
+    /// The size limit of a certificate in bytes of DER, also in handshakes.
     package static let largest = 65_536
-    /// The longest subject or issuer, in characters.
+    /// The maximum length of subject and issuer in characters.
     package static let longestText = 4096
-    /// The longest serial number, in digits. RFC 5280 4.1.2.2 allows 40.
+    /// The maximum length of a serial number in digits. RFC 5280 4.1.2.2 allows 40.
     private static let longestSerial = 1024
-    /// The most alternative names of the kinds that are kept.
+    /// The maximum number of alternative names of the supported kinds.
     package static let mostNames = 256
 
-    /// The certificate in these bytes; nil if they are not exactly one certificate, or if it exceeds the limits above or has
-    /// a name that cannot be read: a certificate of which a part was left out could be taken for another one.
+    /// Reads a certificate; `nil` if the bytes are not exactly one, a limit is exceeded or a name is unreadable. A
+    /// certificate with a part left out could be mistaken for another one.
     package init?(der: [UInt8]) {
         guard der.count <= Self.largest, let read = CertificateHandle(der: der), let subject = read.subject,
             let issuer = read.issuer, let serial = read.serial, serial.utf8.count <= Self.longestSerial,
@@ -45,13 +45,13 @@ package final class ClientCertificate: Sendable {
         self.notAfter = notAfter
     }
 
-    /// The certificate in a file: the first by PEM (RFC 7468), else the one in DER.
+    /// Reads the certificate in a file: the first in PEM (RFC 7468), otherwise the one in DER.
     package convenience init?(file bytes: [UInt8]) {
         guard bytes.count <= Self.largest * 2 else { return nil }
         self.init(der: CertificateHandle.all(inPEM: bytes)?.first?.der ?? bytes)
     }
 
-    /// Those by which requests are judged, each once; nil: they are too many.
+    /// Returns the names that requests are judged by, each once; `nil` if there are too many.
     private static func names(_ all: [(kind: Int32, value: [UInt8])]) -> [CertificateName]? {
         var names: [CertificateName] = []
         var known: Set<CertificateName> = []
@@ -63,7 +63,7 @@ package final class ClientCertificate: Sendable {
         return names
     }
 
-    /// nil if it is of a kind that nothing is judged by, such as an address.
+    /// Returns a name; `nil` if nothing is judged by its kind, such as an address.
     private static func name(_ kind: Int32, _ value: [UInt8]) -> CertificateName? {
         switch kind {
         case GEN_DNS: CertificateName(.dns, value)

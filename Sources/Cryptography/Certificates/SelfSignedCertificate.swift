@@ -1,24 +1,24 @@
 import COpenSSL
 package import Vocabulary
 
-/// A certificate that only its own key vouches for, for trying the gateway: no client trusts it by itself.
+/// A certificate that is signed with its own key, for trying the gateway. Clients do not trust it by default.
 package struct SelfSignedCertificate: Sendable {
-    /// The certificate, and its key as PKCS #8, as text by PEM (RFC 7468).
+    /// The certificate as PEM text (RFC 7468). `key` is PKCS #8 in PEM.
     package let certificate: [UInt8]
     package let key: Secret
 
-    /// Makes a key on P-256 and its certificate, which is valid from an hour ago on.
+    /// Makes a P-256 key and its certificate, which is valid from an hour ago.
     ///
     /// - Parameters:
-    ///   - names: One or more names or addresses of the server. The first is the common name, too.
-    ///   - days: How long it is valid.
+    ///   - names: One or more names or addresses of the server. The first is also the common name.
+    ///   - days: The validity in days.
     package init(names: [String], days: Int) {
         let key = PrivateKey.generated(.ellipticCurve(.p256)).pkcs8
         self.key = Secret(Self.pem("PRIVATE KEY", key.bytes))
         let handle = CertificateKey(pem: self.key).orStop("key").handle
         let x509 = CertificateHandle(X509_new().orStop("certificate"))
         mustSucceed(X509_set_version(x509.pointer, Int(sallyport_X509_VERSION_3)), "X509_set_version")
-        // RFC 5280 4.1.2.2: at most 20 bytes, and positive.
+        // At most 20 bytes, and positive (RFC 5280 4.1.2.2).
         var serial = Random.bytes(16)
         serial[0] = serial[0] & 0x7F | 0x40
         let number = BN_bin2bn(serial, Int32(serial.count), nil).orStop("serial number")

@@ -1,10 +1,10 @@
-/// The two forms of an ECDSA signature: r and s one after the other at full length (RFC 7518 3.4), and the DER of OpenSSL,
+/// The two forms of an ECDSA signature: r followed by s at full length (RFC 7518 3.4), and OpenSSL's DER,
 /// `SEQUENCE { INTEGER r, INTEGER s }` (RFC 3279 2.2.3).
 enum ECDSASignature {
     private static let sequence: UInt8 = 0x30
     private static let integer: UInt8 = 0x02
 
-    /// The DER of `raw`; nil unless it is twice as long as a coordinate.
+    /// Converts `raw` to DER; `nil` unless it is twice as long as a coordinate.
     static func der(_ raw: ArraySlice<UInt8>, on curve: EllipticCurve) -> [UInt8]? {
         guard raw.count == 2 * curve.length else { return nil }
         let (r, s) = (Number(raw.prefix(curve.length)), Number(raw.suffix(curve.length)))
@@ -12,7 +12,7 @@ enum ECDSASignature {
         var der: [UInt8] = []
         der.reserveCapacity(length + 3)
         der.append(Self.sequence)
-        // Lengths up to 127 take one byte. Those of P-521 take two; none takes more.
+        // A length up to 127 needs one byte, and a length for P-521 needs two. No signature needs more.
         if length >= 0x80 { der.append(0x81) }
         der.append(UInt8(length))
         r.append(to: &der)
@@ -23,7 +23,7 @@ enum ECDSASignature {
     /// One half of a signature as an INTEGER.
     private struct Number {
         private let digits: ArraySlice<UInt8>
-        /// A first bit of 1 would make the number negative.
+        /// Whether a zero byte comes first, because a leading 1 bit would make the number negative.
         private let isPadded: Bool
 
         init(_ half: ArraySlice<UInt8>) {
@@ -42,7 +42,7 @@ enum ECDSASignature {
         }
     }
 
-    /// The raw form of a signature that OpenSSL made; nil if it is not one.
+    /// Converts a signature from OpenSSL's DER to the raw form; `nil` if it is not a signature.
     static func raw(_ der: ArraySlice<UInt8>, on curve: EllipticCurve) -> [UInt8]? {
         var rest = der
         guard rest.popFirst() == Self.sequence, let length = Self.length(&rest), length == rest.count else {

@@ -1,6 +1,6 @@
 import COpenSSL
 
-/// A key of OpenSSL, which any thread may use: it is not changed, and its reference count is atomic.
+/// An OpenSSL key, which any thread may use: the key does not change, and its reference count is atomic.
 final class KeyHandle: Sendable {
     nonisolated(unsafe) let pointer: OpaquePointer
 
@@ -13,7 +13,7 @@ final class KeyHandle: Sendable {
         EVP_PKEY_free(self.pointer)
     }
 
-    /// A key of these parameters; nil if OpenSSL refuses them.
+    /// Makes a key from these parameters; `nil` if OpenSSL rejects them.
     static func made(_ type: String, selection: Int32, _ parameters: [KeyParameter]) -> KeyHandle? {
         let context = EVP_PKEY_CTX_new_from_name(nil, type, nil).orStop("key context")
         defer { EVP_PKEY_CTX_free(context) }
@@ -29,7 +29,7 @@ final class KeyHandle: Sendable {
         return KeyHandle(key)
     }
 
-    /// A context for operations of one kind with this key.
+    /// Makes a context for operations of one kind with this key.
     func context(for scheme: SignatureScheme, _ begin: (OpaquePointer) -> Int32) -> OpaquePointer {
         let context = EVP_PKEY_CTX_new_from_pkey(nil, self.pointer, nil).orStop("key context")
         mustSucceed(begin(context), "the begin of a signature")
@@ -49,8 +49,8 @@ final class KeyHandle: Sendable {
         return context
     }
 
-    /// Pools of contexts that `begin` prepares, one for each scheme of `kind` that works on digests: few, so that a search
-    /// is faster than a table.
+    /// Makes pools of contexts that `begin` prepares, one for each scheme of `kind` that works on digests. There are
+    /// few schemes, so a linear search is faster than a table.
     func pools(
         _ kind: KeyKind,
         _ begin: @escaping @Sendable (OpaquePointer) -> Int32
@@ -60,7 +60,7 @@ final class KeyHandle: Sendable {
         }
     }
 
-    /// What this key is; nil if the gateway does not use such keys.
+    /// The kind of the key; `nil` if the gateway does not use such keys.
     var kind: KeyKind? {
         if EVP_PKEY_is_a(self.pointer, "RSA") == 1 { return .rsa }
         if EVP_PKEY_is_a(self.pointer, "ED25519") == 1 { return .ed25519 }
@@ -74,7 +74,7 @@ final class KeyHandle: Sendable {
         return EllipticCurve(openSSLName: text).map(KeyKind.ellipticCurve)
     }
 
-    /// A number of the key, big-endian, in `length` bytes, or in as few as hold it.
+    /// Returns a big-endian number of the key in `length` bytes; `nil` means as few bytes as possible.
     func number(_ name: String, length: Int? = nil) -> [UInt8] {
         var number: OpaquePointer?
         mustSucceed(EVP_PKEY_get_bn_param(self.pointer, name, &number), "EVP_PKEY_get_bn_param")

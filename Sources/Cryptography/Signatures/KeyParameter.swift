@@ -1,13 +1,13 @@
 import COpenSSL
 
-/// A part of a key in OpenSSL's form (`OSSL_PARAM`), by its name.
+/// A part of a key in OpenSSL's form (`OSSL_PARAM`), with its name.
 enum KeyParameter {
     case text(String, String)
     case octets(String, [UInt8])
     /// A number in big-endian bytes.
     case number(String, [UInt8])
 
-    /// Passes the parameters as a list of OpenSSL.
+    /// Passes the parameters to `body` as an OpenSSL list.
     ///
     /// `OSSL_PARAM` and its builder keep pointers to names and values, so copies of these live until `body` returns.
     /// They are wiped, because one may be a private key.
@@ -42,7 +42,7 @@ enum KeyParameter {
         return list.withUnsafeMutableBufferPointer { body($0.baseAddress.orStop("parameters")) }
     }
 
-    /// Numbers are in the machine's order of bytes.
+    /// Copies a number in the machine's byte order.
     private static func copied(
         number: [UInt8],
         _ copied: ([UInt8]) -> UnsafeMutableRawPointer?

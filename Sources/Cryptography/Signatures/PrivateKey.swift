@@ -4,7 +4,7 @@ package import Vocabulary
 /// A private key that signs, on any thread.
 package final class PrivateKey: Sendable {
     package let kind: KeyKind
-    /// The key that verifies.
+    /// The matching public key.
     package let publicKey: PublicKey
     private let key: KeyHandle
     private let pools: [(scheme: SignatureScheme, pool: ContextPool)]
@@ -16,7 +16,7 @@ package final class PrivateKey: Sendable {
         self.pools = key.pools(kind) { EVP_PKEY_sign_init($0) }
     }
 
-    /// Takes a key of OpenSSL; nil if the gateway does not use such keys, or if RSA's numbers are refused.
+    /// Takes an OpenSSL key; `nil` if the gateway does not use such keys, or if its RSA numbers are rejected.
     private convenience init?(pointer: OpaquePointer?) {
         guard let pointer else {
             ERR_clear_error()
@@ -33,8 +33,8 @@ package final class PrivateKey: Sendable {
         self.init(key, kind: kind)
     }
 
-    /// The first private key in text by PEM (RFC 7468): PKCS #8, or the older forms `EC PRIVATE KEY` and
-    /// `RSA PRIVATE KEY`. nil if there is none, if it is encrypted, or if the gateway does not use such keys.
+    /// Reads the first private key in PEM text (RFC 7468): PKCS #8, or the older `EC PRIVATE KEY` and
+    /// `RSA PRIVATE KEY`. `nil` if there is no key, it is encrypted, or the gateway does not use such keys.
     package convenience init?(pem: Secret) {
         let pointer: OpaquePointer? = pem.bytes.withUnsafeBytes { bytes in
             guard let bio = BIO_new_mem_buf(bytes.baseAddress, Int32(clamping: bytes.count)) else { return nil }
@@ -45,7 +45,7 @@ package final class PrivateKey: Sendable {
         self.init(pointer: pointer)
     }
 
-    /// A key as PKCS #8 in DER (RFC 5958); nil if it is none, or if the gateway does not use such keys.
+    /// Reads a PKCS #8 key in DER (RFC 5958); `nil` if it is invalid or the gateway does not use such keys.
     package convenience init?(pkcs8: Secret) {
         let pointer: OpaquePointer? = pkcs8.bytes.withUnsafeBufferPointer { bytes in
             var start = bytes.baseAddress
@@ -56,7 +56,7 @@ package final class PrivateKey: Sendable {
         self.init(pointer: pointer)
     }
 
-    /// A new key. RSA keys have 2048 bits.
+    /// Generates a key. RSA keys have 2048 bits.
     package static func generated(_ kind: KeyKind) -> PrivateKey {
         let type =
             switch kind {
@@ -89,7 +89,7 @@ package final class PrivateKey: Sendable {
         return Secret(Array(UnsafeBufferPointer(start: bytes, count: count)))
     }
 
-    /// The numbers of the public key: modulus and exponent, or x and y, or the key of Ed25519.
+    /// The numbers of the public key: modulus and exponent, or x and y, or the 32 bytes of Ed25519.
     package var publicNumbers: [[UInt8]] {
         switch self.kind {
         case .rsa: return [self.key.number(OSSL_PKEY_PARAM_RSA_N), self.key.number(OSSL_PKEY_PARAM_RSA_E)]
@@ -105,7 +105,7 @@ package final class PrivateKey: Sendable {
         }
     }
 
-    /// The signature of `message`. A scheme of another kind of key is a programming error and ends the process.
+    /// Signs `message`. A scheme for another kind of key is a programming error and ends the process.
     package func signature(of message: [UInt8], by scheme: SignatureScheme) -> [UInt8] {
         switch scheme {
         case .rsaPKCS1(let hash), .rsaPSS(let hash): return self.signature(of: message, scheme, hash)
@@ -116,7 +116,7 @@ package final class PrivateKey: Sendable {
         }
     }
 
-    /// No signature is longer: that of an RSA key of 8192 bits.
+    /// The maximum length of a signature, reached by an RSA key of 8192 bits.
     private static let maxSignature = 1024
 
     private func signature(of message: [UInt8], _ scheme: SignatureScheme, _ hash: SHA2) -> [UInt8] {
@@ -147,10 +147,10 @@ package final class PrivateKey: Sendable {
 }
 
 extension PrivateKey {
-    /// A key of P-256 that depends only on `secret` and `purpose`.
+    /// Derives a P-256 key that depends only on `secret` and `purpose`.
     ///
-    /// HKDF gives 32 bytes for the purpose and a counter; the first that is a number from 1 to n - 1 is the key (FIPS
-    /// 186-4 B.4.2), so that every key is equally probable. About one in 2^32 is not.
+    /// HKDF derives 32 bytes for the purpose and a counter. The first result from 1 to n - 1 is the key (FIPS 186-4
+    /// B.4.2), so that all keys are equally probable. About one result in 2^32 is out of range.
     package static func derivedP256(from secret: Secret, purpose: String) -> PrivateKey {
         for counter in 1...255 {
             let scalar = HKDF(secret: secret.bytes).bytes(for: "\(purpose) \(counter)", count: 32)
@@ -159,7 +159,7 @@ extension PrivateKey {
         preconditionFailure("HKDF gave no number below the order of P-256")
     }
 
-    /// The key of a big-endian number; nil unless it is from 1 to n - 1.
+    /// Makes the key of a big-endian number; `nil` unless it is from 1 to n - 1.
     static func p256(_ scalar: [UInt8]) -> PrivateKey? {
         guard scalar.count == 32, scalar.contains(where: { $0 != 0 }), scalar.lexicographicallyPrecedes(Self.p256Order)
         else { return nil }
@@ -175,7 +175,7 @@ extension PrivateKey {
         return PrivateKey(key.orStop("key of P-256"), kind: .ellipticCurve(.p256))
     }
 
-    /// The point of a private key in uncompressed form. OpenSSL does not compute it when it takes a private key.
+    /// Returns a private key's point in uncompressed form. OpenSSL does not compute it for an imported private key.
     private static func p256Point(_ scalar: [UInt8]) -> [UInt8] {
         let number = BN_bin2bn(scalar, Int32(scalar.count), nil).orStop("number")
         defer { BN_clear_free(number) }

@@ -1,7 +1,7 @@
 import COpenSSL
 
-/// A public key that verifies signatures, on any thread. What it needs is made once, so that a verification costs little
-/// more than its arithmetic.
+/// A public key that verifies signatures, on any thread. Its contexts are prepared once, so that a verification costs
+/// little more than its arithmetic.
 package final class PublicKey: Sendable {
     package let kind: KeyKind
     private let key: KeyHandle
@@ -13,8 +13,8 @@ package final class PublicKey: Sendable {
         self.pools = key.pools(kind) { EVP_PKEY_verify_init($0) }
     }
 
-    /// An RSA key of big-endian numbers; nil if the modulus has fewer than 2048 or more than 8192 bits or is even, if the
-    /// exponent is even, below 3 or over 32 bits, or if the modulus shows CVE-2017-15361.
+    /// Makes an RSA key from big-endian numbers. `nil` if the modulus is even, outside 2048 to 8192 bits or affected by
+    /// CVE-2017-15361, or if the exponent is even, below 3 or over 32 bits.
     package convenience init?(modulus: [UInt8], exponent: [UInt8]) {
         guard let first = modulus.first, let last = modulus.last, last & 1 == 1 else { return nil }
         let bits = modulus.count * 8 - first.leadingZeroBitCount
@@ -30,7 +30,7 @@ package final class PublicKey: Sendable {
         self.init(key, kind: .rsa)
     }
 
-    /// The key of a point; nil if it is not on the curve, or if a coordinate is not of full length.
+    /// Makes the key of a point; `nil` if it is not on the curve or a coordinate does not have the full length.
     package convenience init?(_ curve: EllipticCurve, x: [UInt8], y: [UInt8]) {
         guard x.count == curve.length, y.count == curve.length else { return nil }
         let key = KeyHandle.made(
@@ -52,7 +52,7 @@ package final class PublicKey: Sendable {
         self.init(key, kind: .ellipticCurve(curve))
     }
 
-    /// An Ed25519 key; nil unless there are 32 bytes.
+    /// Makes an Ed25519 key; `nil` unless there are 32 bytes.
     package convenience init?(ed25519 bytes: [UInt8]) {
         guard bytes.count == 32,
             let key = EVP_PKEY_new_raw_public_key_ex(nil, "ED25519", nil, bytes, bytes.count)
@@ -63,9 +63,9 @@ package final class PublicKey: Sendable {
         self.init(KeyHandle(key), kind: .ed25519)
     }
 
-    /// Whether `signature` is this key's over `message`. A scheme of another kind of key verifies nothing.
+    /// Whether `signature` is this key's signature of `message`. A scheme for another kind of key verifies nothing.
     ///
-    /// - Parameter signature: For ECDSA, r and s one after the other.
+    /// - Parameter signature: The signature; for ECDSA, r followed by s.
     package func verifies(
         _ signature: ArraySlice<UInt8>,
         of message: UnsafeRawBufferPointer,
@@ -80,7 +80,7 @@ package final class PublicKey: Sendable {
                 } ?? false
             case .ed25519: self.kind == .ed25519 && self.verifiesEd25519(signature, of: message)
             }
-        // A failure leaves entries in the thread's queue of errors.
+        // A failed verification leaves entries in the thread's error queue.
         if !isGenuine { ERR_clear_error() }
         return isGenuine
     }

@@ -1,12 +1,12 @@
 import COpenSSL
 
-/// The hash functions of signatures and codes (FIPS 180-4).
+/// The hash functions of signatures and HMACs (FIPS 180-4).
 package enum SHA2: Sendable, Hashable {
     case sha256
     case sha384
     case sha512
 
-    /// The bytes of a digest.
+    /// The length of a digest in bytes.
     package var length: Int {
         switch self {
         case .sha256: 32
@@ -15,7 +15,7 @@ package enum SHA2: Sendable, Hashable {
         }
     }
 
-    /// The HMAC of `message` (RFC 2104).
+    /// Returns the HMAC of `message` (RFC 2104).
     package func code(of message: UnsafeRawBufferPointer, key: [UInt8]) -> [UInt8] {
         var code = [UInt8](repeating: 0, count: self.length)
         let start = message.assumingMemoryBound(to: UInt8.self).baseAddress
@@ -24,7 +24,7 @@ package enum SHA2: Sendable, Hashable {
         return code
     }
 
-    /// The digest of `message`.
+    /// Returns the digest of `message`.
     package func digest(of message: [UInt8]) -> [UInt8] {
         message.withUnsafeBytes { self.withDigest(of: $0) { Array(UnsafeBufferPointer(start: $0, count: $1)) } }
     }

@@ -1,22 +1,22 @@
-/// A way to sign with a private key.
+/// A signature algorithm with its parameters.
 package enum SignatureScheme: Sendable, Hashable {
     /// RSASSA-PKCS1-v1_5 (RFC 8017 8.2).
     case rsaPKCS1(SHA2)
-    /// RSASSA-PSS (RFC 8017 8.1) with MGF1 of the same hash and a salt as long as the hash (RFC 7518 3.5).
+    /// RSASSA-PSS (RFC 8017 8.1). MGF1 uses the signature's hash, and the salt has the hash's length (RFC 7518 3.5).
     case rsaPSS(SHA2)
-    /// ECDSA (FIPS 186-4), with the hash that belongs to the curve (RFC 7518 3.4).
+    /// ECDSA (FIPS 186-4) with the hash that belongs to the curve (RFC 7518 3.4).
     case ecdsa(EllipticCurve)
     /// Ed25519 (RFC 8032 5.1).
     case ed25519
 }
 
-/// The curves of NIST (FIPS 186-4 D.1.2).
+/// The NIST curves (FIPS 186-4 D.1.2).
 package enum EllipticCurve: String, CaseIterable, Sendable, Hashable {
     case p256 = "P-256"
     case p384 = "P-384"
     case p521 = "P-521"
 
-    /// The bytes of a coordinate, and of each half of a signature.
+    /// The length in bytes of a coordinate, and of each half of a signature.
     package var length: Int {
         switch self {
         case .p256: 32
@@ -25,7 +25,7 @@ package enum EllipticCurve: String, CaseIterable, Sendable, Hashable {
         }
     }
 
-    /// The hash of a message that is signed.
+    /// The hash that signatures on the curve use.
     var hash: SHA2 {
         switch self {
         case .p256: .sha256
@@ -44,13 +44,13 @@ package enum EllipticCurve: String, CaseIterable, Sendable, Hashable {
     }
 }
 
-/// What kind of key it is, and what it can do.
+/// The kind of a key, which determines its signature schemes.
 package enum KeyKind: Sendable, Hashable {
     case rsa
     case ellipticCurve(EllipticCurve)
     case ed25519
 
-    /// The schemes that such a key can be used with.
+    /// The schemes that keys of this kind support.
     var schemes: [SignatureScheme] {
         switch self {
         case .rsa:

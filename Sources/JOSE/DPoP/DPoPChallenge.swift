@@ -1,19 +1,19 @@
 import Vocabulary
 
-/// The values of `WWW-Authenticate` that speak of proofs (RFC 9449 7.1 and 9).
+/// The values of `WWW-Authenticate` that request proofs (RFC 9449 7.1 and 9).
 ///
 /// `error` is the first parameter of a single challenge, because SDKs look for it there: an answer must have one such
-/// field and no other challenge in it.
+/// field without any other challenge in it.
 package enum DPoPChallenge {
-    /// The names of the algorithms that proofs may have, joined by spaces.
+    /// The algorithms that proofs may have, joined by spaces.
     private static let algorithms = DPoPJudge.algorithms.map(\.rawValue).joined(separator: " ")
 
-    /// For a request without credentials, which gets no error code (RFC 6750 3.1).
+    /// The value for a request without credentials, which gets no error code (RFC 6750 3.1).
     package static var anyScheme: String { #"\#(Refusal.Challenge.anyBearer), DPoP algs="\#(self.algorithms)""# }
 
-    /// For a request that is refused.
+    /// Returns the value for a rejected request.
     package static func text(_ refusal: DPoPRefusal) -> String {
-        // Clients split at commas, and the words of a `JOSEError` may have some.
+        // Clients split at commas, and the message of a `JOSEError` may contain some.
         let description = refusal.description.filter { $0 != "," }
         return #"DPoP error="\#(refusal.error)", error_description="\#(description)", algs="\#(self.algorithms)""#
     }

@@ -2,9 +2,9 @@ package import NIOCore
 package import Sessions
 package import Vocabulary
 
-/// Takes the proofs of a deployment: judges each, and has the store remember its id, so that no gateway accepts it again.
+/// Judges the proofs of a deployment. The store remembers the id of each, so that no gateway accepts it again.
 ///
-/// All times are of the store's clock, which is the same for all gateways.
+/// All times are of the store's clock, which all gateways use.
 package final class DPoPGate: Sendable {
     private let judge: DPoPJudge
     private let nonces: DPoPNonces
@@ -16,13 +16,13 @@ package final class DPoPGate: Sendable {
         self.onces = onces
     }
 
-    /// A request to a resource, as far as it shows that the sender may use its access token.
+    /// The parts of a request to a resource that show whether the sender may use its access token.
     package struct Presentation: Sendable {
-        /// The key that the token is bound to (`cnf.jkt`); nil: none.
+        /// The key that the token is bound to (`cnf.jkt`); `nil` for an unbound token.
         package var thumbprint: String?
         /// Whether the token came as `Authorization: DPoP`.
         package var isProofScheme: Bool
-        /// The value of the field `DPoP`; nil: there is none.
+        /// The value of the field `DPoP`; `nil` if it is missing.
         package var proof: [UInt8]?
 
         package init(thumbprint: String?, isProofScheme: Bool, proof: [UInt8]?) {
@@ -32,10 +32,9 @@ package final class DPoPGate: Sendable {
         }
     }
 
-    /// Judges what a request to a resource presents, without the store.
+    /// Judges the token and proof of a request to a resource, without the store.
     ///
-    /// - Returns: The proof, which must be redeemed before the request counts as authenticated; nil if the token needs
-    ///   none.
+    /// - Returns: The proof, which must be redeemed before the request is authenticated; `nil` if the token needs none.
     package func judge(
         _ presentation: Presentation,
         for demand: @autoclosure () -> DPoPDemand,
@@ -54,26 +53,26 @@ package final class DPoPGate: Sendable {
         return try self.judge(proof, for: demand, keys: keys, now: now)
     }
 
-    /// Judges a proof, without the store. An accepted one must be redeemed.
+    /// Judges a proof, without the store. An accepted proof must be redeemed.
     package func judge(
         _ proof: [UInt8],
         for demand: DPoPDemand,
         keys: DPoPKeyCache?,
         now: UnixTime
     ) throws(DPoPRefusal) -> DPoPProof {
-        // Two fields may have been joined on their way (RFC 9110 5.3): which one counts would be a guess.
+        // Proxies may have joined two fields (RFC 9110 5.3), and the gateway does not guess which one is valid.
         guard proof.withUnsafeBytes({ $0.place(of: UInt8(ascii: ",")) }) == nil else { throw .several }
         let memory = self.onces.onceMemory
         var demand = demand
-        // A proof without a nonce that was presented before the store forgot may have been made that much later.
+        // During this time, a proof without a nonce may have been redeemed before the store lost its memory.
         demand.requiresNonce = now.since(memory.since) <= DPoPJudge.greatestAge + DPoPJudge.greatestLead
         return try self.judge.judge(proof, for: demand, keys: keys, now: now, epoch: memory.epoch)
     }
 
-    /// Has the store remember an accepted proof.
+    /// Makes the store remember an accepted proof.
     ///
-    /// - Returns: nil the first time; else why it is refused. Fails with a `StoreError` when it is unknown whether the
-    ///   proof was presented before.
+    /// - Returns: `nil` the first time; otherwise the reason to reject the proof. Fails with a `StoreError` if it is
+    ///   unknown whether the proof was presented before.
     package func redeem(_ proof: DPoPProof, now: UnixTime, on loop: any EventLoop) -> Eventual<DPoPRefusal?> {
         let id = OnceID(scope: proof.onceScope, id: proof.onceID)
         return self.onces.eventualOnce(id, for: proof.lifetime, on: loop).map { isFirst in

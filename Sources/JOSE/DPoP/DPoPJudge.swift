@@ -1,17 +1,17 @@
 import Cryptography
 package import Vocabulary
 
-/// What a proof must be for.
+/// The request that a proof must match.
 package struct DPoPDemand: Sendable {
     /// The method of the request as it was sent (`htm`).
     package var method: String
     /// The URL of the request (`htu`).
     package var target: DPoPTarget
-    /// The access token that comes with the proof (`ath`); nil at the token endpoint.
+    /// The access token that comes with the proof (`ath`); `nil` at the token endpoint.
     package var accessToken: Secret?
-    /// The thumbprint of the key that the presented token or code is bound to (`cnf.jkt`); nil: any key.
+    /// The thumbprint of the key that the presented token or code is bound to (`cnf.jkt`); `nil` accepts any key.
     package var thumbprint: String?
-    /// Whether a proof without a nonce is sent back even if its `iat` is good.
+    /// Whether a proof must have a nonce even if its `iat` is valid.
     package var requiresNonce: Bool
 
     package init(
@@ -29,22 +29,22 @@ package struct DPoPDemand: Sendable {
     }
 }
 
-/// Judges proofs (RFC 9449 4.3), without a store: that a proof is used once is for the caller to see to.
+/// Judges proofs (RFC 9449 4.3), without a store. The caller must ensure that a proof is used once.
 package struct DPoPJudge: Sendable {
-    /// In bytes. A proof has about 600; `htu` and an RSA key may be long.
+    /// The maximum length in bytes. A proof has about 600; `htu` and an RSA key may be long.
     package static let longestProof = 8192
-    /// The longest `jti` in bytes. Usual ones have 16 to 36 characters.
+    /// The maximum length of a `jti` in bytes. Usual ones have 16 to 36 characters.
     package static let longestID = 256
-    /// A proof without a nonce may be so old, by its `iat`: as old as one with a nonce. What is older may have been
-    /// made by somebody who had the key for a moment only, or have left the store's memory of ids.
+    /// The maximum age of a proof by its `iat`, equal to that of a nonce. An older proof may have been made by somebody
+    /// who only had the key for a moment, or its id may have left the store.
     package static let greatestAge = Duration.seconds(300)
-    /// `iat` may be so far in the future, as a clock may be a little ahead. More would let proofs be made in advance (RFC
-    /// 9449 11.2).
+    /// The maximum time by which `iat` may be ahead, because clocks differ a little. A longer time would let proofs be
+    /// made in advance (RFC 9449 11.2).
     package static let greatestLead = Duration.seconds(60)
-    /// How far the clocks of gateways may differ: an id is remembered for so much longer than its proof is accepted.
+    /// The maximum clock difference between gateways. Ids are remembered this much longer than proofs are accepted.
     package static let skew = Duration.seconds(60)
 
-    /// Those that a proof may have.
+    /// The algorithms that a proof may have.
     package static let algorithms: [JWSAlgorithm] = [.es256, .edDSA]
     private static let allowed = Set(algorithms)
 
@@ -54,13 +54,13 @@ package struct DPoPJudge: Sendable {
         self.nonces = nonces
     }
 
-    /// Judges one proof. The signature, which costs the most, is verified last: what is said before that is good only to
-    /// refuse.
+    /// Judges one proof. The signature costs the most and is verified last: earlier results only serve to reject the
+    /// proof.
     ///
     /// - Parameters:
-    ///   - keys: The keys that the caller's event loop knows; nil where there is no loop.
-    ///   - epoch: That of the nonces (`DPoPNonces.current`).
-    /// - Returns: The proof, which is good once its id is known to be new (`DPoPProof.onceID`).
+    ///   - keys: The keys that the caller's event loop knows; `nil` if there is no loop.
+    ///   - epoch: The epoch of the nonces (`DPoPNonces.current`).
+    /// - Returns: The proof, which is valid once its id is known to be new (`DPoPProof.onceID`).
     package func judge(
         _ proof: [UInt8],
         for demand: DPoPDemand,
@@ -99,13 +99,13 @@ package struct DPoPJudge: Sendable {
 
     /// The time in which a proof is accepted.
     private struct Span {
-        /// The first moment at which it is not.
+        /// The first moment at which the proof is no longer accepted.
         let end: UnixTime
         let hasPresentNonce: Bool
     }
 
-    /// A proof with a nonce of ours was made after we gave it out, whatever its `iat` says: the clocks of devices may be
-    /// wrong by hours. Without one, `iat` is all that tells.
+    /// Returns the time in which a proof is accepted. A proof is newer than its nonce, whatever `iat` says: device
+    /// clocks may be wrong by hours. Without a nonce only `iat` shows the age.
     private func span(
         of claims: ProofClaims,
         _ demand: DPoPDemand,

@@ -1,10 +1,10 @@
-/// The keys of clients that proved themselves before, by the text of their proofs' headers, which is the same in every
-/// proof of a client: its key is not read, and its thumbprint not computed, again. Confined to one event loop.
+/// The keys of clients with verified proofs, indexed by the text of the proof's header, which is equal in all proofs of
+/// a client. Neither key nor thumbprint is computed again. Confined to one event loop.
 ///
-/// There are two generations: what is used moves to the young one, and when that is full, the old one is dropped. So it
-/// is bounded, and a key in use stays.
+/// The cache has two generations. Used entries move to the young generation, and when that is full, it replaces the old
+/// one. The size is therefore limited, and keys in use stay.
 package final class DPoPKeyCache {
-    /// The text of a header. An array would be hashed byte by byte.
+    /// The text of a header, hashed at once. An array would be hashed byte by byte.
     private struct Text: Hashable {
         let bytes: ArraySlice<UInt8>
 
@@ -15,15 +15,15 @@ package final class DPoPKeyCache {
     private var young: [Text: SelfSignedToken.Head] = [:]
     private var old: [Text: SelfSignedToken.Head] = [:]
 
-    /// - Parameter capacity: At most so many keys, of a few kilobytes each.
+    /// - Parameter capacity: The maximum number of keys, of a few kilobytes each.
     package init(capacity: Int = 1024) {
         self.limit = max(capacity / 2, 1)
     }
 
-    /// The number of keys that are known.
+    /// The number of cached keys.
     package var count: Int { self.young.count + self.old.count }
 
-    /// What this header says; nil if it is not known.
+    /// Returns the content of a header; `nil` if it is not cached.
     package func head(of text: ArraySlice<UInt8>) -> SelfSignedToken.Head? {
         let text = Text(bytes: text)
         if let head = self.young[text] { return head }
@@ -32,8 +32,8 @@ package final class DPoPKeyCache {
         return head
     }
 
-    /// Remembers the header of a proof whose signature was verified. Others are not remembered, so that a key costs
-    /// the sender at least a signature.
+    /// Remembers the header of a proof whose signature was verified. Other headers are not remembered, so that each
+    /// entry costs the sender at least a signature.
     func remember(_ token: SelfSignedToken) {
         if !token.isHeadKnown { self.insert(token.head, Text(bytes: token.headerText)) }
     }
@@ -43,7 +43,7 @@ package final class DPoPKeyCache {
             self.old = self.young
             self.young.removeAll()
         }
-        // A copy of the header alone, for the slice holds the whole proof.
+        // Copies only the header, because the slice retains the whole proof.
         self.young[Text(bytes: Array(text.bytes)[...])] = head
     }
 }

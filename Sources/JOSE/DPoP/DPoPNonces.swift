@@ -2,29 +2,28 @@ import Cryptography
 import Synchronization
 package import Vocabulary
 
-/// The nonces that the gateway wants in proofs (RFC 9449 8 and 9). They are made and checked without a store: a nonce is
-/// the number of a span of time and the HMAC of that number.
+/// The nonces that the gateway requests in proofs (RFC 9449 8 and 9). The gateway makes and checks them without a
+/// store: a nonce is the number of a time window and the HMAC of that number.
 ///
-/// There is one family for all hosts, endpoints and gateways, because clients keep one nonce for all of them. Within a
-/// window everybody gets the same nonce: it shows that a proof is not older than the window, and the proof's `jti` that
-/// it is used once.
+/// Within a window all hosts, endpoints, gateways and clients use one nonce, because a client keeps a single nonce for
+/// all of them. It shows that a proof is not older than the window, and the `jti` shows that the proof is new.
 ///
 /// Form: base64url of `keyID(1) window(4) code(16)`, 28 characters.
 package final class DPoPNonces: Sendable {
-    /// What a nonce in a proof is worth.
+    /// The result of checking the nonce of a proof.
     package enum Reading: Sendable, Hashable {
-        /// That of the present window, accepted before `end`.
+        /// The nonce is from the current window, and accepted before `end`.
         case current(end: UnixTime)
-        /// Of an earlier window or secret: accepted before `end`, and the answer should bring the present one.
+        /// From an earlier window or secret: accepted before `end`, and the answer should bring the current nonce.
         case aging(end: UnixTime)
-        /// Not ours, of another epoch, or too old.
+        /// The nonce is not from this deployment, from another epoch, or too old.
         case unusable
     }
 
-    /// How long one nonce is given out.
+    /// The time for which one nonce is issued.
     package static let window = Duration.seconds(60)
-    /// The windows before the present one whose nonces are accepted: five minutes in all, so that a client that calls
-    /// every few minutes is not sent back each time.
+    /// The number of earlier windows whose nonces are accepted. This makes five minutes in all, so that clients that
+    /// send a request every few minutes need not retry each time.
     package static let earlierWindows: Int64 = 4
 
     private static let seconds = DPoPNonces.window.components.seconds
@@ -33,7 +32,7 @@ package final class DPoPNonces: Sendable {
 
     /// The values derived from one secret.
     private struct Key: Sendable {
-        /// Tells which secret a nonce is of; not unique.
+        /// Identifies the secret of a nonce; not unique.
         let id: UInt8
         let hmac: HMACKey
 
@@ -64,7 +63,7 @@ package final class DPoPNonces: Sendable {
         let text: String
     }
 
-    /// The first makes nonces; all are accepted.
+    /// The keys. The first makes nonces; nonces of all keys are accepted.
     private let keys: [Key]
     private let last = Mutex<Made?>(nil)
 
@@ -72,11 +71,11 @@ package final class DPoPNonces: Sendable {
         self.keys = secrets.all.map(Key.init)
     }
 
-    /// The nonce that is given out now. It is computed once a window.
+    /// Returns the nonce that is issued now. It is computed once per window.
     ///
-    /// - Parameter epoch: Another number ends all nonces before it: for a failover after which the store may have
-    ///   forgotten the ids of proofs. It must be the same on all gateways. Proofs without a nonce do not depend on it:
-    ///   for `DPoPJudge.greatestAge` after such a failover the caller requires one.
+    /// - Parameter epoch: A number that all gateways share. A new number invalidates all earlier nonces after a
+    ///   failover in which the store may have lost the ids of proofs. Proofs without a nonce do not depend on it: until
+    ///   they have expired (`DPoPJudge.greatestAge` and `greatestLead`), the caller requires a nonce.
     package func current(at now: UnixTime, epoch: UInt64) -> String {
         let window = Self.window(at: now)
         if let last = self.lastMade(of: window, epoch) { return last }
@@ -85,17 +84,17 @@ package final class DPoPNonces: Sendable {
         return text
     }
 
-    /// The nonce of the present window, if it was made before.
+    /// Returns the nonce of this window and epoch, if it was made before.
     private func lastMade(of window: Int64, _ epoch: UInt64) -> String? {
-        // A thread never waits for another here: it would rather compute the code once more.
+        // Threads never wait for each other here: computing the code again is cheaper.
         guard let last = self.last.withLockIfAvailable({ $0 }) ?? nil, last.window == window, last.epoch == epoch else {
             return nil
         }
         return last.text
     }
 
-    /// Reads the nonce of a proof. What cannot be ours by its form costs no HMAC, nor does the one that is given out now:
-    /// every client has it, so it is no secret.
+    /// Checks the nonce of a proof. A nonce of another form costs no HMAC, and neither does the current nonce, which is
+    /// no secret because every client has it.
     package func read(_ nonce: String, at now: UnixTime, epoch: UInt64) -> Reading {
         let present = Self.window(at: now)
         if let last = self.lastMade(of: present, epoch), nonce.utf8.elementsEqual(last.utf8) {
@@ -103,7 +102,7 @@ package final class DPoPNonces: Sendable {
         }
         guard nonce.utf8.count == Self.length, let bytes = Base64URL.decode(nonce) else { return .unusable }
         let number = bytes[1..<5].reduce(UInt32(0)) { $0 << 8 | UInt32($1) }
-        // The clock of the gateway that made it may be ahead of this one.
+        // The clock of the gateway that made the nonce may be ahead.
         let age = Int64(Int32(bitPattern: UInt32(truncatingIfNeeded: present) &- number))
         guard (-1...Self.earlierWindows).contains(age) else { return .unusable }
         let window = present - age
@@ -117,7 +116,7 @@ package final class DPoPNonces: Sendable {
 
     private static func window(at now: UnixTime) -> Int64 { now.seconds / Self.seconds }
 
-    /// Until when the nonce of a window is accepted.
+    /// Returns the time at which the nonce of a window expires.
     private static func end(of window: Int64) -> UnixTime {
         UnixTime(seconds: (window + Self.earlierWindows + 1) * Self.seconds)
     }

@@ -1,16 +1,16 @@
 /// An accepted proof.
 package struct DPoPProof: Sendable, Hashable {
-    /// The client's key, as in `cnf.jkt` (RFC 7638, RFC 9449 6.1).
+    /// The thumbprint of the client's key, as in `cnf.jkt` (RFC 7638, RFC 9449 6.1).
     package let thumbprint: String
     /// The scope in which `onceID` is unique.
     package var onceScope: String { "dpop " + self.thumbprint }
-    /// A hash of the proof's `jti`. It must be presented to the store of ids, which refuses a second time, before the
-    /// request counts as authenticated.
+    /// A hash of the proof's `jti`. The request is authenticated only after the store has accepted this id, which it
+    /// does once.
     package let onceID: String
-    /// The epoch by which it was judged.
+    /// The epoch in which the proof was judged.
     package let epoch: UInt64
-    /// How long every gateway might accept the proof again: the store must remember the id for so long.
+    /// The time for which some gateway might accept the proof again. The store must remember the id for this time.
     package let lifetime: Duration
-    /// What the answer should bring in `DPoP-Nonce`; nil: the client has the present nonce.
+    /// The nonce for the answer's `DPoP-Nonce`; `nil` if the client has the current nonce.
     package let nextNonce: String?
 }

@@ -9,16 +9,16 @@ package struct DPoPProofMaker: Sendable {
         self.key = key
     }
 
-    /// What a server binds tokens to: the SHA-256 of the public key (RFC 7638).
+    /// The SHA-256 of the public key, to which servers bind tokens (RFC 7638).
     package var thumbprint: String { self.key.publicKey.thumbprint }
 
-    /// A proof for one request.
+    /// Returns a proof for one request.
     ///
     /// - Parameters:
     ///   - url: The URL of the request. Its query and fragment are left out.
     ///   - accessToken: The token that is sent with the proof (`ath`).
     ///   - nonce: The server's last `DPoP-Nonce`.
-    ///   - id: `jti`; nil: a random one.
+    ///   - id: The `jti`; `nil` for a random one.
     package func proof(
         method: String,
         url: String,

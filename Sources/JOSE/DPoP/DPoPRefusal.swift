@@ -1,13 +1,13 @@
 package import Vocabulary
 
-/// Why a request is refused for its proof, or for the want of one (RFC 9449 5 and 7).
+/// The reason to reject a request because its proof is invalid or missing (RFC 9449 5 and 7).
 package struct DPoPRefusal: Error, Sendable, Hashable {
     package let reason: Reason
-    /// The error code at a resource. The token endpoint has codes of its own for tokens.
+    /// The error code at a resource. The token endpoint has separate codes for tokens.
     package let error: String
-    /// A sentence for developers, without quotes and backslashes. It repeats nothing of the request.
+    /// A sentence for developers, without quotes and backslashes. It repeats no part of the request.
     package let description: String
-    /// What the answer brings in `DPoP-Nonce`: the client repeats the request with a proof that holds it.
+    /// The nonce for the answer's `DPoP-Nonce`. The client retries with a proof that contains it.
     package let nonce: String?
 
     private init(_ reason: Reason, _ error: String, _ description: String, nonce: String? = nil) {
@@ -23,7 +23,7 @@ package struct DPoPRefusal: Error, Sendable, Hashable {
         "invalid_token",
         "The access token is bound to a key: it needs the scheme DPoP and a proof."
     )
-    /// A token that is bound to no key came as `DPoP`.
+    /// A token that is not bound to a key came as `DPoP`.
     package static let notBound = DPoPRefusal(
         .credentialNotBound,
         "invalid_token",
@@ -38,14 +38,14 @@ package struct DPoPRefusal: Error, Sendable, Hashable {
 
     // MARK: Proofs that are not accepted
 
-    /// There is no proof, and a token is bound to a key.
+    /// The token is bound to a key, and the proof is missing.
     package static let missing = DPoPRefusal(
         .proofMissing,
         "invalid_dpop_proof",
         "The token is bound to a key: a DPoP proof is needed."
     )
-    /// The key in the proof is not the one that the token is bound to. The proof is good in itself: the token is refused
-    /// (RFC 9449 7.1).
+    /// The key of the proof is not the key that the token is bound to. The proof itself is valid, so the token is
+    /// rejected (RFC 9449 7.1).
     package static let otherKey = DPoPRefusal(
         .proofOtherKey,
         "invalid_token",
@@ -54,7 +54,7 @@ package struct DPoPRefusal: Error, Sendable, Hashable {
     package static let several = Self.invalid("There must be exactly one DPoP proof.")
     package static let tooLong = Self.invalid("The DPoP proof is longer than \(DPoPJudge.longestProof) bytes.")
     package static let type = Self.invalid("typ of the DPoP proof must be dpop+jwt.")
-    /// The payload is no JSON object, or a claim is missing or of the wrong type.
+    /// The payload is not a JSON object, or a claim is missing or of the wrong type.
     package static let claims = Self.invalid("The DPoP proof needs jti and htm and htu as text and iat as a number.")
     package static let id = Self.invalid("jti of the DPoP proof must have 1 to \(DPoPJudge.longestID) bytes.")
     package static let method = Self.invalid("htm of the DPoP proof is not the method of the request.")
@@ -63,7 +63,7 @@ package struct DPoPRefusal: Error, Sendable, Hashable {
     package static let accessToken = Self.invalid("ath of the DPoP proof is not the hash of the access token.")
     package static let signature = Self.invalid("The signature of the DPoP proof is wrong.")
 
-    /// It is no token in compact form, or its header is not accepted.
+    /// The proof is not a token in compact form, or its header is not accepted.
     package static func header(_ error: JOSEError) -> DPoPRefusal {
         Self.invalid("The DPoP proof cannot be read: \(error.detail).")
     }
@@ -74,17 +74,17 @@ package struct DPoPRefusal: Error, Sendable, Hashable {
 
     // MARK: Proofs that must be repeated with a nonce (RFC 9449 8 and 9)
 
-    /// There is none, and it is required.
+    /// The proof has no nonce, and a nonce is required.
     package static func required(nonce: String) -> DPoPRefusal {
         Self.nonceNeeded("The DPoP proof needs a nonce of this server.", nonce)
     }
 
-    /// Its nonce is too old, or of another server.
+    /// The nonce is too old, or from another server.
     package static func unusable(nonce: String) -> DPoPRefusal {
         Self.nonceNeeded("The nonce in the DPoP proof is not accepted any more: use the one in DPoP-Nonce.", nonce)
     }
 
-    /// There is none, and `iat` differs too much from the gateway's clock.
+    /// The proof has no nonce, and `iat` differs too much from the gateway's clock.
     package static func clock(nonce: String) -> DPoPRefusal {
         let words = "The clock of the device differs from that of the server"
         return Self.nonceNeeded("\(words): with the nonce in DPoP-Nonce it does not matter.", nonce)

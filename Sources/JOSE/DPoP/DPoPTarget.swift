@@ -2,16 +2,16 @@ import Vocabulary
 
 /// The URL that a proof must be made for (`htu`, RFC 9449 4.3): the configured public URL and the request's path.
 ///
-/// Two URLs are compared after the normalisation of RFC 3986 6.2.2 and 6.2.3. In addition a path counts as equal if
-/// both are the same after percent-decoding, as Auth0.Android writes `htu` from the decoded path: `%2F` becomes `/`, and
-/// what is not ASCII stands there unencoded. That a proof is then also good for the path with the other kind of slash
-/// costs nothing: it is used once, by the holder of the key, with the same method.
+/// Two URLs are compared after the normalisation of RFC 3986 6.2.2 and 6.2.3. Paths that are equal after
+/// percent-decoding match as well, because Auth0.Android writes `htu` from the decoded path, with `/` for `%2F` and
+/// unencoded non-ASCII characters. A proof is then also valid for the path with the other kind of slash. This is
+/// harmless: only the holder of the key can use it, once and with one method.
 package struct DPoPTarget: Sendable {
-    /// Scheme, host and port as the settings name them, and the path as the client sent it.
+    /// The configured scheme, host and port, and the path as the client sent it.
     private let url: [UInt8]
 
     /// - Parameters:
-    ///   - origin: From the configured `public_url`, e.g. `https://app.example.com`; never from `Host` or from a
+    ///   - origin: The origin of the configured `public_url`, e.g. `https://app.example.com`; never from `Host` or a
     ///     forwarding field.
     ///   - path: The path as the client sent it. A query or fragment is dropped.
     package init(origin: [UInt8], path: [UInt8]) {
@@ -20,22 +20,22 @@ package struct DPoPTarget: Sendable {
             + (path.firstIndex { $0 == UInt8(ascii: "?") || $0 == UInt8(ascii: "#") }.map { path[..<$0] } ?? path[...])
     }
 
-    /// Whether `htu` names this URL. Its own query and fragment are ignored, although a client should not send them.
+    /// Whether `htu` names this URL. Query and fragment of `htu` are ignored, although a client should not send them.
     package func matches(_ htu: String) -> Bool {
-        // Nearly every client writes the URL as it calls it.
+        // Nearly every client writes exactly the URL that it requests.
         if htu.utf8.withContiguousStorageIfAvailable({ $0.elementsEqual(self.url) }) == true { return true }
         guard let theirs = NormalURL(Array(htu.utf8)[...]), let ours = NormalURL(self.url[...]) else { return false }
         return theirs.origin == ours.origin && (theirs.path == ours.path || theirs.decodedPath == ours.decodedPath)
     }
 }
 
-/// A URL of http or https, normalised.
+/// A normalised http or https URL.
 private struct NormalURL {
-    /// Scheme and authority, without the scheme's own port.
+    /// Scheme and authority, without the default port of the scheme.
     let origin: [UInt8]
     let path: [UInt8]
 
-    /// nil unless it is an absolute URL of http or https with a host and without a user.
+    /// `nil` unless it is an absolute http or https URL with a host and without a user.
     init?(_ url: ArraySlice<UInt8>) {
         let lowered = url.prefix(8).map(Self.lowered)
         let scheme = ["https://", "http://"].first { lowered.starts(with: $0.utf8) }
@@ -48,22 +48,22 @@ private struct NormalURL {
         self.path = Self.normalised(rest.dropFirst(authority.count).prefix { !"?#".utf8.contains($0) })
     }
 
-    /// The path with its reserved characters decoded, too.
+    /// The path with its reserved characters decoded as well.
     var decodedPath: [UInt8] { PercentCoding.leniently(self.path, plusIsSpace: false) }
 
     private static func lowered(_ byte: UInt8) -> UInt8 {
         (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains(byte) ? byte | 0x20 : byte
     }
 
-    /// The authority without an empty port and without the scheme's own (RFC 3986 6.2.3).
+    /// Returns the authority without an empty port and without the default port of the scheme (RFC 3986 6.2.3).
     private static func host(_ authority: [UInt8], port: String) -> [UInt8] {
         if authority.last == UInt8(ascii: ":") { return authority.dropLast() }
         let suffix = authority.suffix(port.utf8.count)
         return suffix.elementsEqual(port.utf8) ? authority.dropLast(suffix.count) : authority
     }
 
-    /// The path by RFC 3986 6.2.2: escapes in upper case, unreserved characters decoded, all others encoded that a path
-    /// cannot hold, dot segments removed. An empty path is `/` (6.2.3).
+    /// Normalises the path by RFC 3986 6.2.2: upper-case escapes, unreserved characters decoded, characters that a path
+    /// cannot contain encoded, dot segments removed. An empty path becomes `/` (6.2.3).
     private static func normalised(_ path: ArraySlice<UInt8>) -> [UInt8] {
         var encoded: [UInt8] = []
         encoded.reserveCapacity(path.count + 1)
@@ -81,7 +81,7 @@ private struct NormalURL {
         return Self.withoutDotSegments(encoded)
     }
 
-    /// Appends `byte` as it is or, unless `isPlain`, as an escape.
+    /// Appends `byte` itself if `isPlain` is true, otherwise its escape.
     private static func append(_ byte: UInt8, to bytes: inout [UInt8], where isPlain: Bool) {
         if isPlain {
             bytes.append(byte)
@@ -90,10 +90,10 @@ private struct NormalURL {
         }
     }
 
-    /// RFC 3986 5.2.4.
+    /// Removes dot segments (RFC 3986 5.2.4).
     private static func withoutDotSegments(_ path: [UInt8]) -> [UInt8] {
         var kept: [ArraySlice<UInt8>] = []
-        // The first element is what stands before the first slash: nothing.
+        // The first element is the empty text before the first slash.
         let segments = path.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false).dropFirst()
         for (index, segment) in zip(segments.indices, segments) {
             let isLast = index == segments.endIndex - 1
@@ -107,7 +107,7 @@ private struct NormalURL {
         return kept.isEmpty ? [UInt8(ascii: "/")] : kept.flatMap { [UInt8(ascii: "/")] + $0 }
     }
 
-    /// RFC 3986 2.3.
+    /// Whether a byte is unreserved (RFC 3986 2.3).
     private static func isUnreserved(_ byte: UInt8) -> Bool {
         switch byte {
         case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "a")...UInt8(ascii: "z"),
@@ -118,7 +118,7 @@ private struct NormalURL {
         }
     }
 
-    /// What a path may hold unencoded (`pchar` and `/`, RFC 3986 3.3).
+    /// Whether a path may contain the byte unencoded (`pchar` and `/`, RFC 3986 3.3).
     private static func isOfPaths(_ byte: UInt8) -> Bool {
         Self.isUnreserved(byte) || "!$&'()*+,;=:@/".utf8.contains(byte)
     }

@@ -1,11 +1,11 @@
 import Vocabulary
 
-/// Builds JSON lines (RFC 8259) as bytes. It grows to the longest batch that it has held, and then allocates no more.
+/// Builds JSON lines (RFC 8259) as bytes. The buffer grows to the longest batch so far, and then allocates no more.
 ///
-/// Whatever bytes a client sends, a line stays one line of valid JSON in valid UTF-8: control bytes, quotes and bytes
-/// that are not UTF-8 are escaped, so that a client cannot forge log lines (CWE-117).
+/// Whatever bytes a client sends, a line remains one line of valid JSON in valid UTF-8: control bytes, quotes and bytes
+/// that are not UTF-8 are escaped, so that clients cannot forge log lines (CWE-117).
 struct LineBuffer: ~Copyable {
-    /// The longest value in bytes; longer ones are cut at a character and end in `…`.
+    /// The maximum length of a value in bytes. Longer values are cut at a character and end with `…`.
     static let valueLimit = 1024
 
     private var base: UnsafeMutablePointer<UInt8>
@@ -23,7 +23,7 @@ struct LineBuffer: ~Copyable {
         self.base.deallocate()
     }
 
-    /// What has been built.
+    /// The bytes built so far.
     var bytes: UnsafeRawBufferPointer { UnsafeRawBufferPointer(start: self.base, count: self.count) }
 
     mutating func removeAll() {
@@ -50,9 +50,9 @@ struct LineBuffer: ~Copyable {
         self.lines += 1
     }
 
-    // Keys are inlined: a name that the compiler knows is written by a few stores, without a call.
+    // Keys are inlined: a constant name is written with a few stores, without a call.
 
-    /// A member with one of our own names, which needs no escaping.
+    /// Writes a member with one of the gateway's own names, which needs no escaping.
     @inline(__always)
     mutating func member(_ name: StaticString, _ bytes: UnsafeRawBufferPointer) {
         self.key(name)
@@ -65,13 +65,13 @@ struct LineBuffer: ~Copyable {
         self.string(text, limit: limit)
     }
 
-    /// The same for a text; nothing is written for nil.
+    /// Writes a member with a text; writes nothing for `nil`.
     @inline(__always)
     mutating func member(_ name: StaticString, _ text: String?) {
         if let text { self.member(name, text) }
     }
 
-    /// A member with one of our own words, which needs no escaping.
+    /// Writes a member with one of the gateway's own words, which needs no escaping.
     @inline(__always)
     mutating func member(_ name: StaticString, _ word: StaticString) {
         self.key(name)
@@ -81,7 +81,7 @@ struct LineBuffer: ~Copyable {
         self.put(0x22)
     }
 
-    /// The same for a fingerprint.
+    /// Writes a member with a fingerprint; writes nothing for `nil`.
     @inline(__always)
     mutating func member(_ name: StaticString, _ fingerprint: Fingerprint?) {
         guard let fingerprint else { return }
@@ -93,7 +93,7 @@ struct LineBuffer: ~Copyable {
         self.put(0x22)
     }
 
-    /// The same for the id of a trace.
+    /// Writes a member with the id of a trace.
     mutating func member(_ name: StaticString, _ trace: TraceID) {
         self.key(name)
         self.reserve(34)
@@ -115,7 +115,7 @@ struct LineBuffer: ~Copyable {
         self.literal(flag ? "true" : "false")
     }
 
-    /// `,"name":`
+    /// Writes `,"name":`.
     @inline(__always)
     mutating func key(_ name: StaticString) {
         self.reserve(name.utf8CodeUnitCount + 4)
@@ -126,7 +126,7 @@ struct LineBuffer: ~Copyable {
 
     // MARK: Values
 
-    /// Bytes that are members already.
+    /// Appends bytes that are complete members.
     mutating func append(_ members: UnsafeRawBufferPointer) {
         guard let start = members.baseAddress else { return }
         self.reserve(members.count)
@@ -164,8 +164,8 @@ struct LineBuffer: ~Copyable {
         self.count += digits
     }
 
-    /// Writes a number of at most eight digits, all at once: halves, quarters and eighths of a word are divided at the
-    /// same time. The caller has reserved eight bytes.
+    /// Writes a number of at most eight digits at once, by dividing halves, quarters and eighths of a word in parallel.
+    /// The caller has reserved eight bytes.
     @inline(__always)
     private mutating func digits(_ number: UInt32) {
         let upper = number / 10_000
@@ -186,10 +186,10 @@ struct LineBuffer: ~Copyable {
         text.withUTF8 { self.string(UnsafeRawBufferPointer($0), limit: limit) }
     }
 
-    /// A string value of arbitrary bytes.
+    /// Writes a string value of arbitrary bytes.
     mutating func string(_ bytes: UnsafeRawBufferPointer, limit: Int = Self.valueLimit) {
         let length = bytes.count(ofCharactersWithin: limit)
-        // One byte becomes at most `\u00XX`; then come two quotes and the three bytes of `…`. Plain bytes are written
+        // One byte becomes at most `\u00XX`. Two quotes and the three bytes of `…` are added. Plain bytes are written
         // eight at a time.
         self.reserve(6 &* length &+ 5 &+ 8)
         self.put(0x22)
@@ -230,7 +230,7 @@ struct LineBuffer: ~Copyable {
 
     // MARK: Escaping
 
-    /// Writes the first bytes that need no escaping and returns how many they are. Up to seven bytes behind them are
+    /// Writes the leading bytes that need no escaping and returns their number. Up to seven bytes after them are
     /// overwritten.
     @inline(__always)
     private mutating func plain(_ bytes: UnsafeRawPointer, _ count: Int) -> Int {
@@ -249,7 +249,7 @@ struct LineBuffer: ~Copyable {
                     index = count
                     break
                 }
-                // The last eight bytes may overlap with those before.
+                // The last eight bytes may overlap with the previous eight.
                 index = min(index &+ 8, count &- 8)
             }
         } else {
@@ -267,8 +267,8 @@ struct LineBuffer: ~Copyable {
         return index
     }
 
-    /// Nonzero if one of the eight bytes is not printable ASCII, or is `"` or `\`. Its lowest bit is the high bit of the
-    /// first such byte, from the lowest on: a carry or borrow out of one changes higher bytes only.
+    /// Returns nonzero if one of the eight bytes is not printable ASCII, or is `"` or `\`. The lowest bit set is the
+    /// high bit of the first such byte: carries and borrows only change higher bytes.
     @inline(__always)
     private static func special(_ word: UInt64) -> UInt64 {
         let ones: UInt64 = 0x0101_0101_0101_0101
@@ -279,7 +279,7 @@ struct LineBuffer: ~Copyable {
         return (word | controls | deletes | quotes | backslashes) & (0x80 &* ones)
     }
 
-    /// Writes the escaped form of the next character and returns how many bytes of the input it took.
+    /// Writes the escaped form of the next character and returns the number of input bytes consumed.
     @inline(never)
     private mutating func escape(_ byte: UInt8, _ bytes: UnsafeRawBufferPointer, _ index: Int, _ end: Int) -> Int {
         switch byte {
@@ -309,8 +309,8 @@ struct LineBuffer: ~Copyable {
         }
     }
 
-    /// C1 controls move terminals' cursors, U+2028 and U+2029 end lines in some readers, and bidirectional controls
-    /// show a text in another order (CVE-2021-42574).
+    /// Whether a character is harmful in a log: C1 controls move cursors, U+2028 and U+2029 end lines in some programs,
+    /// and bidirectional controls reorder a text (CVE-2021-42574).
     private static func isHarmful(_ scalar: UInt32) -> Bool {
         switch scalar {
         case 0x80...0x9F, 0x61C, 0x200E, 0x200F, 0x2028...0x202E, 0x2066...0x2069, 0xFEFF: true
@@ -318,7 +318,7 @@ struct LineBuffer: ~Copyable {
         }
     }
 
-    /// A backslash, a `u` and four hexadecimal digits. The caller has reserved room for them.
+    /// Writes `\u` and four hexadecimal digits. The caller has reserved room for them.
     private mutating func unicode(_ scalar: UInt32) {
         self.base[self.count] = 0x5C
         self.base[self.count + 1] = UInt8(ascii: "u")
@@ -329,7 +329,7 @@ struct LineBuffer: ~Copyable {
         self.count += 6
     }
 
-    /// The scalar at `index` and its length, by table 3-7 of Unicode (no overlong forms, no surrogates).
+    /// Returns the scalar at `index` and its length, by table 3-7 of Unicode (no overlong forms, no surrogates).
     private static func scalar(in bytes: UnsafeRawBufferPointer, at index: Int, end: Int) -> (UInt32, Int)? {
         let lead = bytes[index]
         let length: Int
@@ -375,11 +375,11 @@ struct LineBuffer: ~Copyable {
 }
 
 extension UnsafeRawBufferPointer {
-    /// How many bytes of a text in UTF-8 are written: all, or as many whole characters as fit in `limit`.
+    /// Returns the number of bytes of a UTF-8 text that are written: all, or the whole characters that fit in `limit`.
     func count(ofCharactersWithin limit: Int) -> Int {
         if self.count <= limit { return self.count }
         var length = limit
-        // A character has at most four bytes. In bytes that are not UTF-8 the cut may be anywhere.
+        // A character has at most four bytes. Bytes that are not UTF-8 may be cut anywhere.
         while length > limit - 4 && length > 0 && self[length] & 0xC0 == 0x80 { length -= 1 }
         return self[length] & 0xC0 == 0x80 ? limit : length
     }

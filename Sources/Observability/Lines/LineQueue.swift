@@ -1,24 +1,24 @@
-/// A bounded queue of whole lines of one stream, in a ring of bytes. Any thread may append, and never waits for the
+/// A bounded queue of whole lines of one stream, in a ring buffer. Any thread may append, and never waits for the
 /// reader: a line that does not fit is dropped whole and counted.
 package final class LineQueue: @unchecked Sendable {
-    /// The streams of lines, by their names in `"stream"` and in `sallyport_log_dropped_total{stream}`.
+    /// The streams of lines, with their names in `"stream"` and in `sallyport_log_dropped_total{stream}`.
     package enum Stream: String, Sendable, CaseIterable {
         case access, audit, log
     }
 
     package let stream: Stream
-    /// The most bytes that may wait.
+    /// The maximum number of bytes that may wait.
     package let capacity: Int
     private let doorbell: Doorbell
-    /// How long a line may wait for more lines; zero: it is written at once.
+    /// The time that a line may wait for more lines; zero to write it at once.
     private let longestLinger: Duration
 
-    // Guarded by the doorbell's monitor. The writer thread reads the bytes of a chunk without it: they stay counted
-    // until the thread reports them written, so they are not overwritten.
+    // Guarded by the doorbell's monitor. The writer thread reads the bytes of a chunk without it. They remain in
+    // `count` until the thread reports them as written, so they are not overwritten.
     private let ring: UnsafeMutableRawPointer
     private var head = 0
     private(set) var count = 0
-    /// All bytes that ever came in. With `count`, a flush knows what to wait for.
+    /// The total of bytes ever added. With `count`, a flush knows what to wait for.
     private(set) var total: UInt64 = 0
     private var droppedLines: UInt64 = 0
     private var isClosed = false
@@ -39,8 +39,8 @@ package final class LineQueue: @unchecked Sendable {
     ///
     /// - Parameters:
     ///   - bytes: One or more lines, each ended by a line feed.
-    ///   - spared: Bytes of room that these lines leave for others.
-    /// - Returns: How many bytes were taken: all, or the length of the lines that fitted.
+    ///   - spared: The number of free bytes that these lines leave for others.
+    /// - Returns: The number of bytes appended: all, or the length of the lines that fit.
     @discardableResult
     package func append(_ bytes: UnsafeRawBufferPointer, sparing spared: Int = 0) -> Int {
         guard !bytes.isEmpty else { return 0 }
@@ -58,24 +58,24 @@ package final class LineQueue: @unchecked Sendable {
         return length
     }
 
-    /// Appends one line; false when it was dropped.
+    /// Appends one line, and returns false if it was dropped.
     @discardableResult
     package func append(line: [UInt8]) -> Bool {
         line.withUnsafeBytes { self.append($0) == $0.count }
     }
 
-    /// Lines dropped since the start.
+    /// The number of lines dropped since the start.
     package var dropped: UInt64 {
         self.doorbell.monitor.withLock { self.droppedLines }
     }
 
     // MARK: For the writer thread, with the lock held
 
-    /// How long the lines here may wait for more. Events of strangers get half of the room, so that nothing is dropped
-    /// while the thread waits: at a quarter it writes.
+    /// The time that the lines in this queue may wait for more. Events that strangers can cause get half of the room,
+    /// so writing starts at a quarter: nothing is dropped while the thread waits.
     var linger: Duration { self.count < self.capacity / 4 ? self.longestLinger : .zero }
 
-    /// The next bytes to write, up to `limit`. They end with a line if they hold a whole one.
+    /// Returns the next bytes to write, up to `limit`. They end with a line end if they contain a whole line.
     func next(limit: Int) -> UnsafeRawBufferPointer {
         let chunk = UnsafeRawBufferPointer(
             start: self.ring + self.head,
@@ -85,7 +85,7 @@ package final class LineQueue: @unchecked Sendable {
         return lines > 0 ? UnsafeRawBufferPointer(rebasing: chunk[..<lines]) : chunk
     }
 
-    /// The thread has written `count` bytes.
+    /// Removes `count` bytes that the thread has written.
     func release(_ count: Int) {
         self.count -= count
         self.head = (self.head + count) % self.capacity
@@ -93,7 +93,7 @@ package final class LineQueue: @unchecked Sendable {
         if self.count == 0 { self.head = 0 }
     }
 
-    /// Accepts no more lines and drops those that wait.
+    /// Rejects further lines and drops the waiting ones.
     func close() {
         self.isClosed = true
         var rest = 0
@@ -121,7 +121,7 @@ package final class LineQueue: @unchecked Sendable {
         self.total &+= UInt64(length)
     }
 
-    /// The length of the lines that end within the first `limit` bytes.
+    /// Returns the length of the lines that end within the first `limit` bytes.
     private static func wholeLines(in bytes: UnsafeRawBufferPointer, _ limit: Int) -> Int {
         var length = limit
         while length > 0 && bytes[length - 1] != 0x0A {
@@ -135,24 +135,24 @@ package final class LineQueue: @unchecked Sendable {
     }
 }
 
-/// Wakes the writer thread, and only when it must: a wake-up costs the caller a system call.
+/// Wakes the writer thread, but only if necessary: a wake-up costs the caller a system call.
 final class Doorbell: @unchecked Sendable {
     /// The state of the writer thread.
     enum Waiting {
-        /// It writes, or pauses after a failure, and will look again by itself.
+        /// The thread writes, or pauses after a failure, and will look again without a signal.
         case not
-        /// It sleeps until a line comes.
+        /// The thread sleeps until a line comes.
         case forWork
-        /// A line has come; it waits for more, so long as such a line may.
+        /// A line has come, and the thread waits for more, at most for this time.
         case forMore(Duration)
     }
 
     let monitor = Monitor()
     /// Guarded by the monitor, like `pending`.
     var waiting = Waiting.not
-    /// Bytes in all queues.
+    /// The number of bytes in all queues.
     var pending = 0
-    /// This many bytes are written without waiting for more.
+    /// The number of bytes that are written without waiting for more.
     let threshold: Int
 
     init(threshold: Int) {

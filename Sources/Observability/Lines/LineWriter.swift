@@ -5,17 +5,17 @@ import Glibc
 /// The one thread that writes log lines to a file descriptor. It may block on a slow reader; requests do not (F26).
 ///
 /// Several streams share a descriptor (standard output) without mixing their lines, because only this thread writes,
-/// and it changes streams only at line ends. A failed write (full disk, closed pipe) is counted and repeated from where
-/// it stopped, so no line is written in part. Lines that do not fit meanwhile are dropped whole by the queues.
+/// and it changes streams only at line ends. A failed write (full disk, closed pipe) is counted and continued where it
+/// stopped, so no line is written in part. If the queues are full meanwhile, they drop whole lines.
 package final class LineWriter: @unchecked Sendable {
-    /// The thread could not be started.
+    /// An error for a thread that could not be started.
     package struct StartError: Error, CustomStringConvertible {
         /// The system's error number.
         package let code: Int32
         package var description: String { "cannot start the log thread: error \(self.code)" }
     }
 
-    /// Bytes in one `write`: the default capacity of a pipe.
+    /// The number of bytes in one `write`: the default capacity of a pipe.
     private static let chunk = 65_536
 
     private let descriptor: Int32
@@ -26,7 +26,7 @@ package final class LineWriter: @unchecked Sendable {
     private var queues: [LineQueue] = []
     private var turn = 0
     private var isMidLine = false
-    /// Bytes that are written without waiting for more: all that waited when the first of them had to be written.
+    /// The number of bytes to write without waiting for more: all that waited when the first of them was due.
     private var batch = 0
     private var flushes = 0
     private var isStopping = false
@@ -37,9 +37,9 @@ package final class LineWriter: @unchecked Sendable {
     /// A busy gateway does not wake the thread for each line: lines wait a moment for more, except those of the log.
     ///
     /// - Parameters:
-    ///   - descriptor: Where lines go; blocking or not. The caller closes it.
-    ///   - accessLinger: How long access lines may wait.
-    ///   - auditLinger: How long audit events may wait, which are lost if the process is killed meanwhile.
+    ///   - descriptor: The target of the lines; blocking or not. The caller closes it.
+    ///   - accessLinger: The time that access lines may wait.
+    ///   - auditLinger: The time that audit events may wait. They are lost if the process is killed meanwhile.
     package init(
         descriptor: Int32,
         accessLinger: Duration = .milliseconds(20),
@@ -51,7 +51,7 @@ package final class LineWriter: @unchecked Sendable {
         try self.start()
     }
 
-    /// A new queue of up to `capacity` bytes for `stream`.
+    /// Makes a queue of up to `capacity` bytes for `stream`.
     package func queue(_ stream: LineQueue.Stream, capacity: Int) -> LineQueue {
         let linger: Duration =
             switch stream {
@@ -64,15 +64,15 @@ package final class LineWriter: @unchecked Sendable {
         return queue
     }
 
-    /// Failed writes since the start; each was repeated.
+    /// The number of failed writes since the start; each was retried.
     package var writeErrors: UInt64 {
         self.doorbell.monitor.withLock { self.errors }
     }
 
-    /// Waits until all lines appended before are written. It blocks the calling thread, so it must not be called on a
+    /// Waits until all lines appended before are written. This blocks the calling thread, so it must not be called on a
     /// loop.
     ///
-    /// - Returns: False when the reader did not take them within `timeout`.
+    /// - Returns: False if the reader did not accept the lines within `timeout`.
     @discardableResult
     package func flush(timeout: Duration) -> Bool {
         let deadline = Deadline(in: timeout)
@@ -93,7 +93,7 @@ package final class LineWriter: @unchecked Sendable {
 
     /// Flushes, then lets the thread end. Lines that could not be written, and later ones, are dropped and counted.
     ///
-    /// - Returns: False when the reader did not take everything within `timeout`. The thread may then still be writing,
+    /// - Returns: False if the reader did not accept all lines within `timeout`. The thread may then still be writing,
     ///   so the descriptor must stay open.
     @discardableResult
     package func stop(timeout: Duration) -> Bool {
@@ -106,7 +106,7 @@ package final class LineWriter: @unchecked Sendable {
         return isFlushed
     }
 
-    /// Registers the counts of dropped lines and failed writes in `registry`.
+    /// Registers the counters of dropped lines and failed writes in `registry`.
     package func register(in registry: MetricsRegistry) {
         registry.read(MetricNames.logWriteErrors) { Double(self.writeErrors) }
         for stream in LineQueue.Stream.allCases {
@@ -142,7 +142,7 @@ package final class LineWriter: @unchecked Sendable {
         self.close()
     }
 
-    /// The next chunk; nil when the writer was stopped and nothing is left.
+    /// Returns the next chunk; `nil` once the writer has been stopped and nothing is left.
     private func next() -> (LineQueue, UnsafeRawBufferPointer)? {
         let monitor = self.doorbell.monitor
         monitor.lock()
@@ -176,7 +176,7 @@ package final class LineWriter: @unchecked Sendable {
         }
     }
 
-    /// How long everything that waits may wait from now on; nil: something is to be written at once.
+    /// The time that all waiting lines may still wait; `nil` if something must be written at once.
     private var linger: Duration? {
         guard !self.isStopping, self.flushes == 0, self.batch == 0, !self.isMidLine else { return nil }
         guard self.doorbell.pending < self.doorbell.threshold else { return nil }
@@ -195,7 +195,7 @@ package final class LineWriter: @unchecked Sendable {
         }
     }
 
-    /// Waits as the error requires; false when the writer was stopped meanwhile.
+    /// Waits as the error requires, and returns false if the writer was stopped meanwhile.
     private func mayRetry(_ code: Int32, _ failures: inout Int) -> Bool {
         let monitor = self.doorbell.monitor
         switch code {

@@ -2,15 +2,15 @@
 import Glibc
 #endif
 
-/// A mutex with two conditions for the writer thread: it sleeps until there is work, and a flush sleeps until work is
-/// done. (`Synchronization.Mutex` has no condition.)
+/// A mutex with two conditions for the writer thread: the thread sleeps until there is work, and a flush sleeps until
+/// work is done. (`Synchronization.Mutex` has no condition.)
 ///
-/// The state that it guards may only be used between `lock` and `unlock`. The callers ensure this.
+/// The guarded state may only be used between `lock` and `unlock`. The callers ensure this.
 final class Monitor: @unchecked Sendable {
     enum Condition {
         /// There is work for the writer thread.
         case work
-        /// Lines were written.
+        /// Lines have been written.
         case progress
     }
 
@@ -50,12 +50,12 @@ final class Monitor: @unchecked Sendable {
         return body()
     }
 
-    /// Sleeps until the condition is signalled; the lock is held before and after.
+    /// Sleeps until the condition is signalled. The lock is held before and after.
     func wait(for condition: Condition) {
         pthread_cond_wait(self.pointer(condition), self.mutex)
     }
 
-    /// Sleeps until the condition is signalled or the deadline has passed; false when it has passed.
+    /// Sleeps until the condition is signalled or the deadline has passed, and returns false if it has passed.
     func wait(for condition: Condition, until deadline: Deadline) -> Bool {
         var time = deadline.time
         return pthread_cond_timedwait(self.pointer(condition), self.mutex, &time) != ETIMEDOUT
@@ -81,7 +81,7 @@ final class Monitor: @unchecked Sendable {
 struct Deadline: Comparable {
     private let nanoseconds: Int
 
-    /// `duration` from now.
+    /// Makes the deadline that is `duration` from now.
     init(in duration: Duration) {
         var now = timespec()
         clock_gettime(CLOCK_MONOTONIC, &now)

@@ -4,28 +4,28 @@ import Synchronization
 import Glibc
 #endif
 
-/// Shows the lines of a `LineWriter` on a terminal as text. A thread of its own reads what the writer writes, so that
-/// nothing else knows of it, and it alone writes: a terminal may be stopped (Ctrl-S), and a reader may be slow.
+/// Shows the lines of a `LineWriter` on a terminal as text. A separate thread reads the writer's output, so no other code
+/// is involved, and only this thread writes to the terminal, which may be stopped (Ctrl-S) or slow.
 package final class TerminalLog: Sendable {
     private struct State {
-        /// What is said first; nil: lines wait for it.
+        /// The text to show first; `nil` while lines wait for it.
         var first: String?
         var isEnding = false
         var hasEnded = false
     }
 
-    /// The most lines that wait.
+    /// The maximum number of waiting lines.
     private static let most = 1000
 
-    /// Where the writer writes.
+    /// The descriptor that the writer writes to.
     package let descriptor: Int32
     private let source: Int32
-    /// A byte here has the thread look at the state.
+    /// A byte in this pipe makes the thread check the state.
     private let calls: (source: Int32, target: Int32)
     private let output: Int32
     private let state = Mutex(State())
 
-    /// nil: the system has no pipe or no thread for it.
+    /// `nil` if the system has no pipe or thread left.
     ///
     /// - Parameter output: The terminal.
     package init?(output: Int32) {
@@ -34,7 +34,7 @@ package final class TerminalLog: Sendable {
             for end in [lines.source, lines.target] { close(end) }
             return nil
         }
-        // Whoever calls the thread never waits for it.
+        // Callers of the thread never wait for it.
         for end in [calls.source, calls.target] { _ = fcntl(end, F_SETFL, O_NONBLOCK) }
         (self.source, self.descriptor, self.calls, self.output) = (lines.source, lines.target, calls, output)
         guard OutputThread.start({ self.run() }) == 0 else {
@@ -50,9 +50,9 @@ package final class TerminalLog: Sendable {
         return (ends[0], ends[1])
     }
 
-    /// Writes `text` before all lines of the log, and the lines from now on.
+    /// Writes `text` before all lines of the log, and then shows the lines.
     ///
-    /// - Parameter text: Empty: nothing is said first.
+    /// - Parameter text: The text; empty to show only the lines.
     package func open(with text: String) {
         self.state.withLock { state in
             if state.first == nil { state.first = text }
@@ -60,7 +60,7 @@ package final class TerminalLog: Sendable {
         self.call()
     }
 
-    /// Waits, a second at most, until what the writer has written is shown.
+    /// Waits, up to a second, until the writer's output is shown.
     package func finish() {
         self.open(with: "")
         self.state.withLock { $0.isEnding = true }
@@ -95,7 +95,7 @@ package final class TerminalLog: Sendable {
             }
             guard polls[0].revents != 0 else {
                 guard state.isEnding else { continue }
-                // All that was written before the end was called is shown.
+                // All lines written before the call to `finish` have been shown.
                 return self.state.withLock { $0.hasEnded = true }
             }
             let count = piece.withUnsafeMutableBytes { read(self.source, $0.baseAddress, $0.count) }

@@ -1,6 +1,6 @@
 import Vocabulary
 
-/// A line of the log, the access log or the audit stream, as a person reads it on a terminal.
+/// A line of the log, the access log or the audit stream, as people read it on a terminal.
 package enum TerminalText {
     /// Members that only programs need.
     private static let unshown: Set<String> = [
@@ -10,9 +10,9 @@ package enum TerminalText {
         "token_fingerprint", "upstream_us", "upstream_reused", "client", "address", "code", "description",
     ]
 
-    /// `15:04:05 GET app.example.com/x 200 1.2 ms route=... ` and so on; without a line break.
+    /// Returns a text like `15:04:05 GET app.example.com/x 200 1.2 ms route=...` without a line break.
     ///
-    /// - Parameter line: JSON of one of the streams; anything else is shown as it is.
+    /// - Parameter line: The JSON of one of the streams. Any other line is shown unchanged.
     package static func line(_ line: some Sequence<UInt8>) -> String {
         let bytes = Array(line)
         guard case .object(let members)? = JSONText.decode(bytes), let stream = members["stream"]?.string else {
@@ -47,7 +47,7 @@ package enum TerminalText {
         return tenths < 100 ? "\(tenths / 10).\(tenths % 10) ms" : "\(tenths / 10) ms"
     }
 
-    /// The text without what a terminal acts on, or shows in another order (CWE-150): clients choose some of it.
+    /// Replaces characters that a terminal acts on or reorders (CWE-150), because clients choose parts of the text.
     private static func visible(_ text: String) -> String {
         var shown = String.UnicodeScalarView()
         for scalar in text.unicodeScalars {

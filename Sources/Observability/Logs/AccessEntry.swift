@@ -1,48 +1,48 @@
 package import Vocabulary
 
-/// What the access log says about one request, but for texts. Bytes are referenced, not copied: the entry must be
+/// The facts about one request in the access log, except texts. Bytes are referenced, not copied: the entry must be
 /// recorded while they are valid.
 ///
-/// It holds no reference, and texts are passed beside it: an entry costs no counting of references.
+/// The entry contains no references, and texts are passed separately, so an entry costs no reference counting.
 ///
-/// Members that are nil are left out of the line.
+/// Members that are `nil` are left out of the line.
 package struct AccessEntry {
-    /// When the request began, so that its line sorts before the events that it caused.
+    /// The start time of the request, so that its line sorts before the events that it caused.
     package var time: UnixTime
     package var requestID: UnsafeRawBufferPointer
-    /// The trace that the request belongs to; nil: none that is known.
+    /// The trace that the request belongs to; `nil` if none is known.
     package var trace: TraceID?
     /// The client's address after `trusted_proxies`, as text.
     package var client: UnsafeRawBufferPointer
-    /// nil: the head could not be parsed.
+    /// The method; `nil` if the head could not be parsed.
     package var method: UnsafeRawBufferPointer?
     /// The requested `Host`.
     package var host: UnsafeRawBufferPointer?
-    /// The request target as it came. The log cuts it at its query, which is never written. nil: the head could
-    /// not be parsed.
+    /// The request target as it came; `nil` if the head could not be parsed. The log cuts it before the query, which is
+    /// never written.
     package var target: UnsafeRawBufferPointer?
-    /// `HTTP/1.1`. nil: the head could not be parsed.
+    /// The version, such as `HTTP/1.1`; `nil` if the head could not be parsed.
     package var version: StaticString?
-    /// The status; 0 when no response was begun.
+    /// The status; 0 if no response was begun.
     package var status = 0
     package var reason: Reason?
     /// The decision, e.g. `allow`, `deny`, `login`, `handoff`, `local`.
     package var decision: StaticString?
-    /// The name of the session's token, also where there is no such session.
+    /// The fingerprint of the session's token, even if the session does not exist.
     package var fingerprint: Fingerprint?
-    /// The name of the session-transfer token.
+    /// The fingerprint of the session-transfer token.
     package var tokenFingerprint: Fingerprint?
-    /// Whether the connection to the app existed before the request; nil when the request was not forwarded.
+    /// Whether the connection to the app existed before the request; `nil` if the request was not forwarded.
     package var upstreamReused: Bool?
-    /// Bytes of the body.
+    /// The number of body bytes from the client; `bytesOut` is the number to the client.
     package var bytesIn: Int64 = 0
     package var bytesOut: Int64 = 0
-    /// Microseconds from the first byte of the request to the last byte of the response.
+    /// The microseconds from the first byte of the request to the last byte of the response.
     package var duration: Int64 = 0
-    /// Microseconds from sending the request's head to the app until the response's head.
+    /// The microseconds from sending the request's head to the app until the response's head.
     package var upstreamDuration: Int64?
     package var userAgent: UnsafeRawBufferPointer?
-    /// `Referer` as it came; cut like the target.
+    /// The `Referer` as it came; cut like the target.
     package var referer: UnsafeRawBufferPointer?
 
     package init(time: UnixTime, requestID: UnsafeRawBufferPointer, client: UnsafeRawBufferPointer) {

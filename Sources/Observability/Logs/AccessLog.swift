@@ -9,7 +9,7 @@ import Glibc
 ///
 /// Confined to its loop; not `Sendable` on purpose.
 package final class AccessLog {
-    /// A batch is passed on when it has this many bytes.
+    /// The number of bytes at which a batch is passed on.
     private static let batch = 16_384
 
     private let queue: LineQueue
@@ -19,21 +19,21 @@ package final class AccessLog {
         self.queue = queue
     }
 
-    /// Writes a request's line into the batch. A text that is nil is left out.
+    /// Writes a request's line into the batch. A text that is `nil` is left out.
     ///
     /// - Parameters:
     ///   - route: The route's name, or the path of the gateway's own endpoint.
     ///   - session: The session's public id (`ses_...`).
-    ///   - origin: How the session began.
-    ///   - cache: Where the session was found: `l1`, `store`, `none`.
-    ///   - upstream: The app that the request was forwarded to, or that could not be reached; nil when the gateway
+    ///   - origin: The way the session began.
+    ///   - cache: The place where the session was found: `l1`, `store`, `none`.
+    ///   - upstream: The app that the request was forwarded to, or that could not be reached; `nil` if the gateway
     ///     answered.
     ///   - server: The server of the app that was chosen last, if the app has several.
-    ///   - handoff: The result for a session-transfer token in this request, as in
-    ///     `sallyport_transfer_tokens_total`.
+    ///   - handoff: The result for a session-transfer token in this request, as in `sallyport_transfer_tokens_total`.
     ///   - binding: The mode and the result of the device binding: `ip/match`, `asn/unknown`.
-    ///   - authorization: The dialect in which another proxy asked about the request; nil: the client sent it here.
-    ///   - connection: What is said of every request of the connection.
+    ///   - authorization: The dialect in which another proxy asked about the request; `nil` if the client sent it
+    ///     directly.
+    ///   - connection: The members for every request of the connection.
     package func record(
         _ entry: AccessEntry,
         route: String? = nil,
@@ -81,7 +81,7 @@ package final class AccessLog {
         if self.buffer.count >= Self.batch { self.flush() }
     }
 
-    /// Passes the batch on. The loop calls it at the end of a tick in which a request was recorded.
+    /// Passes the batch on. The loop calls this at the end of a turn in which a request was recorded.
     package func flushIfNeeded() {
         if self.buffer.count > 0 { self.flush() }
     }
@@ -91,7 +91,7 @@ package final class AccessLog {
         self.buffer.removeAll()
     }
 
-    /// A URL or request target without query, fragment and userinfo, each of which may hold a token or a password.
+    /// Returns a URL or request target without query, fragment and userinfo, which may contain a token or a password.
     static func publicPart(of url: UnsafeRawBufferPointer) -> UnsafeRawBufferPointer {
         let part = self.prefix(of: self.prefix(of: url, before: UInt8(ascii: "?")), before: UInt8(ascii: "#"))
         guard let first = part.first, first != UInt8(ascii: "/") else { return part }

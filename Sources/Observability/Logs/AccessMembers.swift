@@ -1,11 +1,11 @@
-/// Members of access lines that are the same for all requests of a connection, written once in the form of the log.
+/// Members of access lines that all requests of a connection share, encoded once in the format of the log.
 package struct AccessMembers: Sendable, Equatable {
-    /// `,"name":"value"` and so on.
+    /// The encoded members: `,"name":"value"` and so on.
     private(set) var bytes: [UInt8] = []
 
     package init() {}
 
-    /// Arbitrary bytes, which are escaped.
+    /// Adds a member of arbitrary bytes, which are escaped.
     package mutating func add(_ name: StaticString, _ value: [UInt8]) {
         self.append { line in value.withUnsafeBytes { line.member(name, $0) } }
     }

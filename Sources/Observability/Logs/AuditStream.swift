@@ -1,33 +1,33 @@
 package import Vocabulary
 
-/// Writes audit events, one JSON line each, through their own queue, so that access lines cannot displace them.
+/// Writes audit events, one JSON line each, through a separate queue, so that access lines cannot displace them.
 package struct AuditStream: Sendable {
-    /// What a full queue means for the act to be recorded.
+    /// The treatment of an act whose event does not fit into the queue.
     package enum WhenFull: Sendable {
-        /// The act goes on; the lost line is counted.
+        /// The act continues; the lost line is counted.
         case drop
         /// The act must not happen unrecorded.
         case refuse
     }
 
-    /// nil: audit events are switched off.
+    /// The queue; `nil` if audit events are disabled.
     private let queue: LineQueue?
     private let whenFull: WhenFull
     private let clock: Clock
 
-    /// - Parameter queue: nil to write nothing (`log.audit: false`).
+    /// - Parameter queue: The queue; `nil` to write nothing (`log.audit: false`).
     package init(queue: LineQueue?, whenFull: WhenFull = .drop, clock: Clock = .system) {
         self.queue = queue
         self.whenFull = whenFull
         self.clock = clock
     }
 
-    /// Records what is about to happen; never waits.
+    /// Records an act that is about to happen. Never waits.
     ///
-    /// Events that any client can cause may use only half of the room. The rest is kept for acts such as sign-ins, so
-    /// that refusals cannot fill the queue and block them.
+    /// Events that any client can cause may use only half of the room. The rest is reserved for acts such as sign-ins,
+    /// so that rejections cannot fill the queue and block them.
     ///
-    /// - Returns: False when there is no room and the policy is to refuse: then the act must not happen.
+    /// - Returns: False if there is no room and the policy is `refuse`. The act must then not happen.
     @discardableResult
     package func emit(_ event: AuditEvent) -> Bool {
         guard let queue = self.queue else { return true }
@@ -47,7 +47,7 @@ package struct AuditStream: Sendable {
         line.member("audience", event.audience)
         if let user = event.subject.map(Realm.user(of:)) {
             line.member("subject", user.id)
-            // An account of several providers is the same subject at each.
+            // A linked account has one subject at all its providers.
             let realm = AccountID.isOne(user.id) ? event.realm ?? user.realm : user.realm
             if realm != Realm.default.name { line.member("provider", realm) }
         }

@@ -5,7 +5,7 @@ package import Vocabulary
 /// Writes swift-log records as JSON, one line each, through a `LineQueue`, so that a log statement never waits for the
 /// reader.
 package struct JSONLogHandler: LogHandler {
-    /// The lowest level that is written, shared by all loggers so that a reload can change it.
+    /// The lowest level that is written. All loggers share it, so that a reload can change it.
     package final class Threshold: Sendable {
         private let value: Mutex<Logger.Level>
 
@@ -19,7 +19,7 @@ package struct JSONLogHandler: LogHandler {
         }
     }
 
-    /// Longer messages are cut.
+    /// The maximum length of a message in bytes. Longer messages are cut.
     private static let messageLimit = 8192
 
     private let label: String
@@ -42,7 +42,7 @@ package struct JSONLogHandler: LogHandler {
         LoggingSystem.bootstrap { JSONLogHandler(label: $0, queue: queue, threshold: threshold) }
     }
 
-    /// The shared threshold, unless this logger has a level of its own.
+    /// The shared threshold, unless this logger has its own level.
     package var logLevel: Logger.Level {
         get { self.ownLevel ?? self.threshold.level }
         set { self.ownLevel = newValue }

@@ -1,49 +1,49 @@
 import CLinux
 
-/// Decides when the memory that was freed after a burst is given back to the system: once after each burst, when the
-/// process has been quiet for some seconds.
+/// Decides when memory that was freed after a burst is returned to the system: once after each burst, when the process
+/// has been quiet for some seconds.
 ///
-/// The C library keeps what is freed, because the next burst will need it: after two hundred slow readers a gateway keeps
-/// the buffers of all of them. `malloc_trim` gives every whole page of it back. That takes a moment in which the threads
-/// that use the same heap wait, so it is never done on behalf of a request, nor while there are many.
+/// The C library keeps freed memory for the next burst: after two hundred slow readers a gateway keeps the buffers of
+/// all of them. `malloc_trim` returns every whole free page. Threads that use the heap wait meanwhile, so this never
+/// happens on behalf of a request, nor while there are many.
 package struct HeapReturn: Sendable {
-    /// How often `look` is to be called.
+    /// The interval at which `look` must be called.
     package static let interval: Duration = .seconds(5)
-    /// A process that uses less of a core than this is quiet.
+    /// The share of a core below which a process is quiet.
     private static let quietShare = 0.1
-    /// So much more than before in use is a burst.
+    /// The growth in bytes that is a burst.
     private static let burstBytes = 16.0 * 1024 * 1024
 
     private var cpuSeconds: Double
-    /// The least resident memory since memory was last given back.
+    /// The lowest resident memory since memory was last returned.
     private var leastBytes: Double
 
     /// - Parameters:
-    ///   - cpuSeconds: The time that the process has used of all cores.
-    ///   - residentBytes: Its resident memory.
+    ///   - cpuSeconds: The process's CPU time on all cores.
+    ///   - residentBytes: The process's resident memory.
     package init(cpuSeconds: Double, residentBytes: Double) {
         self.cpuSeconds = cpuSeconds
         self.leastBytes = residentBytes
     }
 
-    /// Whether memory is to be given back now. Called every `interval`.
+    /// Whether to return memory now. Called every `interval`.
     package mutating func look(cpuSeconds: Double, residentBytes: Double) -> Bool {
         let used = cpuSeconds - self.cpuSeconds
         self.cpuSeconds = cpuSeconds
-        // Where the memory was not known before, it is from now on.
+        // If the memory was unknown before, it is known from now on.
         if !(self.leastBytes <= residentBytes), residentBytes.isFinite { self.leastBytes = residentBytes }
         let isQuiet = used < Self.quietShare * (Self.interval / .seconds(1))
         return isQuiet && residentBytes >= self.leastBytes + Self.burstBytes
     }
 
-    /// Notes that memory was given back. What is still resident is in use, and will not be looked at again.
+    /// Records that memory was returned. The remaining resident memory is in use and becomes the new base.
     package mutating func returned(residentBytes: Double) {
         self.leastBytes = residentBytes
     }
 
-    /// Looks at this process, and gives its memory back if it is time. Blocks for some milliseconds then.
+    /// Checks this process, and returns its memory if it is time, which blocks for some milliseconds.
     ///
-    /// - Returns: The resident bytes before and afterwards; nil: it is not time yet.
+    /// - Returns: The resident bytes before and after; `nil` if it is not time yet.
     package mutating func lookAtProcess() -> (before: Int, after: Int)? {
         let before = ProcessMetrics.residentBytes()
         guard self.look(cpuSeconds: ProcessMetrics.cpuSeconds(), residentBytes: before) else { return nil }
@@ -53,7 +53,7 @@ package struct HeapReturn: Sendable {
         return (Int(before), after.isFinite ? Int(after) : 0)
     }
 
-    /// For this process as it is now.
+    /// Makes a value for the current state of this process.
     package static func ofProcess() -> HeapReturn {
         HeapReturn(cpuSeconds: ProcessMetrics.cpuSeconds(), residentBytes: ProcessMetrics.residentBytes())
     }

@@ -1,12 +1,12 @@
 import Synchronization
 
-/// Counters that are registered when they are first counted, so that only series that exist are shown, and then found
-/// without their labels. For any thread.
+/// Counters that are registered at their first use, so that only existing series are shown, and then found without
+/// their labels. For any thread.
 package final class CounterMemory<Key: Hashable & Sendable>: Sendable {
     private let known = Mutex<[Key: CounterID]>([:])
     private let register: @Sendable (Key) -> CounterID
 
-    /// - Parameter register: Registers the counter of a key; called once for each, or more often by several threads.
+    /// - Parameter register: Registers the counter of a key. Called once per key, or more often by concurrent threads.
     package init(_ register: @escaping @Sendable (Key) -> CounterID) {
         self.register = register
     }

@@ -1,6 +1,6 @@
 /// The name, help text and label names of one metric, as its HELP and TYPE lines show them.
 package struct MetricFamily: Sendable, Hashable {
-    /// How the values of a family behave (Prometheus text format 0.0.4).
+    /// The kinds of metrics (Prometheus text format 0.0.4).
     package enum Kind: String, Sendable {
         case counter, gauge, histogram
     }
@@ -8,13 +8,13 @@ package struct MetricFamily: Sendable, Hashable {
     package let kind: Kind
     package let name: String
     package let help: String
-    /// Label names in the order in which values are given.
+    /// The label names, in the order of their values.
     package let labels: [String]
-    /// Whether a series is shown only when its value is not 0: for families with many combinations of labels (route,
-    /// decision and reason), and for those of which each route or app has one.
+    /// Whether a series is shown only if its value is not 0. This is for families with many combinations of labels
+    /// (route, decision and reason), and with a series per route or app.
     package let hidesZero: Bool
 
-    /// - Parameter series: The name and, in braces, the names of the labels: `sallyport_log_dropped_total{stream}`.
+    /// - Parameter series: The name and, in braces, the label names: `sallyport_log_dropped_total{stream}`.
     private init(_ kind: Kind, _ series: String, _ help: String, _ hidesZero: Bool) {
         let parts = series.split(separator: "{", omittingEmptySubsequences: false)
         self.kind = kind
@@ -24,17 +24,17 @@ package struct MetricFamily: Sendable, Hashable {
         self.hidesZero = hidesZero
     }
 
-    /// A counter with this name and these labels (`name{label,label}`), and its help text.
+    /// Makes a counter with this name and these labels (`name{label,label}`), and its help text.
     package static func counter(_ series: String, _ help: String, hidesZero: Bool = false) -> MetricFamily {
         MetricFamily(.counter, series, help, hidesZero)
     }
 
-    /// The same for a gauge.
+    /// Makes a gauge with this name and these labels (`name{label,label}`), and its help text.
     package static func gauge(_ series: String, _ help: String, hidesZero: Bool = false) -> MetricFamily {
         MetricFamily(.gauge, series, help, hidesZero)
     }
 
-    /// The same for a histogram.
+    /// Makes a histogram with this name and these labels (`name{label,label}`), and its help text.
     package static func histogram(_ series: String, _ help: String, hidesZero: Bool = false) -> MetricFamily {
         MetricFamily(.histogram, series, help, hidesZero)
     }
@@ -64,8 +64,8 @@ package struct CounterID: Sendable, Hashable {
     @inlinable package init(slot: Int) { self.slot = Int32(slot) }
 }
 
-/// The counters of a family with two or more labels: a row for each value of the first one, a column for each
-/// combination of the others. A counter that was never used costs one word of each shard.
+/// The counters of a family with two or more labels: a row per value of the first label, a column per combination of
+/// the others. A counter that was never used costs one word in each shard.
 @usableFromInline
 package struct CounterTable: Sendable {
     /// The slot of the first counter in each row.
@@ -85,11 +85,11 @@ package struct GaugeID: Sendable, Hashable {
     init(slot: Int) { self.slot = Int32(slot) }
 }
 
-/// A histogram's slots: one for each bucket, one above the last bound, and one for the sum.
+/// A histogram's slots: one per bucket, one above the last bound, and one for the sum.
 @usableFromInline
 package struct HistogramID: Sendable, Hashable {
     @usableFromInline package let slot: Int32
-    /// The index of its first bound among all bounds.
+    /// The index of the histogram's first bound among all bounds.
     @usableFromInline package let bound: Int32
     @usableFromInline package let boundCount: Int32
 

@@ -1,7 +1,7 @@
-/// Every metric of the gateway. Labels never hold a user, a path or an address. Names of routes and upstreams come from
-/// the configuration, so the number of series is known when it is loaded.
+/// All metrics of the gateway. Labels never contain a user, a path or an address. Names of routes and upstreams come
+/// from the configuration, so the number of series is known when it is loaded.
 package enum MetricNames {
-    /// Bounds of durations in seconds: OpenTelemetry's for HTTP, and finer ones for the gateway's own part.
+    /// The bounds of durations in seconds: OpenTelemetry's for HTTP, and finer ones for the gateway's own part.
     package static let durationBuckets: [Double] = [
         0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10,
     ]
@@ -386,16 +386,16 @@ package enum MetricNames {
     package static let processCPU = MetricFamily.counter("process_cpu_seconds_total", "User and system CPU time spent.")
 }
 
-/// The result of a renewal of a provider's tokens: the values of `sallyport_provider_renewals_total{result}`.
+/// The results of a renewal of a provider's tokens: the values of `sallyport_provider_renewals_total{result}`.
 package enum ProviderRenewalResult: String, Sendable, CaseIterable {
     case renewed, later, ended, lost
     case tooLarge = "too_large"
 }
 
-/// The result for a session-transfer token: the values of `sallyport_transfer_tokens_total{result}`.
+/// The results for a session-transfer token: the values of `sallyport_transfer_tokens_total{result}`.
 package enum TransferTokenResult: String, Sendable, CaseIterable {
     case minted
-    /// Kept until the user confirms it.
+    /// The token is kept until the user confirms it.
     case asked
     case consumed
     case repeated
@@ -409,11 +409,11 @@ package enum TransferTokenResult: String, Sendable, CaseIterable {
     case storeError = "store_error"
 }
 
-/// The result for a ticket between hosts: the values of `sallyport_host_tickets_total{result}`.
+/// The results for a ticket between hosts: the values of `sallyport_host_tickets_total{result}`.
 package enum HostTicketResult: String, Sendable, CaseIterable {
     case issued
     case used
-    /// Used up by a browser that keeps its own session.
+    /// The ticket was used up by a browser that keeps its own session.
     case repeated
     case replayed
     case quarantined

@@ -1,10 +1,10 @@
 package import Vocabulary
 
-/// How a scraper gets the metrics. Both have the same series.
+/// The format in which a scraper gets the metrics. Both formats have equal series.
 package enum MetricsForm: Sendable, CaseIterable {
-    /// Prometheus' text format 0.0.4.
+    /// Prometheus's text format 0.0.4.
     case text
-    /// OpenMetrics 1.0, the one that can name traces: exemplars of histograms.
+    /// OpenMetrics 1.0, the only format with exemplars of histograms, which name traces.
     case openMetrics
 
     package var contentType: String {
@@ -14,9 +14,9 @@ package enum MetricsForm: Sendable, CaseIterable {
         }
     }
 
-    /// The form that a scraper prefers (RFC 9110 12.5.1).
+    /// Makes the form that a scraper prefers (RFC 9110 12.5.1).
     ///
-    /// - Parameter accept: The values of its field `Accept`. One that names neither gets text.
+    /// - Parameter accept: The values of the scraper's field `Accept`. If it names neither form, the form is text.
     package init(accept: [String]) {
         var (text, open) = (0.0, 0.0)
         for part in accept.joined(separator: ",").split(separator: ",") {
@@ -34,7 +34,7 @@ package enum MetricsForm: Sendable, CaseIterable {
         self = open > 0 && open >= text ? .openMetrics : .text
     }
 
-    /// A weight (RFC 9110 12.4.2); 0 if it is malformed.
+    /// Reads a weight (RFC 9110 12.4.2); 0 if it is malformed.
     private static func weight(_ text: Substring) -> Double {
         guard text.utf8.allSatisfy({ (0x30...0x39).contains($0) || $0 == UInt8(ascii: ".") }),
             let weight = Double(text), weight <= 1
@@ -43,17 +43,17 @@ package enum MetricsForm: Sendable, CaseIterable {
     }
 }
 
-/// A trace whose request had a duration: what leads from a histogram to a request.
+/// A trace with the duration of its request, which links a histogram to a request.
 @usableFromInline
 package struct Exemplar: Sendable {
     @usableFromInline package let trace: TraceID
     @usableFromInline package let nanoseconds: Int64
     @usableFromInline let milliseconds: Int64
 
-    /// When the request ended.
+    /// The end of the request.
     package var at: UnixTime { UnixTime(milliseconds: self.milliseconds) }
 
-    /// - Parameter milliseconds: When the request ended, since 1970.
+    /// - Parameter milliseconds: The end of the request, in milliseconds since 1970.
     @inlinable @inline(__always)
     package init(trace: TraceID, nanoseconds: Int64, at milliseconds: Int64) {
         self.trace = trace

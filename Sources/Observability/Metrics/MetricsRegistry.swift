@@ -3,19 +3,19 @@ import Synchronization
 import Vocabulary
 
 /// The gateway's metrics. Families and label sets are registered when the configuration is loaded, each loop counts in
-/// its own `MetricsShard`, and a scrape adds the shards up.
+/// its own `MetricsShard`, and a scrape adds up the shards.
 ///
-/// Registering the same family and labels again returns the same id, so a reload may register everything again.
+/// Registering a family and labels again returns the existing id, so a reload may register everything again.
 package final class MetricsRegistry: Sendable {
-    /// A value that is read at scrape time. The function runs off the event loops and may read files.
-    /// Not a number: the series has no value now, and is left out.
+    /// A value that is read at scrape time. The function runs off the event loops and may read files. A NaN means that
+    /// the series has no value now and is left out.
     package typealias Reading = @Sendable () -> Double
 
-    /// The label values and the values of all series that a family has now.
+    /// The label values and the values of all current series of a family.
     package typealias FamilyReading = @Sendable () -> [(labels: [String], value: Double)]
 
-    /// A histogram that other code keeps: how many values fell under each bound and above the last (not cumulative),
-    /// and their sum in seconds.
+    /// A histogram that other code maintains: the number of values under each bound and above the last (not
+    /// cumulative), and their sum in seconds.
     package typealias HistogramReading = @Sendable () -> (counts: [Int], seconds: Double)
 
     private let state = Mutex(MetricsState())
@@ -24,26 +24,26 @@ package final class MetricsRegistry: Sendable {
 
     // MARK: Registration
 
-    /// The counter of `family` with these label values, in the order of the family's label names.
+    /// Returns the counter of `family` with these label values, in the order of the family's label names.
     package func counter(_ family: MetricFamily, _ values: String...) -> CounterID {
         CounterID(slot: Int(self.register(family, .counter, values)))
     }
 
-    /// Counters of `family` with each of `rows` as their first label and each of `columns` as the others. A family is
-    /// registered in this way only, and always with the same columns.
+    /// Returns counters of `family` with each of `rows` as the first label and each of `columns` as the other labels.
+    /// Such a family is registered only with this function, and always with equal columns.
     package func counters(_ family: MetricFamily, rows: [String], columns: [[String]]) -> CounterTable {
         precondition(family.kind == .counter, "\(family.name) is a \(family.kind.rawValue)")
         return CounterTable(rows: self.state.withLock { $0.insert(family, rows: rows, columns: columns) })
     }
 
-    /// The gauge of `family` with these label values. It shows the sum of what all loops have put into it.
+    /// Returns the gauge of `family` with these label values. It shows the sum over all loops.
     package func gauge(_ family: MetricFamily, _ values: String...) -> GaugeID {
         GaugeID(slot: Int(self.register(family, .gauge, values)))
     }
 
-    /// The histogram of `family` with these label values.
+    /// Returns the histogram of `family` with these label values.
     ///
-    /// - Parameter buckets: Upper bounds in seconds, ascending. The first registration of a family decides.
+    /// - Parameter buckets: Upper bounds in seconds, ascending. The first registration of a family determines them.
     package func histogram(
         _ family: MetricFamily,
         _ values: String...,
@@ -62,7 +62,7 @@ package final class MetricsRegistry: Sendable {
         }
     }
 
-    /// A counter or gauge whose value `read` returns at each scrape. Registering it again replaces `read`.
+    /// Registers a counter or gauge whose value `read` returns at each scrape. Registering it again replaces `read`.
     package func read(_ family: MetricFamily, _ values: String..., from read: @escaping Reading) {
         precondition(family.kind != .histogram, "a histogram needs read with bounds")
         self.state.withLock { state in
@@ -74,14 +74,14 @@ package final class MetricsRegistry: Sendable {
         }
     }
 
-    /// A family of counters or gauges, of which `read` returns all series at each scrape.
+    /// Registers a family of counters or gauges. `read` returns all its series at each scrape.
     package func read(all family: MetricFamily, from read: @escaping FamilyReading) {
         precondition(family.kind != .histogram, "a histogram needs read with bounds")
         self.state.withLock { $0.read(family, from: read) }
     }
 
-    /// A histogram that `read` returns at each scrape, with its bounds in seconds, ascending. Registering it again
-    /// replaces `read`.
+    /// Registers a histogram that `read` returns at each scrape, with its bounds in seconds, ascending. Registering it
+    /// again replaces `read`.
     package func read(
         _ family: MetricFamily,
         _ values: String...,
@@ -106,8 +106,8 @@ package final class MetricsRegistry: Sendable {
         }
     }
 
-    /// Shows only those series of `family` whose label values `sets` returns at each scrape: what a reload has removed is not
-    /// shown any more. It goes on where it was if another reload brings it back.
+    /// Shows only the series of `family` whose label values `sets` returns at each scrape. Series that a reload removed
+    /// are hidden. They continue with their old values if another reload brings them back.
     package func show(_ family: MetricFamily, only sets: @escaping @Sendable () -> [[String]]) {
         self.state.withLock { $0.shown[family.name] = sets }
     }
@@ -119,17 +119,17 @@ package final class MetricsRegistry: Sendable {
         self.state.withLock { $0.values[Int(id.slot), default: 0] &+= amount }
     }
 
-    /// Counts a rule's result from any thread. Rules are judged rarely enough for looking the counter up.
+    /// Counts a rule's result from any thread. Rules are judged rarely enough to look up the counter each time.
     package func countRule(_ rule: String, _ result: String) {
         self.increment(self.counter(MetricNames.ruleResults, rule, result))
     }
 
-    /// Counts a sign-in at a provider from any thread, as rules are counted.
+    /// Counts a sign-in at a provider from any thread. Sign-ins are rare enough to look up the counter each time.
     package func countSignIn(at provider: String, _ result: String) {
         self.increment(self.counter(MetricNames.providerSignIns, provider, result))
     }
 
-    /// Counts a duration from any thread; a negative one counts as 0.
+    /// Records a duration from any thread; a negative duration becomes 0.
     package func observe(_ id: HistogramID, nanoseconds: Int64) {
         let value = max(nanoseconds, 0)
         self.state.withLock { state in
@@ -142,7 +142,7 @@ package final class MetricsRegistry: Sendable {
 
     // MARK: Shards and scrapes
 
-    /// The shard of the loop that calls this: one for each loop, kept by the registry as long as it lives.
+    /// Makes the shard of the calling loop. Each loop has one, and the registry retains it.
     ///
     /// - Precondition: Called on `loop`.
     package func makeShard(on loop: any EventLoop) -> MetricsShard {
@@ -152,11 +152,10 @@ package final class MetricsRegistry: Sendable {
         return shard
     }
 
-    /// All metrics.
+    /// Returns all metrics.
     ///
-    /// Asks each loop in turn for what it counted; the text is made off the loops. The loops must be running: NIO
-    /// never answers a task for a loop that was shut down, and a sum without its slots would look like a reset of
-    /// counters.
+    /// Asks each loop in turn for its counts; the text is made off the loops. The loops must be running. NIO never
+    /// answers a task for a loop that was shut down, and a sum without its slots would look like a reset of counters.
     ///
     /// - Throws: The error of a loop that shuts down meanwhile.
     package func render(as form: MetricsForm = .text) async throws -> [UInt8] {
@@ -176,8 +175,8 @@ package final class MetricsRegistry: Sendable {
     }
 
     /// - Parameters:
-    ///   - totals: What the loops counted.
-    ///   - exemplars: The last ones of the loops.
+    ///   - totals: The counts of the loops.
+    ///   - exemplars: The latest exemplars of the loops.
     private func text(adding totals: [Int: UInt64], as form: MetricsForm, _ exemplars: [Int: Exemplar]) -> [UInt8] {
         let (families, others, shown, whole) = self.state.withLock {
             (Array($0.families.values), $0.values, $0.shown, $0.whole)

@@ -4,21 +4,20 @@ import Vocabulary
 import Glibc
 #endif
 
-/// One event loop's share of every metric: words in memory that only that loop uses, so that counting costs an add and
-/// no lock, no atomic and no shared cache line. Most slots of thousands of routes are never counted, and the system gives
-/// no memory to pages of them.
+/// One event loop's share of every metric: memory that only that loop uses, so that counting costs an addition and no
+/// lock, no atomic and no shared cache line. With thousands of routes most slots are never used, and the system assigns
+/// no memory to their pages.
 ///
 /// Confined to the loop for which it was made (`MetricsRegistry.makeShard`); not `Sendable` on purpose.
 @usableFromInline
 package final class MetricsShard {
     @usableFromInline package private(set) var slots: UnsafeMutablePointer<UInt64>
-    /// The number of slots that were registered when it last grew. All bounds that those slots need are here too.
+    /// The number of registered slots when the shard last grew. `bounds` has all bounds that those slots need.
     @usableFromInline package private(set) var capacity: Int
     @usableFromInline package private(set) var bounds: UnsafeMutablePointer<Int64>
-    /// The last trace in each bucket, by its slot; nil: no trace was noted since it last grew. As for slots, the system gives
-    /// no memory to pages that are not used.
+    /// The last trace in each bucket, by slot; `nil` until a trace is noted. The system assigns no memory to unused pages.
     @usableFromInline private(set) var traced: UnsafeMutablePointer<Exemplar>?
-    /// The registry keeps the shard, and lives as long as the ids that a shard counts.
+    /// The registry retains the shard, and lives as long as the ids that a shard uses.
     private unowned let registry: MetricsRegistry
 
     init(registry: MetricsRegistry) {
@@ -51,7 +50,7 @@ package final class MetricsShard {
         self.slots[slot] &+= UInt64(bitPattern: delta)
     }
 
-    /// Counts a duration in nanoseconds; a negative one counts as 0.
+    /// Records a duration in nanoseconds; a negative duration becomes 0.
     ///
     /// - Returns: The slot of its bucket.
     @inlinable @inline(__always) @discardableResult
@@ -71,18 +70,18 @@ package final class MetricsShard {
         return slot &+ bucket
     }
 
-    /// Keeps the trace of a request whose duration was counted, until another one falls under the same bound.
+    /// Keeps the trace of a request whose duration was recorded, until another one falls into its bucket.
     ///
-    /// - Parameter slot: What `observe` has returned.
+    /// - Parameter slot: The slot that `observe` returned.
     @inlinable @inline(__always)
     package func note(_ exemplar: Exemplar, at slot: Int) {
         guard slot >= 0, slot < self.capacity else { return }
         (self.traced ?? self.makeTraced())[slot] = exemplar
     }
 
-    /// The last trace in each bucket that has one, by its slot: no other than the buckets that were counted.
+    /// Returns the last trace of each counted bucket that has one, by slot.
     ///
-    /// - Parameter counted: What `counted` returns.
+    /// - Parameter counted: The result of `counted`.
     func exemplars(in counted: [(slot: Int, value: UInt64)]) -> [Int: Exemplar] {
         guard let traced = self.traced else { return [:] }
         return counted.reduce(into: [:]) { found, counted in
@@ -96,18 +95,18 @@ package final class MetricsShard {
         guard let memory = calloc(max(self.capacity, 1), MemoryLayout<Exemplar>.stride) else {
             preconditionFailure("no memory")
         }
-        // Zeroes are a time before all others.
+        // All-zero memory is a time before all others.
         let traced = memory.bindMemory(to: Exemplar.self, capacity: self.capacity)
         self.traced = traced
         return traced
     }
 
-    /// The slots that are not 0, with their values; called on the loop by a scrape.
+    /// Returns the slots that are not 0, with their values. A scrape calls this on the loop.
     func counted() -> [(slot: Int, value: UInt64)] {
         var counted: [(slot: Int, value: UInt64)] = []
         for first in stride(from: 0, to: self.capacity, by: 64) {
             let block = UnsafeBufferPointer(start: self.slots + first, count: min(64, self.capacity - first))
-            // Most blocks are zeroes, which many words at a time tell.
+            // Most blocks are zeros, which are checked many words at a time.
             guard block.reduce(0, |) != 0 else { continue }
             for (index, value) in block.enumerated() where value != 0 { counted.append((first + index, value)) }
         }
@@ -119,7 +118,7 @@ package final class MetricsShard {
         return memory.bindMemory(to: UInt64.self, capacity: count)
     }
 
-    /// Grows to what was registered since the last time.
+    /// Grows to the slots that are registered now.
     ///
     /// - Precondition: `slot` was registered with this shard's registry.
     @usableFromInline @inline(never)

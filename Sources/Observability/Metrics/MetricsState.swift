@@ -1,11 +1,11 @@
 import NIOCore
 
-/// What a `MetricsRegistry` guards: the families with their series, and the values counted off the loops.
+/// The state that a `MetricsRegistry` guards: the families with their series, and the values counted off the loops.
 struct MetricsState {
-    /// Where the value of a series comes from.
+    /// The source of the values of a series.
     enum Source {
         case slot(Int32)
-        /// Counters in consecutive slots, and what follows the series' label in their label sets.
+        /// Counters in consecutive slots, with the texts that follow the first label in their label sets.
         case row(Int32, columns: [String])
         case histogram(HistogramID)
         case reading(MetricsRegistry.Reading)
@@ -13,25 +13,25 @@ struct MetricsState {
     }
 
     struct Series {
-        /// The label set as it is written, without braces: `route="app",code_class="2xx"`. Of a row, its first label.
+        /// The encoded label set without braces: `route="app",code_class="2xx"`. For a row, its first label.
         let labels: String
         var source: Source
     }
 
     struct Registered {
         let family: MetricFamily
-        /// Bounds in seconds, as written in `le`.
+        /// The bounds in seconds, as written in `le`.
         let buckets: [Double]
-        /// The index of the first of them among all bounds.
+        /// The index of the first bound among all bounds.
         let bound: Int
         var series: [Series] = []
         var index: [String: Int] = [:]
     }
 
     private(set) var families: [String: Registered] = [:]
-    /// By the names of families of which not all series are shown at each scrape, the label values of those that are.
+    /// The label values to show at each scrape, by the names of families that do not show all series.
     var shown: [String: @Sendable () -> [[String]]] = [:]
-    /// By the names of families whose series are all read at each scrape, how.
+    /// The functions that read all series at each scrape, by the names of their families.
     private(set) var whole: [String: MetricsRegistry.FamilyReading] = [:]
     /// All bounds in nanoseconds.
     private(set) var bounds: [Int64] = []
@@ -40,7 +40,7 @@ struct MetricsState {
     var values: [Int: UInt64] = [:]
     var shards: [(loop: any EventLoop, shard: NIOLoopBound<MetricsShard>)] = []
 
-    /// The source of a series, made by `make` when it is new.
+    /// Returns the source of a series. `make` makes it if the series is new.
     mutating func insert(
         _ family: MetricFamily,
         _ values: [String],
@@ -58,11 +58,11 @@ struct MetricsState {
         return source
     }
 
-    /// The first slots of rows of counters. Those that are new are made.
+    /// Returns the first slots of rows of counters, and makes new rows.
     ///
     /// - Parameters:
-    ///   - rows: Values of the first label.
-    ///   - columns: Values of the other labels, the same at every call.
+    ///   - rows: The values of the first label.
+    ///   - columns: The values of the other labels, equal in every call.
     mutating func insert(_ family: MetricFamily, rows: [String], columns: [[String]]) -> [Int32] {
         var registered = self.takeOut(family, buckets: [])
         defer { self.families[family.name] = registered }
@@ -87,8 +87,8 @@ struct MetricsState {
         return slots
     }
 
-    /// Removes a family while it is changed, so that its arrays are not copied for each of thousands of series. A new one
-    /// is made if it is not known.
+    /// Removes a family while it is changed, so that its arrays are not copied for each of thousands of series. Makes a
+    /// new family if it is unknown.
     private mutating func takeOut(_ family: MetricFamily, buckets: [Double]) -> Registered {
         if let known = self.families.removeValue(forKey: family.name) {
             precondition(known.family.kind == family.kind, "\(family.name) is a \(known.family.kind.rawValue)")
@@ -109,7 +109,7 @@ struct MetricsState {
         self.families[family.name]?.series[index].source = source
     }
 
-    /// Has all series of a family read at each scrape.
+    /// Makes each scrape read all series of a family.
     mutating func read(_ family: MetricFamily, from read: @escaping MetricsRegistry.FamilyReading) {
         self.families[family.name] = self.takeOut(family, buckets: [])
         self.whole[family.name] = read

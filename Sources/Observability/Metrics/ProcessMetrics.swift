@@ -15,9 +15,9 @@ package enum ProcessMetrics {
         #endif
     }
 
-    /// Registers them all.
+    /// Registers all metrics of the process.
     ///
-    /// - Parameter version: The gateway's own version.
+    /// - Parameter version: The gateway's version.
     package static func register(in registry: MetricsRegistry, version: String) {
         registry.read(MetricNames.buildInfo, version, self.swiftVersion) { 1 }
         let start = self.startTime()
@@ -28,13 +28,13 @@ package enum ProcessMetrics {
         registry.read(MetricNames.processCPU) { self.cpuSeconds() }
     }
 
-    /// Unix time in seconds: field 22 of `/proc/self/stat` counts clock ticks from boot.
+    /// Returns the start as Unix time in seconds. Field 22 of `/proc/self/stat` has the clock ticks since boot.
     static func startTime() -> Double {
         var now = timespec()
         var sinceBoot = timespec()
         clock_gettime(CLOCK_REALTIME, &now)
         clock_gettime(CLOCK_BOOTTIME, &sinceBoot)
-        // The program's name in brackets may hold spaces and brackets, so fields are counted after its last one.
+        // The program's name in brackets may contain spaces and brackets, so fields are numbered after its last one.
         let fields = self.text(of: "/proc/self/stat")
         guard let name = fields.lastIndex(of: ")") else { return .nan }
         let rest = fields[name...].split(separator: " ")
@@ -72,7 +72,7 @@ package enum ProcessMetrics {
         return Double(time.tv_sec) + Double(time.tv_nsec) / 1e9
     }
 
-    /// The first 4 KiB of a small file; empty when it cannot be read.
+    /// Returns the first 4 KiB of a small file; empty if it cannot be read.
     private static func text(of path: String) -> String {
         let descriptor = open(path, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else { return "" }

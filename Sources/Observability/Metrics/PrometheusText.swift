@@ -1,15 +1,15 @@
 import Vocabulary
 
-/// Writes families in Prometheus' text format 0.0.4 or in OpenMetrics: one HELP and one TYPE line for each family, then its
+/// Writes families in Prometheus's text format 0.0.4 or in OpenMetrics: one HELP and one TYPE line per family, then its
 /// series. Every line ends with `\n`.
 ///
-/// Bounds of histograms are written alike in both, `1` and not `1.0`, so that a scraper that changes its mind has no other
-/// series.
+/// Both forms have equal bounds of histograms, `1` and not `1.0`, so that a scraper that changes its preference keeps
+/// its series.
 struct PrometheusText {
     private(set) var bytes: [UInt8] = []
     private let totals: SlotTotals
     private let form: MetricsForm
-    /// By the slots of buckets; only OpenMetrics has them.
+    /// The exemplars by the slots of their buckets; only in OpenMetrics.
     private let exemplars: [Int: Exemplar]
 
     init(totals: SlotTotals, as form: MetricsForm, exemplars: [Int: Exemplar]) {
@@ -24,15 +24,15 @@ struct PrometheusText {
         if self.form == .openMetrics { self.write("# EOF\n") }
     }
 
-    /// The name that stands for a family.
+    /// Returns the written name of a family. OpenMetrics names counters without `_total`.
     private func name(of family: MetricFamily) -> String {
         self.form == .openMetrics && family.kind == .counter
             ? String(family.name.dropLast("_total".count)) : family.name
     }
 
     /// - Parameters:
-    ///   - sets: The label values of the series that are shown; nil: all are.
-    ///   - whole: All series, where they are read at once.
+    ///   - sets: The label values of the series to show; `nil` for all.
+    ///   - whole: All series, if they are read at once.
     mutating func append(
         _ registered: MetricsState.Registered,
         only sets: [[String]]? = nil,
@@ -89,8 +89,8 @@ struct PrometheusText {
     }
 
     /// - Parameters:
-    ///   - counts: How many values fell under each bound, and above the last.
-    ///   - firstSlot: That of the first bucket; nil: other code counts.
+    ///   - counts: The number of values under each bound, and above the last.
+    ///   - firstSlot: The slot of the first bucket; `nil` if other code maintains the histogram.
     private mutating func histogram(
         _ name: String,
         _ labels: String,
@@ -111,7 +111,7 @@ struct PrometheusText {
         self.line("\(name)_count", labels, "\(total)")
     }
 
-    /// What follows the value of a bucket (OpenMetrics 1.0).
+    /// Returns the text after the value of a bucket (OpenMetrics 1.0).
     private static func text(_ exemplar: Exemplar) -> String {
         let value = Self.seconds(nanoseconds: UInt64(max(exemplar.nanoseconds, 0)))
         let time = Self.number(Double(exemplar.at.milliseconds) / 1000)
@@ -130,7 +130,7 @@ struct PrometheusText {
         self.bytes.append(contentsOf: text.utf8)
     }
 
-    /// A label set as it is written, without braces.
+    /// Returns the encoded label set without braces.
     static func labels(_ names: [String], _ values: [String]) -> String {
         zip(names, values).map { "\($0)=\"\(self.escaped($1, quotes: true))\"" }.joined(separator: ",")
     }
@@ -149,7 +149,7 @@ struct PrometheusText {
         return result
     }
 
-    /// A value as Go's `ParseFloat` reads it. Whole numbers have no exponent.
+    /// Formats a value for Go's `ParseFloat`. Whole numbers have no exponent.
     static func number(_ value: Double) -> String {
         if value.isNaN { return "NaN" }
         if value.isInfinite { return value < 0 ? "-Inf" : "+Inf" }
@@ -157,7 +157,7 @@ struct PrometheusText {
         return "\(value)"
     }
 
-    /// Exact seconds, without conversion to a float.
+    /// Formats exact seconds, without conversion to a float.
     static func seconds(nanoseconds: UInt64) -> String {
         let (whole, rest) = nanoseconds.quotientAndRemainder(dividingBy: 1_000_000_000)
         if rest == 0 { return "\(whole)" }

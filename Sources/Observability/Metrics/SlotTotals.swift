@@ -1,6 +1,6 @@
-/// What all loops counted in each slot. Only slots that are not 0 are kept.
+/// The total of all loops in each slot. Only slots that are not 0 are kept.
 struct SlotTotals {
-    /// In ascending order of the slots.
+    /// The values, in ascending order of their slots.
     private let counted: [(slot: Int, value: UInt64)]
 
     init(_ values: [Int: UInt64]) {
@@ -12,13 +12,13 @@ struct SlotTotals {
         return place < self.counted.count && self.counted[place].slot == slot ? self.counted[place].value : 0
     }
 
-    /// Whether nothing was counted in any of these slots.
+    /// Whether all of these slots are 0.
     func areZero(_ slots: Range<Int>) -> Bool {
         let place = self.place(of: slots.lowerBound)
         return place == self.counted.count || self.counted[place].slot >= slots.upperBound
     }
 
-    /// The index of the first slot that is not below `slot`.
+    /// Returns the index of the first slot that is not below `slot`.
     private func place(of slot: Int) -> Int {
         var (low, high) = (0, self.counted.count)
         while low < high {

@@ -6,9 +6,9 @@ import Glibc
 
 /// The log lines about one session, by time. They show why a user was asked to sign in again.
 ///
-/// A line belongs to the session if it has the session's fingerprint or id, or the id of a request about the session. The
-/// ends of all sessions of the user, and the end of the session that this one was made from, belong to it as well, if they
-/// came while this one was there.
+/// A line belongs to the session if it has the session's fingerprint or id, or the id of a request about the session.
+/// Two kinds of ends belong to it as well, if they came during the session's life: ends of all sessions of the user,
+/// and the end of the parent session.
 package struct SessionStory {
     /// A line of a log.
     struct Line {
@@ -21,7 +21,7 @@ package struct SessionStory {
         var fingerprint: String? { self.value["fingerprint"]?.string }
         var reason: Reason? { Reason(rawValue: self.text("reason")) }
 
-        /// Whether it is about the beginning of a session.
+        /// Whether the line is about the beginning of a session.
         var isBeginning: Bool {
             switch self.event {
             case .sessionCreated, .transferTokenConsumed, .hostTicketUsed: true
@@ -40,16 +40,16 @@ package struct SessionStory {
 
     /// - Parameters:
     ///   - name: The fingerprint of the session's token, or the session's public id.
-    ///   - logs: Lines as the gateways wrote them; other lines are skipped.
+    ///   - logs: The lines as the gateways wrote them; other lines are skipped.
     package init(of name: String, in logs: [[UInt8]]) {
         var search = Search(name)
-        // What a line says may name lines before it.
+        // A line may contain names that earlier lines use.
         for _ in 0..<Search.rounds where search.hasNews {
             search.hasNews = false
             for (number, log) in logs.enumerated() { search.read(log, number) }
         }
         self.names = search.names
-        // Lines of the same millisecond stay as they were written.
+        // Lines of one millisecond keep their written order.
         let lines = search.found.sorted { left, right in
             (left.value.time, left.key.log, left.key.offset) < (right.value.time, right.key.log, right.key.offset)
         }
@@ -61,13 +61,13 @@ package struct SessionStory {
         }.map(\.value)
     }
 
-    /// Whether no line is about it.
+    /// Whether no line is about the session.
     package var isEmpty: Bool { self.lines.isEmpty }
 }
 
 /// Collects the lines of a session.
 private struct Search {
-    /// How often the logs are read at most.
+    /// The maximum number of times that the logs are read.
     static let rounds = 4
 
     struct Place: Hashable {
@@ -75,16 +75,16 @@ private struct Search {
         let offset: Int
     }
 
-    /// The session's own: each line with one belongs to the story.
+    /// The session's own names. Each line with one of them belongs to the story.
     private(set) var names: Set<String>
     private var requests: Set<String> = []
-    /// The sessions that it comes from, and its users: only ends belong to the story.
+    /// The parent sessions. Of these, and of the users in `subjects`, only ends belong to the story.
     private var parents: Set<String> = []
     private var subjects: Set<String> = []
     private(set) var found: [Place: SessionStory.Line] = [:]
-    /// Of these, the ends that name another session, or all of a user.
+    /// The found ends that name another session, or all sessions of a user.
     private(set) var ends: Set<Place> = []
-    /// Whether names were found for which the logs must still be searched.
+    /// Whether new names were found, so that the logs must be searched again.
     var hasNews = true
 
     init(_ name: String) {
@@ -105,14 +105,14 @@ private struct Search {
         }
     }
 
-    /// Whether the line is about the end of what the session comes from, or of all sessions of its user.
+    /// Whether the line is about the end of a parent session, or of all sessions of the user.
     private func isEnd(_ line: SessionStory.Line) -> Bool {
         guard line.event == .sessionEnded || line.event == .tokenRevoked else { return false }
         return line.session.map(self.parents.contains) ?? self.subjects.contains(line.text("subject"))
     }
 
     private mutating func take(_ line: SessionStory.Line, _ place: Place) {
-        // An end that was found by its user before may be this session's own.
+        // An end that was found with its user before may be an end of this session.
         self.ends.remove(place)
         guard self.found.updateValue(line, forKey: place) == nil else { return }
         let named = [line.session, line.fingerprint, line.value["token_fingerprint"]?.string].compactMap(\.self)
@@ -127,7 +127,7 @@ private struct Search {
         if !name.isEmpty, self[keyPath: set].insert(name).inserted { self.hasNews = true }
     }
 
-    /// The lines with a string of exactly this text, and their offsets.
+    /// Returns the lines that contain exactly this text as a string, with their offsets.
     private static func lines(of log: [UInt8], with text: String) -> [(Int, SessionStory.Line)] {
         let needle = Array("\"\(text)\"".utf8)
         var lines: [(Int, SessionStory.Line)] = []
@@ -143,11 +143,11 @@ private struct Search {
         return lines
     }
 
-    /// Where `needle`, which begins with a quote, is next.
+    /// Returns the next position of `needle`, which begins with a quote.
     private static func offset(of needle: [UInt8], in log: [UInt8], from start: Int) -> Int? {
         log.withUnsafeBytes { bytes in
             guard let base = bytes.baseAddress else { return nil }
-            // The byte after the quote, as quotes are everywhere.
+            // Searches for the byte after the quote, because quotes are everywhere.
             var place = start + 1
             while place + needle.count <= bytes.count + 1,
                 let hit = memchr(base + place, Int32(needle[1]), bytes.count - place)

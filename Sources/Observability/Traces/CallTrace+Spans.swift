@@ -5,8 +5,8 @@ extension CallTrace {
     ///
     /// - Parameters:
     ///   - parent: The span of the request.
-    ///   - namesPaths: Whether spans name paths.
-    ///   - store: The `db.system.name` of the session store; nil: it is in this process, and calls of it are no spans.
+    ///   - namesPaths: Whether spans contain paths.
+    ///   - store: The `db.system.name` of the session store; `nil` for a store in this process, without spans.
     package init(of trace: TraceID, below parent: UInt64, namesPaths: Bool, store: String?, to queue: SpanQueue) {
         self.init { call in
             if case .store = call.callee, store == nil { return }
@@ -46,7 +46,7 @@ extension CallTrace {
 }
 
 extension SpanBuffer {
-    /// The server that an origin names (RFC 6454).
+    /// Adds the attributes of the server in an origin (RFC 6454).
     fileprivate func server(of origin: String) {
         let rest = origin.drop { $0 != ":" }.dropFirst(3)
         let closing = rest.lastIndex(of: "]") ?? rest.startIndex

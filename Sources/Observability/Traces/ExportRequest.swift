@@ -1,12 +1,12 @@
 package import NIOCore
 import Vocabulary
 
-/// What a collector is sent: `ExportTraceServiceRequest` of opentelemetry-proto, with one resource, one scope and the spans.
+/// The request to a collector: opentelemetry-proto's `ExportTraceServiceRequest` with one resource and one scope.
 package struct ExportRequest: Sendable {
-    /// How it is written.
+    /// The encoding of the request.
     package enum Form: String, Sendable, CaseIterable {
         case protobuf = "http/protobuf"
-        /// Three to four times the bytes, for people who read along.
+        /// Three to four times as large, for people who read the requests.
         case json = "http/json"
 
         package var contentType: String {
@@ -26,8 +26,8 @@ package struct ExportRequest: Sendable {
     package let form: Form
 
     /// - Parameters:
-    ///   - attributes: Those of the resource: who sends.
-    ///   - version: That of the gateway.
+    ///   - attributes: The attributes of the resource, which identify the sender.
+    ///   - version: The version of the gateway.
     package init(attributes: [(name: String, value: String)], version: String, form: Form) {
         self.attributes = attributes
         self.version = version
@@ -41,11 +41,11 @@ package struct ExportRequest: Sendable {
         self.scope = Self.field(1, Self.field(1, Array("sallyport".utf8)) + Self.field(2, Array(version.utf8)))
     }
 
-    /// How many bytes are copied at once. The library copies them by vectors, and more of them by an instruction that takes
-    /// a step for each byte on some processors.
+    /// The number of bytes that are copied at once. The C library copies this many with vectors, and more with an
+    /// instruction that on some processors works byte by byte.
     private static let piece = 2048
 
-    /// The body of the request.
+    /// Returns the body of the request.
     package func body(_ buffers: [SpanBuffer]) -> ByteBuffer {
         switch self.form {
         case .protobuf:
@@ -67,7 +67,7 @@ package struct ExportRequest: Sendable {
         }
     }
 
-    /// - Returns: How many bytes it has copied, which are all.
+    /// - Returns: The number of bytes copied, which is all of them.
     private static func copy(
         _ bytes: UnsafeRawBufferPointer,
         to room: UnsafeMutableRawBufferPointer,
@@ -80,12 +80,12 @@ package struct ExportRequest: Sendable {
         return bytes.count
     }
 
-    /// A field of bytes.
+    /// Returns a field of bytes.
     private static func field(_ number: UInt8, _ content: [UInt8]) -> [UInt8] {
         self.head(number, of: content.count) + content
     }
 
-    /// What stands before the content of a field of so many bytes.
+    /// Returns the bytes before the content of a field with `count` bytes.
     private static func head(_ number: UInt8, of count: Int) -> [UInt8] {
         var head = [number << 3 | 2]
         var rest = count
@@ -99,8 +99,8 @@ package struct ExportRequest: Sendable {
 
     // MARK: JSON
 
-    /// The same as JSON: ids in hexadecimal, kinds and codes as numbers, numbers of 64 bits as texts (OTLP 1.9, "JSON Protobuf
-    /// Encoding").
+    /// Returns the request as JSON: ids in hexadecimal, kinds and codes as numbers, numbers of 64 bits as texts (OTLP
+    /// 1.9, "JSON Protobuf Encoding").
     private func json(_ buffers: [SpanBuffer]) -> [UInt8] {
         let spans = buffers.flatMap { buffer -> [JSONValue] in
             var spans: [JSONValue] = []
@@ -198,7 +198,7 @@ package struct ExportRequest: Sendable {
     }
 }
 
-/// Reads the fields of a message in protobuf, as far as the messages of traces have them. It ends where it cannot read on.
+/// Reads the fields of a protobuf message, as far as messages of traces use them. Stops at the first unreadable field.
 struct ProtobufReader {
     enum Value {
         case number(UInt64)
@@ -249,17 +249,17 @@ struct ProtobufReader {
     }
 }
 
-/// What a collector's answer says besides that it has taken spans (`ExportTraceServiceResponse`).
+/// The rejections and warnings in a collector's answer (`ExportTraceServiceResponse`).
 package struct PartialSuccess: Sendable, Equatable {
-    /// The longest text that is taken over.
+    /// The maximum length of the message.
     private static let textLimit = 512
 
-    /// The spans that it did not take.
+    /// The number of rejected spans.
     package var rejected = 0
-    /// Why, or what it warns of; nil: nothing.
+    /// The reason, or a warning; `nil` if there is none.
     package var message: String?
 
-    /// - Parameter body: The body of an answer with status 200, in either form. What cannot be read says nothing.
+    /// - Parameter body: The body of an answer with status 200, in either form. An unreadable body is ignored.
     package init(_ body: [UInt8], _ form: ExportRequest.Form) {
         switch form {
         case .protobuf:
@@ -273,7 +273,7 @@ package struct PartialSuccess: Sendable, Equatable {
         case .json:
             let part = JSONText.decode(body, maxDepth: 16)?["partialSuccess"]
             let count = part?["rejectedSpans"]
-            // A number of 64 bits is a text, and some write it as a number.
+            // A number of 64 bits should be a text, but some collectors write a number.
             self.rejected = max(0, count?.string.flatMap { Int($0) } ?? 0)
             if case .integer(let number)? = count { self.rejected = max(0, Int(clamping: number)) }
             self.take(part?["errorMessage"]?.string ?? "")

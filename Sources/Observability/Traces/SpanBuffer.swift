@@ -7,18 +7,18 @@ package enum SpanKind: UInt8, Sendable {
     case client = 3
 }
 
-/// What every span has.
+/// The part that every span has.
 @usableFromInline
 package struct SpanHead {
     @usableFromInline package var trace: TraceID
-    /// Not 0.
+    /// The id of the span, never 0.
     @usableFromInline package var span: UInt64
-    /// The span that it is below; 0: it begins its trace.
+    /// The parent span; 0 if the span begins its trace.
     @usableFromInline package var parent: UInt64 = 0
-    /// Whether the parent is another process's.
+    /// Whether the parent belongs to another process.
     @usableFromInline package var isParentRemote = false
     @usableFromInline package var kind: SpanKind
-    /// Nanoseconds since 1970.
+    /// The start in nanoseconds since 1970, like `end`.
     @usableFromInline package var start: UInt64
     @usableFromInline package var end: UInt64
 
@@ -32,27 +32,27 @@ package struct SpanHead {
     }
 }
 
-/// Spans as the bytes that are sent: each one is a field `spans` of `ScopeSpans` (opentelemetry-proto, in protobuf), so that
-/// a request to a collector is these bytes behind a head.
+/// Spans as the bytes that are sent. Each span is a field `spans` of `ScopeSpans` (opentelemetry-proto, in protobuf),
+/// so that a request to a collector is a head followed by these bytes.
 ///
-/// It has one user at a time: a loop that writes, then the exporter. It grows to the longest batch that it has held, and then
-/// allocates no more.
+/// The buffer has one user at a time: a loop that writes, then the exporter. It grows to the longest batch so far, and
+/// then allocates no more.
 ///
-/// All texts are valid UTF-8, as protobuf demands it: other bytes become U+FFFD. Long ones are cut.
+/// All texts are valid UTF-8, as protobuf requires: other bytes become U+FFFD. Long texts are cut.
 @usableFromInline
 package final class SpanBuffer: @unchecked Sendable {
-    /// The longest text in bytes; longer ones are cut at a character.
+    /// The maximum length of a text in bytes. Longer texts are cut at a character.
     package static let textLimit = 1024
-    /// A span is closed before it has this many bytes: its length has two bytes.
+    /// The size limit of a span in bytes: its length has two bytes.
     @usableFromInline static var spanLimit: Int { 16_000 }
 
     @usableFromInline private(set) var base: UnsafeMutablePointer<UInt8>
     @usableFromInline private(set) var capacity: Int
-    /// The bytes of whole spans, and of the one that is written.
+    /// The number of bytes of whole spans and of the current one.
     @usableFromInline var count = 0
-    /// The spans that are whole.
+    /// The number of whole spans.
     @usableFromInline package internal(set) var spans = 0
-    /// Where the content of the span begins that is written.
+    /// The index at which the content of the current span begins.
     @usableFromInline var contentStart = 0
 
     package init(capacity: Int) {
@@ -64,7 +64,7 @@ package final class SpanBuffer: @unchecked Sendable {
         self.base.deallocate()
     }
 
-    /// What has been written.
+    /// The bytes written so far.
     @inlinable @inline(__always)
     package var bytes: UnsafeRawBufferPointer { UnsafeRawBufferPointer(start: self.base, count: self.count) }
 
@@ -74,11 +74,11 @@ package final class SpanBuffer: @unchecked Sendable {
         self.contentStart = 0
     }
 
-    /// Forgets all behind the first bytes, which are no whole spans.
+    /// Drops all bytes behind the first `count`, which are not whole spans.
     @inlinable @inline(__always)
     package func truncate(to count: Int) { self.count = min(self.count, count) }
 
-    /// What `write` writes of a span.
+    /// Runs `write` on an empty buffer and returns its bytes.
     func run(_ write: (SpanBuffer) -> Void) -> [UInt8] {
         self.removeAll()
         write(self)
@@ -87,12 +87,12 @@ package final class SpanBuffer: @unchecked Sendable {
 
     // MARK: Spans
 
-    /// Begins a span: all that follows until `end` is its own. `SpanPattern.Place` says where what is.
+    /// Begins a span, which lasts until `end`. `SpanPattern.Place` has the positions of its parts.
     package func begin(_ head: SpanHead) {
         self.reserve(96)
         let start = UnsafeMutableRawPointer(self.base + self.count)
         var at = start
-        /// Puts up to eight bytes, of which so many count: the next ones are written over the others.
+        /// Stores eight bytes and advances by `count`; the next store overwrites the rest.
         @inline(__always) func put(_ bytes: UInt64, _ count: Int) {
             at.storeBytes(of: bytes.littleEndian, as: UInt64.self)
             at += count
@@ -116,12 +116,12 @@ package final class SpanBuffer: @unchecked Sendable {
         self.flags(UInt32(TraceContext.sampledFlag), isRemote: head.parent != 0 && head.isParentRemote, field: 16)
     }
 
-    /// Begins a span that is like `pattern`.
+    /// Begins a span as a copy of `pattern`.
     ///
     /// - Parameters:
-    ///   - head: Has a parent only if the pattern has one, and its kind.
-    ///   - status: That of the answer, if the pattern has one.
-    ///   - run: What follows, as bytes of another buffer.
+    ///   - head: The head of the span, with the pattern's kind, and with a parent only if the pattern has one.
+    ///   - status: The status of the answer, if the pattern has one.
+    ///   - run: The bytes that follow, from another buffer.
     @inlinable @inline(__always)
     package func begin(
         like pattern: SpanPattern,
@@ -154,11 +154,11 @@ package final class SpanBuffer: @unchecked Sendable {
         self.count &+= count &+ run.count
     }
 
-    /// Names the session of the span that has begun like a pattern, which has one.
+    /// Sets the session of a span that was begun with a pattern.
     ///
     /// - Parameters:
-    ///   - session: `Fingerprint.characters`.
-    ///   - place: `SpanPattern.sessionAt`.
+    ///   - session: The value of `Fingerprint.characters`.
+    ///   - place: The value of `SpanPattern.sessionAt`.
     @inlinable @inline(__always)
     package func put(_ session: (first: UInt64, last: UInt16), at place: Int) {
         guard place > 0 else { return }
@@ -167,10 +167,10 @@ package final class SpanBuffer: @unchecked Sendable {
         target.storeBytes(of: session.last, toByteOffset: 8, as: UInt16.self)
     }
 
-    /// Adds a text to that of the last attribute, with which the span's pattern ends.
+    /// Appends a text to the last attribute, which ends the span's pattern.
     ///
-    /// - Parameter begun: How many bytes of text the attribute has.
-    /// - Precondition: `fits` has said so.
+    /// - Parameter begun: The number of bytes of text that the attribute has.
+    /// - Precondition: `fits` has returned true.
     @inlinable @inline(__always)
     package func complete(_ key: SpanKey, begun: Int, _ text: UnsafeBufferPointer<UInt8>) {
         guard let source = text.baseAddress else { return }
@@ -184,14 +184,14 @@ package final class SpanBuffer: @unchecked Sendable {
         self.count &+= text.count
     }
 
-    /// Whether an attribute with a text of so many bytes has lengths of one byte each.
+    /// Whether an attribute with a text of `count` bytes has lengths of one byte each.
     @inlinable @inline(__always)
     package static func fits(_ key: SpanKey, _ count: Int) -> Bool { count &+ key.count &- 2 < 0x80 }
 
-    /// The name of the span.
+    /// Writes the name of the span.
     package func name(_ text: UnsafeRawBufferPointer) { self.text(5, text) }
 
-    /// A name that begins with `method`, and what `run` has of it and behind it.
+    /// Writes a name that begins with `method` and continues with `run`, followed by the attributes of `run`.
     package func name(_ method: StaticString, _ run: SpanRun) {
         let length = method.utf8CodeUnitCount &+ run.nameLength
         let room = method.utf8CodeUnitCount &+ run.bytes.count &+ 4
@@ -203,28 +203,28 @@ package final class SpanBuffer: @unchecked Sendable {
         withExtendedLifetime(run) { self.put(run.bytes) }
     }
 
-    /// The name of a span that is a method alone.
+    /// Writes a name that is only a method.
     package func name(_ method: StaticString) {
         self.text(5, UnsafeRawBufferPointer(start: method.utf8Start, count: method.utf8CodeUnitCount))
     }
 
-    /// Attributes that are ready.
+    /// Adds encoded attributes.
     @inline(__always)
     package func add(_ run: SpanRun) { withExtendedLifetime(run) { self.add(run.bytes) } }
 
-    /// Attributes that were written by another buffer.
+    /// Adds attributes that another buffer has encoded.
     package func add(_ run: UnsafeRawBufferPointer) {
         guard self.count &- self.contentStart &+ run.count &+ 4 < Self.spanLimit else { return }
         self.reserve(run.count)
         self.put(run)
     }
 
-    /// `tracestate`, which is written whole.
+    /// Writes `tracestate`, which is never cut.
     package func state(_ text: UnsafeRawBufferPointer) {
         if !text.isEmpty { self.text(3, text) }
     }
 
-    /// Another trace to which the span belongs, without being a part of it.
+    /// Links the span to another trace, which it does not belong to.
     package func link(to context: TraceContext) {
         self.reserve(48)
         self.put(Self.key(13, .bytes))
@@ -241,7 +241,7 @@ package final class SpanBuffer: @unchecked Sendable {
         self.base[length] = UInt8(truncatingIfNeeded: self.count &- length &- 1)
     }
 
-    /// Says that what the span is of has failed (status `ERROR`).
+    /// Sets the status `ERROR`.
     package func failed() {
         self.reserve(4)
         self.put(Self.key(15, .bytes))
@@ -254,7 +254,7 @@ package final class SpanBuffer: @unchecked Sendable {
     @inlinable @inline(__always)
     package func end() {
         let length = self.count &- self.contentStart
-        // Of any value below 2^14, in two bytes: the first one says that another follows.
+        // Two bytes suffice below 2^14. The high bit of the first byte means that another one follows.
         self.base[self.contentStart &- 2] = UInt8(truncatingIfNeeded: length) | 0x80
         self.base[self.contentStart &- 1] = UInt8(truncatingIfNeeded: length &>> 7)
         self.spans &+= 1
@@ -262,9 +262,9 @@ package final class SpanBuffer: @unchecked Sendable {
 
     // MARK: Attributes
 
-    /// An attribute with a text.
+    /// Writes an attribute with a text.
     ///
-    /// - Returns: How many bytes of text it has, which are the last ones of the buffer.
+    /// - Returns: The number of bytes of text, which are the last bytes of the buffer.
     @discardableResult
     package func attribute(_ key: SpanKey, _ value: UnsafeRawBufferPointer) -> Int {
         let length = key.count &- 2 &+ value.count
@@ -280,7 +280,7 @@ package final class SpanBuffer: @unchecked Sendable {
         return value.count
     }
 
-    /// The same for a text that is known to be ASCII.
+    /// Writes an attribute with a text that is known to be ASCII, and returns its number of bytes.
     @inlinable @inline(__always)
     package func attribute(_ key: SpanKey, ascii value: UnsafeBufferPointer<UInt8>) -> Int {
         let length = key.count &- 2 &+ value.count
@@ -310,14 +310,14 @@ package final class SpanBuffer: @unchecked Sendable {
         self.count &+= key.count &+ Fingerprint.length
     }
 
-    /// An attribute with a whole number that is not negative.
+    /// Writes an attribute with a whole number that is not negative.
     package func attribute(_ key: SpanKey, _ value: Int) {
         guard (0..<0x4000).contains(value), self.count &- self.contentStart &+ 0x80 < Self.spanLimit else {
             return self.attribute(key.name, value)
         }
         self.reserve(SpanKey.room &+ 0x80)
         let size = value < 0x80 ? 1 : 2
-        // A number takes the place of the length of a text, and the key before it is another.
+        // The number replaces the length of the text, with another key before it.
         let target = self.put(key, key.count &- 3 &+ size)
         target[-3] = UInt8(truncatingIfNeeded: size &+ 1)
         target[-2] = Self.key(3, .number)
@@ -326,9 +326,9 @@ package final class SpanBuffer: @unchecked Sendable {
         self.count &+= key.count &- 1 &+ size
     }
 
-    /// Puts a key behind the last byte, with the length of the attribute, which is below 128.
+    /// Writes a key behind the last byte, with the length of the attribute, which is below 128.
     ///
-    /// - Returns: Where its value begins.
+    /// - Returns: The position of the attribute's value.
     @inlinable @inline(__always)
     func put(_ key: SpanKey, _ length: Int) -> UnsafeMutablePointer<UInt8> {
         let start = self.base + self.count
@@ -337,15 +337,15 @@ package final class SpanBuffer: @unchecked Sendable {
         return start + key.count
     }
 
-    // The same for seldom ones.
+    // Attributes that are rare: slower, without a prepared key.
 
-    /// An attribute with a text.
+    /// Writes an attribute with a text.
     ///
-    /// - Returns: As above.
+    /// - Returns: The number of bytes of text, which are the last bytes of the buffer.
     @usableFromInline
     @discardableResult
     package func attribute(_ name: StaticString, _ value: UnsafeRawBufferPointer) -> Int {
-        // No closure for what nearly all texts are, as each would count references.
+        // Nearly all texts avoid the closure, which would count references.
         if isPlain(value) { return self.write(name, value) }
         return withUTF8(value, limit: Self.textLimit) { self.write(name, $0) }
     }
@@ -368,7 +368,7 @@ package final class SpanBuffer: @unchecked Sendable {
         self.attribute(name, UnsafeRawBufferPointer(start: value.utf8Start, count: value.utf8CodeUnitCount))
     }
 
-    /// An attribute with a whole number that is not negative.
+    /// Writes an attribute with a whole number that is not negative.
     package func attribute(_ name: StaticString, _ value: Int) {
         let value = max(0, value)
         guard self.beginAttribute(name, 1 &+ Self.size(value)) else { return }
@@ -376,8 +376,8 @@ package final class SpanBuffer: @unchecked Sendable {
         self.put(length: value)
     }
 
-    /// Writes all of an attribute before the content of its value, which has `inner` bytes. False: there is no more room in
-    /// the span.
+    /// Writes an attribute up to the content of its value, which has `inner` bytes. Returns false if the span has no
+    /// room.
     private func beginAttribute(_ name: StaticString, _ inner: Int) -> Bool {
         let name = UnsafeRawBufferPointer(start: name.utf8Start, count: name.utf8CodeUnitCount)
         let value = 1 &+ Self.size(inner) &+ inner
@@ -417,11 +417,11 @@ package final class SpanBuffer: @unchecked Sendable {
         case fixed32 = 5
     }
 
-    /// The key of a field; fields from 16 on have a second byte, which `flags` writes.
+    /// Returns the key of a field. Fields from 16 on have a second byte, which `flags` writes.
     @inline(__always)
     private static func key(_ field: UInt8, _ type: WireType) -> UInt8 { field &<< 3 | type.rawValue }
 
-    /// The flags of a span or link: those of the trace, and that it is known whether the parent is another process's.
+    /// Writes the flags of a span or link: the trace's flags, and whether the parent belongs to another process.
     private func flags(_ flags: UInt32, isRemote: Bool, field: UInt8) {
         if field < 16 {
             self.put(Self.key(field, .fixed32))
@@ -434,7 +434,7 @@ package final class SpanBuffer: @unchecked Sendable {
         self.count &+= 4
     }
 
-    /// How many bytes a number takes.
+    /// Returns the number of bytes of an encoded number.
     @inline(__always)
     private static func size(_ number: Int) -> Int {
         var (rest, size) = (number, 1)
@@ -490,7 +490,7 @@ package final class SpanBuffer: @unchecked Sendable {
     }
 }
 
-/// Copies a text. False: it is not ASCII, and what was copied is of no use.
+/// Copies a text, and returns false if it is not ASCII. The copy must then not be used.
 @inline(__always)
 private func copyPlain(_ start: UnsafeRawPointer, to target: UnsafeMutablePointer<UInt8>, _ count: Int) -> Bool {
     let target = UnsafeMutableRawPointer(target)
@@ -517,7 +517,7 @@ private func copyPlain(_ start: UnsafeRawPointer, to target: UnsafeMutablePointe
     return bits & 0x8080_8080_8080_8080 == 0
 }
 
-/// Whether the text is ASCII and not too long, and so is written as it is.
+/// Whether the text is ASCII and short enough to be written unchanged.
 private func isPlain(_ text: UnsafeRawBufferPointer) -> Bool {
     guard text.count <= SpanBuffer.textLimit, let base = text.baseAddress else { return text.isEmpty }
     var bits: UInt64 = 0
@@ -533,7 +533,7 @@ private func isPlain(_ text: UnsafeRawBufferPointer) -> Bool {
     return bits & 0x8080_8080_8080_8080 == 0
 }
 
-/// Passes the text as valid UTF-8 of at most `limit` bytes, or a little more where bytes are replaced.
+/// Passes the text to `body` as valid UTF-8 of at most `limit` bytes, or a few more if bytes are replaced.
 private func withUTF8<Result>(
     _ text: UnsafeRawBufferPointer,
     limit: Int,
@@ -542,7 +542,7 @@ private func withUTF8<Result>(
     var cut = UnsafeRawBufferPointer(rebasing: text.prefix(limit))
     if cut.allSatisfy({ $0 < 0x80 }) { return body(cut) }
     cut = UnsafeRawBufferPointer(rebasing: text.prefix(text.count(ofCharactersWithin: limit)))
-    // Seldom: text of a client in another script, or none.
+    // Rare: a client's text in another script, or with invalid bytes.
     var valid = String(decoding: cut, as: UTF8.self)
     return valid.withUTF8 { body(UnsafeRawBufferPointer($0)) }
 }

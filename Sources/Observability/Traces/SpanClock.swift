@@ -4,13 +4,13 @@ import NIOCore
 import Glibc
 #endif
 
-/// Turns times of the monotonic clock into those of spans.
+/// Converts times of the monotonic clock into times of spans.
 @usableFromInline
 package struct SpanClock {
-    /// Nanoseconds since 1970 at time 0 of the monotonic clock.
+    /// The nanoseconds since 1970 at time 0 of the monotonic clock.
     @usableFromInline let origin: UInt64
 
-    /// The clocks as they are now.
+    /// Reads the clocks.
     package init() {
         var time = timespec()
         clock_gettime(CLOCK_REALTIME, &time)
@@ -18,9 +18,9 @@ package struct SpanClock {
         self.origin = now &- NIODeadline.now().uptimeNanoseconds
     }
 
-    /// Nanoseconds since 1970.
+    /// Returns the nanoseconds since 1970.
     ///
-    /// - Parameter uptime: Nanoseconds of the monotonic clock.
+    /// - Parameter uptime: The nanoseconds of the monotonic clock.
     @inlinable @inline(__always)
     package func time(_ uptime: UInt64) -> UInt64 { self.origin &+ uptime }
 }

@@ -1,17 +1,17 @@
 import Vocabulary
 
-/// The bytes of a span that others are like: what differs in them is written over a copy, and what follows behind it.
+/// The encoded bytes of a typical span. A new span overwrites the differing parts of a copy, and appends the rest.
 @usableFromInline
 package struct SpanPattern {
     @usableFromInline let bytes: UnsafeRawBufferPointer
-    /// Where the status and the name of the session are; 0: there is none.
+    /// The position of the status; 0 if there is none. `sessionAt` is the position of the session.
     @usableFromInline let statusAt: Int
     @usableFromInline package let sessionAt: Int
-    /// How many bytes of text its last attribute has begun with.
+    /// The number of bytes of text with which the last attribute begins.
     @usableFromInline package let textCount: Int
 
-    /// Where a span has what differs, counted from its first byte (`SpanBuffer.begin`). The times are moved by the parent's
-    /// length where there is one. Not stored, as each use of a constant of another module would be a call.
+    /// The positions of the differing parts, relative to the first byte of a span (`SpanBuffer.begin`). A parent moves
+    /// the times by its length. Computed, because a stored constant of another module would cost a call at each use.
     @usableFromInline
     enum Place {
         @inlinable static var content: Int { 3 }
@@ -24,13 +24,13 @@ package struct SpanPattern {
     }
 }
 
-/// What the spans of a pattern have alike.
+/// The properties that all spans of a pattern share.
 @usableFromInline
 package struct SpanLikeness {
-    /// The numbers of runs (`SpanRun.number`); 0: none.
+    /// The number of a run (`SpanRun.number`), like `second`; 0 if there is no run.
     @usableFromInline let first: UInt64
     @usableFromInline let second: UInt64
-    /// All else, as bits of the user's choice; not 0.
+    /// All other properties, as bits that the user defines; not 0.
     @usableFromInline let traits: UInt64
 
     @inlinable @inline(__always)
@@ -45,7 +45,7 @@ package struct SpanLikeness {
         left.first == right.first && left.second == right.second && left.traits == right.traits
     }
 
-    /// Where its pattern is kept.
+    /// The index of its pattern in the cache.
     @inlinable @inline(__always)
     var place: Int {
         let mixed = (self.first &* 31 ^ self.second) &* 31 ^ self.traits
@@ -53,8 +53,8 @@ package struct SpanLikeness {
     }
 }
 
-/// The patterns of the spans that one event loop writes. Nearly every span is like a former one, so it is a copy with other
-/// ids, times, status and session.
+/// The patterns of the spans that one event loop writes. Nearly every span is like an earlier one, so it is a copy with
+/// different ids, times, status and session.
 ///
 /// Confined to its loop; not `Sendable` on purpose.
 @usableFromInline
@@ -65,11 +65,11 @@ package final class SpanPatterns {
         @usableFromInline var pattern: SpanPattern
     }
 
-    /// As many as `SpanLikeness.place` tells apart. A pattern takes the place of the one that was there.
+    /// The number of values of `SpanLikeness.place`. A new pattern replaces an old one at its place.
     private static let count = 256
 
     @usableFromInline let kept: UnsafeMutablePointer<Kept>
-    /// What the patterns' bytes belong to; nil: none was made at this place.
+    /// The buffers with the patterns' bytes; `nil` at places without a pattern.
     private var buffers: [SpanBuffer?]
     private let status = SpanKey("http.response.status_code")
     private let session = SpanKey("sallyport.session")
@@ -90,20 +90,21 @@ package final class SpanPatterns {
         self.kept.deallocate()
     }
 
-    /// The pattern of spans that are so; nil: none is kept. It lasts until another one is made.
+    /// Returns the cached pattern for `likeness`; `nil` if there is none. It is valid until another pattern is made.
     @inlinable @inline(__always)
     package func find(_ likeness: SpanLikeness) -> SpanPattern? {
         let kept = self.kept + likeness.place
         return kept.pointee.likeness == likeness ? kept.pointee.pattern : nil
     }
 
-    /// Makes the pattern of spans that are so.
+    /// Makes the pattern for `likeness`.
     ///
     /// - Parameters:
-    ///   - head: That of one of them.
-    ///   - hasStatus: Whether they have the status of an answer.
-    ///   - hasSession: Whether they name a session.
-    ///   - write: Writes all else; returns how many bytes of text the last attribute begins with, to which others are added.
+    ///   - head: The head of one of its spans.
+    ///   - hasStatus: Whether the spans have the status of an answer.
+    ///   - hasSession: Whether the spans name a session.
+    ///   - write: Writes all other parts, and returns the number of text bytes in the last attribute, which may be
+    ///     extended.
     @inline(never)
     package func make(
         _ likeness: SpanLikeness,
@@ -119,7 +120,7 @@ package final class SpanPatterns {
         buffer.begin(head)
         var (statusAt, sessionAt) = (0, 0)
         if hasStatus {
-            // Of two bytes, as all are from 128 on.
+            // The status has two bytes, as all numbers from 128 on.
             buffer.attribute(self.status, 200)
             statusAt = buffer.bytes.count - 2
         }

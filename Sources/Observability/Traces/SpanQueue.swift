@@ -1,49 +1,49 @@
 import Synchronization
 
-/// The spans that wait for the exporter, in buffers that go round: a loop gives a full one and gets an empty one. Nobody waits
-/// for the exporter: spans for which there is no room are dropped and counted.
+/// The spans that wait for the exporter, in buffers that are recycled: a loop exchanges a full one for an empty one.
+/// Nobody waits for the exporter: spans without room are dropped and counted.
 package final class SpanQueue: Sendable {
-    /// Why spans did not reach the collector: the values of `sallyport_spans_dropped_total{reason}`.
+    /// The reasons why spans did not reach the collector: the values of `sallyport_spans_dropped_total{reason}`.
     package enum Loss: String, Sendable, CaseIterable {
-        /// More came than the exporter could send.
+        /// More spans came than the exporter could send.
         case queueFull = "queue_full"
-        /// The collector did not take them, and would not take them later.
+        /// The collector rejected the spans permanently.
         case refused
-        /// The collector did not answer in time, or could not take them for too long.
+        /// The collector did not answer in time, or could not accept the spans for too long.
         case failed
     }
 
     private struct State {
         var waiting: [SpanBuffer] = []
-        /// The spans in `waiting`.
+        /// The number of spans in `waiting`.
         var spans = 0
-        /// Empty ones.
+        /// Empty buffers.
         var spare: [SpanBuffer] = []
-        /// Spans of tasks, which have no loop's buffer.
+        /// The buffer for spans of tasks, which have no loop's buffer.
         var single = SpanBuffer(capacity: 4096)
         var losses: [Loss: UInt64] = [:]
         var sent: UInt64 = 0
         var isClosed = false
-        /// Whether the exporter was told that there is a batch.
+        /// Whether the exporter has been notified of a batch.
         var isRung = false
     }
 
-    /// The most bytes that are sent at once: of long texts that clients send a batch may have more.
+    /// The maximum number of bytes sent at once. A single buffer with long texts of clients may exceed it.
     private static let longestBatch = 1 << 20
 
-    /// The most spans that wait.
+    /// The maximum number of waiting spans.
     private let capacity: Int
-    /// How many are sent at once.
+    /// The number of spans that are sent at once.
     package let batch: Int
-    /// A buffer with so many spans or bytes is passed on.
+    /// The number of spans or bytes at which a buffer is passed on.
     let handover: (spans: Int, bytes: Int)
     private let state = Mutex(State())
     private let ring: @Sendable () -> Void
 
     /// - Parameters:
-    ///   - capacity: The most spans that wait.
-    ///   - batch: How many are sent at once, at most.
-    ///   - ring: Called on any thread when a batch is there. It must not wait.
+    ///   - capacity: The maximum number of waiting spans.
+    ///   - batch: The maximum number of spans that are sent at once.
+    ///   - ring: Called on any thread when a batch is ready. It must not wait.
     package init(capacity: Int, batch: Int, ring: @escaping @Sendable () -> Void) {
         self.capacity = capacity
         self.batch = min(batch, capacity)
@@ -51,9 +51,9 @@ package final class SpanQueue: Sendable {
         self.ring = ring
     }
 
-    /// Takes the spans of a buffer.
+    /// Takes a buffer with spans.
     ///
-    /// - Returns: An empty buffer, perhaps the same.
+    /// - Returns: An empty buffer, possibly `buffer` itself.
     package func exchange(_ buffer: SpanBuffer) -> SpanBuffer {
         guard buffer.spans > 0 else { return buffer }
         let (empty, rings) = self.state.withLock { state -> (SpanBuffer, Bool) in
@@ -90,9 +90,9 @@ package final class SpanQueue: Sendable {
 
     // MARK: For the exporter
 
-    /// The next spans to send, about a batch, or as many as a mebibyte has; empty: none wait.
+    /// Returns the next spans to send, about a batch or a mebibyte; empty if none wait.
     ///
-    /// - Parameter onlyFull: Nothing unless there is a whole batch.
+    /// - Parameter onlyFull: Whether to return nothing unless a whole batch waits.
     package func next(onlyFull: Bool = false) -> [SpanBuffer] {
         self.state.withLock { state in
             if !onlyFull, state.single.spans > 0 {
@@ -118,11 +118,11 @@ package final class SpanQueue: Sendable {
         }
     }
 
-    /// Takes back what `next` gave.
+    /// Takes back the buffers that `next` returned.
     ///
     /// - Parameters:
-    ///   - lost: How many of the spans are lost, at most all.
-    ///   - loss: Why.
+    ///   - lost: The number of lost spans, at most all.
+    ///   - loss: The reason.
     package func giveBack(_ buffers: [SpanBuffer], lost: Int = 0, _ loss: Loss = .failed) {
         var spans = 0
         for buffer in buffers {
@@ -137,11 +137,11 @@ package final class SpanQueue: Sendable {
         }
     }
 
-    /// The empty buffers that are kept: those of a batch that is sent, and of the one that is written meanwhile. The rest was
-    /// a burst, and a large queue is seldom full.
+    /// The maximum number of empty buffers that are kept: enough for a batch that is sent and one that is written
+    /// meanwhile. More come from a burst, and a large queue is rarely full.
     private var mostSpare: Int { max(4, 2 * self.batch / self.handover.spans) }
 
-    /// Takes no more spans. Those that wait are lost.
+    /// Rejects further spans. Waiting spans are lost.
     package func close() {
         self.state.withLock { state in
             state.isClosed = true
@@ -153,16 +153,16 @@ package final class SpanQueue: Sendable {
         }
     }
 
-    /// How many spans were lost for this reason.
+    /// Returns the number of spans that were lost for this reason.
     package func lost(_ loss: Loss) -> UInt64 { self.state.withLock { $0.losses[loss, default: 0] } }
 
-    /// The empty buffers that are kept.
+    /// The number of empty buffers that are kept.
     package var spare: Int { self.state.withLock { $0.spare.count } }
 
-    /// The spans that wait, but for those of the loops.
+    /// The number of waiting spans, without those in the loops' buffers.
     package var waiting: Int { self.state.withLock { $0.spans + $0.single.spans } }
 
-    /// Registers the counts of sent and lost spans.
+    /// Registers the counters of sent and lost spans.
     package func register(in registry: MetricsRegistry) {
         registry.read(MetricNames.spansSent) { Double(self.state.withLock { $0.sent }) }
         for loss in Loss.allCases {
@@ -173,23 +173,23 @@ package final class SpanQueue: Sendable {
     }
 }
 
-/// The spans of one event loop, in its own buffer until there are some.
+/// The spans of one event loop, buffered until there are enough to pass on.
 ///
 /// Confined to its loop; not `Sendable` on purpose.
 @usableFromInline
 package final class TraceLog {
     private let queue: SpanQueue
-    /// Where spans are written. `ended` is called after each.
+    /// The buffer for spans. `ended` must be called after each span.
     @usableFromInline package private(set) var buffer: SpanBuffer
-    /// The clocks as they were a second ago at most.
+    /// The clocks as they were at most a second ago.
     @usableFromInline private(set) var clock = SpanClock()
-    /// When they are read again, by the monotonic clock.
+    /// The time of the next reading of the clocks, by the monotonic clock.
     @usableFromInline private(set) var clockEnd: UInt64 = 0
-    /// How long the clocks may differ from what was read, in nanoseconds: they run alike, but for being set.
+    /// The interval of reading the clocks, in nanoseconds. They differ only if a clock is set.
     private static let clockPeriod: UInt64 = 1_000_000_000
-    /// The state of the ids of spans, which do not repeat before it does.
+    /// The state of the generator of span ids, which do not repeat before the state does.
     @usableFromInline var state = UInt64.random(in: .min ... .max)
-    /// A buffer with so many spans or bytes is passed on.
+    /// The number of spans or bytes at which the buffer is passed on.
     @usableFromInline let handover: (spans: Int, bytes: Int)
 
     package init(queue: SpanQueue) {
@@ -212,9 +212,9 @@ package final class TraceLog {
         }
     }
 
-    /// The clock for spans that end now.
+    /// Returns the clock for spans that end now.
     ///
-    /// - Parameter now: Nanoseconds of the monotonic clock.
+    /// - Parameter now: The nanoseconds of the monotonic clock.
     @inlinable @inline(__always)
     package func clock(at now: UInt64) -> SpanClock {
         if now >= self.clockEnd { self.readClock(at: now) }
@@ -233,7 +233,7 @@ package final class TraceLog {
         if self.buffer.spans > 0 { self.buffer = self.queue.exchange(self.buffer) }
     }
 
-    /// A new id of a span, whose complement is an id, too.
+    /// Returns a new id of a span. Its complement is also a valid id.
     @inlinable @inline(__always)
     package func nextSpan() -> UInt64 {
         repeat {
@@ -243,7 +243,7 @@ package final class TraceLog {
         } while true
     }
 
-    /// Another number for each number, with bits that look random (the mixer of SplitMix64).
+    /// Maps each number to a different number with random-looking bits (the mixer of SplitMix64).
     @inlinable @inline(__always)
     package static func mixed(_ number: UInt64) -> UInt64 {
         var mixed = number

@@ -1,6 +1,6 @@
 import Synchronization
 
-/// The bytes that many spans have in common: attributes, and perhaps the end of the name before them. Never changed.
+/// The bytes that many spans share: attributes, optionally preceded by the end of the name. Never changed.
 package final class SpanRun: @unchecked Sendable {
     private static let lastNumber = Atomic<UInt64>(0)
 
@@ -8,7 +8,7 @@ package final class SpanRun: @unchecked Sendable {
     let bytes: UnsafeRawBufferPointer
     /// The number of bytes at the start that belong to the name.
     let nameLength: Int
-    /// Identifies the run in the life of the process, and is never 0. An address would be used again.
+    /// Identifies the run for the life of the process; never 0. An address could be reused.
     package let number: UInt64
 
     /// - Parameter write: Writes the attributes.
@@ -16,10 +16,10 @@ package final class SpanRun: @unchecked Sendable {
         self.init(name: "", write)
     }
 
-    /// - Parameter name: The name of the spans but for its beginning; a long one is cut.
+    /// - Parameter name: The name of the spans without its beginning. A long name is cut.
     package init(name: String, _ write: (SpanBuffer) -> Void) {
         let limit = SpanBuffer.textLimit
-        // Of four bytes each at most.
+        // A character has at most four bytes.
         let end = name.utf8.count <= limit ? name : String(name.unicodeScalars.prefix(limit / 4))
         let bytes = Array(end.utf8) + SpanBuffer(capacity: 1024).run(write)
         let memory = UnsafeMutableRawBufferPointer.allocate(byteCount: bytes.count, alignment: 1)
@@ -34,19 +34,19 @@ package final class SpanRun: @unchecked Sendable {
     }
 }
 
-/// The name of an attribute that nearly every span has, as the bytes that stand before a value of less than 128 bytes.
+/// The name of an attribute that nearly every span has, as the bytes before a value of less than 128 bytes.
 @usableFromInline
 package struct SpanKey: @unchecked Sendable {
-    /// The bytes that are copied, with what follows them in the memory of the key: as many for every key, which takes a few
+    /// The number of bytes that are copied for every key, including unused ones: a constant length takes a few
     /// instructions.
     @usableFromInline static let room = 48
 
     @usableFromInline let name: StaticString
-    /// Never freed, as keys are constants. The lengths in it are written where it is used.
+    /// The bytes of the key. Never freed, as keys are constants. Lengths are written into the copy.
     @usableFromInline let bytes: UnsafeRawPointer
     @usableFromInline let count: Int
 
-    /// - Precondition: The name has 40 bytes at most.
+    /// - Precondition: The name has at most 40 bytes.
     package init(_ name: StaticString) {
         let text = UnsafeBufferPointer(start: name.utf8Start, count: name.utf8CodeUnitCount)
         // Field 9 of the span, 1 of the attribute, 2 of the attribute, 1 of the value: each has a length.

@@ -17,7 +17,7 @@ extension PipelineChannel {
         }
     }
 
-    /// Makes a channel of a socket that has connected.
+    /// Makes a channel from a connected socket.
     ///
     /// - Parameter prepare: Adds the handlers of the pipeline, before the channel becomes active.
     package static func begin(
@@ -30,12 +30,12 @@ extension PipelineChannel {
         return channel
     }
 
-    /// Connects a channel to a host, whose name is resolved on another thread. Its addresses are tried in turn, each
-    /// after the one before has failed or has taken long; the first that connects is used.
+    /// Connects a channel to a host, whose name is resolved on another thread. The addresses are tried one by one, each
+    /// once the previous one fails or takes long. The first connection is used.
     ///
     /// - Parameters:
     ///   - loop: A loop of a `TransportGroup`.
-    ///   - timeout: How long all of this may take.
+    ///   - timeout: The time limit for resolving and connecting together.
     ///   - prepare: Adds the handlers of the pipeline, before the channel becomes active.
     package static func connect(
         toHost host: String,

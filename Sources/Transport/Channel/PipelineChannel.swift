@@ -4,8 +4,8 @@ import Synchronization
 
 /// A connected socket as a channel of NIO, for protocols that are handlers in a pipeline, such as TLS.
 ///
-/// It has no options. One that was connected closes when the peer has closed its side; of an accepted one its handlers
-/// decide (`ChannelEvent.inputClosed`).
+/// A channel has no options. A channel that connected closes when the peer closes its side. The handlers of an accepted
+/// channel decide (`ChannelEvent.inputClosed`).
 package final class PipelineChannel: Channel, ChannelCore, @unchecked Sendable {
     package let allocator = ByteBufferAllocator()
     package let remoteAddress: SocketAddress?
@@ -17,27 +17,27 @@ package final class PipelineChannel: Channel, ChannelCore, @unchecked Sendable {
     private let socket: StreamSocket
     private let closePromise: EventLoopPromise<Void>
     private let isActiveFlag = Atomic<Bool>(false)
-    /// Set at once; it needs the channel.
+    /// The pipeline. Set right after the initialization, because a pipeline needs its channel.
     private var ownPipeline: ChannelPipeline?
-    /// Whether a handler wants to read on.
+    /// Whether a handler wants more bytes.
     private var isReadPending = true
     /// The promises of writes that have not been sent.
     private var unsent: [EventLoopPromise<Void>] = []
     private var outputEndPromise: EventLoopPromise<Void>?
-    /// Whether the peer has connected.
+    /// Whether the peer opened the connection.
     private let isAccepted: Bool
-    /// Whether the channel closes when everything was sent.
+    /// Whether the channel closes after everything has been sent.
     private var closesWhenSent = false
 
-    /// What handlers are told besides the events of NIO.
+    /// Events for handlers that NIO does not have.
     package enum Event: Sendable {
-        /// Everything was sent that the system did not take at once.
+        /// The bytes that the system did not accept at first have all been sent.
         case allSent
     }
 
     /// - Parameters:
-    ///   - socket: Connected and not started.
-    ///   - address: nil: the socket was accepted, and may have been started.
+    ///   - socket: A connected socket. It has not been started unless it was accepted.
+    ///   - address: The address of the peer; `nil` for an accepted socket, which may have been started.
     init(_ socket: StreamSocket, to address: SocketAddress?) {
         self.isAccepted = address == nil
         self.socket = socket
@@ -47,7 +47,7 @@ package final class PipelineChannel: Channel, ChannelCore, @unchecked Sendable {
         self.ownPipeline = ChannelPipeline(channel: self)
     }
 
-    /// Makes a channel of a socket that was accepted and may have been read. What was read is handed to `received`.
+    /// Makes a channel from an accepted socket. Bytes that have been read are passed to `received`.
     ///
     /// - Parameter prepare: Adds the handlers of the pipeline.
     package static func take(
@@ -76,13 +76,13 @@ package final class PipelineChannel: Channel, ChannelCore, @unchecked Sendable {
         self.pipeline.syncOperations.fireChannelActive()
     }
 
-    /// Whether bytes have arrived at the socket that were not read. It costs a system call.
+    /// Whether unread bytes have arrived. Costs a system call.
     package var hasUnreadBytes: Bool { self.socket.hasUnreadBytes }
 
-    /// The number of written bytes that the peer's system has not acknowledged. It costs a system call.
+    /// The number of written bytes that the peer's system has not acknowledged. Costs a system call.
     package var unacknowledgedBytes: Int { self.socket.unacknowledgedBytes }
 
-    /// Whether nothing has arrived at the socket that was not read, not even the end. It costs a system call.
+    /// Whether nothing unread has arrived, not even the end of the stream. Costs a system call.
     package var isQuiet: Bool { self.socket.isQuiet }
 
     // MARK: Channel
@@ -158,7 +158,7 @@ package final class PipelineChannel: Channel, ChannelCore, @unchecked Sendable {
         }
         switch mode {
         case .all where self.isAccepted && self.socket.unsentBytes > 0:
-            // An alert, or an answer to a client that has ended its side already.
+            // The unsent bytes may be an alert, or an answer to a client that has ended its side already.
             self.closesWhenSent = true
             self.socket.endOutput()
             promise?.succeed(())
@@ -186,12 +186,12 @@ package final class PipelineChannel: Channel, ChannelCore, @unchecked Sendable {
 extension PipelineChannel: StreamHandler {
     package func received(_ buffer: inout ByteBuffer) {
         self.isReadPending = false
-        // Copied for clients: an unfinished record would keep the loop's large buffer for as long as a client likes.
+        // Copied for clients: an unfinished record would occupy the loop's large buffer for as long as a client likes.
         let bytes = self.isAccepted ? ByteBuffer(bytes: buffer.readableBytesView) : buffer
         self.pipeline.syncOperations.fireChannelRead(NIOAny(bytes))
         self.pipeline.syncOperations.fireChannelReadComplete()
         guard self.socket.isOpen else { return }
-        // A handler that has enough does not pass this on.
+        // A handler that wants no more bytes does not pass this on.
         if !self.isReadPending { self.pipeline.syncOperations.read() }
         if !self.isReadPending { self.socket.pause() }
     }
@@ -246,7 +246,7 @@ extension PipelineChannel: StreamHandler {
     }
 }
 
-/// The options of an accepted channel, as TLS reads them: its peer may end its side first.
+/// The options of an accepted channel that TLS reads. They let the peer end its side first.
 private struct AcceptedOptions: NIOSynchronousChannelOptions {
     func setOption<Option: ChannelOption>(_ option: Option, value: Option.Value) throws {
         throw ChannelError.operationUnsupported

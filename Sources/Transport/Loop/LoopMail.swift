@@ -2,7 +2,7 @@ import CLinux
 import Glibc
 import Synchronization
 
-/// Tasks for a loop from other threads. The first one wakes the loop; those that follow before it has looked do not.
+/// Tasks for a loop from other threads. Only the first task after the loop has looked wakes the loop.
 final class LoopMail: Sendable {
     private struct Box {
         var tasks: [@Sendable () -> Void] = []
@@ -18,7 +18,7 @@ final class LoopMail: Sendable {
         self.descriptor = descriptor
     }
 
-    /// Adds a task. False: the loop has ended.
+    /// Adds a task, and returns false if the loop has ended.
     func post(_ task: @escaping @Sendable () -> Void) -> Bool {
         let (isOpen, wakes) = self.box.withLock { box in
             guard box.isOpen else { return (false, false) }
@@ -32,7 +32,7 @@ final class LoopMail: Sendable {
     /// Whether tasks have been added.
     @inline(__always) var isEmpty: Bool { !self.hasTasks.load(ordering: .relaxed) }
 
-    /// Takes the tasks that have been added.
+    /// Removes the added tasks and returns them.
     func take() -> [@Sendable () -> Void] {
         self.box.withLock { box in
             self.hasTasks.store(false, ordering: .relaxed)
@@ -41,7 +41,7 @@ final class LoopMail: Sendable {
         }
     }
 
-    /// Refuses tasks from now on, and returns those that have been added.
+    /// Rejects further tasks, and returns the tasks that have been added.
     func close() -> [@Sendable () -> Void] {
         self.box.withLock { box in
             box.isOpen = false

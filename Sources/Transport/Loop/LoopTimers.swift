@@ -1,10 +1,10 @@
 import HeapModule
 import NIOCore
 
-/// A task that runs at a time, unless it is cancelled. Used on its loop.
+/// A task that runs at a deadline, unless it is cancelled. Used on its loop only.
 final class LoopTimer: @unchecked Sendable {
     let deadline: NIODeadline
-    /// nil: it has run or is cancelled.
+    /// The task; `nil` once it has run or has been cancelled.
     private var work: (() -> Void)?
     private var fail: ((any Error) -> Void)?
 
@@ -27,7 +27,7 @@ final class LoopTimer: @unchecked Sendable {
         self.fail = nil
     }
 
-    /// Tells the owner that the task will not run.
+    /// Cancels the task and passes the error to the owner.
     func end(_ error: any Error) {
         let fail = self.fail
         self.cancel()
@@ -35,12 +35,12 @@ final class LoopTimer: @unchecked Sendable {
     }
 }
 
-/// The timers of one loop, the earliest first. Cancelled ones are removed when their time comes, or together when they
-/// are more than half.
+/// The timers of one loop, ordered by deadline. Cancelled timers are removed when they are due, or all together once
+/// they are more than half.
 struct LoopTimers {
     private struct Entry: Comparable {
         let timer: LoopTimer
-        /// Timers of the same time run in the order in which they were added.
+        /// Timers with equal deadlines run in the order in which they were added.
         let order: UInt64
 
         static func == (left: Entry, right: Entry) -> Bool { left.order == right.order }
@@ -67,7 +67,7 @@ struct LoopTimers {
         self.cancelledCount = 0
     }
 
-    /// When the next timer is due; nil: there is none.
+    /// The deadline of the next timer; `nil` if there are no timers.
     var next: NIODeadline? { self.heap.min?.timer.deadline }
 
     mutating func popDue(_ now: NIODeadline) -> LoopTimer? {

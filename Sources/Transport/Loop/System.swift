@@ -1,16 +1,16 @@
 import Glibc
 import NIOCore
 
-/// The results of system calls.
+/// Checks the results of system calls.
 enum System {
-    /// The error of the system call that has just failed.
+    /// Returns the error of the system call that has just failed.
     static func error(_ call: String) -> IOError {
         IOError(errnoCode: errno, reason: call)
     }
 
-    /// The result of a system call.
+    /// Returns the result of a system call.
     ///
-    /// - Throws: `IOError`, if it failed.
+    /// - Throws: `IOError` if the call failed.
     @discardableResult
     static func check(_ result: Int32, _ call: String) throws -> Int32 {
         if result < 0 { throw self.error(call) }

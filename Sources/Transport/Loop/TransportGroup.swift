@@ -5,14 +5,14 @@ package import NIOCore
 import Synchronization
 import Vocabulary
 
-/// Loops, each with a thread of its own.
+/// Event loops, one thread per loop.
 package final class TransportGroup: EventLoopGroup {
     package let loops: [TransportLoop]
     private let turn = Atomic<Int>(0)
 
     /// Starts the threads.
     ///
-    /// - Throws: `IOError`, if the system has no descriptors or threads left.
+    /// - Throws: `IOError` if the system has no descriptors or threads left.
     package init(count: Int) throws {
         self.loops = try (0..<count).map { _ in try TransportLoop() }
         for (index, loop) in self.loops.enumerated() { try Self.start(loop, name: "loop-\(index)") }
@@ -27,13 +27,13 @@ package final class TransportGroup: EventLoopGroup {
         guard code == 0 else { throw IOError(errnoCode: code, reason: "pthread_create") }
     }
 
-    /// One loop after the other.
+    /// Returns the loops one after the other.
     package func next() -> any EventLoop {
         let turn = UInt(bitPattern: self.turn.wrappingAdd(1, ordering: .relaxed).oldValue)
         return self.loops[Int(turn % UInt(self.loops.count))]
     }
 
-    /// The loop that runs the caller, so that nothing moves to another thread; elsewhere one after the other.
+    /// Returns the loop that runs the caller, so that nothing moves to another thread; elsewhere like `next()`.
     package func any() -> any EventLoop {
         self.loops.first { $0.inEventLoop } ?? self.next()
     }

@@ -5,8 +5,8 @@ package import NIOCore
 import Synchronization
 import Vocabulary
 
-/// An event loop on one thread, with sockets of our own. Everything that needs an `EventLoop` of NIO can use it, but its
-/// sockets are no channels (`PipelineChannel` is one).
+/// An event loop on one thread, with sockets that are not NIO channels. Everything that needs an `EventLoop` of NIO can
+/// use the loop. `PipelineChannel` makes a channel from a socket.
 ///
 /// ```
 ///   wait for events ─▶ events ─▶ tasks of other threads ─▶ timers ─▶ tasks ─▶ end of the turn ─┐
@@ -15,12 +15,12 @@ import Vocabulary
 /// ```
 package final class TransportLoop: TurnLoop, TaskExecutor, @unchecked Sendable {
     private static let eventCapacity = 256
-    /// The capacity of the buffer that all sockets of the loop read into.
+    /// The capacity of the read buffer that all sockets of the loop share.
     static let readCapacity = 65_536
 
     private let poll: Int32
     private let mail: LoopMail
-    /// `pthread_self()` of the thread that runs the loop; 0: none.
+    /// `pthread_self()` of the thread that runs the loop; 0 if no thread does.
     private let thread = Atomic<UInt>(0)
 
     // MARK: What only the loop's thread uses
@@ -29,18 +29,18 @@ package final class TransportLoop: TurnLoop, TaskExecutor, @unchecked Sendable {
     private let tasks = Batch<() -> Void>()
     private var timers = LoopTimers()
     private let turnEnds = Batch<any TurnEndTask>()
-    /// Sockets with input that was not read in this turn.
+    /// Sockets whose input was not read completely in this turn.
     private let unread = Batch<StreamSocket>()
     private var sources: [EventSource] = []
     /// Sources that were removed in this turn.
     private var removed: [EventSource] = []
     private var readBuffer: ByteBuffer?
-    /// Called when the loop has ended; nil: it has not been asked to end.
+    /// The calls to make when the loop has ended; `nil` until a shutdown is requested.
     private var whenEnded: [@Sendable () -> Void]?
 
-    /// A loop that no thread runs yet.
+    /// Makes a loop that no thread runs yet.
     ///
-    /// - Throws: `IOError`, if the system has no descriptors left.
+    /// - Throws: `IOError` if the system has no descriptors left.
     package init() throws {
         self.poll = try System.check(epoll_create1(Int32(EPOLL_CLOEXEC)), "epoll_create1")
         let bell = eventfd(0, Int32(EFD_CLOEXEC | EFD_NONBLOCK))
@@ -75,7 +75,7 @@ package final class TransportLoop: TurnLoop, TaskExecutor, @unchecked Sendable {
         for tell in self.whenEnded ?? [] { tell() }
     }
 
-    /// The milliseconds until something has to be done; -1: only events and tasks of other threads have to be.
+    /// Returns the milliseconds until something is due; -1 if only events and other threads can wake it.
     private func patience(_ now: NIODeadline) -> Int32 {
         if !self.tasks.isEmpty || !self.unread.isEmpty || !self.turnEnds.isEmpty { return 0 }
         guard let next = self.timers.next else { return -1 }
@@ -90,7 +90,7 @@ package final class TransportLoop: TurnLoop, TaskExecutor, @unchecked Sendable {
         while index < count {
             if let source = self.events[index].data.ptr {
                 let events = self.events[index].events
-                // `sources` or `removed` has it.
+                // `sources` or `removed` retains it.
                 Unmanaged<EventSource>.fromOpaque(source)._withUnsafeGuaranteedRef { $0.ready(events, on: self) }
             }
             index += 1
@@ -101,7 +101,7 @@ package final class TransportLoop: TurnLoop, TaskExecutor, @unchecked Sendable {
         while let timer = self.timers.popDue(now) { timer.run() }
         if !self.tasks.isEmpty {
             self.tasks.drain { $0() }
-            // Tasks may take long, and the next timer is not to be late for it.
+            // Tasks may take long, and the next timer should not be late because of them.
             now = .now()
         }
         self.turnEnds.drain { $0.turnEnded() }
@@ -109,11 +109,11 @@ package final class TransportLoop: TurnLoop, TaskExecutor, @unchecked Sendable {
         return now
     }
 
-    /// Closes all sockets, runs the tasks that are left, and cancels the timers, also those of these tasks.
+    /// Closes all sockets, runs the remaining tasks, and cancels all timers, including those that these tasks add.
     private func end() {
         while let source = self.sources.last { source.loopEnds() }
         for task in self.mail.close() { task() }
-        // Each may leave others.
+        // Each step may add work for the others.
         while !self.tasks.isEmpty || self.timers.next != nil || !self.sources.isEmpty {
             self.tasks.drain { $0() }
             for timer in self.timers.removeAll() { timer.end(EventLoopError.cancelled) }
@@ -134,8 +134,8 @@ package final class TransportLoop: TurnLoop, TaskExecutor, @unchecked Sendable {
         self.keep(source)
     }
 
-    /// Reports the events of a descriptor that is known to the loop to another source until `close`. What has occurred
-    /// already is reported again.
+    /// Reports the events of a registered descriptor to another source until `close`. Events that have occurred are
+    /// reported again.
     func handOver(_ descriptor: Int32, to source: EventSource, events: UInt32) {
         self.change(source, descriptor, events: events)
         self.keep(source)
@@ -157,16 +157,16 @@ package final class TransportLoop: TurnLoop, TaskExecutor, @unchecked Sendable {
         self.sources.append(source)
     }
 
-    /// Closes a descriptor of which the loop knows. Closing alone would not end its events while another process has it
-    /// too, as a new one does between `fork` and `exec`: they would be reported to a source that is gone.
+    /// Closes a registered descriptor. `close(2)` alone would not end its events while a forked process shares it
+    /// before `exec`, and they would be reported to a source that no longer exists.
     func close(_ descriptor: Int32) {
         epoll_ctl(self.poll, EPOLL_CTL_DEL, descriptor, nil)
         Glibc.close(descriptor)
     }
 
-    /// Called when the source has closed its descriptor or has handed it over.
+    /// Removes a source that has closed its descriptor or has handed it over.
     func remove(_ source: EventSource) {
-        // First, so that the source always has an owner: events are handled without one.
+        // First, so that the source always has an owner: the event loop handles events without retaining it.
         self.removed.append(source)
         guard let last = self.sources.popLast(), last !== source else { return }
         self.sources[source.listIndex] = last
@@ -178,8 +178,7 @@ package final class TransportLoop: TurnLoop, TaskExecutor, @unchecked Sendable {
         self.unread.append(socket)
     }
 
-    /// The empty buffer to read into. All sockets of the loop use one after the other; what has to outlive the event is
-    /// copied.
+    /// Returns the empty read buffer, which all sockets of the loop share. Bytes that outlive the event are copied.
     @inline(__always)
     func lendReadBuffer() -> ByteBuffer {
         self.readBuffer.take() ?? ByteBufferAllocator().buffer(capacity: Self.readCapacity)
@@ -260,7 +259,7 @@ package final class TransportLoop: TurnLoop, TaskExecutor, @unchecked Sendable {
 
     package var taskExecutor: (any TaskExecutor)? { self }
 
-    /// Runs a step of a task on the loop, or elsewhere when the loop has ended.
+    /// Runs a step of a task on the loop, or elsewhere if the loop has ended.
     package func enqueue(_ job: consuming ExecutorJob) {
         let job = UnownedJob(job)
         let run: @Sendable () -> Void = { job.runSynchronously(on: self.asUnownedTaskExecutor()) }

@@ -1,16 +1,16 @@
 package import NIOCore
 
-/// An event loop that tells when its turn ends.
+/// An event loop that can call tasks at the end of its turn.
 package protocol TurnLoop: EventLoop {
     /// Calls `task.turnEnded()` when this turn ends, after all events and tasks. Called on the loop.
     func atTurnEnd(_ task: any TurnEndTask)
 
-    /// Runs the steps of tasks on the loop; nil: they run on the threads that all tasks share.
+    /// The executor that runs steps of tasks on the loop; `nil` if they run on the shared threads.
     var taskExecutor: (any TaskExecutor)? { get }
 }
 
-/// Something to do when a turn of the loop ends.
+/// A task for the end of a turn of the loop.
 package protocol TurnEndTask: AnyObject {
-    /// Called once after each `TurnLoop.atTurnEnd`.
+    /// Called once for each `TurnLoop.atTurnEnd`.
     func turnEnded()
 }

@@ -1,17 +1,17 @@
 package import NIOCore
 import Synchronization
 
-/// Remembers for ten seconds which addresses have lost a race or failed, so that one that swallows what it is sent does not
+/// Remembers for ten seconds which addresses lost a race or failed, so that an address that never answers does not
 /// delay each new connection. Used by all loops.
 package final class AddressMemory: Sendable {
     package static let lifetime = TimeAmount.seconds(10)
 
-    /// Until when each is tried last.
+    /// The addresses that have lost, each with the time until which it is tried last.
     private let losers = Mutex<[SocketAddress: NIODeadline]>([:])
-    /// Whether any is remembered. Without one, which is usual, no connection takes the lock: to take it is a system call.
+    /// Whether any address is remembered. Usually none is, and no connection pays the lock's system call.
     private let hasLosers = Atomic<Bool>(false)
 
-    /// Nothing is remembered.
+    /// Makes an empty memory.
     package init() {}
 
     package func lost(_ address: SocketAddress, now: NIODeadline) {
@@ -30,8 +30,8 @@ package final class AddressMemory: Sendable {
         }
     }
 
-    /// The addresses in the order in which they are tried: both families in turn, beginning with that of the first, and
-    /// those last that have lost.
+    /// Returns the addresses in the order in which to try them. The families alternate, beginning with the family of
+    /// the first address. Addresses that have lost come last.
     package func order(_ addresses: [SocketAddress], now: NIODeadline) -> [SocketAddress] {
         guard addresses.count > 1 else { return addresses }
         let losers = self.losers.withLock { losers in losers.filter { now < $0.value } }

@@ -1,21 +1,21 @@
 package import NIOCore
 
-/// Decides which of a name's addresses is tried when (RFC 8305 5): one after the other, each once the one before has
-/// failed or has had its head start, until one answers. It has no sockets and no clock.
+/// Decides when each address of a name is tried (RFC 8305 5): one by one, each once the previous one has failed or has
+/// had its head start, until one answers. The race has no sockets and no clock.
 ///
 /// ```
 ///   address 0 ──── 250 ms, or a failure ────▶ address 1 ────▶ ...        the first answer ends all others
 /// ```
 package struct AddressRace {
-    /// How long an address is waited for before the next one is tried as well: the delay that RFC 8305 8 recommends.
+    /// The time after which the next address is tried in parallel, as RFC 8305 8 recommends.
     package static let headStart = TimeAmount.milliseconds(250)
 
     package enum Step: Equatable {
         /// Connect to the address at this index.
         case connect(Int)
-        /// Nothing changes before an address answers or fails, or `nextStart` is reached.
+        /// Nothing changes until an address answers or fails, or `nextStart` is reached.
         case wait
-        /// An address has answered. Those at `others` are given up; `losers` of them had a head start.
+        /// An address has answered. Those at `others` are given up; those at `losers` began earlier.
         case won(others: [Int], losers: [Int])
         /// Every address has failed.
         case lost
@@ -23,10 +23,10 @@ package struct AddressRace {
 
     private let count: Int
     private var next = 0
-    /// The indices that are being connected to, in the order in which they began.
+    /// The indices that are being connected, in the order in which they began.
     private var running: [Int] = []
     private var isOver = false
-    /// When the next address is tried although none has failed; nil: none is left, or the race is over.
+    /// The next address is tried at this time even without a failure; `nil` if none is left or the race is over.
     package private(set) var nextStart: NIODeadline?
 
     /// - Parameter count: The number of addresses.
@@ -34,7 +34,7 @@ package struct AddressRace {
         self.count = count
     }
 
-    /// Called at the beginning, and when `nextStart` is reached.
+    /// Starts the next address. Called at the beginning, and when `nextStart` is reached.
     package mutating func start(now: NIODeadline) -> Step {
         if self.isOver { return .wait }
         if let start = self.nextStart, now < start { return .wait }
@@ -49,14 +49,14 @@ package struct AddressRace {
         return .connect(index)
     }
 
-    /// Called when an address has failed. The next one does not wait any more.
+    /// Handles the failure of an address. The next address starts at once.
     package mutating func failed(_ index: Int, now: NIODeadline) -> Step {
         self.running.removeAll { $0 == index }
         self.nextStart = nil
         return self.start(now: now)
     }
 
-    /// Called when an address has answered.
+    /// Handles the answer of an address.
     package mutating func connected(_ index: Int) -> Step {
         guard !self.isOver else { return .wait }
         self.isOver = true

@@ -1,19 +1,19 @@
 package import NIOCore
 
-/// Bytes in both directions between this process and a peer, plain or over TLS. Used on its loop.
+/// Bytes in both directions between this process and a peer, plain or over TLS. Used on its loop only.
 package protocol ByteStream: AnyObject {
-    /// False while too many bytes are queued.
+    /// Whether the queue has room for bytes.
     var isWritable: Bool { get }
-    /// Whether bytes have arrived at the socket that were not read. It costs a system call.
+    /// Whether unread bytes have arrived. Costs a system call.
     var hasUnreadBytes: Bool { get }
-    /// The number of written bytes, and of an ended stream the end, that the peer's system has not acknowledged; when
-    /// the stream has failed, of those that were lost. It costs a system call.
+    /// The number of written bytes, including a sent end of the stream, that the peer's system has not acknowledged.
+    /// After a failure, the number of bytes that were lost. Costs a system call.
     var unacknowledgedBytes: Int { get }
 
-    /// Begins to read. From now on the handler is told everything that happens. If the stream reads already, the handler
-    /// replaces the former one.
+    /// Begins to read, and reports all further events to `handler`. If the stream reads already, `handler` replaces the
+    /// current handler.
     ///
-    /// - Throws: An error, if the stream has closed already or cannot be read.
+    /// - Throws: An error if the stream has closed already or cannot be read.
     func start(_ handler: any StreamHandler) throws
 
     /// Queues bytes until `flush`.
@@ -23,24 +23,24 @@ package protocol ByteStream: AnyObject {
     /// Sends everything that is queued.
     func flush()
 
-    /// Reads nothing more until `resume`.
+    /// Stops reading until `resume`.
     func pause()
     /// Continues reading.
     func resume()
 
     /// Sends the end of the stream after everything that is queued. Reading continues.
     func endOutput()
-    /// Closes at once; bytes that the system has not taken are lost.
+    /// Closes at once. Bytes that the system has not accepted are lost.
     func close()
 }
 
-/// The stream of a client, whose end is the end of answers.
+/// The stream of a client, whose answers may end with the stream.
 package protocol ClientByteStream: ByteStream {
-    /// Whether nothing is read until `resume`.
+    /// Whether reading has stopped until `resume`.
     var isPaused: Bool { get }
-    /// The number of queued bytes that the system has not taken.
+    /// The number of queued bytes that the system has not accepted.
     var unsentBytes: Int { get }
 
-    /// Closes with RST, so that the peer cannot take what it got for everything.
+    /// Closes with RST, so that the peer cannot mistake a partial answer for a complete one.
     func reset()
 }

@@ -4,17 +4,17 @@ package import NIOCore
 
 /// A socket that is being connected.
 package final class ConnectingSocket: EventSource {
-    /// Called on the loop with the connected socket, which has to be started, or with the error.
+    /// Called on the loop with the connected socket, which is not started, or with the error.
     package typealias Then = (Result<StreamSocket, any Error>) -> Void
 
     private let loop: TransportLoop
     private var descriptor: Int32
     private var timer: Scheduled<Void>?
-    /// Whether the loop has it.
+    /// Whether the loop reports events to this object.
     private var isListed = false
-    /// For the next try.
+    /// The timer of the next try.
     private var pause: Scheduled<Void>?
-    /// How long a local socket is waited for whose server has not accepted enough: nothing tells when it has.
+    /// The pause between tries if the backlog of a local socket is full. No event reports when it has room.
     private static let retryPause = TimeAmount.milliseconds(10)
     private var then: Then?
 
@@ -26,7 +26,7 @@ package final class ConnectingSocket: EventSource {
 
     /// Connects to `address`. `then` is not called before this function has returned.
     ///
-    /// - Returns: The socket, which can be given up; nil: it has failed.
+    /// - Returns: The socket, which can be cancelled; `nil` if connecting has failed.
     @discardableResult
     package static func begin(
         _ address: SocketAddress,
@@ -44,7 +44,7 @@ package final class ConnectingSocket: EventSource {
         }
     }
 
-    /// Gives up. Nobody is told.
+    /// Stops connecting without calling `then`.
     func cancel() {
         if self.then != nil {
             self.then = { _ in }
@@ -56,7 +56,7 @@ package final class ConnectingSocket: EventSource {
         let type = Int32(SOCK_STREAM.rawValue | SOCK_NONBLOCK.rawValue | SOCK_CLOEXEC.rawValue)
         let descriptor = try System.check(socket(address.protocol.rawValue, type, 0), "socket")
         var on: Int32 = 1
-        // Fails for a local socket, which has no such option and needs none.
+        // This fails for a local socket, which neither has nor needs the option.
         setsockopt(descriptor, Int32(IPPROTO_TCP), TCP_NODELAY, &on, socklen_t(MemoryLayout<Int32>.size))
         return descriptor
     }

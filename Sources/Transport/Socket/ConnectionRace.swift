@@ -1,15 +1,15 @@
 package import NIOCore
 
-/// Connects to the first of several addresses that answers (`AddressRace`). Used on its loop.
+/// Connects to the first of several addresses that answers (`AddressRace`). Used on its loop only.
 package final class ConnectionRace {
-    /// Called once with the connected socket, which has to be started, or with the first error.
+    /// Called once with the connected socket, which is not started, or with the first error.
     package typealias Then = (Result<(StreamSocket, SocketAddress), any Error>) -> Void
 
     private let addresses: [SocketAddress]
     private let loop: TransportLoop
-    /// How long one address may take.
+    /// The time limit for one address.
     private let timeout: TimeAmount
-    /// When all of it ends.
+    /// The deadline of the whole race.
     private let deadline: NIODeadline
     private let memory: AddressMemory?
     private var then: Then?
@@ -19,9 +19,9 @@ package final class ConnectionRace {
     private var firstError: (any Error)?
 
     /// - Parameters:
-    ///   - timeout: How long one address may take.
-    ///   - deadline: When all of it ends.
-    ///   - memory: Of the addresses that have lost, which are tried last; nil: none is remembered.
+    ///   - timeout: The time limit for one address.
+    ///   - deadline: The deadline of the whole race.
+    ///   - memory: The memory of addresses that have lost, which are tried last; `nil` disables it.
     package init(
         _ addresses: [SocketAddress],
         on loop: TransportLoop,
@@ -44,7 +44,7 @@ package final class ConnectionRace {
         self.follow(self.race.start(now: .now()))
     }
 
-    /// Gives up. Nobody is told.
+    /// Stops the race without calling `then`.
     package func cancel() {
         self.then = nil
         self.timer?.cancel()

@@ -5,25 +5,25 @@ package import NIOCore
 
 /// Decides on the clients of a listening socket. Called on its loop.
 package protocol ClientAcceptor: AnyObject {
-    /// Called when a client may be waiting. False: it stays in the backlog until `ListeningSocket.resume`.
+    /// Called when a client may be waiting. If false, it stays in the backlog until `ListeningSocket.resume`.
     func hasRoom() -> Bool
-    /// Called with a new client's socket, which belongs to the acceptor now.
+    /// Called with a new client's socket, which the acceptor owns from now on.
     func accepted(_ descriptor: Int32, from address: IPAddress)
-    /// Called when the system has no descriptors left. Nothing is accepted until `ListeningSocket.resume`.
+    /// Called when the system has no descriptors left. Accepting stops until `ListeningSocket.resume`.
     func acceptingFailed()
 }
 
-/// A socket that listens. It accepts one client after the other, so that the acceptor decides on each.
+/// A listening socket. It accepts one client at a time, so that the acceptor decides on each.
 package final class ListeningSocket: EventSource {
     private let loop: TransportLoop
     private var descriptor: Int32
-    /// Kept until the socket closes.
+    /// Retained until the socket closes.
     private var acceptor: (any ClientAcceptor)?
     private var isPaused = false
 
     /// Binds an address.
     ///
-    /// - Throws: `IOError` of the call that failed.
+    /// - Throws: `IOError` for the call that failed.
     package init(_ address: SocketAddress, backlog: Int32, on loop: TransportLoop) throws {
         self.loop = loop
         let type = Int32(SOCK_STREAM.rawValue | SOCK_NONBLOCK.rawValue | SOCK_CLOEXEC.rawValue)
@@ -32,7 +32,7 @@ package final class ListeningSocket: EventSource {
         var on: Int32 = 1
         let size = socklen_t(MemoryLayout<Int32>.size)
         setsockopt(self.descriptor, SOL_SOCKET, SO_REUSEADDR, &on, size)
-        // Accepted sockets have it too.
+        // Accepted sockets inherit the option.
         setsockopt(self.descriptor, Int32(IPPROTO_TCP), TCP_NODELAY, &on, size)
         try System.check(address.withSockAddr { bind(self.descriptor, $0, socklen_t($1)) }, "bind")
         try System.check(listen(self.descriptor, backlog), "listen")
@@ -42,7 +42,7 @@ package final class ListeningSocket: EventSource {
         if self.descriptor >= 0 { Glibc.close(self.descriptor) }
     }
 
-    /// The address that is bound.
+    /// The port that is bound; 0 if it cannot be read.
     package var port: Int {
         var address = sockaddr_storage()
         var size = socklen_t(MemoryLayout<sockaddr_storage>.size)
@@ -107,7 +107,7 @@ package final class ListeningSocket: EventSource {
         self.loop.change(self, self.descriptor, events: Events.input)
     }
 
-    /// Closes the socket. Clients in the backlog are refused.
+    /// Closes the socket. Clients in the backlog are rejected.
     package func close() {
         guard self.descriptor >= 0 else { return }
         self.loop.close(self.descriptor)

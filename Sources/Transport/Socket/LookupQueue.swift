@@ -1,4 +1,4 @@
-/// A host of which the addresses are wanted.
+/// A host whose addresses are wanted.
 package struct HostName: Hashable, Sendable {
     package let host: String
     package let port: Int
@@ -9,26 +9,26 @@ package struct HostName: Hashable, Sendable {
     }
 }
 
-/// Decides which name is resolved next, and by which of some lanes, each of which resolves one name at a time. It has no
-/// threads and no clock.
+/// Decides which name is resolved next, and on which of several lanes. Each lane resolves one name at a time. The queue
+/// has no threads and no clock.
 ///
-/// Each name is in it once. One for which somebody waits is resolved before those that are only resolved again, and the
-/// first lane resolves no others: while name servers do not answer, no more than the other lanes wait for them for nothing.
+/// Each name is queued once. Awaited names come before names that are only refreshed, and the first lane resolves
+/// awaited names only. If name servers do not answer, refreshes can therefore not block every lane.
 package struct LookupQueue {
     private var awaited: [HostName] = []
     private var others: [HostName] = []
     private var running: Set<HostName> = []
     private var isBusy: [Bool]
 
-    /// - Parameter lanes: One or more. A single lane resolves all names.
+    /// - Parameter lanes: The number of lanes, at least one. A single lane resolves all names.
     package init(lanes: Int) {
         self.isBusy = Array(repeating: false, count: max(lanes, 1))
     }
 
     /// Adds a name.
     ///
-    /// - Parameter isAwaited: Somebody waits for it.
-    /// - Returns: A lane that has been idle and begins with `next(of:)`; nil: no lane is free for it.
+    /// - Parameter isAwaited: Whether somebody waits for the addresses.
+    /// - Returns: An idle lane that must start now with `next(of:)`; `nil` if no lane is free for the name.
     package mutating func add(_ name: HostName, isAwaited: Bool) -> Int? {
         guard !self.running.contains(name), !self.awaited.contains(name) else { return nil }
         if isAwaited {
@@ -44,7 +44,7 @@ package struct LookupQueue {
 
     private func takesAll(_ lane: Int) -> Bool { lane > 0 || self.isBusy.count == 1 }
 
-    /// The next name for a lane; nil: there is none, and the lane is idle.
+    /// Returns the next name for a lane; `nil` if no name is left for it, and the lane is now idle.
     package mutating func next(of lane: Int) -> HostName? {
         let name: HostName
         if !self.awaited.isEmpty {
@@ -59,7 +59,7 @@ package struct LookupQueue {
         return name
     }
 
-    /// Called when a name has been resolved, or cannot be.
+    /// Records that a name has been resolved, or that it cannot be resolved.
     package mutating func finished(_ name: HostName) {
         self.running.remove(name)
     }

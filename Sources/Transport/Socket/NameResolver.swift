@@ -4,10 +4,10 @@ import Glibc
 package import NIOCore
 import Synchronization
 
-/// A name that cannot be resolved.
+/// An error for a name that cannot be resolved.
 package struct UnknownHost: Error, Equatable {
     package let host: String
-    /// What the resolver of the system says of it.
+    /// The message of the system's resolver.
     package let cause: String
 
     package init(host: String, cause: String) {
@@ -16,10 +16,10 @@ package struct UnknownHost: Error, Equatable {
     }
 }
 
-/// Resolves names on a few threads, because `getaddrinfo` blocks, for minutes where no name server answers. They do no other
-/// work, so that none waits for a name server. A name that is asked for several times at once is resolved once.
+/// Resolves names on a few threads, because `getaddrinfo` blocks, for minutes if no name server answers. The threads do
+/// nothing else, so no other work waits. Simultaneous requests for a name share one lookup.
 package final class NameResolver: Sendable {
-    /// One or more addresses, or why there is none.
+    /// One or more addresses, or the error.
     package typealias Answer = Result<[SocketAddress], UnknownHost>
     /// Called on one of the resolver's threads.
     package typealias Then = @Sendable (Answer) -> Void
@@ -33,12 +33,12 @@ package final class NameResolver: Sendable {
     private let lanes: [DispatchQueue]
     private let lookUp: @Sendable (HostName) -> Answer
 
-    /// For connections to the store and to providers.
+    /// The resolver for connections to the store and to providers.
     static let others = NameResolver("names", lanes: 4)
 
     /// - Parameters:
-    ///   - label: Of its threads.
-    ///   - lanes: How many names are resolved at once.
+    ///   - label: The label of its threads.
+    ///   - lanes: The number of names that are resolved at once.
     ///   - lookUp: Resolves a name; it may block.
     package init(
         _ label: String,
@@ -52,7 +52,7 @@ package final class NameResolver: Sendable {
 
     /// Resolves a name.
     ///
-    /// - Parameter isAwaited: Somebody waits for it, so it comes before names that are only resolved again.
+    /// - Parameter isAwaited: Whether somebody waits. Awaited names come before names that are only refreshed.
     package func resolve(_ name: HostName, isAwaited: Bool, _ then: @escaping Then) {
         let lane = self.state.withLock { state in
             state.waiting[name, default: []].append(then)
@@ -72,7 +72,7 @@ package final class NameResolver: Sendable {
         }
     }
 
-    /// Asks the resolver of the system. It blocks.
+    /// Asks the system's resolver. This blocks.
     package static func askSystem(for name: HostName) -> Answer {
         var hints = addrinfo()
         hints.ai_socktype = Int32(SOCK_STREAM.rawValue)

@@ -1,23 +1,23 @@
 package import NIOCore
 
-/// Watches whether a peer takes what was written for it. It may be slow: a peer that takes a few bytes between two looks
-/// moves, however many are left.
+/// Watches whether a peer accepts the bytes that were written for it. A peer may be slow: it makes progress if it
+/// accepts a few bytes between two checks, however many remain.
 ///
-/// It looks at what the peer's system has acknowledged (`ByteStream.unacknowledgedBytes`). The own system takes bytes in
-/// lumps of a megabyte, for which a slow peer may need minutes.
+/// The watch uses the acknowledgements of the peer's system (`ByteStream.unacknowledgedBytes`). The local system
+/// accepts bytes in chunks of a megabyte, which a slow peer may need minutes to receive.
 package struct OutputWatch: Equatable, Sendable {
-    /// The number of bytes that the peer had not taken at the last look.
+    /// The number of bytes that the peer had not accepted at the last check.
     private var waiting = Int.max
     private var movedAt = NIODeadline.uptimeNanoseconds(0)
-    /// Whether the peer took bytes between the last two looks.
+    /// Whether the peer accepted bytes between the last two checks.
     package private(set) var hasTaken = false
 
-    /// The peer has its whole time from the first look on.
+    /// Makes a watch. The peer's time limit begins with the first check.
     package init() {}
 
-    /// Looks again. True: the peer has taken bytes since the last look, or has nothing to take, or this is the first look.
+    /// Checks again. True if the peer accepted bytes since the last check, has none to accept, or is new.
     ///
-    /// - Parameter waiting: The number of bytes that it has not taken.
+    /// - Parameter waiting: The number of bytes that the peer has not accepted.
     package mutating func moves(_ waiting: Int, now: NIODeadline) -> Bool {
         let hasMoved = waiting < self.waiting || waiting == 0
         if hasMoved { self.movedAt = now }
@@ -26,7 +26,7 @@ package struct OutputWatch: Equatable, Sendable {
         return hasMoved
     }
 
-    /// Looks again. True: the peer has taken nothing for longer than `limit`.
+    /// Checks again. True if the peer has accepted nothing for longer than `limit`.
     package mutating func isStuck(_ waiting: Int, now: NIODeadline, limit: TimeAmount) -> Bool {
         !self.moves(waiting, now: now) && now - self.movedAt > limit
     }

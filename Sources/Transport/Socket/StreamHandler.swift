@@ -1,26 +1,26 @@
 package import NIOCore
 
-/// Handles what happens on a stream. Called on the stream's loop; during each call the stream may be closed.
+/// Handles the events of a stream. Called on the stream's loop. During each call the stream may be closed.
 package protocol StreamHandler: AnyObject {
-    /// Called with received bytes. The buffer is used again after the call: bytes that are needed later are copied, or
-    /// taken as a slice if they are many.
+    /// Called with received bytes. The buffer is reused after the call: a handler copies bytes that it needs later, or
+    /// takes a slice if they are many.
     func received(_ buffer: inout ByteBuffer)
-    /// Called when the stream takes bytes again after `ByteStream.isWritable` was false.
+    /// Called when `ByteStream.isWritable` becomes true again.
     func becameWritable()
-    /// Called when everything was sent that the system did not take at once.
+    /// Called when the bytes that the system did not accept at first have all been sent.
     func allSent()
-    /// Called when everything was sent and then the end of the stream, as `ByteStream.endOutput` asked.
+    /// Called when all bytes and then the end of the stream have been sent, as `ByteStream.endOutput` requested.
     func outputEnded()
-    /// Called once, when everything was read that the peer has sent and it sends nothing more. It may still read, or be
-    /// gone: the first bytes that arrive at a peer that has closed both sides are answered with RST, and then the stream
-    /// fails (RFC 9293 3.10.7.1).
+    /// Called once, when the peer sends no more bytes and all its bytes have been read. The peer may still read, or it
+    /// may be gone: a peer that has closed both sides answers further bytes with RST, and the stream fails (RFC 9293
+    /// 3.10.7.1).
     ///
     /// - Returns: Whether the stream stays open, so that bytes can still be sent.
     func inputEnded() -> Bool
-    /// Called once, when the stream has closed; it is the last call.
+    /// Called once, when the stream has closed. This is the last call.
     ///
-    /// - Parameter isClean: Whether the peer or this side closed it. False: it has failed, for example because the peer
-    ///   reset it, so that bytes may be missing.
+    /// - Parameter isClean: Whether the peer or this side closed the stream. False if it failed, for example because
+    ///   the peer reset it, so that bytes may be missing.
     func closed(isClean: Bool)
 }
 

@@ -2,57 +2,57 @@ import CLinux
 import Glibc
 package import NIOCore
 
-/// A connected stream socket: it hands received bytes to its handler, and sends bytes in order without waiting. Used on
-/// its loop.
+/// A connected stream socket. It passes received bytes to its handler, and sends bytes in order without blocking. Used
+/// on its loop only.
 ///
-/// When the peer has ended its output, what it sent before is read as fast as its handler allows, and the handler decides
-/// whether the socket closes then (`StreamHandler.inputEnded`). A connection that fails is read to its end at once, also
-/// while reading is paused, and closes.
+/// When the peer has ended its output, its remaining bytes are read at the handler's speed. The handler then decides
+/// whether the socket closes (`StreamHandler.inputEnded`). A failed connection is read to its end at once, even while
+/// reading is paused, and closes.
 package final class StreamSocket: EventSource, ClientByteStream {
-    /// From so many queued bytes on the socket takes no more, until there are fewer than the low mark.
+    /// The number of queued bytes above which the socket is not writable, until fewer than the low mark are queued.
     static let highMark = 65_536
     static let lowMark = 32_768
-    /// How often a socket is read in one turn while others wait.
+    /// The maximum number of reads of one socket in one turn, so that others get their turn.
     private static let readLimit = 4
 
-    /// The loop outlives its sockets: whoever has one also has the loop.
+    /// The loop outlives its sockets: the owner of a socket also has the loop.
     package unowned(unsafe) let loop: TransportLoop
-    /// -1: the socket has closed.
+    /// The descriptor; -1 once the socket has closed.
     private var descriptor: Int32
-    /// Whether the loop reports the descriptor's events: before `start`, to the socket that connected it.
+    /// Whether the loop reports the descriptor's events; before `start` to the `ConnectingSocket` that opened it.
     private var isWatched: Bool
-    /// Set from `start` until the socket has closed.
+    /// The handler, from `start` until the socket has closed.
     private var handler: (any StreamHandler)?
     private var output = WriteQueue()
-    /// False while too many bytes are queued.
+    /// Whether the queue has room for bytes.
     package private(set) var isWritable = true
-    /// Whether nothing is read until `resume`.
+    /// Whether reading has stopped until `resume`.
     package private(set) var isPaused = false
-    /// Whether the socket may have input that was not read.
+    /// Whether the socket may have unread input.
     private var hasInput = false
     private var isReadDue = false
     private var inputEnd = InputEnd.open
-    /// Whether the last bytes were not taken: an event follows when there is room.
+    /// Whether the system rejected the last bytes. An event follows when it has room.
     private var isFull = false
     private var outputEnd = OutputEnd.open
-    /// Whether the socket closes as soon as the last bytes are written, so that nothing else has to end its output.
+    /// Whether the socket closes right after the last bytes are written, so that nothing else needs to end its output.
     private var isClosing = false
 
-    /// What was written and never reached the peer, counted when the connection failed.
+    /// The number of written bytes that never reached the peer, set when the connection fails.
     private var lostBytes = 0
 
     private enum OutputEnd { case open, due, ended }
-    /// `due`: the peer has sent its end, behind bytes that may be unread.
+    /// The states of the input. `due` means that the peer has sent its end, behind bytes that may be unread.
     private enum InputEnd { case open, due, ended }
 
-    /// - Parameter descriptor: A socket that does not block. It belongs to this object from now on.
+    /// - Parameter descriptor: A non-blocking socket. This object owns it from now on.
     package init(_ descriptor: Int32, on loop: TransportLoop) {
         self.descriptor = descriptor
         self.loop = loop
         self.isWatched = false
     }
 
-    /// - Parameter descriptor: That of a connecting socket, which hands it over.
+    /// - Parameter descriptor: The descriptor of a connecting socket, which hands it over.
     init(connected descriptor: Int32, on loop: TransportLoop) {
         self.descriptor = descriptor
         self.loop = loop
@@ -63,9 +63,9 @@ package final class StreamSocket: EventSource, ClientByteStream {
         if self.isOpen { self.closeDescriptor() }
     }
 
-    /// Begins to read. If it reads already, `handler` replaces the former one, also within a call of that one.
+    /// Begins to read. Replaces the handler if the socket reads already, even during a call to the handler.
     ///
-    /// - Throws: `IOError`, if the system has no memory for its events.
+    /// - Throws: `IOError` if the system has no memory for the socket's events.
     package func start(_ handler: any StreamHandler) throws {
         guard self.handler == nil else {
             self.handler = handler
@@ -107,9 +107,9 @@ package final class StreamSocket: EventSource, ClientByteStream {
         if self.hasInput, !self.isPaused { self.read(loop) }
     }
 
-    /// Reads until the socket has no more input now, so that another event follows.
+    /// Reads until the socket is empty, so that the next input causes an event.
     ///
-    /// - Parameter loop: `self.loop`, which would be counted at each use.
+    /// - Parameter loop: The same object as `self.loop`, which would be retained at each use.
     private func read(_ loop: TransportLoop) {
         guard self.isOpen, self.inputEnd != .ended else { return }
         self.hasInput = false
@@ -118,7 +118,7 @@ package final class StreamSocket: EventSource, ClientByteStream {
         reading: while true {
             switch self.receive(&buffer) {
             case .bytes(let isAll):
-                // No other event follows for an end that was reported before.
+                // An end that was reported before causes no further event.
                 if isAll && self.inputEnd == .open || !self.isOpen { break reading }
                 count += 1
                 if self.isPaused || count == Self.readLimit {
@@ -158,14 +158,14 @@ package final class StreamSocket: EventSource, ClientByteStream {
     }
 
     private enum Received {
-        /// `isAll`: there were no more bytes.
+        /// Bytes have been read. `isAll` means that there were no more bytes.
         case bytes(isAll: Bool)
         case nothing
         case end
         case failed
     }
 
-    /// Reads once, and hands the bytes to the handler.
+    /// Reads once, and passes the bytes to the handler.
     @inline(__always)
     private func receive(_ buffer: inout ByteBuffer) -> Received {
         buffer.clear()
@@ -189,7 +189,7 @@ package final class StreamSocket: EventSource, ClientByteStream {
 
     // MARK: Back-pressure
 
-    /// Reads nothing more until `resume`.
+    /// Stops reading until `resume`.
     @inline(__always)
     package func pause() {
         self.isPaused = true
@@ -208,13 +208,13 @@ package final class StreamSocket: EventSource, ClientByteStream {
         self.loop.readSoon(self)
     }
 
-    /// Whether bytes have arrived that were not read. It costs a system call.
+    /// Whether unread bytes have arrived. Costs a system call.
     package var hasUnreadBytes: Bool {
         var byte: UInt8 = 0
         return recv(self.descriptor, &byte, 1, Int32(MSG_PEEK | MSG_DONTWAIT)) > 0
     }
 
-    /// Whether nothing has arrived that was not read, not even the end. It costs a system call.
+    /// Whether nothing unread has arrived, not even the end of the stream. Costs a system call.
     package var isQuiet: Bool {
         var byte: UInt8 = 0
         return recv(self.descriptor, &byte, 1, Int32(MSG_PEEK | MSG_DONTWAIT)) < 0 && errno == EAGAIN
@@ -222,7 +222,7 @@ package final class StreamSocket: EventSource, ClientByteStream {
 
     // MARK: Sending
 
-    /// The number of bytes that the system has not taken.
+    /// The number of queued bytes that the system has not accepted.
     package var unsentBytes: Int { self.output.byteCount }
 
     package var unacknowledgedBytes: Int {
@@ -287,7 +287,7 @@ package final class StreamSocket: EventSource, ClientByteStream {
         }
     }
 
-    /// Reads what the peer sent before it stopped taking bytes, and closes.
+    /// Reads what the peer sent before it stopped accepting bytes, and closes.
     private func sendingFailed() {
         self.lostBytes = self.unacknowledgedBytes
         if !self.isPaused { self.readToEnd(self.loop) }
@@ -310,13 +310,13 @@ package final class StreamSocket: EventSource, ClientByteStream {
         self.handler?.outputEnded()
     }
 
-    /// Closes at once; bytes that the system has not taken are lost.
+    /// Closes at once. Bytes that the system has not accepted are lost.
     package func close() {
         self.close(isClean: true)
     }
 
-    /// Calls `writeLastBytes`, which may send a protocol's own end, and closes. An end of the output that it asks for costs no
-    /// system call, because closing sends it.
+    /// Calls `writeLastBytes`, which may send the end of a protocol, and closes. If it calls `endOutput`, that costs no
+    /// system call, because closing ends the output.
     package func close(behind writeLastBytes: () -> Void) {
         guard self.isOpen else { return }
         self.isClosing = true
@@ -324,7 +324,7 @@ package final class StreamSocket: EventSource, ClientByteStream {
         self.close(isClean: true)
     }
 
-    /// Closes with RST, so that the peer cannot take what it got for everything.
+    /// Closes with RST, so that the peer cannot mistake a partial answer for a complete one.
     package func reset() {
         guard self.isOpen else { return }
         var option = linger(l_onoff: 1, l_linger: 0)
@@ -332,8 +332,8 @@ package final class StreamSocket: EventSource, ClientByteStream {
         self.close(isClean: true)
     }
 
-    /// Acknowledges at once what was read. The system waits up to 40 ms for bytes that could carry the acknowledgement, and
-    /// a client with Nagle's algorithm (RFC 896) sends no further short message before it has come.
+    /// Acknowledges at once what was read. The system would wait up to 40 ms for bytes that could carry the
+    /// acknowledgement. Until it arrives, a client with Nagle's algorithm (RFC 896) sends no further short message.
     package func acknowledge() {
         guard self.isOpen else { return }
         var on: Int32 = 1

@@ -7,20 +7,20 @@ struct WriteQueue {
     enum Outcome {
         /// Everything that was flushed has been sent.
         case sent
-        /// The socket takes no more bytes now.
+        /// The socket accepts no more bytes now.
         case full
-        /// The system's error.
+        /// The call failed with the system's error.
         case failed(Int32)
     }
 
-    /// The most buffers that one system call sends.
+    /// The maximum number of buffers that one system call sends.
     private static let gatherLimit = 64
 
     private var buffers: [ByteBuffer] = []
     /// The index of the first buffer that has not been sent.
     private var next = 0
     private(set) var byteCount = 0
-    /// The number of bytes that may be sent; those behind them wait for `flush`.
+    /// The number of bytes that may be sent. The bytes behind them wait for `flush`.
     private var flushedCount = 0
 
     var isEmpty: Bool { self.byteCount == 0 }
@@ -32,18 +32,18 @@ struct WriteQueue {
         self.byteCount += count
     }
 
-    /// Adds what remains of bytes of which a part was sent. A small rest must not keep a large buffer.
+    /// Adds the rest of partly sent bytes. A small rest is copied, so that it does not retain a large buffer.
     mutating func appendRest(_ bytes: ByteBuffer) {
         let isSmall = bytes.readableBytes < bytes.storageCapacity / 2
         self.append(isSmall ? ByteBuffer(bytes: bytes.readableBytesView) : bytes)
     }
 
-    /// Everything that has been appended may be sent.
+    /// Allows all appended bytes to be sent.
     mutating func flush() {
         self.flushedCount = self.byteCount
     }
 
-    /// Sends as many of the flushed bytes as the socket takes.
+    /// Sends as many of the flushed bytes as the socket accepts.
     mutating func send(to descriptor: Int32) -> Outcome {
         while self.flushedCount > 0 {
             let (asked, result) = self.sendOnce(to: descriptor)
@@ -70,7 +70,7 @@ struct WriteQueue {
             var count = 0
             var asked = 0
             while count < Self.gatherLimit, asked < self.flushedCount {
-                // The buffers stay in the queue during the call, so their memory stays where it is.
+                // The buffers stay in the queue during the call, so their memory does not move.
                 self.buffers[self.next + count].withUnsafeReadableBytesWithStorageManagement { bytes, _ in
                     vectors[count] = iovec(
                         iov_base: UnsafeMutableRawPointer(mutating: bytes.baseAddress),
@@ -103,7 +103,7 @@ struct WriteQueue {
             self.buffers[self.next] = ByteBuffer()
             self.next += 1
         }
-        // A queue that is never empty must not keep a place for everything that was ever sent.
+        // A queue that is never empty must not retain an entry for every buffer ever sent.
         if self.next >= Self.gatherLimit, self.next * 2 >= self.buffers.count {
             self.buffers.removeFirst(self.next)
             self.next = 0
@@ -111,7 +111,7 @@ struct WriteQueue {
     }
 
     mutating func removeAll() {
-        // The array of a connection that sends in pieces is used again; an idle connection keeps none.
+        // A connection that sends one buffer at a time reuses the array. Otherwise an idle connection retains no array.
         if self.buffers.count == 1 { self.buffers.removeLast() } else { self.buffers.removeAll() }
         self.next = 0
         self.byteCount = 0
