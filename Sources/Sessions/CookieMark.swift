@@ -15,9 +15,9 @@ extension TokenAuthority {
         Self.mark("handled 1 ", cookie, under: self.current)
     }
 
-    /// Returns the mark of a session's account, with which a browser shows which account it used last: 96 bits of a
-    /// keyed hash in base64url that do not reveal the account. `nil` for a session in which somebody acts for the user,
-    /// because the account does not belong to the person at the browser.
+    /// Returns the mark of a session's account, with which a browser shows which account it used last. It is 96 bits of
+    /// a keyed hash in base64url, and does not reveal the account. `nil` for a session in which somebody acts for the
+    /// user, because the account does not belong to the person at the browser.
     package func accountMark(of session: Session) -> Secret? {
         guard session.actor == nil else { return nil }
         return Secret(Self.mark(Self.accountLabel, session.subject.utf8, under: self.current))
@@ -34,7 +34,7 @@ extension TokenAuthority {
     /// else can make it, so a planted cookie cannot claim that the user has confirmed its token.
     ///
     /// - Parameters:
-    /// - attempt: The browser's own attempt.
+    ///   - attempt: The browser's own attempt.
     ///   - authority: `host[:port]` of the host.
     package func confirmationMark(of token: some Collection<UInt8>, attempt: Secret, on authority: String) -> [UInt8] {
         Self.mark(Self.confirmationLabel, Self.confirmed(token, attempt, authority), under: self.current)

@@ -9,7 +9,7 @@ package import Vocabulary
 /// the first session, which every later session names (`Session.bornOf`).
 package struct HandoffFamily: ReplaceableRecord, Hashable {
     package static var kind: RecordKind { RecordKind(letter: UInt8(ascii: "w")) }
-    /// The longest life of a native session, from which the sessions descend.
+    /// The longest life of a native session, from which the family's sessions descend.
     package static var longestLife: Duration { .seconds(366 * 86_400) }
 
     /// The number of sessions that are remembered. If there are more, the oldest one ends.
@@ -83,8 +83,8 @@ extension HandoffFamily {
     /// a session that is made without being a member would outlive a sign-out.
     ///
     /// - Parameters:
-    /// - parent: The session from which the member is made. No session of the family lives longer.
-    /// - former: A session of the family that has ended and that the member replaces.
+    ///   - parent: The session from which the member is made. No session of the family lives longer.
+    ///   - former: A session of the family that has ended and that the member replaces.
     package static func add(
         _ member: RecordKey,
         root: RecordKey,
@@ -146,7 +146,7 @@ extension HandoffFamily {
     /// until it names no new one.
     ///
     /// - Parameters:
-    /// - spared: A session of the family that the caller ends itself.
+    ///   - spared: A session of the family that the caller ends itself.
     ///   - isLast: Whether the record ends too; false while the spared session lives.
     package static func end(
         root: RecordKey,

@@ -11,7 +11,7 @@ struct PlaceTable<Value> {
 
     var count: Int { self.places.count - self.free.count }
 
-    /// One more than the number of the last place that has ever had a value.
+    /// The number after the last place that has ever had a value.
     var end: Int32 { Int32(self.places.count) }
 
     /// The value in a place; `nil` if the place is empty.

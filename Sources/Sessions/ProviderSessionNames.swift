@@ -14,7 +14,7 @@ extension TokenAuthority {
         self.keys.map { Self.named("logout token", id, of: provider, .logoutReceipt, under: $0) }
     }
 
-    /// Returns the keys of the record named `id`, of no provider. The first is written and all are read.
+    /// Returns the keys of the record `id` that belongs to no provider. The first is written and all are read.
     ///
     /// - Parameter label: The purpose of the name; each use has a different label.
     package func namedKeys(_ label: String, _ id: String, _ kind: RecordKind) -> [RecordKey] {

@@ -5,7 +5,7 @@ extension Session {
     /// it shares (`enforce_online_refresh_tokens`).
     package var isOnline: Bool { self.kind == .native && self.origin == .browser }
 
-    /// What ends together with this session, normally its lineage. A session that descends from a handoff or from a
+    /// The reach of this session's end, normally its lineage. A session that descends from a handoff or from a
     /// browser's session ends only with its own family (`HandoffFamily`), because its origin stays signed in. So does a
     /// session whose descendants are to outlive it.
     package var endReach: EndReach {

@@ -120,7 +120,7 @@ package struct SessionPresentation: Sendable {
 }
 
 extension SuccessorToken {
-    /// Finds the successor token with this key; `nil` if there is none.
+    /// Finds the successor token with this key; `nil` if it does not exist.
     package static func find(
         _ token: RecordKey,
         in store: any ReplaceableStore,

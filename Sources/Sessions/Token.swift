@@ -52,7 +52,7 @@ package struct Lineage: Sendable, Hashable {
         self.tag = tag
     }
 
-    /// Reads a stored tag; `nil` if it cannot be a lineage's.
+    /// Reads a stored tag; `nil` if it cannot be a tag.
     package init?(stored tag: String) {
         guard tag.utf8.count == TokenAuthority.tagLength else { return nil }
         self.tag = tag

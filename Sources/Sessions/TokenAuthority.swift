@@ -6,10 +6,11 @@ package import Vocabulary
 ///
 /// A token is `prefix(4) keyID(2) tag(10) random(43)`: 59 characters of `[A-Za-z0-9_-]`. The random part carries 256
 /// bits. The tag names the lineage (and so the store's hash slot). The key id names the secret under which the record
-/// key was derived, so that a new secret signs no user out: the current secret makes tokens, and all accepted secrets
-/// find them.
+/// key was derived. So a new secret signs no user out: the current secret makes tokens, and all accepted secrets find
+/// them.
 package struct TokenAuthority: Sendable {
-    /// The length in bytes of every token that this gateway makes. Other lengths are rejected without any computing.
+    /// The length in bytes of every token that this gateway makes. Other lengths are rejected before anything is
+    /// computed.
     package static let tokenLength = 59
 
     static let tagLength = 10

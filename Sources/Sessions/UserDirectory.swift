@@ -104,7 +104,7 @@ extension Session {
 }
 
 extension SessionStore {
-    /// Returns the live session under `key` whose user and client are not gone; `nil` if there is none.
+    /// Returns the live session under `key` whose user and client are not gone; `nil` if it does not exist.
     ///
     /// - Parameter directory: Knows users and clients; `nil` if none is ever gone.
     package func session(

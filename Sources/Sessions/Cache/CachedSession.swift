@@ -233,7 +233,7 @@ package final class CachedSession {
         generation == self.generation ? self.rendering : nil
     }
 
-    /// Keeps identity bytes, and drops those of any other generation.
+    /// Keeps identity bytes, and drops all bytes of any other generation.
     package func setRendering(_ bytes: ContiguousArray<UInt8>, generation: UInt64) {
         self.begin(generation)
         self.rendering = bytes
@@ -298,7 +298,7 @@ extension UnixTime {
     }
 }
 
-/// The provider's tokens, if any header field of the identity contains them.
+/// The provider's tokens if a header field of the identity contains them; they may be missing.
 enum KnownTokens {
     case notNeeded
     case needed(SessionTokens?)

@@ -37,8 +37,8 @@ struct ReadingLog {
     /// Reports whether nothing ended or changed since the read began that its answer may not reflect yet.
     ///
     /// - Parameters:
-    /// - session: The session that was read. Only its record shows which subject it has.
-    /// - names: Returns the store's names of a subject; called only if a subject ended.
+    ///   - session: The session that was read. Only its record shows which subject it has.
+    ///   - names: Returns the store's names of a subject; called only if a subject ended.
     func confirms(_ reading: Reading, of session: Session, names: (String) -> [String]) -> Bool {
         guard reading.begin >= self.first else { return false }
         return self.endings[(reading.begin - self.first)...].allSatisfy { ended in

@@ -30,7 +30,6 @@ package struct SessionCacheCounters: Sendable, Hashable {
 /// not used without a new read. Time is divided into turns. The beginning and the end of a doubt, and `.all`, each
 /// begin a turn. An entry is trusted in the turn in which its read began, unless that turn is one of doubt. So an
 /// answer that a change overtook makes no trusted entry, and a hit costs only another comparison of integers.
-/// change overtook makes no trusted entry, and a hit costs only one more comparison of integers.
 package final class SessionCache {
     /// The age at which an unconfirmed entry is never used, whatever else fails.
     package static let hardAge = Duration.seconds(5)
@@ -169,10 +168,10 @@ package final class SessionCache {
     /// confirmed and keeps its identity bytes; an entry of another version is replaced.
     ///
     /// - Parameters:
-    /// - successor: The token; `nil` if it is the one with which the session began.
-    /// - verdict: The provider's verdict on a foreign token; `nil` for a token of the gateway.
-    /// - tokens: The provider's tokens for this version of the session.
-    /// - names: Returns the store's names of a subject; called only if an entry is made.
+    ///   - successor: The token; `nil` if it is the one with which the session began.
+    ///   - verdict: The provider's verdict on a foreign token; `nil` for a token of the gateway.
+    ///   - tokens: The provider's tokens for this version of the session.
+    ///   - names: Returns the store's names of a subject; called only if an entry is made.
     func insert(
         token: Secret,
         stored: Stored<Session>,

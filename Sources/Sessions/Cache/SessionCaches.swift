@@ -22,9 +22,9 @@ package final class SessionCaches: Sendable {
     private let sliceClock: @Sendable () -> NIODeadline
 
     /// - Parameters:
-    /// - isDoubting: Whether everything is doubted until the first `trust()`: true if other processes also cause ends
-    ///   and no listener receives them yet.
-    /// - sliceClock: The clock that measures slices of long work.
+    ///   - isDoubting: Whether everything is doubted until the first `trust()`: true if other processes also cause ends
+    ///     and no listener receives them yet.
+    ///   - sliceClock: The clock that measures slices of long work.
     package init(isDoubting: Bool = false, sliceClock: @escaping @Sendable () -> NIODeadline = { .now() }) {
         self.state = Mutex(State(confidence: isDoubting ? .doubting : .trusting))
         self.sliceClock = sliceClock

@@ -1,4 +1,4 @@
-/// The parties besides the store that a resolver asks about sessions. One configuration names all of them.
+/// The parties, apart from the store, that a resolver asks about sessions. One configuration names all of them.
 package struct SessionParties: Sendable {
     /// The tokens that providers know, by realm; empty if no configured provider knows any.
     package var foreignTokens: [RealmTokens] = []
@@ -6,8 +6,8 @@ package struct SessionParties: Sendable {
     package var renewer: (any SessionRenewer)?
     /// Reads the tokens of sessions' providers; `nil` if no header field of the identity contains them.
     package var tokenReader: (any SessionTokenReader)?
-    /// Knows which users and clients are gone; `nil` if none ever is. A reload reads every known session of a user who
-    /// is gone again; sessions of clients end by `Invalidation.client`.
+    /// Knows which users and clients are gone; `nil` if none ever is. After a reload, every known session whose user is
+    /// gone is read again; sessions of clients end by `Invalidation.client`.
     package var directory: (any UserDirectory)?
 
     package init() {}

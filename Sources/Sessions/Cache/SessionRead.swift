@@ -88,9 +88,9 @@ struct ForeignFlight {
     let client: AddressKey?
 
     /// - Parameters:
-    /// - others: The providers that are asked after `tokens`, in this order.
-    /// - trace: The trace that records the calls; `nil` if they are not recorded.
-    /// - client: The address of the client that asks; `nil` if it is not known.
+    ///   - others: The providers that are asked after `tokens`, in this order.
+    ///   - trace: The trace that records the calls; `nil` if they are not recorded.
+    ///   - client: The address of the client that asks; `nil` if it is not known.
     init(
         tokens: any ForeignTokens,
         kind: Session.Kind,

@@ -10,8 +10,8 @@ extension SessionResolver {
     /// Finds the session of a browser that presents a provider's own cookie.
     ///
     /// - Parameters:
-    /// - realms: The realms whose providers are asked.
-    /// - client: The address of the client that presents the cookie; `nil` if it is not known.
+    ///   - realms: The realms whose providers are asked.
+    ///   - client: The address of the client that presents the cookie; `nil` if it is not known.
     package func resolve(
         providerCookie cookie: UnsafeRawBufferPointer,
         of realms: Realms = .default,
@@ -24,7 +24,8 @@ extension SessionResolver {
 
     /// Finds the session of a token without the gateway's own syntax.
     ///
-    /// - Parameter kind: `web` for a cookie of the provider, `native` for a token; neither is accepted as the other.
+    /// - Parameter kind: `web` for a cookie of the provider, `native` for a token. A cookie is not accepted as a token,
+    ///   nor a token as a cookie.
     func foreign(
         _ kind: Session.Kind,
         token: UnsafeRawBufferPointer,

@@ -40,8 +40,8 @@ package final class SessionResolver {
     private let authority: TokenAuthority
     let clock: Clock
     var flights: [RecordKey: SessionFlight] = [:]
-    /// The parties that the resolver asks besides the store. A reload replaces all of them, and everything found about
-    /// foreign tokens under the former configuration is dropped (CVE-2026-33496).
+    /// The parties, apart from the store, that the resolver asks. A reload replaces all of them, and everything found
+    /// about foreign tokens under the former configuration is dropped (CVE-2026-33496).
     package var parties = SessionParties() {
         didSet {
             self.foreignGeneration += 1
@@ -58,8 +58,8 @@ package final class SessionResolver {
     /// The answers of the store in this tick.
     private let arrivals = Batch<(flight: SessionFlight, result: Result<SessionFinding, StoreError>)>()
 
-    /// The request that asks now, if it is recorded: the reads for its token are recorded as its calls. It is set while
-    /// the request asks, and every recorded request is kept alive by its setter.
+    /// The request that asks now, if it is recorded: the reads for its token are recorded as its calls. It is set only
+    /// while the request asks, by every recorded request, and its setter keeps it alive.
     package unowned(unsafe) var asker: (any TracedRequest)?
 
     /// Creates a resolver for `loop`. The cache must be registered with the store's `SessionCaches`.
@@ -83,9 +83,9 @@ package final class SessionResolver {
     /// nor the reverse. A hit allocates nothing, except every few seconds to refresh the entry and to note the use.
     ///
     /// - Parameters:
-    /// - realms: The realms whose providers may be asked about a token that is not the gateway's own. The caller judges
-    ///   whether a session that is found is valid there.
-    /// - client: The address of the client that presents the token; `nil` if it is not known.
+    ///   - realms: The realms whose providers may be asked about a token that is not the gateway's own. The caller
+    ///     judges whether a session that is found is valid there.
+    ///   - client: The address of the client that presents the token; `nil` if it is not known.
     package func resolve(
         _ kind: Session.Kind,
         token: UnsafeRawBufferPointer,
@@ -173,9 +173,9 @@ package final class SessionResolver {
     /// Begins a read of a session.
     ///
     /// - Parameters:
-    /// - key: The key of the session.
-    /// - successor: The token, if it is known to be a later token of its session; otherwise `nil`.
-    /// - foreign: The lookup of a foreign token; `nil` for a token of the gateway.
+    ///   - key: The key of the session.
+    ///   - successor: The token, if it is known to be a later token of its session; otherwise `nil`.
+    ///   - foreign: The lookup of a foreign token; `nil` for a token of the gateway.
     func read(
         _ token: Secret,
         key: RecordKey,
@@ -272,7 +272,7 @@ package final class SessionResolver {
         flight.successor == nil && TokenAuthority.isWellFormed(.session, flight.token.bytes)
     }
 
-    /// Reads the session of which this may be a later token.
+    /// Looks for the session of a possible later token, and reads it.
     private func findSession(_ flight: SessionFlight) {
         SuccessorToken.find(flight.key, in: self.store, on: self.loop).assumeIsolated().whenComplete { result in
             switch result {
@@ -382,7 +382,7 @@ package final class SessionResolver {
 
     // MARK: Streams
 
-    /// Reads the session behind an entry that was handed out for a stream again. The future gives true if the session
+    /// Reads again the session behind an entry that was handed out for a stream. The future gives true if the session
     /// is live, and the entry is then confirmed. It gives false if the session has ended, and fails with a `StoreError`
     /// if the store cannot answer, however young the entry is.
     ///

@@ -7,10 +7,10 @@ import Vocabulary
 ///
 /// **Which entries stay.** A new entry waits in a sixteenth of the slots, where it replaces the oldest. An entry that
 /// leaves the waiting slots moves to the main slots if it was used while it waited. So do one in 32 of the others, and
-/// all while main slots are free or hold an entry that can no longer be used. In the main slots it replaces an entry
-/// that was not used since a hand last passed over it (CLOCK). So sessions that are used once displace none that are
-/// used often. If more sessions than there are slots are used in turn, most cached ones stay and are hit, while CLOCK
-/// alone would evict each before its next use.
+/// all while main slots are free or hold an entry that can no longer be used. There, the entry replaces one that was
+/// not used since a hand last passed over it (CLOCK). So sessions that are used once displace none that are used often.
+/// If more sessions than there are slots are used in turn, most cached ones stay and are hit, while CLOCK alone would
+/// evict each before its next use.
 struct SessionTable {
     /// The share of the slots in which new entries wait.
     private static let waitingShare = 16

@@ -1,16 +1,17 @@
 package import NIOCore
 package import Vocabulary
 
-/// Reads the sessions behind open streams (WebSockets, event streams, responses under way) again.
+/// Reads again the sessions behind open streams (WebSockets, event streams, responses in progress).
 ///
 /// A stream outlives the entry that permitted it. Streams learn of an ended session as the cache does, but not of an
 /// end that was missed, nor of a session that idled out. So the owner of the streams regularly passes each to `check`,
-/// and is called back for sessions that are gone. A session is read again
+/// and is called back for sessions that are gone. A session is read again:
 ///
 /// - if a doubt ended, or `.all` was reported, since it was read: ends may have been missed;
 /// - if its record changed, and at its expiry;
 /// - while the doubt lasts, each time that `SessionCache.hardAge` has passed;
-/// - otherwise once a minute, or after a tenth of its idle lifetime if that is shorter: this finds idled out sessions.
+/// - otherwise once a minute, or after a tenth of its idle lifetime if that is shorter: this finds sessions that idled
+///   out.
 ///
 /// Many reads are spread over half a second. A store that cannot answer is left alone for a second and then asked
 /// again. If a session could not be read for `patience`, its streams are to close: it may have ended where the store

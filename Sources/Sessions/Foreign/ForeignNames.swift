@@ -84,8 +84,8 @@ package struct ForeignNames: Sendable {
 }
 
 extension TokenAuthority {
-    /// Reports whether the bytes have the form of a token that this gateway makes, of any kind and under any secret. A
-    /// token of this form is shown to no provider.
+    /// Reports whether the bytes have the form of a token that this gateway makes, of any kind and under any secret.
+    /// The gateway never shows these tokens to a provider.
     package static func hasOwnForm(_ token: UnsafeRawBufferPointer) -> Bool {
         guard token.count == Self.tokenLength, token.starts(with: "sp".utf8) else { return false }
         return (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(token[2]) && token[3] == UInt8(ascii: "_")

@@ -13,10 +13,10 @@ package protocol ForeignTokens: Sendable {
     /// Finds the session of a token.
     ///
     /// - Parameters:
-    /// - kind: How the token is presented.
-    /// - key: The token's key, from `key(of:as:)`.
-    /// - known: The session as this loop knows it; its verdict is used while it is valid.
-    /// - caller: The presenter of the token.
+    ///   - kind: How the token is presented.
+    ///   - key: The token's key, from `key(of:as:)`.
+    ///   - known: The session as this loop knows it; its verdict is used while it is valid.
+    ///   - caller: The presenter of the token.
     /// - Returns: The answer, at once unless provider or store must be awaited. It fails with `ForeignTokenError`.
     func eventualSession(
         _ token: Secret,
@@ -132,7 +132,7 @@ package enum ForeignAnswer: Sendable, Equatable {
     indirect case insufficient(ProviderDemand)
 }
 
-/// What a provider demands of a user whose session does not suffice, in the provider's own words.
+/// A provider's demand on a user whose session does not suffice, in the provider's own words.
 package struct ProviderDemand: Sendable, Hashable {
     /// The absolute URL to which a browser goes to meet the demand; `nil` if the provider names none.
     package var page: String?
@@ -210,7 +210,8 @@ package struct ForeignVerdict: Sendable, Hashable {
     package let givenAt: UnixTime
     /// The time from which the provider must vouch again before the session is used.
     package let usableUntil: UnixTime
-    /// Whether the verdict has expired and only bridges an outage of the provider, for requests that may be repeated.
+    /// Whether the verdict has expired and only bridges an outage of the provider. It then suffices only for requests
+    /// that may be repeated.
     package let isStale: Bool
     /// Whether the user may sign in. If false, the token is valid for requests, and yields no other token.
     package let isAdmitted: Bool

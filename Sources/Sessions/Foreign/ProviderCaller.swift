@@ -21,6 +21,6 @@ package enum ProviderCaller: Hashable, Sendable {
         }
     }
 
-    /// Whether the caller is a request for an app, and not an endpoint.
+    /// Whether the caller is a request for an app.
     package var isRequest: Bool { if case .request = self { true } else { false } }
 }

@@ -32,7 +32,7 @@ package struct SessionCascade: Sendable {
         }
     }
 
-    /// Counts the live sessions of the subject in these lineages, all of which are to end.
+    /// Counts the live sessions of the subject in these lineages, which are all to end.
     ///
     /// - Parameter lineages: The lineages; `nil` for all.
     package func count(

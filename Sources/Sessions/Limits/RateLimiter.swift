@@ -10,7 +10,7 @@ package protocol RateLimiter: Sendable {
     /// that is not awaited is decided by what this process knows.
     ///
     /// - Parameters:
-    /// - buckets: At most one bucket of each limit.
+    ///   - buckets: At most one bucket of each limit.
     ///   - cost: The cost in units of each limit, from 1 to the smallest burst.
     func allow(_ buckets: [RateBucket], cost: Int, on loop: any EventLoop) -> EventLoopFuture<RateDecision>
 

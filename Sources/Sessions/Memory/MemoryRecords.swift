@@ -44,7 +44,7 @@ struct MemoryRecords {
         var due: UnixTime
     }
 
-    /// Something besides a record that is forgotten at a deadline.
+    /// Something, other than a record, that is forgotten at a deadline.
     enum Due {
         case marker(RecordKey)
         case end(Lineage)
@@ -136,7 +136,7 @@ struct MemoryRecords {
         return wasLive
     }
 
-    // MARK: Families and subjects
+    // MARK: Lineages and subjects
 
     func hasEnded(_ lineage: Lineage) -> Bool { self.ends[lineage] != nil }
 

@@ -42,8 +42,8 @@ package final class MemoryStore: RecordStore {
     /// `caches`.
     ///
     /// - Parameters:
-    /// - longestSession: The longest life of a session of the previous process.
-    /// - lapsed: Receives the sessions that have ended by time, within one sweep.
+    ///   - longestSession: The longest life of a session of the previous process.
+    ///   - lapsed: Receives the sessions that have ended by time, within one sweep.
     package init(
         maxSessions: Int,
         maxMarkers: Int,

@@ -57,7 +57,7 @@ package struct ListedDocument<Content: Document>: Sendable {
 
 /// Keeps documents of every kind.
 package protocol DocumentStore: Sendable {
-    /// Returns the document with this id; `nil` if there is none.
+    /// Returns the document with this id; `nil` if it does not exist.
     func document<Content: Document>(
         _ id: String,
         as kind: Content.Type,

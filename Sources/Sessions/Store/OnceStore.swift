@@ -4,7 +4,7 @@ package import Vocabulary
 /// An id that may be presented only once, and the scope in which it is unique: the id of a proof or of an answer
 /// (`jti`, a nonce).
 package struct OnceID: Sendable, Hashable {
-    /// The issuer of the ids, e.g. `dpop <thumbprint>`: the same id in another scope is a different one.
+    /// The issuer of the ids, e.g. `dpop <thumbprint>`: equal ids in different scopes are different ids.
     package let scope: String
     /// The id itself, as its issuer wrote it.
     package let id: String
@@ -15,7 +15,7 @@ package struct OnceID: Sendable, Hashable {
     }
 }
 
-/// How far back a store remembers ids.
+/// The extent of a store's memory of ids.
 package struct OnceMemory: Sendable, Hashable {
     /// A number that all gateways of the store share. It changes whenever the store may have forgotten ids.
     package let epoch: UInt64

@@ -29,7 +29,7 @@ package enum Replacement: Sendable, Equatable {
 
 /// Keeps replaceable records of every kind. The records end with their lineage.
 package protocol ReplaceableStore: Sendable {
-    /// Returns the record under `key`; `nil` if there is none or it has ended.
+    /// Returns the record under `key`; `nil` if it does not exist or has ended.
     func eventualReplaceable<Record: ReplaceableRecord>(
         _ key: RecordKey,
         as kind: Record.Type,
@@ -51,7 +51,7 @@ package protocol ReplaceableStore: Sendable {
         on loop: any EventLoop
     ) -> Eventual<Replacement>
 
-    /// Ends the record, whatever its version. Also succeeds if there is none. The call may be repeated.
+    /// Ends the record, whatever its version. Also succeeds if it does not exist. The call may be repeated.
     func end(replaceable key: RecordKey, on loop: any EventLoop) -> EventLoopFuture<Void>
 }
 
@@ -76,7 +76,7 @@ extension ReplaceableStore {
         self.eventualReplace(key, judged: judged, with: record, attempt: attempt, on: loop).future(on: loop)
     }
 
-    /// Writes a record if there is none yet; the answer is `.changed` if there is one.
+    /// Writes a record if none exists; the answer is `.changed` if one does.
     package func create<Record: ReplaceableRecord>(
         _ record: Record,
         key: RecordKey,

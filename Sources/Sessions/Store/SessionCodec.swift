@@ -66,7 +66,7 @@ extension Session {
         }
     }
 
-    /// The parts that follow those that every session has. Sessions written before a part existed stay readable.
+    /// The parts that follow the common parts of all sessions. Sessions written before a part existed stay readable.
     private enum Form: UInt8 {
         case web = 1
         case native = 2

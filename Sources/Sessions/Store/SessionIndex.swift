@@ -8,7 +8,8 @@ package protocol SessionIndex: Sendable {
     /// secret, only the latest of those are returned.
     func sessions(of subject: String, on loop: any EventLoop) -> EventLoopFuture<[RecordKey]>
 
-    /// Returns the keys of the sessions whose users had this email address when they began, limited as for a subject.
+    /// Returns the keys of the sessions whose users had this email address when they began, in any order. If more than
+    /// `listCapacity` are noted under one secret, only the latest of those are returned.
     func sessions(with address: EmailAddress, on loop: any EventLoop) -> EventLoopFuture<[RecordKey]>
 
     /// Returns a page of all sessions, in an order that the store chooses.

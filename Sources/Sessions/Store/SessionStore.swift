@@ -74,7 +74,7 @@ package struct NewSession: Sendable {
 
 /// The reach of the end of a presented session.
 package enum EndReach: Sendable {
-    /// The presenter may not end it.
+    /// The presenter may not end the session.
     case nothing
     case session
     /// The whole lineage of the session.
@@ -117,7 +117,7 @@ package enum SessionFinding: Sendable {
     /// that is for the logs only (`Reason.told`).
     case absent(Reason)
 
-    /// The live session; `nil` if there is none.
+    /// The live session; `nil` if it was not found.
     package var session: Stored<Session>? {
         if case .live(let stored) = self { stored } else { nil }
     }
@@ -167,11 +167,11 @@ extension RecordStore {
 /// Keeps sessions.
 package protocol SessionStore: Sendable {
     /// Returns the live session under `key`: neither expired, idled out, ended with its lineage, nor made before the
-    /// subject's current epoch. `nil` if there is none.
+    /// subject's current epoch. `nil` if no session is live.
     func session(_ key: RecordKey, on loop: any EventLoop) -> EventLoopFuture<Stored<Session>?>
 
-    /// Finds the live session under `key` without a future, and the reason if there is none. Used for every request
-    /// with a session that is not cached. Must be called on `loop`, where `receiver` is called once, maybe before this
+    /// Finds the live session under `key` without a future, or the reason for its absence. Used for every request with
+    /// a session that is not cached. Must be called on `loop`, where `receiver` is called once, maybe before this
     /// returns.
     func session(_ key: RecordKey, on loop: any EventLoop, _ receiver: @escaping SessionReceiver)
 

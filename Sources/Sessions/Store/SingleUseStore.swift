@@ -6,7 +6,7 @@ package import Vocabulary
 /// Single use never fails open. If there are replicas, a use is acknowledged only after a replica has it. A record
 /// written before the store's primary was replaced or restarted is never used.
 package protocol SingleUseRecord: StoredRecord {
-    /// Whether records of the kind are read together with the session in their terms (`RecordStore.singleUseWithParent`).
+    /// Whether records of the kind are read together with their parent session (`RecordStore.singleUseWithParent`).
     static var isReadWithParent: Bool { get }
 }
 

@@ -72,7 +72,7 @@ package struct RecordTooLarge: Error, Sendable, Hashable, CustomStringConvertibl
 }
 
 extension RecordCodable {
-    /// The record's bytes, preceded by `header`.
+    /// Returns the record's bytes, preceded by `header`.
     func encoded(after header: (inout CompactWriter) -> Void, limit: Int) throws(RecordTooLarge) -> [UInt8] {
         var writer = CompactWriter()
         header(&writer)
