@@ -28,8 +28,8 @@ final class CommitLink {
     private var isCommitting = false
 
     /// - Parameters:
-    /// - onShortage: Called if no replica has confirmed in time.
-    /// - onError: Called if the server answers `WAIT` with an error.
+    ///   - onShortage: Called if no replica has confirmed in time.
+    ///   - onError: Called if the server answers `WAIT` with an error.
     init(
         link: RedisLink,
         configuration: RedisConfiguration,

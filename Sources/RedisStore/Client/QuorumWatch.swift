@@ -11,13 +11,13 @@ package struct Quorum: Sendable, Hashable {
         self.count = count
     }
 
-    /// Creates the quorum of the subscribed servers, of which those heard within `time` count as heard.
+    /// Creates the quorum of the subscribed servers, with the number of servers heard within `time`.
     init(at subscriptions: some Collection<RedisSubscription>, within time: Duration) {
         let since = NIODeadline.now() - TimeAmount(time)
         self.init(heard: subscriptions.count { $0.lastHeard >= since }, count: subscriptions.count)
     }
 
-    /// Whether so many servers are silent that they may have chosen another primary without this gateway's knowledge.
+    /// Whether enough servers are silent to have chosen another primary without this gateway's knowledge.
     package var isLost: Bool { self.heard <= self.count / 2 }
 }
 
@@ -41,8 +41,8 @@ final class QuorumWatch: Sendable {
     private let tell: @Sendable (RedisEvent) -> Void
 
     /// - Parameters:
-    /// - quorum: Called on the loop; returns `nil` if no other servers choose the primary.
-    /// - tell: Called when most servers have become silent, and when they are heard again.
+    ///   - quorum: Called on the loop; returns `nil` if no other servers choose the primary.
+    ///   - tell: Called when most servers have become silent, and when they are heard again.
     init(quorum: @escaping @Sendable () -> Quorum?, tell: @escaping @Sendable (RedisEvent) -> Void) {
         self.quorum = quorum
         self.tell = tell

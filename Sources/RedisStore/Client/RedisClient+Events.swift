@@ -147,7 +147,7 @@ extension RedisClient {
         }
     }
 
-    /// Keeps the facts that a server reports of itself. After a restart or a failover, all known of it is doubted.
+    /// Keeps the facts that a server reports of itself. After a restart or a failover, reports a changed primary.
     private func note(_ facts: RedisFacts, of endpoint: RedisEndpoint) {
         let isNewReign = self.state.withLock { state in
             // With Sentinel there is one shard and one history, even if the primary has moved to another address.

@@ -49,8 +49,8 @@ package final class RedisClient: Sendable {
     /// Creates a client for the loops of `group`. It does not connect before `start()`.
     ///
     /// - Parameters:
-    /// - localClock: The clock until a primary has reported its time. It should be monotonic.
-    /// - observe: Called with each change, from any thread. It must not block.
+    ///   - localClock: The clock until a primary has reported its time. It should be monotonic.
+    ///   - observe: Called with each change, from any thread. It must not block.
     /// - Throws: An error of NIOSSL for a certificate, key or authority file that cannot be used.
     package init(
         configuration: RedisConfiguration,

@@ -22,9 +22,9 @@ package struct RedisConfiguration: Sendable, Hashable {
         package var password: Secret?
     }
 
-    /// The TLS settings besides the endpoint, also for sentinels. Files are PEM files.
+    /// The TLS settings in addition to the endpoint, also for sentinels. Files are PEM files.
     package struct TLS: Sendable, Hashable {
-        /// The authorities for the server's certificate; `nil` for those of the system.
+        /// The authorities for the server's certificate; `nil` for the system's.
         package var authorityFile: String?
         /// The gateway's own certificate chain, for a server that asks for one, with its key in `keyFile`.
         package var certificateFile: String?

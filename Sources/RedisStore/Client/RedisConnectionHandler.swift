@@ -29,7 +29,7 @@ package final class RedisConnectionHandler: ChannelInboundHandler {
         }
     }
 
-    /// Receives a reply (which may be an error reply), or the reason why there is none. It is called once, on the loop.
+    /// Receives a reply (which may be an error reply), or the reason why no reply came. It is called once, on the loop.
     ///
     /// It is a closure instead of a promise, because each request whose session is not cached pays for every step.
     package typealias Receiver = (Answered) -> Void

@@ -2,8 +2,8 @@ package import NIOCore
 package import NIOSSL
 package import Vocabulary
 
-/// Finds out what kind of server does not answer as configured. It is asked over separate connections that carry no
-/// secret, because it may be any program.
+/// Finds out what a server is if it does not answer as configured. The server is asked over separate connections that
+/// carry no secret, because it may be any program.
 package enum RedisDiagnosis {
     /// The period in which a certificate is valid.
     package struct Validity: Sendable, Hashable {

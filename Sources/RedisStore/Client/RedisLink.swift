@@ -47,7 +47,7 @@ final class RedisLink {
         return promise.futureResult
     }
 
-    /// The connection over which commands can be sent now; `nil` if there is none.
+    /// The connection over which commands can be sent now; `nil` if no connection is usable.
     var current: RedisConnectionHandler? {
         self.isUp ? self.handler : nil
     }

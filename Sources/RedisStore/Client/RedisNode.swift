@@ -102,8 +102,8 @@ final class RedisNode {
         }
     }
 
-    /// Rejects durable writes while another server is being made the primary, because it may not get them. Accepts them
-    /// again if `isHeld` is false: the promotion was given up.
+    /// Rejects durable writes while another server is being made the primary, because the new primary may not get them.
+    /// If `isHeld` is false, the promotion was given up, and writes are accepted again.
     func hold(_ isHeld: Bool) {
         self.heldUntil = isHeld ? .now() + Self.longestHold : .uptimeNanoseconds(0)
     }

@@ -9,8 +9,8 @@ package enum RedisProbe {
     /// `RedisError`.
     ///
     /// - Parameters:
-    /// - greeting: The steps that sign in; `nil` for those of the configuration, with the current credentials.
-    /// - limits: The limits of a reply; `nil` for those of the configuration.
+    ///   - greeting: The steps that sign in; `nil` for the configuration's steps, with the current credentials.
+    ///   - limits: The limits of a reply; `nil` for the configuration's limits.
     package static func ask(
         _ commands: [RedisCommand],
         of endpoint: RedisEndpoint,

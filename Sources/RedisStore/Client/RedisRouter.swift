@@ -66,7 +66,7 @@ final class RedisRouter {
         self.nodes[endpoint]?.adopt(facts)
     }
 
-    /// Returns the node at this endpoint. If there is none, makes one and also returns its first attempt to connect.
+    /// Returns the node at this endpoint. Otherwise makes a node there, and also returns its first attempt to connect.
     private func node(at endpoint: RedisEndpoint) -> (node: RedisNode, attempt: EventLoopFuture<Void>?) {
         if let node = self.nodes[endpoint] { return (node, nil) }
         let node = RedisNode(at: endpoint, of: self, over: self.connector, on: self.loop)

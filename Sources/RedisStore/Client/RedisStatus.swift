@@ -26,7 +26,7 @@ package struct RedisStatus: Sendable, Hashable {
     package let loops: Int
     /// The known primaries; empty before they are found.
     package let nodes: [Node]
-    /// Whether the gateway receives all ends from elsewhere. If not, cached sessions are read again before use.
+    /// Whether the gateway receives all ends from elsewhere. If false, cached sessions are read again before use.
     package let invalidationIsUp: Bool
     /// The cut-off, while most sentinels, or most primaries of a cluster, are silent (`QuorumWatch`); otherwise `nil`.
     package let cutOff: CutOff?

@@ -9,11 +9,9 @@ package import Vocabulary
 ///
 /// The clock goes back only if the primary's clock does, or if a failover brings a primary whose clock is behind. No
 /// used token becomes valid again, because its marker expires by the same clock.
-/// token becomes valid by that, because its marker expires by the same clock.
 package final class StoreClock: Sendable {
     /// The difference up to which a reported time is ignored, so that the time does not jump with the duration of
     /// answers. It is well below `RedisStore.margin`, so no key expires while a gateway still accepts its record.
-    /// `RedisStore.margin`, so no key expires while a gateway still accepts its record.
     static let tolerance = Duration.seconds(1)
 
     private let local: Clock

@@ -32,8 +32,8 @@ final class WriteWatch: Sendable {
     private let state = Mutex(State())
 
     /// - Parameters:
-    /// - write: Writes a useless key to this primary.
-    /// - tell: Called when a primary starts to refuse, when its reason changes, and when it accepts writes again.
+    ///   - write: Writes a useless key to this primary.
+    ///   - tell: Called when a primary starts to refuse, when its reason changes, and when it accepts writes again.
     init(
         on loop: any EventLoop,
         write: @escaping @Sendable (RedisEndpoint) -> EventLoopFuture<RedisReply>,

@@ -33,9 +33,9 @@ package struct ConnectionStateMachine<Handle> {
     private let followsRedirects: Bool
 
     /// - Parameters:
-    /// - maxPending: The maximum number of waiting commands; further commands are refused.
-    /// - followsRedirects: Whether `MOVED` and `ASK` are ordinary answers, as in a cluster. Otherwise they mean that
-    ///   this is the wrong server.
+    ///   - maxPending: The maximum number of waiting commands; further commands are refused.
+    ///   - followsRedirects: Whether `MOVED` and `ASK` are ordinary answers, as in a cluster. Otherwise they mean that
+    ///     this is the wrong server.
     package init(maxPending: Int = 16_384, followsRedirects: Bool = false) {
         self.maxPending = maxPending
         self.followsRedirects = followsRedirects

@@ -22,7 +22,7 @@ package struct RedisFacts: Sendable, Hashable {
     /// The time by the server's clock; `nil` before 6.2.
     package var time: UnixTime?
 
-    /// Reads the reply to `INFO`; `nil` if it is none. Except the role and the replication id, facts that a server
+    /// Reads the reply to `INFO`; `nil` if it is not one. Except the role and the replication id, facts that a server
     /// omits (a managed one may) are taken to be harmless.
     package init?(_ reply: RedisReply?) {
         guard case .bulk(let bytes) = reply else { return nil }

@@ -100,8 +100,8 @@ package final class ReplyReader {
     }
 }
 
-/// Builds a reply from the objects that hiredis finds in order: an array first, and then its elements. hiredis gets an
-/// equal, meaningless pointer for each.
+/// Builds a reply from the objects that hiredis finds in order: an array first, and then its elements. hiredis gets one
+/// meaningless pointer for all of them.
 private final class ReplyBuilder {
     /// An array with missing elements.
     private struct OpenArray {

@@ -115,7 +115,7 @@ package final class EndingMemory: Sendable {
     private let state: Mutex<State>
 
     /// - Parameters:
-    /// - clock: The clock that stamps sessions.
+    ///   - clock: The clock that stamps sessions.
     ///   - now: A steady clock.
     package init(
         capacity: Int = EndingMemory.capacity,

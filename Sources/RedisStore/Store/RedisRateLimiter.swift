@@ -17,8 +17,8 @@ package struct RedisRateLimiter: RateLimiter {
     private let local: LocalRateLimiter
 
     /// - Parameters:
-    /// - ring: Makes names of buckets that reveal nothing of their subjects.
-    /// - clock: The clock of this process's own count; buckets in Redis use Redis's clock.
+    ///   - ring: Makes names of buckets that reveal nothing of their subjects.
+    ///   - clock: The clock of this process's own count; buckets in Redis use Redis's clock.
     package init(client: RedisClient, ring: SealingKeyRing, clock: Clock) {
         self.client = client
         self.ring = ring

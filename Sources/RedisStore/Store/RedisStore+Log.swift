@@ -147,7 +147,7 @@ extension RedisStore {
         let length: Int
     }
 
-    /// The maximum number of logs, those of the last hours: a sample must not ask without end.
+    /// The maximum number of logs, the latest ones: a sample must not ask without end.
     private static let mostLogs = 2048
 
     package func sample(on loop: any EventLoop) -> EventLoopFuture<SessionSample> {

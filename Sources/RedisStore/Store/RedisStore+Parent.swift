@@ -6,8 +6,8 @@ import Vocabulary
 /// Reads a single-use record and the session from which it comes in one round trip.
 ///
 /// The record names that session in its sealed part, which Redis cannot read. So the session's name is also written
-/// beside the record, and each reader compares it with the sealed one. Changing Redis thus cannot get another session
-/// judged.
+/// next to the record, and each reader compares it with the sealed one. So nobody who can change Redis can have another
+/// session judged.
 extension RedisStore {
     /// Returns the name of the parent session: its digest, and the names of its subject's epochs. `nil` if there is no
     /// parent, or if it is in another lineage.

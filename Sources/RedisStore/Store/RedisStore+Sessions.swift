@@ -309,8 +309,8 @@ extension RedisStore {
         return held == nil ? self.sessions.shared(stored, under: key) : stored
     }
 
-    /// Returns a version of a session: a hash of the record's bytes under a key of this process, so that no other bytes
-    /// in Redis are taken for bytes that were opened here. A compare-and-act also names the bytes themselves.
+    /// Returns a version of a session: a hash of the record's bytes under a key of this process. So no other bytes in
+    /// Redis are taken for bytes that were opened here. A compare-and-act also names the bytes themselves.
     private static func version(of sealed: [UInt8]) -> RecordVersion {
         var hasher = Hasher()
         sealed.withUnsafeBytes { hasher.combine(bytes: $0) }

@@ -56,7 +56,7 @@ extension RedisStore {
         }
     }
 
-    /// Returns the value in the reply to `GET`; `nil` if there is none.
+    /// Returns the value in the reply to `GET`; `nil` if the key has no value.
     static func value(_ reply: RedisReply) throws(StoreError) -> [UInt8]? {
         switch reply {
         case .null: nil

@@ -75,10 +75,10 @@ package final class RedisStore: RecordStore {
     ///
     /// - Parameters:
     ///   - clock: The clock of `client`, except where a test controls the time.
-    /// - readBackPatience: The time to wait for a new connection after an answer was lost.
-    /// - formerLists: Names the lists of users' sessions that earlier gateways wrote (`FormerSessionList`); `nil` if
-    ///   unread.
-    /// - lapsed: Receives each session that has ended by time once, if its token is presented later.
+    ///   - readBackPatience: The time to wait for a new connection after an answer was lost.
+    ///   - formerLists: Names the lists of users' sessions that earlier gateways wrote (`FormerSessionList`); `nil` if
+    ///     these are not read.
+    ///   - lapsed: Receives each session that has ended by time once, if its token is presented later.
     package init(
         client: RedisClient,
         ring: SealingKeyRing,

@@ -1,8 +1,8 @@
 extension Scripts {
     // MARK: Replaceable records and ids
 
-    /// Replaces a record by compare-and-swap. Returns 1 if done, 0 if there is no record or its lineage has ended, -1
-    /// if it was written under another reign, and otherwise the present value, which is not the judged one.
+    /// Replaces a record by compare-and-swap. Returns 1 if done, 0 if there is no record or its lineage has ended, and
+    /// -1 if it was written under another reign. Otherwise returns the present value, which is not the judged one.
     ///
     /// Keys: record, ledger. Arguments: judged value (empty: there may be none yet), bytes, TTL, ledger's TTL, whether
     /// the record is bound to the reign (`R`).

@@ -17,9 +17,10 @@ package struct SecretRegister: Sendable, Equatable {
 
     /// The numbers of gateways that share no secret with this gateway.
     package struct Strangers: Sendable, Equatable {
-        /// The number of those that were registered earlier. If there are any, this gateway has the wrong secret.
+        /// The number of these gateways that were registered earlier. If there are any, this gateway has the wrong
+        /// secret.
         package let earlier: Int
-        /// The number of those that were registered later.
+        /// The number of these gateways that were registered later.
         package let later: Int
 
         package init(earlier: Int, later: Int) {

@@ -4,7 +4,7 @@ import Synchronization
 package import Vocabulary
 
 /// Detects other gateways of the same Redis that have other secrets. Each gateway repeatedly writes the fingerprints of
-/// its secrets into one register, and reads those of the other gateways.
+/// its secrets into one register, and reads the fingerprints of all gateways.
 ///
 /// A gateway with a wrong secret must be noticed, and must not take the others down. If two gateways share no secret,
 /// only the later one is treated as wrong.

@@ -4,7 +4,7 @@ import Synchronization
 /// The primaries of a cluster and their slots, as one of its nodes sees them.
 ///
 /// Nodes agree after a moment, so one view is enough. `MOVED` corrects what is outdated and triggers another look. Only
-/// a view with fewer slots than are known is doubted, because a node that has just joined, or has lost its
+/// a view with fewer slots than are known is not accepted at once, because a node that has just joined, or has lost its
 /// configuration, knows few. It is accepted if the next answer, from another node if there is one, has fewer too. Nodes
 /// in use are asked before the seeds. A seed may be outdated: a primary that returns after a failover considers itself
 /// one for a while.

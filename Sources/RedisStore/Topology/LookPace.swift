@@ -1,7 +1,7 @@
 package import NIOCore
 
 /// Decides when to look for the primaries: at once if a command cannot be served, but one round at a time, and with
-/// pauses that grow while rounds find nothing new. It has no clock and no timers; times are those of a loop.
+/// pauses that grow while rounds find nothing new. It has no clock and no timers; times are a loop's.
 package struct LookPace: Sendable, Hashable {
     /// The result of a round.
     package enum Outcome: Sendable, Hashable {
@@ -36,7 +36,7 @@ package struct LookPace: Sendable, Hashable {
     /// Requests a round and returns the time when it must begin; `nil` if one is already scheduled.
     ///
     /// - Parameters:
-    /// - isNews: Whether the caller knows of a change, so that the pauses are short again.
+    ///   - isNews: Whether the caller knows of a change, so that the pauses are short again.
     ///   - chance: Random, from 0 to 1, so that gateways that lost Redis together do not ask together.
     package mutating func want(isNews: Bool = false, at now: NIODeadline, chance: Double) -> NIODeadline? {
         if isNews { self.vainRounds = 0 }
