@@ -1,8 +1,8 @@
 package import Cryptography
 package import Vocabulary
 
-/// A ticket that gives a browser with a session on one host of the gateway a session on another host. It can be used
-/// once, and only by a browser that has the nonce of its challenge.
+/// A ticket for a browser that is signed in on one host of the gateway and needs a session on another host. It can be
+/// used once, and only by a browser that has the nonce of its challenge.
 package struct HostTicket: Sendable, Hashable {
     /// The lifetime of a ticket: a browser presents it at once.
     package static let lifetime = Duration.seconds(60)

@@ -129,7 +129,7 @@ package struct Identity: Sendable, Hashable {
 package struct Session: Sendable, Hashable {
     /// The credential that presents the session: a browser's cookie on one host, or a native app's bearer token.
     package enum Kind: String, Sendable { case web, native }
-    /// How the session began; routes may require one (`require.origin`).
+    /// The way in which the session began; routes may require one (`require.origin`).
     package enum Origin: String, Sendable, CaseIterable { case browser, native, transfer }
 
     /// The public id (`ses_...`): shown to apps and in logs, useless as a credential.

@@ -40,8 +40,8 @@ package enum Scripts {
         kind: .create
     )
 
-    /// Reads a single-use token and the session from which it comes, whose key is only known here. It has the token's
-    /// tag, and so its slot in a cluster. While that slot is being moved, Redis may refuse the script.
+    /// Reads a single-use token and the session from which it comes, whose key is only known here. The session has the
+    /// token's tag, and so the token's slot in a cluster. While that slot is being moved, Redis may refuse the script.
     ///
     /// Returns marker, record, ledger and the parent's name. If there are a record and a name and no marker, also
     /// returns the parent's record and its idle value, and the epochs of its subject unless they have separate slots.
@@ -71,8 +71,8 @@ package enum Scripts {
     /// Reads the reign of the primary that runs the script: its `master_replid`, which changes with every start and
     /// every promotion. No gateway can be wrong about it, however long ago it connected.
     ///
-    /// It also changes when a primary without replicas gets one, and differs where a cluster has moved the slot to. The
-    /// tokens of the last minute are then rejected, although nothing was lost.
+    /// It also changes when a primary without replicas gets one, and it is different where a cluster has moved the
+    /// slot. The tokens of the last minute are then rejected, although nothing was lost.
     static let reign = """
         local reign = string.match(redis.call('INFO', 'replication'), 'master_replid:(%x+)')
         if not reign or #reign ~= \(Self.reignLength) then return redis.error_reply('ERR no master_replid in INFO') end

@@ -12,7 +12,8 @@ final class SharedSessions: Sendable {
 
         static let leastLimit = 64
 
-        /// Weak references would find them too, but counting references to an object that has one is slow.
+        /// Drops the sessions that no loop holds. Weak references would find them too, but counting references to an
+        /// object that has one is slow.
         mutating func dropUnheld() {
             var unheld: [RecordKey] = []
             // A loop over `indices` would hold another copy of the table.

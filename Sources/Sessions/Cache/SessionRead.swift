@@ -71,7 +71,7 @@ final class SessionFlight {
 /// The lookup of a foreign token at providers. A repeated read keeps the configuration under which it began.
 struct ForeignFlight {
     private(set) var tokens: any ForeignTokens
-    /// How the token was presented.
+    /// The way in which the token was presented.
     let kind: Session.Kind
     /// The configuration's number (`SessionResolver.foreignGeneration`).
     let generation: UInt64
