@@ -2,25 +2,24 @@ import Cryptography
 package import NIOCore
 package import Vocabulary
 
-/// The sessions on other hosts that descend from one handoff: tickets made them from the session that the transfer
-/// token had made.
+/// The sessions on other hosts that descend from one handoff: tickets made them from the transfer token's session.
 ///
-/// All of them are in the lineage of the native session, which goes on when a user signs out of the browser. So they
-/// cannot end with the lineage, and this record says what ends instead. Its key follows from the key of the first
-/// session, which every later one names (`Session.bornOf`).
+/// All of them are in the lineage of the native session, which continues when a user signs out of the browser. So they
+/// cannot end with the lineage, and this record lists what ends instead. The record's key is derived from the key of
+/// the first session, which every later session names (`Session.bornOf`).
 package struct HandoffFamily: ReplaceableRecord, Hashable {
     package static var kind: RecordKind { RecordKind(letter: UInt8(ascii: "w")) }
-    /// The longest that a native session lives, from which the sessions come.
+    /// The longest life of a native session, from which the family's sessions descend.
     package static var longestLife: Duration { .seconds(366 * 86_400) }
 
-    /// How many sessions are remembered; when there are more, the oldest of them ends.
+    /// The number of sessions that are remembered. If there are more, the oldest one ends.
     static let capacity = 64
 
-    /// The oldest first, without the first session of all.
+    /// The sessions, the oldest first, without the first session of the family.
     package fileprivate(set) var members: [RecordKey]
     package let terms: RecordTerms
 
-    /// The record of a family that begins with `root` and already has another member.
+    /// Returns the record of a family that begins with `root` and already contains `member`.
     ///
     /// - Parameter root: The first session, which is written in the same step.
     package static func record(of member: RecordKey, root: NewSession) -> NewRecord {
@@ -29,7 +28,7 @@ package struct HandoffFamily: ReplaceableRecord, Hashable {
         return .replaceable(Self.key(root: root.key), family)
     }
 
-    /// The key of the family's record.
+    /// Returns the key of the family's record.
     static func key(root: RecordKey) -> RecordKey {
         RecordKey(kind: Self.kind, lineage: root.lineage, digest: root.digest)
     }
@@ -59,8 +58,8 @@ package struct HandoffFamily: ReplaceableRecord, Hashable {
 }
 
 extension Session {
-    /// The key of the session with which this session's family began, for one that descends from a handoff or from a
-    /// browser's session; nil for any other, which ends with its lineage.
+    /// Returns the key of the session with which this session's family began, if this session descends from a handoff
+    /// or from a browser's session. `nil` for any other session, which ends with its lineage.
     ///
     /// - Parameter key: The key of this session.
     package func familyRoot(_ key: RecordKey) -> RecordKey? {
@@ -71,7 +70,7 @@ extension Session {
 }
 
 extension HandoffFamily {
-    /// How often a change is tried again because another one came first.
+    /// The number of times that a change is tried while other changes come first.
     private static let mostTries = 16
 
     /// - Parameter root: The session that the transfer token made.
@@ -80,12 +79,12 @@ extension HandoffFamily {
         self.init(members: [], terms: RecordTerms(since: root.issuedAt, expiresAt: root.expiresAt, owner: owner))
     }
 
-    /// Adds a session to the family of `root` before it is made: a session that is not made does no harm here, and one
-    /// that is made without being here would outlive a sign-out.
+    /// Adds a session to the family of `root` before the session is made. A member that is never made does no harm, but
+    /// a session that is made without being a member would outlive a sign-out.
     ///
     /// - Parameters:
-    ///   - parent: The session from which it is made, whose end is the latest end of the family's sessions.
-    ///   - former: A session of the family that has ended, in whose place it is made.
+    ///   - parent: The session from which the member is made. No session of the family lives longer.
+    ///   - former: A session of the family that has ended and that the member replaces.
     package static func add(
         _ member: RecordKey,
         root: RecordKey,
@@ -131,7 +130,7 @@ extension HandoffFamily {
         }
     }
 
-    /// The session `root` and all of its family, dead or alive.
+    /// Returns the session `root` and all of its family, whether live or ended.
     package static func members(
         of root: RecordKey,
         in store: any ReplaceableStore,
@@ -140,14 +139,14 @@ extension HandoffFamily {
         store.replaceable(Self.key(root: root), as: Self.self, on: loop).map { [root] + ($0?.record.members ?? []) }
     }
 
-    /// Ends the session `root` and all of its family. May be repeated.
+    /// Ends the session `root` and all of its family. The call may be repeated.
     ///
-    /// A ticket may be used at the same time. It makes a session only while the session that issued it lives, and only
-    /// after it is in the record: so after the end of all known sessions, the record is read again, until it names no
-    /// new one.
+    /// A ticket may be used at the same time. It makes a session only while the session that issued it is live, and
+    /// only after the new session is in the record. So after all known sessions have ended, the record is read again
+    /// until it names no new one.
     ///
     /// - Parameters:
-    ///   - spared: A session of the family that the caller ends by itself.
+    ///   - spared: A session of the family that the caller ends itself.
     ///   - isLast: Whether the record ends too; false while the spared session lives.
     package static func end(
         root: RecordKey,

@@ -1,19 +1,19 @@
 package import Cryptography
 package import Vocabulary
 
-/// A ticket with which a browser that is signed in on one host of the gateway gets a session on another host. It is
+/// A ticket for a browser that is signed in on one host of the gateway and needs a session on another host. It can be
 /// used once, and only by a browser that has the nonce of its challenge.
 package struct HostTicket: Sendable, Hashable {
-    /// How long a ticket is valid: a browser presents it at once.
+    /// The lifetime of a ticket: a browser presents it at once.
     package static let lifetime = Duration.seconds(60)
 
-    /// The session that issued it; the session that the ticket makes is derived from what that is then.
+    /// The session that issued the ticket. The new session is derived from its state at the time of use.
     package var parent: RecordKey
-    /// The user of that session.
+    /// The user of the session that issued the ticket.
     package var owner: RecordOwner
-    /// The public authority (`host[:port]`) on which it is valid.
+    /// The public authority (`host[:port]`) on which the ticket is valid.
     package var host: String
-    /// SHA-256 of the nonce that the browser keeps on that host.
+    /// The SHA-256 of the nonce that the browser keeps on the ticket's host.
     package var challenge: Digest256
     package var issuedAt: UnixTime
     package var expiresAt: UnixTime

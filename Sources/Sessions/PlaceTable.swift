@@ -1,4 +1,4 @@
-/// Values in numbered places, found by hashes (`SlotIndex`). A number is used again after its value was removed.
+/// Values in numbered places, found by hashes (`SlotIndex`). A place is reused after its value was removed.
 struct PlaceTable<Value> {
     private struct Place {
         var value: Value
@@ -11,20 +11,20 @@ struct PlaceTable<Value> {
 
     var count: Int { self.places.count - self.free.count }
 
-    /// The number after that of the last place that has ever had a value.
+    /// The number after the last place that has ever had a value.
     var end: Int32 { Int32(self.places.count) }
 
-    /// The value in a place; nil if there is none.
+    /// The value in a place; `nil` if the place is empty.
     subscript(place: Int32) -> Value? { self.places[Int(place)]?.value }
 
-    /// Changes the value in a place, but not what it is found by.
+    /// Changes the value in a place. The hashes that find the value do not change.
     mutating func change(_ place: Int32, _ change: (inout Value) -> Void) {
         guard var known = self.places[Int(place)] else { return }
         change(&known.value)
         self.places[Int(place)] = known
     }
 
-    /// Adds a value that is found by these hashes.
+    /// Adds a value that these hashes find, and returns its place.
     mutating func add(_ value: Value, hashes: [Int]) -> Int32 {
         if self.free.isEmpty {
             self.free.append(Int32(self.places.count))
@@ -47,12 +47,12 @@ struct PlaceTable<Value> {
         return known.value
     }
 
-    /// Calls `body` with each place that has the hash, until it returns false. It must not change the table.
+    /// Calls `body` with each place that has the hash, until it returns false. `body` must not change the table.
     func forEach(_ hash: Int, _ body: (Int32, Value) -> Bool) {
         self.index.forEach(hash) { place in self.places[Int(place)].map { body(place, $0.value) } ?? true }
     }
 
-    /// The first place that has the hash and the wanted value.
+    /// Returns the first place that has the hash and a wanted value.
     func first(_ hash: Int, where isWanted: (Value) -> Bool) -> Int32? {
         var found: Int32?
         self.forEach(hash) { place, value in

@@ -1,13 +1,13 @@
 package import Cryptography
 package import Vocabulary
 
-/// The keys that are derived from the secrets of `secret_file`, once for the process.
+/// The keys that are derived from the secrets of `secret_file`, once per process.
 package struct ProcessKeys: Sendable {
-    /// The secrets themselves.
+    /// The secrets.
     package let secrets: SecretRing
-    /// Makes and reads the gateway's tokens.
+    /// The authority that makes and reads the gateway's tokens.
     package let authority: TokenAuthority
-    /// Seals records, and what browsers carry.
+    /// The keys that seal records and the values that browsers carry.
     package let sealing: SealingKeyRing
 
     package init(_ secrets: SecretRing) {

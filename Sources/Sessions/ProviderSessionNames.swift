@@ -1,28 +1,28 @@
 import Cryptography
 
-/// Names in the store of what a provider or the gateway itself has named, such as a provider's sessions: HMACs under the pepper, each in a lineage of its own,
-/// so that no end of a session reaches them.
+/// Names in the store for things that a provider or the gateway has named, such as a provider's sessions. Each is an
+/// HMAC under the pepper in a separate lineage, so that the end of a session does not reach it.
 extension TokenAuthority {
-    /// The keys of what is known of the provider's session `id`: the first is written, and all are read, as an earlier
-    /// secret may have named it.
+    /// Returns the keys of the record about the provider's session `id`. The first key is written and all keys are
+    /// read, because the name may have been made under an earlier secret.
     package func providerSessionKeys(_ id: String, of provider: String) -> [RecordKey] {
         self.keys.map { Self.named("provider session", id, of: provider, .providerSession, under: $0) }
     }
 
-    /// The keys of the receipt for the logout token `id` (`jti`): the first is written, and all are read.
+    /// Returns the keys of the receipt for the logout token `id` (`jti`). The first is written and all are read.
     package func logoutReceiptKeys(_ id: String, of provider: String) -> [RecordKey] {
         self.keys.map { Self.named("logout token", id, of: provider, .logoutReceipt, under: $0) }
     }
 
-    /// The keys of what is known under the name `id`, which stands alone: the first is written, and all are read.
+    /// Returns the keys of the record `id` that belongs to no provider. The first is written and all are read.
     ///
-    /// - Parameter label: What the name is for; no two uses have the same label.
+    /// - Parameter label: The purpose of the name; each use has a different label.
     package func namedKeys(_ label: String, _ id: String, _ kind: RecordKind) -> [RecordKey] {
         self.keys.map { Self.named(label, id, of: "", kind, under: $0) }
     }
 
-    /// The label and the provider's name each end with a zero byte, which neither contains, so that no two inputs are
-    /// the same bytes.
+    /// Returns the key under one secret. The label and the provider's name each end with a zero byte, which neither
+    /// contains, so no two inputs give the same bytes.
     private static func named(
         _ label: String,
         _ id: String,
@@ -36,8 +36,8 @@ extension TokenAuthority {
 }
 
 extension RecordKind {
-    /// What a session of a provider led to.
+    /// A record of what a session of a provider led to.
     package static var providerSession: RecordKind { RecordKind(letter: UInt8(ascii: "v")) }
-    /// A logout token that was obeyed.
+    /// A record of a logout token that was obeyed.
     package static var logoutReceipt: RecordKind { RecordKind(letter: UInt8(ascii: "j")) }
 }

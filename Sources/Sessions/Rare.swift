@@ -1,4 +1,4 @@
-/// A value that few have: nil takes one word, whatever the size of the value.
+/// A value that few instances have: `nil` takes one word, whatever the size of the value.
 @propertyWrapper
 @usableFromInline
 package struct Rare<Value> {

@@ -13,7 +13,7 @@ package struct RecentValues<Key: Hashable & Sendable, Value: Sendable>: Sendable
 
     package subscript(_ key: Key) -> Value? { self.values[key] }
 
-    /// Adds the value, or puts it in the place of the one that the key has.
+    /// Adds the value, or replaces the value that the key has.
     package mutating func insert(_ value: Value, for key: Key) {
         if self.values.updateValue(value, forKey: key) == nil { self.order.append(key) }
         if self.order.count > self.capacity, let oldest = self.order.popFirst() { self.values[oldest] = nil }

@@ -1,15 +1,15 @@
 package import Cryptography
 package import Vocabulary
 
-/// Who the user is, as the provider reported it, in the shape of a Kratos identity.
+/// The user as the provider reported it, in the shape of a Kratos identity.
 package struct Identity: Sendable, Hashable {
-    /// The provider's stable id of the user, or that of the account that the user has at several (`AccountID`): apps see it
-    /// as the subject.
+    /// The provider's stable id of the user, or the id of the account that the user has at several providers
+    /// (`AccountID`). Apps see it as the subject.
     package var id: String
-    /// The name that the user has without an account, where `id` is that of an account. Equal to `id` where this is the
-    /// provider's own id and reads as if the provider's name stood before it. `nil` for all others.
+    /// The user's name without an account if `id` is the id of an account. Equal to `id` if `id` is the provider's own
+    /// id but reads as if it began with the provider's name. `nil` for all other users.
     @Rare package private(set) var ownID: String? = nil
-    /// Whose user it is: only with it does the id name one person.
+    /// The realm of the user. An id identifies one person only within its realm.
     package var realm = Realm.default
     package var schemaID: String
     package private(set) var traitsDocument: JSONDocument
@@ -31,37 +31,37 @@ package struct Identity: Sendable, Hashable {
         self.metadataPublicDocument = metadataPublic
     }
 
-    /// What the store and its indexes call the user; never shown.
+    /// The user's name in the store and its indexes; never shown.
     package var subject: String { self.realm.subject(self.id) }
 
     /// Whether the user is an account of several providers.
     package var isAccount: Bool { AccountID.isOne(self.id) }
 
-    /// The name that the user has without an account, at the time of the sign-in.
+    /// The user's name without an account, at the time of the sign-in.
     private var ownName: String { self.ownID ?? self.id }
 
     /// Whether `id` is the provider's own id, whatever it begins with.
     private var isOwnID: Bool { self.ownID?.isExactly(self.id) == true }
 
-    /// The provider's own id of the user, without the provider's name before it.
+    /// The provider's own id of the user, without the provider's name as a prefix.
     package var idAtProvider: String { self.isOwnID ? self.id : self.realm.ownID(of: self.ownName) }
 
-    /// What the store calls the user without an account.
+    /// The store's name of the user without an account.
     package var subjectAtProvider: String { self.realm.subject(self.ownName) }
 
-    /// Whether this is the provider's own id of the user. A session of a version that did not note `ownID` may have either of
-    /// two.
+    /// Reports whether `ownID` is the provider's own id of the user. A session of a version that did not record `ownID`
+    /// may match two.
     package func isCalled(_ ownID: String) -> Bool {
         ownID.isExactly(self.idAtProvider) || ownID.isExactly(self.ownName)
     }
 
-    /// Whether both are one person, whatever names they had when they signed in.
+    /// Reports whether both identities are one person, whatever their names at the sign-in.
     package func isSamePerson(as other: Identity) -> Bool {
         self.subject.isExactly(other.subject)
             || (self.realm == other.realm && self.idAtProvider.isExactly(other.idAtProvider))
     }
 
-    /// The user with the note that the provider's own id is this one, where the name does not say it.
+    /// Returns the user with `ownID` recorded as the provider's own id if the name alone does not show it.
     package func called(_ ownID: String) -> Identity {
         guard self.id.isExactly(ownID), ownID.utf8.contains(Realm.separator.utf8) else { return self }
         var identity = self
@@ -69,17 +69,17 @@ package struct Identity: Sendable, Hashable {
         return identity
     }
 
-    /// The user as the account with this id.
+    /// Returns the user as the account with this id.
     package func linked(to account: String) -> Identity {
         var identity = self
-        // A name that reads as if the provider's name stood before it gets it.
+        // A name that reads as if it began with the provider's name gets the provider's name as a prefix.
         let isMarked = self.isOwnID && !self.realm.ownID(of: self.id).isExactly(self.id)
         identity.ownID = isMarked ? "\(self.realm.name)\(Realm.separator)\(self.id)" : self.ownName
         identity.id = account
         return identity
     }
 
-    /// The user under the name that `other`, who is the same person, had at the sign-in.
+    /// Returns the user under the name that `other`, who is the same person, had at the sign-in.
     package func named(as other: Identity) -> Identity {
         var identity = self
         identity.id = other.id
@@ -88,10 +88,10 @@ package struct Identity: Sendable, Hashable {
         return identity
     }
 
-    /// What is stored for `id` and `ownID`: no id has a zero byte.
+    /// The stored form of `id` and `ownID`, separated by a zero byte, which no id contains.
     var storedID: String { self.ownID.map { "\($0)\u{0}\(self.id)" } ?? self.id }
 
-    /// The identity with what `storedID` says.
+    /// Returns the identity with the `id` and `ownID` of a stored form (`storedID`).
     func withStoredID(_ stored: String) -> Identity {
         var identity = self
         let bytes = stored.utf8
@@ -104,39 +104,39 @@ package struct Identity: Sendable, Hashable {
         return identity
     }
 
-    /// The same user, of this realm.
+    /// Returns the user as a user of this realm.
     package func inRealm(_ realm: Realm) -> Identity {
         var identity = self
         identity.realm = realm
         return identity
     }
 
-    /// All traits. Where only some are needed, use `traitsDocument`.
+    /// All traits. If only some are needed, use `traitsDocument`.
     package var traits: JSONValue {
         get { self.traitsDocument.value }
         set { self.traitsDocument = JSONDocument(newValue) }
     }
 
-    /// All of the metadata that the provider shows to apps.
+    /// All metadata that the provider shows to apps.
     package var metadataPublic: JSONValue {
         get { self.metadataPublicDocument.value }
         set { self.metadataPublicDocument = JSONDocument(newValue) }
     }
 }
 
-/// A signed-in user on one device. Once written, only `SessionStore.replace` changes it.
+/// A signed-in user on one device. Only `SessionStore.replace` changes a session after it was written.
 @usableFromInline
 package struct Session: Sendable, Hashable {
-    /// What may present the session: a browser's cookie on one host, or a native app's bearer token.
+    /// The credential that presents the session: a browser's cookie on one host, or a native app's bearer token.
     package enum Kind: String, Sendable { case web, native }
-    /// How the session began; routes may require one (`require.origin`).
+    /// The way in which the session began; routes may require one (`require.origin`).
     package enum Origin: String, Sendable, CaseIterable { case browser, native, transfer }
 
-    /// The public id (`ses_...`): shown to apps and in logs, worthless as a credential.
+    /// The public id (`ses_...`): shown to apps and in logs, useless as a credential.
     package var id: String
     package var kind: Kind
     package var origin: Origin
-    /// The family of tokens and sessions that ends together.
+    /// The lineage of the session: the tokens and sessions that end together.
     package var lineage: Lineage
     package var identity: Identity
     /// The OAuth client for which the session was made.
@@ -147,37 +147,36 @@ package struct Session: Sendable, Hashable {
     /// Authentication methods, as the provider names them (`password`, `totp`).
     package var methods: [String]
     package var scopes: [String]
-    /// 1970 if the provider does not say.
+    /// The time of the authentication; 1970 if the provider does not report it.
     package var authenticatedAt: UnixTime
     package var issuedAt: UnixTime
     package var expiresAt: UnixTime
-    /// The session ends when it is not used for this long.
+    /// The time without use after which the session ends.
     package var idleLifetime: Duration
     package var device: DeviceFacts?
-    /// What it was made from: a transfer token, so that the same browser may repeat its navigation; or the session of
-    /// another host that issued the ticket for it, and in a family of a handoff the first one (`HandoffFamily`).
-    /// An access token has the session that it comes from, if it does not stand alone.
+    /// The origin of the session: a transfer token, so that the same browser may repeat its navigation, or the session
+    /// on another host that issued a ticket. In the family of a handoff it is the first session (`HandoffFamily`). For
+    /// an access token it is the token's session, unless the token is independent.
     @Rare package var bornOf: RecordKey?
-    /// The subject's epoch under which it was made; "log out everywhere" raises the epoch.
+    /// The subject's epoch under which the session was made; "log out everywhere" raises the epoch.
     package var epoch: UInt64
-    /// The provider at which the user signed in, if the provider has to be told or asked about the session later.
+    /// The provider at which the user signed in, if the gateway must ask or notify it about the session later.
     @Rare package var provider: ProviderSession?
-    /// What limits an access token; nil: the token or cookie of the session itself, which has no such limits.
+    /// The limits of an access token; `nil` for the token or cookie of the session itself, which has no limits.
     @Rare package var access: AccessTerms?
-    /// The thumbprint of the key that whoever presents the session's token must prove to have (RFC 9449 6); nil: it is a
-    /// bearer token.
+    /// The thumbprint of the key that the presenter must prove to have (RFC 9449 6); `nil` for a bearer token.
     package var keyThumbprint: String?
-    /// The SHA-256 of the certificate of the client that may present the session's token (RFC 8705 3.1); nil: any may.
+    /// The SHA-256 of the client certificate that the token is bound to (RFC 8705 3.1); `nil` if it is not bound.
     @Rare package var certificateHash: Digest256?
     /// Whether the web sessions and tokens that descend from this session by a handoff outlive it
-    /// (`enforce_cascade_revocation: false`); else all of its lineage ends with it.
+    /// (`enforce_cascade_revocation: false`). If false, the whole lineage ends with the session.
     package var endsAlone: Bool
-    /// The subject of whoever acts for the user in it, by a delegated transfer token (`act`, RFC 8693 4.1); nil: it is the
-    /// user's own.
+    /// The subject of the person who acts for the user in the session, by a delegated transfer token (`act`, RFC 8693
+    /// 4.1). `nil` if nobody does.
     @Rare package var actor: String?
-    /// Whether a browser keeps the cookie of a web session until the session ends; else until the browser closes.
+    /// Whether a browser keeps the cookie of a web session until the session ends, instead of until the browser closes.
     package var isPersistent: Bool
-    /// Which of its tokens the browser of a web session has; nil: the one with which it began (`SuccessorToken`).
+    /// The token that the browser of a web session has (`SuccessorToken`); `nil` if it is the session's first token.
     @Rare package var succession: TokenSuccession?
 
     package init(
@@ -234,21 +233,21 @@ package struct Session: Sendable, Hashable {
         self.succession = succession
     }
 
-    /// What the store calls the user (`Identity.subject`). Apps and operators are shown `identity.id`.
+    /// The store's name of the user (`Identity.subject`). Apps and operators are shown `identity.id`.
     package var subject: String { self.identity.subject }
 
-    /// `Max-Age` of the session's cookie in seconds; nil: the browser keeps it until it closes.
+    /// Returns the `Max-Age` of the session's cookie in seconds; `nil` if the browser keeps the cookie until it closes.
     package func cookieAge(at now: UnixTime) -> Int? {
         self.isPersistent ? max(0, Int(self.expiresAt.since(now).components.seconds)) : nil
     }
 
-    /// The claim about whoever acts for the user (RFC 8693 4.1), of one level; nil: nobody does.
+    /// The claim about the person who acts for the user (RFC 8693 4.1), one level deep; `nil` if nobody does.
     package var actorClaim: JSONValue? { self.actor.map { .object(["sub": .string($0)]) } }
 }
 
-/// What limits an access token (RFC 6749 1.4).
+/// The limits of an access token (RFC 6749 1.4).
 package struct AccessTerms: Sendable, Hashable {
-    /// The API for which it was issued (`aud`); nil: it serves only at `/userinfo`.
+    /// The API for which the token was issued (`aud`); `nil` if the token is valid only at `/userinfo`.
     package var audience: String?
 
     package init(audience: String?) {
@@ -260,14 +259,14 @@ package struct AccessTerms: Sendable, Hashable {
 package struct ProviderSession: Sendable, Hashable {
     /// The provider's name: the issuer.
     package var name: String
-    /// The provider's id of its own session (`sid`).
+    /// The provider's id of its session (`sid`).
     package var sessionID: String?
-    /// The record with the provider's tokens, in the session's lineage; nil: none are kept.
+    /// The record with the provider's tokens, in the session's lineage; `nil` if no tokens are kept.
     package var grant: RecordKey?
-    /// From this time on, a use of the session renews the provider's tokens in the background; nil: never.
+    /// The time from which a use of the session renews the provider's tokens in the background; `nil` if none does.
     package var renewAt: UnixTime?
-    /// When the provider's tokens expire for good, because they can no longer be renewed; nil as long as they can. An app
-    /// that needs the tokens cannot serve the session from then on, and the user is asked to sign in.
+    /// The time when the provider's tokens expire for good, because they can no longer be renewed. `nil` while they can
+    /// be renewed. From this time on, an app that needs the tokens cannot serve the session, and the user must sign in.
     package var tokensEndAt: UnixTime?
 
     package init(

@@ -1,18 +1,18 @@
 import Cryptography
 package import Vocabulary
 
-/// The secret that a browser presents to repeat an attempt whose answer was lost: 256 random bits, kept for a minute in its
-/// attempt cookie and nowhere else, neither in the store nor in a log.
+/// The secret that a browser presents to repeat an attempt whose answer was lost: 256 random bits. They are kept for a
+/// minute in the browser's attempt cookie and nowhere else, neither in the store nor in a log.
 package struct AttemptSecret: Sendable, Hashable {
-    /// 43 characters of base64url.
+    /// The secret as 43 characters of base64url.
     package let value: Secret
 
-    /// A new one, for a first attempt.
+    /// Creates a secret for a first attempt.
     package init() {
         self.value = Secret(Random.base64URL(Self.byteCount))
     }
 
-    /// The secret in a cookie; nil for a value that the gateway never issues.
+    /// Reads the secret in a cookie; `nil` for a value that the gateway never issues.
     package init?(_ cookie: some Collection<UInt8>) {
         let bytes = Array(cookie)
         guard bytes.count == Self.length, Base64URL.decoded(bytes[...]) != nil else { return nil }
@@ -23,32 +23,31 @@ package struct AttemptSecret: Sendable, Hashable {
     private static let length = 43
 }
 
-/// One attempt to exchange a transfer token, a ticket from another host, or a native app's codes for a session. Everything
-/// random in it is fixed before the store is asked, so that the same browser or app can ask for the same result again.
+/// One attempt to exchange a transfer token, a ticket from another host, or a native app's codes for a session. All
+/// random parts are fixed before the store is asked, so that the same browser or app can ask for the same result again.
 package struct SessionAttempt: Sendable {
-    /// How long an attempt may be repeated after it used the token. A browser keeps the cookie for no longer.
+    /// The time in which an attempt may be repeated after it used the token. A browser keeps the cookie no longer.
     package static let lifetime = Duration.seconds(60)
 
     package let id: AttemptID
-    /// The session's token, the key of its record, and its public id.
+    /// The session's token. The key of its record is `sessionKey`, and its public id is `sessionID`.
     package let token: Secret
     package let sessionKey: RecordKey
     package let sessionID: String
 
-    /// The marker that this attempt leaves when it succeeds.
+    /// The marker that this attempt leaves if it succeeds.
     package var success: Marker { .used(self.id, session: self.sessionKey) }
 }
 
 extension TokenAuthority {
-    /// The attempt that the holder of `secret` makes with the token or ticket under `transfer` on `host` (its public
-    /// authority).
+    /// Returns the attempt of the holder of `secret` with the token under `transfer` on `host` (its public authority).
     ///
-    /// The same three inputs give the same attempt on every gateway with the same secret; another token or another host
-    /// gives another attempt. Computing it needs both the browser's secret and the gateway's, so a planted attempt cookie
-    /// reveals nothing to the attacker who planted it (session fixation).
+    /// Equal inputs give the same attempt on every gateway with the same secret. Another token or another host gives
+    /// another attempt. Computing an attempt needs both the browser's secret and the gateway's, so a planted attempt
+    /// cookie reveals nothing to the attacker who planted it (session fixation).
     ///
-    /// - Parameter token: The token or ticket, which names the gateway's secret under which the attempt is made: repeated
-    ///   after a rotation, it is still the same attempt.
+    /// - Parameter token: The token or ticket. It names the gateway's secret under which the attempt is made, so a
+    ///   repetition after a rotation is still the same attempt.
     package func attempt(
         _ secret: AttemptSecret,
         with transfer: RecordKey,

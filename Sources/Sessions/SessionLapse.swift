@@ -1,10 +1,10 @@
 package import Vocabulary
 
-/// The end of a session by time, which nobody asked for.
+/// The end of a session by time: it expired, or it was idle for too long.
 package struct SessionLapse: Sendable {
     package let key: RecordKey
     package let session: Session
-    /// `session.idle` or `session.expired`.
+    /// The reason, `session.idle` or `session.expired`.
     package let reason: Reason
 
     package init(key: RecordKey, session: Session, reason: Reason) {
@@ -14,13 +14,13 @@ package struct SessionLapse: Sendable {
     }
 }
 
-/// Receives the ends of sessions by time as a store notices them; must not wait.
+/// Receives the ends of sessions by time as a store notices them. It must not block.
 package typealias LapseReceiver = @Sendable (SessionLapse) -> Void
 
 extension Session {
-    /// Why it has ended by time: which of its two ends comes first.
+    /// Returns the reason why the session ended by time: whichever of its two ends comes first.
     ///
-    /// - Parameter idleEnd: When it ends if it is not used again.
+    /// - Parameter idleEnd: The time when the session ends if it is not used again.
     package func lapseReason(idleEnd: UnixTime) -> Reason {
         idleEnd < self.expiresAt ? .sessionIdle : .sessionExpired
     }

@@ -1,14 +1,15 @@
-/// Finds the slots of a table by hashes. A slot has several hashes, and several slots may share one, so the caller compares
-/// what a slot holds. Takes twenty bytes for each hash of a slot, instead of a dictionary for each kind of name.
+/// An index that finds the slots of a table by hashes. A slot has several hashes, and several slots may share one, so
+/// the caller compares the contents of a slot. The index takes twenty bytes per hash, and replaces a dictionary per
+/// kind of name.
 struct SlotIndex {
     private struct Link {
         var hash: UInt32
         var slot: Int32
-        /// The next link in the same bucket, or in the list of free links; negative: there is none.
+        /// The next link in the same bucket, or in the list of free links; negative in the last one.
         var next: Int32 = -1
-        /// The link before it in the same bucket; negative: it is the first.
+        /// The previous link in the same bucket; negative in the first one.
         var previous: Int32 = -1
-        /// The next link of the same slot; negative: there is none.
+        /// The next link of the same slot; negative in the last one.
         var sibling: Int32
     }
 
@@ -19,7 +20,7 @@ struct SlotIndex {
 
     /// Adds a hash of a slot.
     ///
-    /// - Parameter first: The slot's first link, which the caller keeps; negative: it has none yet.
+    /// - Parameter first: The slot's first link, which the caller keeps; negative if the slot has no link yet.
     mutating func add(_ hash: Int, of slot: Int32, to first: inout Int32) {
         let link = Link(hash: UInt32(truncatingIfNeeded: hash), slot: slot, sibling: first)
         if self.free >= 0 {
@@ -60,7 +61,7 @@ struct SlotIndex {
         }
     }
 
-    /// Calls `body` with each slot that has the hash, until it returns false. It must not change the index.
+    /// Calls `body` with each slot that has the hash, until it returns false. `body` must not change the index.
     func forEach(_ hash: Int, _ body: (Int32) -> Bool) {
         let hash = UInt32(truncatingIfNeeded: hash)
         var link = self.buckets[self.bucket(of: hash)]
@@ -81,7 +82,7 @@ struct SlotIndex {
         self.buckets[bucket] = link
     }
 
-    /// Doubles the number of buckets. No link is free then.
+    /// Doubles the number of buckets. It is called only while no link is free.
     private mutating func grow() {
         self.buckets = ContiguousArray(repeating: -1, count: self.buckets.count * 2)
         for link in self.links.indices { self.chain(Int32(link)) }

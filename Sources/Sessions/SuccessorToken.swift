@@ -2,25 +2,25 @@ import Cryptography
 package import NIOCore
 package import Vocabulary
 
-/// A token that takes the place of another one, by which a browser presented its session until then. The session stays
-/// the same, under the same key, for apps, for its user and for all that was made from it; so the record says whose token
-/// it is, and never changes.
+/// A token that replaces the one with which a browser presented its session before. The session stays the same, under
+/// the same key, for apps, for its user and for everything made from it. So the record names the token's session, and
+/// never changes.
 ///
-/// A handoff that leaves a browser its better session gives it a new token, so that a copy of the cookie that somebody took
-/// before is of no more use (session theft). Each token follows from the one before it and the gateway's secret: whatever
-/// was lost of the answer, the next try gives the same token again, on every gateway.
+/// A handoff that leaves a browser its better session gives the browser a new token, so that an earlier copy of the
+/// cookie becomes useless (session theft). Each token is derived from its predecessor and the gateway's secret. If an
+/// answer is lost, the next try gives the same token again, on every gateway.
 package struct SuccessorToken: ReplaceableRecord, Hashable {
     package static var kind: RecordKind { RecordKind(letter: UInt8(ascii: "z")) }
-    /// The longest that a session lives.
+    /// The longest life of a session.
     package static var longestLife: Duration { .seconds(366 * 86_400) }
 
-    /// How long the former token serves: what the browser had sent with it must not be refused, and an answer with the new
-    /// one may be lost.
+    /// The time for which the former token remains valid. Requests that the browser has already sent with it must not
+    /// be rejected, and an answer with the new token may be lost.
     package static let overlap = Duration.seconds(30)
 
     /// The key of the session.
     package let session: RecordKey
-    /// How many tokens of the session came before it; at least 1.
+    /// The number of the session's tokens before this one; at least 1.
     package let number: UInt32
     package let terms: RecordTerms
 
@@ -46,7 +46,7 @@ package struct SuccessorToken: ReplaceableRecord, Hashable {
         )
     }
 
-    /// The key of the record of the token with this key.
+    /// Returns the key of the successor's record, given the key of the token.
     private static func place(_ token: RecordKey) -> RecordKey {
         RecordKey(kind: Self.kind, lineage: token.lineage, digest: token.digest)
     }
@@ -54,9 +54,9 @@ package struct SuccessorToken: ReplaceableRecord, Hashable {
 
 /// A token of a session.
 package struct PresentedToken: Sendable, Hashable {
-    /// That of the token: only the first token of a session has the session's own.
+    /// The key of the token. It equals the key of the session only for the session's first token.
     package let key: RecordKey
-    /// How many tokens of the session came before it.
+    /// The number of the session's tokens before this one.
     package let number: UInt32
 
     package init(key: RecordKey, number: UInt32) {
@@ -64,15 +64,15 @@ package struct PresentedToken: Sendable, Hashable {
         self.number = number
     }
 
-    /// The token with which the session under `key` began.
+    /// Returns the token with which the session under `key` began.
     package static func first(_ key: RecordKey) -> PresentedToken { PresentedToken(key: key, number: 0) }
 }
 
-/// Which of its tokens a session has now.
+/// The number of a session's current token, and since when it is in use.
 package struct TokenSuccession: Sendable, Hashable {
-    /// How many tokens came before it; at least 1.
+    /// The number of the session's tokens before the current one; at least 1.
     package let number: UInt32
-    /// When it took the place of the one before it.
+    /// The time when the current token replaced its predecessor.
     package let since: UnixTime
 
     package init(number: UInt32, since: UnixTime) {
@@ -82,7 +82,7 @@ package struct TokenSuccession: Sendable, Hashable {
 }
 
 extension CompactReader {
-    /// How many tokens came before one that is not the first.
+    /// Reads the number of a token that is not a session's first.
     mutating func tokenNumber() throws(CompactFormatError) -> UInt32 {
         let number = try self.number()
         guard number > 0 else { throw CompactFormatError() }
@@ -91,36 +91,36 @@ extension CompactReader {
 }
 
 extension Session {
-    /// Until when the token with this number presents the session, if it does not end before. A number that the session
-    /// does not know yet is good: the token proves by itself that it was issued, and a failover has undone the rest.
+    /// Returns the time until which the token with this number presents the session. A number that the session does not
+    /// know yet is valid: the token itself proves that it was issued, and a failover has undone the rest.
     package func end(ofToken number: UInt32) -> UnixTime {
         guard let succession = self.succession, number < succession.number else { return self.expiresAt }
         guard number == succession.number - 1 else { return UnixTime(milliseconds: 0) }
         return min(self.expiresAt, succession.since.advanced(by: SuccessorToken.overlap))
     }
 
-    /// Whether the token with this number presents the session at `now`.
+    /// Reports whether the token with this number presents the session at `now`.
     package func accepts(tokenNumber number: UInt32, at now: UnixTime) -> Bool {
         self.succession == nil || now < self.end(ofToken: number)
     }
 }
 
-/// What a token names.
+/// The session that a presented token names.
 package struct SessionPresentation: Sendable {
     /// The key of the session.
     package let key: RecordKey
     package let token: PresentedToken
-    /// The session; nil if it does not live.
+    /// The session; `nil` if it is not live.
     package let session: Stored<Session>?
 
-    /// The live session, if the token still presents it at `now`.
+    /// Returns the live session if the token still presents it at `now`.
     package func accepted(at now: UnixTime) -> Stored<Session>? {
         self.session.flatMap { $0.record.accepts(tokenNumber: self.token.number, at: now) ? $0 : nil }
     }
 }
 
 extension SuccessorToken {
-    /// The successor with this key; nil if there is none.
+    /// Finds the successor token with this key; `nil` if it does not exist.
     package static func find(
         _ token: RecordKey,
         in store: any ReplaceableStore,
@@ -129,7 +129,7 @@ extension SuccessorToken {
         store.replaceable(Self.place(token), as: Self.self, on: loop).map { $0?.record }
     }
 
-    /// What the token with this key names.
+    /// Finds the session that the token with this key names.
     package static func presentation(
         by token: RecordKey,
         in store: any SessionStore & ReplaceableStore,
@@ -153,7 +153,7 @@ extension SuccessorToken {
 }
 
 extension SuccessorToken {
-    /// How often a session's record that others replace at the same time is read and judged again.
+    /// The number of times that a session's record is read and judged while other requests replace it.
     private static let mostTries = 8
 
     /// A new token of a session.
@@ -162,13 +162,13 @@ extension SuccessorToken {
         package let session: Session
     }
 
-    /// Lets the session under `key` go on under the token after the one that its browser presents. May be repeated: the
-    /// token whose place was taken gives the same successor again while it serves.
+    /// Gives the session under `key` the token that follows the one its browser presents. The call may be repeated: a
+    /// replaced token gives the same successor again while it is valid.
     ///
-    /// The new token is written first, and is worth nothing if the session ends before it has taken the place.
+    /// The new token is written first. It is useless if the session ends before the token takes effect.
     ///
-    /// - Parameter onlyAgain: Whether only a token is given that the browser should have by now.
-    /// - Returns: nil if the session has ended meanwhile, or the browser has its latest token (`onlyAgain`).
+    /// - Parameter onlyAgain: Whether to give only a token that the browser should already have.
+    /// - Returns: The token. `nil` if the session has ended, or if the browser has its latest token (`onlyAgain`).
     package static func issue(
         for key: RecordKey,
         after presented: PresentedToken,
@@ -194,7 +194,7 @@ extension SuccessorToken {
             )
             let attempt = AttemptID(value: tokenKey.digest.base64URL)
             return store.create(successor, key: Self.place(tokenKey), attempt: attempt, on: loop).flatMap { creation in
-                // `.changed`: another request has made the same one.
+                // `.changed`: another request has made the same token.
                 guard creation == .done || creation == .changed else { return loop.makeSucceededFuture(nil) }
                 var session = standing.record
                 if isAgain {
@@ -206,7 +206,7 @@ extension SuccessorToken {
                     case .done:
                         return loop.makeSucceededFuture(Issued(token: token, session: session))
                     case .absent, .quarantined: return loop.makeSucceededFuture(nil)
-                    // By another tab's handoff, for example, or because the provider's tokens were renewed.
+                    // Another tab's handoff or a renewal of the provider's tokens may have changed it.
                     case .changed where number < Self.mostTries:
                         return Self.issue(
                             for: key,
@@ -227,10 +227,10 @@ extension SuccessorToken {
 }
 
 extension TokenAuthority {
-    /// The token that takes the place of the one with this key, and its key. Nobody can compute it without the gateway's
-    /// secret, also not from the former token.
+    /// Returns the successor of the token with this key, and the successor's key. Nobody can compute it without the
+    /// gateway's secret, not even from the former token.
     package func successor(of token: RecordKey) -> (token: Secret, key: RecordKey) {
-        // No token begins with this label, and no other message under the pepper does.
+        // No token and no other message under the pepper begins with this label.
         var message: [UInt8] = []
         message.append(utf8: "successor 1 ")
         message.append(contentsOf: token.digest.bytes)

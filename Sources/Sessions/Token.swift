@@ -3,9 +3,9 @@ package import Vocabulary
 
 /// A kind of record, by the letter of its keys in the store (`sp:<letter>:`).
 ///
-/// Each kind has a letter of its own. The store itself uses `c`, `d`, `e`, `f`, `g`, `i`, `l`, `m`, `o` and `y`.
+/// Each kind has a different letter. The store itself uses `c`, `d`, `e`, `f`, `g`, `i`, `l`, `m`, `o` and `y`.
 package struct RecordKind: Sendable, Hashable {
-    /// A lower-case letter of ASCII.
+    /// A lower-case ASCII letter.
     package let letter: UInt8
 
     package init(letter: UInt8) {
@@ -15,11 +15,11 @@ package struct RecordKind: Sendable, Hashable {
     package static var session: RecordKind { RecordKind(letter: UInt8(ascii: "s")) }
     package static var transfer: RecordKind { RecordKind(letter: UInt8(ascii: "t")) }
     package static var hostTicket: RecordKind { RecordKind(letter: UInt8(ascii: "h")) }
-    /// The tokens that a provider handed out for a lineage.
+    /// The tokens that a provider issued for a lineage.
     package static var grant: RecordKind { RecordKind(letter: UInt8(ascii: "p")) }
 }
 
-/// What a token is for; the prefix allows secret scanning and refusal by syntax alone.
+/// The purpose of a token. Its prefix allows secret scanning, and rejection by syntax alone.
 package struct TokenKind: Sendable, Hashable {
     /// The four characters that every token of the kind begins with.
     package let prefix: String
@@ -42,23 +42,23 @@ package struct TokenKind: Sendable, Hashable {
     package static var hostTicket: TokenKind { TokenKind(prefix: "sph_", record: .hostTicket) }
 }
 
-/// The short random tag of a family of tokens: it selects the hash slot that the family shares, and the family ends
-/// together.
+/// All sessions, tokens and codes that came from one sign-in and end together. A lineage is identified by a short
+/// random tag, which selects the hash slot that all of its records share.
 package struct Lineage: Sendable, Hashable {
-    /// Ten base64url characters.
+    /// The tag: ten base64url characters.
     package let tag: String
 
     package init(tag: String) {
         self.tag = tag
     }
 
-    /// The lineage of a tag that was stored; nil if it cannot be one.
+    /// Reads a stored tag; `nil` if it cannot be a tag.
     package init?(stored tag: String) {
         guard tag.utf8.count == TokenAuthority.tagLength else { return nil }
         self.tag = tag
     }
 
-    /// The lineage that a hash names.
+    /// Derives the lineage from a hash.
     init(_ hash: Digest256) {
         // Eight bytes are eleven characters; the first ten carry 60 bits.
         let text = hash.withUnsafeBytes { Base64URL.encode(UnsafeRawBufferPointer(rebasing: $0.prefix(8))) }
@@ -66,7 +66,7 @@ package struct Lineage: Sendable, Hashable {
     }
 }
 
-/// The key of a record in the store: not secret, only an HMAC of the token under the pepper.
+/// The key of a record in the store. It is not secret: it is only an HMAC of the token under the pepper.
 package struct RecordKey: Sendable, Hashable {
     package let kind: RecordKind
     package let lineage: Lineage
@@ -79,7 +79,7 @@ package struct RecordKey: Sendable, Hashable {
         self.digest = digest
     }
 
-    /// The name of the token in logs.
+    /// The fingerprint that identifies the token in logs.
     package var fingerprint: Fingerprint { Fingerprint(self.digest.leading) }
 
     package static func == (left: RecordKey, right: RecordKey) -> Bool {

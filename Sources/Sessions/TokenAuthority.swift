@@ -6,10 +6,10 @@ package import Vocabulary
 ///
 /// A token is `prefix(4) keyID(2) tag(10) random(43)`: 59 characters of `[A-Za-z0-9_-]`. The random part carries 256
 /// bits. The tag names the lineage (and so the store's hash slot). The key id names the secret under which the record
-/// key was derived, so that a new secret signs no user out: the current secret makes tokens, all accepted secrets find
+/// key was derived. So a new secret signs no user out: the current secret makes tokens, and all accepted secrets find
 /// them.
 package struct TokenAuthority: Sendable {
-    /// The length in bytes of every token that this gateway makes; other lengths are refused before anything is
+    /// The length in bytes of every token that this gateway makes. Other lengths are rejected before anything is
     /// computed.
     package static let tokenLength = 59
 
@@ -33,15 +33,15 @@ package struct TokenAuthority: Sendable {
 
     /// The result of reading a presented token, from its syntax and its key id alone.
     package enum Reading: Sendable, Hashable {
-        /// It may be a token of this gateway, and names this record.
+        /// A possible token of this gateway, which names this record.
         case record(RecordKey)
-        /// It was made under a secret that is not accepted: it names no record here.
+        /// A token made under a secret that is not accepted. It names no record here.
         case otherKey
         /// Not a token of this kind: wrong length, prefix or alphabet.
         case malformed
     }
 
-    /// The first makes tokens; each finds the records of the tokens with its id.
+    /// The keys of all accepted secrets. The first makes tokens; each finds the records of the tokens with its id.
     let keys: [Key]
 
     /// Derives peppers and key ids from the gateway's secrets (RFC 5869): tokens are made under `current`; tokens made
@@ -50,39 +50,39 @@ package struct TokenAuthority: Sendable {
         self.keys = [Key(current)] + accepted.filter { $0 != current }.map(Key.init)
     }
 
-    /// An authority of one secret.
+    /// Creates an authority with one secret.
     package init(secret: Secret) {
         self.init(current: secret)
     }
 
-    /// The two base64url characters that identify the secret in tokens and reveal nothing of it.
+    /// Returns the two base64url characters that identify the secret in tokens and reveal nothing of it.
     ///
-    /// They are twelve bits: one in 4096 pairs of secrets has the same id. A new secret must have another id than its
-    /// predecessor, or the tokens of the predecessor are not found.
+    /// They are twelve bits: one in 4096 pairs of secrets has the same id. A new secret must not have the id of its
+    /// predecessor; otherwise the tokens of the predecessor are not found.
     package static func keyID(of secret: Secret) -> String {
         let id = HKDF(secret: secret.bytes).bytes(for: "sallyport key id 1", count: 2)
         return String(Base64URL.encode(id).prefix(Self.keyIDLength))
     }
 
-    /// A new family, for a sign-in that continues no earlier session.
+    /// Makes a lineage, for a sign-in that continues no earlier session.
     package func newLineage() -> Lineage {
         // Eight bytes are eleven characters; the first ten carry 60 random bits.
         Lineage(tag: String(Random.base64URL(8).prefix(Self.tagLength)))
     }
 
-    /// A new token of the family and the key under which its record is kept. The token is shown once, to its user.
+    /// Makes a token of the lineage, and the key of the token's record. The token is shown once, to its user.
     package func make(_ kind: TokenKind, in lineage: Lineage) -> (token: Secret, key: RecordKey) {
         self.make(kind, in: lineage, random: Random.bytes(Self.randomBytes), under: self.current)
     }
 
-    /// A new key for a record of the family that no token names.
+    /// Makes a key for a record of the lineage that no token names.
     package func newKey(of kind: RecordKind, in lineage: Lineage) -> RecordKey {
         // No token begins with this label.
         let digest = self.current.pepper.sha256(Array("record 1 ".utf8) + Random.bytes(Self.randomBytes))
         return RecordKey(kind: kind, lineage: lineage, digest: digest)
     }
 
-    /// The token of the family whose random part is `random`, made under `secret`.
+    /// Makes the token of the lineage whose random part is `random`, under `secret`.
     func make(
         _ kind: TokenKind,
         in lineage: Lineage,
@@ -100,7 +100,7 @@ package struct TokenAuthority: Sendable {
         return (Secret(token), RecordKey(kind: kind.record, lineage: lineage, digest: digest))
     }
 
-    /// Finds the record that `token` names. A malformed token or one of another key costs no hash and no store access.
+    /// Finds the record that `token` names. A malformed token, or one of another key, costs no hash and no store call.
     package func read(_ kind: TokenKind, _ token: UnsafeRawBufferPointer) -> Reading {
         guard Self.isWellFormed(kind, token) else { return .malformed }
         guard let secret = self.secret(of: token) else { return .otherKey }
@@ -115,22 +115,22 @@ package struct TokenAuthority: Sendable {
         return reading == .malformed ? self.read(.access, token) : reading
     }
 
-    /// The same for bytes in an array.
+    /// Finds the record of a session token or an access token in an array.
     package func readSession(_ token: [UInt8]) -> Reading {
         token.withUnsafeBytes { self.readSession($0) }
     }
 
-    /// `read(_:_:)` for bytes in an array.
+    /// Finds the record that a token in an array names.
     package func read(_ kind: TokenKind, _ token: [UInt8]) -> Reading {
         token.withUnsafeBytes { self.read(kind, $0) }
     }
 
-    /// The key of the record that `token` names; nil if it is not a token of this gateway.
+    /// Returns the key of the record that `token` names; `nil` if it is not a token of this gateway.
     package func key(_ kind: TokenKind, of token: [UInt8]) -> RecordKey? {
         if case .record(let key) = self.read(kind, token) { key } else { nil }
     }
 
-    /// The secret named by the key id of a well-formed token; nil if it is not accepted.
+    /// Returns the secret named by the key id of a well-formed token; `nil` if it is not accepted.
     func secret(of token: some Collection<UInt8>) -> Key? {
         let id = token.dropFirst(Self.prefixLength).prefix(Self.keyIDLength)
         return self.keys.first { id.elementsEqual($0.id) }
@@ -139,7 +139,7 @@ package struct TokenAuthority: Sendable {
     /// The secret under which tokens are made.
     var current: Key { self.keys[0] }
 
-    /// A new public session id (`ses_...`), worthless as a credential.
+    /// Makes a public session id (`ses_...`), which is useless as a credential.
     package func newSessionID() -> String {
         Random.bytes(Self.idBytes).withUnsafeBytes { Self.sessionID($0) }
     }
@@ -148,8 +148,8 @@ package struct TokenAuthority: Sendable {
         "ses_" + Base64URL.encode(random)
     }
 
-    /// A new id for one try to use or replace a record. No other gateway makes the same one. It is no secret, so only the
-    /// part that names the process is random, which is made once.
+    /// Makes an id for one attempt to use or replace a record. No other gateway makes the same id. It is not secret, so
+    /// only the part that names the process is random, and that part is made once.
     package func newAttempt() -> AttemptID {
         let number = Self.attempts.wrappingAdd(1, ordering: .relaxed).newValue
         return withUnsafeBytes(of: number.bigEndian) { AttemptID(value: Base64URL.encode(Self.process + $0)) }
@@ -158,7 +158,7 @@ package struct TokenAuthority: Sendable {
     private static let process = Random.bytes(Self.idBytes - 8)
     private static let attempts = Atomic<UInt64>(0)
 
-    /// Whether `token` has the length, prefix and alphabet of such a token.
+    /// Reports whether `token` has the length, prefix and alphabet of a token of this kind.
     package static func isWellFormed(_ kind: TokenKind, _ token: [UInt8]) -> Bool {
         token.withUnsafeBytes { self.isWellFormed(kind, $0) }
     }

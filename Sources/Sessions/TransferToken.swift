@@ -1,13 +1,13 @@
 package import Vocabulary
 
-/// A minted session-transfer token, until it is consumed, burned or expired.
+/// A minted session-transfer token, until it is used, burned or expired.
 package struct TransferToken: Sendable, Hashable {
-    /// The native session it was minted from; the web session copies its identity and authentication. In a delegated
-    /// token it names who acts for the user, and ends with the actor's own session.
+    /// The native session from which the token was minted. The web session copies its identity and authentication. In a
+    /// delegated token it names the person who acts for the user, and ends with the actor's own session.
     package var parent: Session
     package var parentKey: RecordKey
     package var clientID: String
-    /// The public authority (`host[:port]`) of the one host that its audience names; nil if it is valid on every host.
+    /// The public authority (`host[:port]`) of the host that its audience names; `nil` if it is valid on every host.
     package var host: String?
     package var device: DeviceFacts
     package var scopes: [String]
@@ -36,11 +36,11 @@ package struct TransferToken: Sendable, Hashable {
 }
 
 extension TransferToken {
-    /// The subject of whoever acts for the user in the session that it makes; nil: nobody.
+    /// The subject of the person who acts for the user in the session that the token makes; `nil` if nobody does.
     package var actor: String? { self.parent.actor }
 
-    /// What a session is made from: the native session as it is now, and in a delegated token the actor, whose own session
-    /// it does not outlive.
+    /// Returns the session from which the token makes a session: the native session as it is now. In a delegated token
+    /// it also names the actor, and ends no later than the actor's own session.
     package func source(_ parent: Session) -> Session {
         guard let actor = self.actor else { return parent }
         var source = parent
@@ -54,7 +54,7 @@ extension TransferToken: SingleUseRecord {
     package static var kind: RecordKind { .transfer }
     /// The longest `handoff.lifetime`.
     package static var longestLife: Duration { .seconds(300) }
-    /// It contains a whole session, with all traits from the provider.
+    /// A transfer token contains a whole session, with all traits from the provider.
     package static var sizeLimit: Int { 1 << 20 }
     package static var isReadWithParent: Bool { true }
 

@@ -1,24 +1,24 @@
 package import NIOCore
 package import Vocabulary
 
-/// A provider that knows all of its users, so that it can tell when one is gone. It is asked wherever a session is read:
-/// the session of a user who is gone counts as ended, and lives again if the user comes back.
+/// A provider that knows all of its users, so that it can report that one is gone. It is asked wherever a session is
+/// read. The session of a user who is gone is treated as ended, and is live again if the user comes back.
 package protocol UserDirectory: Sendable {
-    /// Whether the session began at this provider, and its user is not one of the users any more.
+    /// Reports whether the session began at this provider and its user is no longer one of the provider's users.
     func hasLostUser(of session: Session) -> Bool
 
-    /// Whether the session begins with a password that the user does not have any more: other settings came into use while
-    /// it was being checked. Asked once, when the session has been written: whatever ends the sessions of a user whose
-    /// password changes, does so after this says true.
+    /// Reports whether the session began with a password that the user no longer has, because other settings took
+    /// effect while the password was being checked. It is asked once, after the session was written. Whatever ends the
+    /// sessions of a user whose password changes does so after this returns true.
     func hasFormerPassword(_ session: Session) -> Bool
 
-    /// Why the session counts as ended: its user is gone (`session.user_gone`), or the client that has its token
-    /// (`session.client_gone`); nil: it counts.
+    /// Returns the reason why the session is treated as ended: its user is gone (`session.user_gone`), or the client
+    /// that has its token is gone (`session.client_gone`). `nil` if the session is valid.
     func loss(of session: Session) -> Reason?
 }
 
 extension UserDirectory {
-    /// For directories without passwords.
+    /// Reports false, for directories without passwords.
     package func hasFormerPassword(_ session: Session) -> Bool { false }
 
     package func loss(of session: Session) -> Reason? {
@@ -26,29 +26,29 @@ extension UserDirectory {
     }
 }
 
-/// Knows the OAuth clients. It is asked wherever something is read that was issued to one: what a client got before it was
-/// deleted counts as ended, also if a client is made again under its id.
+/// Knows the OAuth clients. It is asked wherever something is read that was issued to a client. Whatever a client got
+/// before it was deleted is treated as ended, even if a client is made again under its id.
 package protocol ClientDirectory: Sendable {
-    /// Whether the realm has the client, and has had it since then without a break.
+    /// Reports whether the realm has the client, and has had it since `time` without a break.
     func hasKept(_ clientID: String, of realm: Realm, since time: UnixTime) -> Bool
 
-    /// Whether the realm's client may create session-transfer tokens.
+    /// Reports whether the realm's client may create session-transfer tokens.
     func createsTransferTokens(_ clientID: String, of realm: Realm) -> Bool
 }
 
-/// The users of some realms, one or several: every session of another realm counts as one whose user is gone. So what
-/// serves the hosts of some providers takes no session of another's, however it got the token.
+/// The users of one or several realms. The user of a session of any other realm is treated as gone. So hosts that serve
+/// some providers accept no session of another provider, however they got the token.
 package struct RealmUsers: UserDirectory {
-    /// One of the realms, and what knows its users; nil: its provider cannot tell.
+    /// One of the realms, and the directory of its users; `nil` if its provider cannot report them.
     private struct Member: Sendable {
         let realm: Realm
         let users: (any UserDirectory)?
     }
 
-    /// In the order of the hosts' settings.
+    /// The realms, in the order of the hosts' settings.
     package let realms: Realms
     private let members: [Member]
-    /// Knows the clients that have tokens of them; nil: every client is there.
+    /// Knows the clients that have tokens of these users; `nil` if no client is ever gone.
     private let clients: (any ClientDirectory)?
 
     package init(
@@ -61,7 +61,7 @@ package struct RealmUsers: UserDirectory {
         self.clients = clients
     }
 
-    /// The users of all of these, of which there is one or more.
+    /// Creates the union of these directories, of which there is at least one.
     package init(together others: [RealmUsers]) {
         self.members = others.flatMap(\.members)
         self.realms = Realms(self.members.map(\.realm))
@@ -89,7 +89,7 @@ package struct RealmUsers: UserDirectory {
         return .sessionClientGone
     }
 
-    /// Whether one of the realms has had the client since then without a break (`ClientDirectory`).
+    /// Reports whether one of the realms has had the client since `time` without a break (`ClientDirectory`).
     package func hasKept(_ clientID: String, since time: UnixTime) -> Bool {
         self.clients.map { clients in
             self.members.contains { clients.hasKept(clientID, of: $0.realm, since: time) }
@@ -98,15 +98,15 @@ package struct RealmUsers: UserDirectory {
 }
 
 extension Session {
-    /// The client that has the session's token, or its refresh tokens; nil: a browser, or an app that is no client. A web
-    /// session that a client's token made is the browser's.
+    /// The client that has the session's token or its refresh tokens. `nil` for a browser, and for an app that is not a
+    /// client. A web session that a client's token made belongs to the browser.
     package var holder: String? { self.kind == .native ? self.clientID : nil }
 }
 
 extension SessionStore {
-    /// The live session under `key` whose user and client have not gone; nil if there is none.
+    /// Returns the live session under `key` whose user and client are not gone; `nil` if it does not exist.
     ///
-    /// - Parameter directory: Knows users and clients; nil: none is ever gone.
+    /// - Parameter directory: Knows users and clients; `nil` if none is ever gone.
     package func session(
         _ key: RecordKey,
         in directory: (any UserDirectory)?,

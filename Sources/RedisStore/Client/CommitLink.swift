@@ -1,11 +1,11 @@
 import NIOCore
 import Vocabulary
 
-/// Runs scripts whose writes a replica must confirm before they are answered. Confined to its loop.
+/// Runs scripts whose writes a replica must confirm before the scripts are answered. Confined to its loop.
 ///
-/// `WAIT` blocks its connection and covers what that connection wrote before. So these scripts have their own
-/// connection. Scripts that arrive in one tick, or while replicas confirm earlier ones, are sent together with one
-/// `WAIT` after them. Without the confirmation they fail with `RedisError.unreplicated`, though Redis has run them.
+/// `WAIT` blocks its connection and covers what that connection wrote before. So these scripts have a separate
+/// connection. Scripts that arrive in one tick, or while replicas confirm earlier ones, are sent together and followed
+/// by one `WAIT`. Without the confirmation they fail with `RedisError.unreplicated`, although Redis has run them.
 final class CommitLink {
     private struct Entry {
         let call: ScriptCall
@@ -28,8 +28,8 @@ final class CommitLink {
     private var isCommitting = false
 
     /// - Parameters:
-    ///   - onShortage: Called when no replica has confirmed in time.
-    ///   - onError: Called when the server answers the question for confirmations with an error.
+    ///   - onShortage: Called if no replica has confirmed in time.
+    ///   - onError: Called if the server answers `WAIT` with an error.
     init(
         link: RedisLink,
         configuration: RedisConfiguration,
@@ -49,7 +49,7 @@ final class CommitLink {
     func becomeUp(within patience: Duration) -> EventLoopFuture<Void> { self.link.becomeUp(within: patience) }
     func shutDown() -> EventLoopFuture<Void> { self.link.shutDown() }
 
-    /// Sends a command whose answer is of no interest.
+    /// Sends a command whose answer is ignored.
     func send(_ command: RedisCommand, deadline: NIODeadline) { self.link.send(command, deadline: deadline) { _ in } }
 
     func evaluate(
@@ -78,7 +78,7 @@ final class CommitLink {
         self.queue.removeFirst(batch.count)
         guard !batch.isEmpty else { return }
         self.isCommitting = true
-        // The last is of the confirmation, which may come before them if it could not be sent.
+        // The last result belongs to the confirmation, which may come before the others if it could not be sent.
         var results = [RedisConnectionHandler.Answered](repeating: .failure(.unexpected), count: batch.count + 1)
         var missing = results.count
         func receiver(of index: Int) -> RedisConnectionHandler.Receiver {

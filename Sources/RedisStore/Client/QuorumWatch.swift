@@ -1,7 +1,7 @@
 import NIOCore
 import Synchronization
 
-/// How many of the servers that choose the primary answer: sentinels, or the primaries of a cluster.
+/// The number of servers that choose the primary (sentinels or a cluster's primaries), and how many of them answer.
 package struct Quorum: Sendable, Hashable {
     package let heard: Int
     package let count: Int
@@ -11,20 +11,20 @@ package struct Quorum: Sendable, Hashable {
         self.count = count
     }
 
-    /// Those at which one subscribes, and how many of them were heard within this time.
+    /// Creates the quorum of the subscribed servers, with the number of servers heard within `time`.
     init(at subscriptions: some Collection<RedisSubscription>, within time: Duration) {
         let since = NIODeadline.now() - TimeAmount(time)
         self.init(heard: subscriptions.count { $0.lastHeard >= since }, count: subscriptions.count)
     }
 
-    /// So many are silent that they may have chosen another primary without this gateway's knowledge.
+    /// Whether enough servers are silent to have chosen another primary without this gateway's knowledge.
     package var isLost: Bool { self.heard <= self.count / 2 }
 }
 
-/// Whether this gateway may be cut off together with an old primary that the others have replaced. Such a primary still
-/// has sessions that have ended since, and what is written to it will be lost. May be used from any thread.
+/// Detects that this gateway may be cut off with an old primary that was replaced. The old primary still has sessions
+/// that have ended since, and what is written to it will be lost. May be used from any thread.
 final class QuorumWatch: Sendable {
-    /// A server that is silent for this long counts as not heard. It is asked for a sign of life once a second
+    /// The silence after which a server is not heard. It is asked for a sign of life once a second
     /// (`SubscriptionPlan`).
     static let silence = Duration.seconds(5)
     private static let interval = TimeAmount.milliseconds(250)
@@ -34,15 +34,15 @@ final class QuorumWatch: Sendable {
         var timer: RepeatedTask?
     }
 
-    /// The same as `State.cutOff != nil`, readable before each command without the lock.
+    /// True while `State.cutOff` is not `nil`, readable before each command without the lock.
     private let isLost = Atomic(false)
     private let state = Mutex(State())
     private let quorum: @Sendable () -> Quorum?
     private let tell: @Sendable (RedisEvent) -> Void
 
     /// - Parameters:
-    /// - quorum: Asked on the loop; nil where no other servers choose the primary.
-    /// - tell: Called when most have become silent, and when they are heard again.
+    ///   - quorum: Called on the loop; returns `nil` if no other servers choose the primary.
+    ///   - tell: Called when most servers have become silent, and when they are heard again.
     init(quorum: @escaping @Sendable () -> Quorum?, tell: @escaping @Sendable (RedisEvent) -> Void) {
         self.quorum = quorum
         self.tell = tell

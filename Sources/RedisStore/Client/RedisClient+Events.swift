@@ -2,7 +2,7 @@ import NIOCore
 import Synchronization
 import Vocabulary
 
-// What happens when servers come, go, refuse or are replaced, and who is told.
+// Handles servers that come, go, refuse or are replaced, and reports these events.
 extension RedisClient {
     func adopt(_ topology: Topology) {
         let endpoints = Set(topology.shards.map(\.endpoint))
@@ -19,8 +19,8 @@ extension RedisClient {
         EventLoopFuture.andAllComplete(adopted, on: self.loops[0]).whenComplete { self.endFirstTopology($0) }
     }
 
-    /// A redirection named a node of a cluster that is in no topology yet. The followers are told at once, so that they
-    /// also hear what ends there.
+    /// Records a node of a cluster that a redirection named and that is in no topology yet. The followers are notified
+    /// at once, so that they also receive the ends that happen there.
     func met(_ endpoint: RedisEndpoint) {
         let topology = self.state.withLock { state -> Topology? in
             guard var topology = state.topology, !topology.shards.contains(where: { $0.endpoint == endpoint }) else {
@@ -43,7 +43,7 @@ extension RedisClient {
     }
 
     func connected(_ endpoint: RedisEndpoint, _ facts: RedisFacts, _ handshake: Duration, loop: Int) {
-        // Before this connection is used for a question.
+        // The clock is set before this connection is used for a question.
         self.setClock(by: facts, of: endpoint, roundTrip: handshake)
         let isFirst = self.state.withLock { state in
             state.refusals[endpoint] = nil
@@ -70,7 +70,7 @@ extension RedisClient {
         if let refusal, isNewRefusal { self.tell(.refused(endpoint, refusal)) }
     }
 
-    /// A sentinel or a node of a cluster refused to name the primaries, or a primary refused to describe itself.
+    /// Records that a sentinel or a cluster's node refused to name the primaries, or a primary to describe itself.
     func refused(_ endpoint: RedisEndpoint, _ refusal: RedisServerError) {
         let isNew = self.state.withLock { state in
             defer { state.refusals[endpoint] = refusal }
@@ -85,7 +85,7 @@ extension RedisClient {
         self.askForFacts(of: endpoint)
     }
 
-    /// Sentinels are making another server the primary, or have given that up.
+    /// Records that sentinels are making another server the primary, or have given that up.
     func replacing(_ isUnderWay: Bool) {
         for loop in self.loops {
             _ = self.on(loop) { router in
@@ -97,7 +97,7 @@ extension RedisClient {
         self.tell(.replacementBegun(endpoint))
     }
 
-    /// Called on the first loop.
+    /// Returns the quorum, as heard within `time`. Called on the first loop.
     func heard(within time: Duration) -> Quorum? {
         self.source.heard(within: time)
             ?? self.followers.withLock { $0 }.lazy.compactMap { $0.primariesHeard?(time) }.first
@@ -108,19 +108,19 @@ extension RedisClient {
         self.writes.refused(endpoint, refusal)
     }
 
-    /// Writes a key that expires after a millisecond, to learn whether this primary takes writes.
+    /// Writes a key that expires after a millisecond, to learn whether this primary accepts writes.
     func writeNothing(to endpoint: RedisEndpoint) -> EventLoopFuture<RedisReply> {
         let slots = self.state.withLock { $0.topology }?.shards.first { $0.endpoint == endpoint }?.slots ?? []
         let tag = self.isCluster ? RedisNeeds.tag(in: slots) : "check"
         guard let tag else { return self.loops[0].makeFailedFuture(RedisError.notSent(.notConnected)) }
         return self.on(self.loops[0]) { $0.writeNothing(to: endpoint, tag: tag) }.flatMapErrorThrowing { error in
-            // A primary without replicas is asked for confirmations only as long as a promotion may take.
+            // A primary without replicas is asked for confirmations only for as long as a promotion may take.
             guard case RedisError.unreplicated = error, !self.hasReplicas(endpoint) else { throw error }
             return .null
         }
     }
 
-    /// Whether a replica is known to be connected that could confirm its writes.
+    /// Reports whether a replica is connected, as far as is known, that could confirm this primary's writes.
     private func hasReplicas(_ endpoint: RedisEndpoint) -> Bool {
         self.state.withLock { $0.facts[endpoint] }.map { $0.connectedReplicas > 0 } ?? true
     }
@@ -147,7 +147,7 @@ extension RedisClient {
         }
     }
 
-    /// Keeps what a primary says of itself. After a restart or a failover everything known of it is doubted.
+    /// Keeps the facts that a server reports of itself. After a restart or a failover, reports a changed primary.
     private func note(_ facts: RedisFacts, of endpoint: RedisEndpoint) {
         let isNewReign = self.state.withLock { state in
             // With Sentinel there is one shard and one history, even if the primary has moved to another address.
@@ -162,8 +162,8 @@ extension RedisClient {
         for follower in self.followers.withLock({ $0 }) { follower.reign(endpoint, facts.replicationID) }
     }
 
-    /// Each primary of a cluster has its own clock; all gateways use the clock of the same one. Without its time they
-    /// use their own clocks, which NTP keeps close.
+    /// Sets the shared clock if this primary is the timekeeper. Each primary of a cluster has a clock, and all gateways
+    /// use the clock of one. If it reports no time, they use their own clocks, which NTP keeps close.
     private func setClock(by facts: RedisFacts, of endpoint: RedisEndpoint, roundTrip: Duration) {
         guard self.state.withLock({ $0.topology?.timekeeper }) == endpoint else { return }
         if self.storeClock.set(by: facts.time ?? Clock.system.now(), roundTrip: roundTrip) { self.tell(.clockSet) }

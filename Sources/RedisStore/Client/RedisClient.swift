@@ -2,17 +2,17 @@ package import NIOCore
 import Synchronization
 package import Vocabulary
 
-/// Redis for all event loops: each loop has its own connections to every primary.
+/// The Redis client of all event loops: each loop has its own connections to every primary.
 package final class RedisClient: Sendable {
     struct State {
         var topology: Topology?
-        /// What each primary said of itself last, to any loop.
+        /// The facts that each primary last reported to any loop.
         var facts: [RedisEndpoint: RedisFacts] = [:]
-        /// What any primary said last.
+        /// The facts that any primary last reported.
         var lastFacts: RedisFacts?
-        /// The loops whose connection to a primary serves.
+        /// The loops with a usable connection to each primary.
         var connected: [RedisEndpoint: Set<Int>] = [:]
-        /// Why each primary refused the last connection, if it did.
+        /// The error with which each primary refused the last connection, if it did.
         var refusals: [RedisEndpoint: RedisServerError] = [:]
         var firstTopology: EventLoopPromise<Void>?
         var poll: RepeatedTask?
@@ -22,16 +22,16 @@ package final class RedisClient: Sendable {
 
     /// An additional listener for changes. Called from any thread; must not block.
     struct Follower: Sendable {
-        /// Each topology, also the first one, before any command uses it.
+        /// Receives each topology, including the first, before any command uses it.
         var topology: @Sendable (Topology) -> Void
         var event: @Sendable (RedisEvent) -> Void = { _ in }
-        /// The replication id of a primary, each time that it is reported.
+        /// Receives the replication id of a primary each time that it is reported.
         var reign: @Sendable (RedisEndpoint, String) -> Void = { _, _ in }
-        /// How many primaries of a cluster were heard within this time; asked on the first loop.
+        /// Returns how many primaries of a cluster were heard within this time; called on the first loop.
         var primariesHeard: (@Sendable (Duration) -> Quorum)?
     }
 
-    /// How often each primary is asked for its facts.
+    /// The interval at which each primary is asked for its facts.
     private static let pollInterval = TimeAmount.seconds(5)
 
     package let connector: RedisConnector
@@ -46,11 +46,11 @@ package final class RedisClient: Sendable {
     let writes: WriteWatch
     let quorum: QuorumWatch
 
-    /// A client for the loops of `group`. It does not connect before `start()`.
+    /// Creates a client for the loops of `group`. It does not connect before `start()`.
     ///
     /// - Parameters:
     ///   - localClock: The clock until a primary has reported its time. It should be monotonic.
-    ///   - observe: Called with each change, from any thread; must not block.
+    ///   - observe: Called with each change, from any thread. It must not block.
     /// - Throws: An error of NIOSSL for a certificate, key or authority file that cannot be used.
     package init(
         configuration: RedisConfiguration,
@@ -94,7 +94,7 @@ package final class RedisClient: Sendable {
         client.set(self)
     }
 
-    /// The client, for those who are made before it and report to it.
+    /// A reference to the client for objects that are made before it and report to it.
     final class Reference: Sendable {
         private struct Weak { weak var client: RedisClient? }
         private let target = Mutex(Weak())
@@ -106,10 +106,10 @@ package final class RedisClient: Sendable {
     /// Whether keys are spread over several nodes.
     package var isCluster: Bool { self.connector.configuration.isCluster }
 
-    /// The clock for everything that is stored in Redis, the same at every gateway (`StoreClock`).
+    /// The clock for everything that is stored in Redis. All gateways have the same time (`StoreClock`).
     package var clock: Clock { self.storeClock.clock }
 
-    /// Whether the clock shows the time of a primary already.
+    /// Whether the clock already shows the time of a primary.
     package var knowsTime: Bool { self.storeClock.isKnown }
 
     /// The number of loops that have a connection to every primary.
@@ -122,7 +122,7 @@ package final class RedisClient: Sendable {
         }
     }
 
-    /// The current state.
+    /// The present state.
     package var status: RedisStatus {
         self.state.withLock { state in
             RedisStatus(
@@ -142,18 +142,18 @@ package final class RedisClient: Sendable {
         }
     }
 
-    /// Also reports changes to `follower`. To be called before `start()`.
+    /// Also reports changes to `follower`. Must be called before `start()`.
     func follow(_ follower: Follower) {
         self.followers.withLock { $0.append(follower) }
     }
 
-    /// The loop for what a process does once.
+    /// The loop for everything that a process does once.
     var firstLoop: any EventLoop { self.loops[0] }
 
-    /// What is known of the primaries may be out of date.
+    /// Looks for the primaries again, because what is known of them may be outdated.
     func lookAgain() { self.source.lookAgain() }
 
-    /// The listener for sessions that end elsewhere is connected, or is not.
+    /// Records whether the listener for sessions that end elsewhere is connected.
     func invalidation(isUp: Bool) {
         self.state.withLock { $0.invalidationIsUp = isUp }
         self.tell(isUp ? .trusted : .doubted)
@@ -161,8 +161,8 @@ package final class RedisClient: Sendable {
 
     // MARK: Life
 
-    /// Looks for the primaries, starts to connect on every loop, and waits until each has been tried once, for at most
-    /// as many connect timeouts as that can take. An unreachable Redis is not an error here: it is tried again.
+    /// Looks for the primaries, starts to connect on every loop, and waits until each has been tried once. It waits no
+    /// longer than the connect timeouts that this can take. An unreachable Redis is not an error: it is tried again.
     package func start() async throws {
         let first = self.loops[0].makePromise(of: Void.self)
         self.state.withLock { $0.firstTopology = first }
@@ -180,7 +180,7 @@ package final class RedisClient: Sendable {
         self.state.withLock { $0.poll = poll }
     }
 
-    /// Waits for the answers to commands already sent, then closes. Later commands fail.
+    /// Waits for the answers to commands that were already sent, and then closes. Later commands fail.
     package func shutDown() async throws {
         let poll = self.state.withLock { state in
             state.isShutDown = true
@@ -194,8 +194,8 @@ package final class RedisClient: Sendable {
         for loop in self.loops { try await self.on(loop) { $0.shutDown() }.get() }
     }
 
-    /// Takes over the users and passwords of another configuration: connections that serve sign in again, and new ones
-    /// use them. A connection whose server refuses them goes on as it was, and `observe` is told.
+    /// Adopts the users and passwords of another configuration: existing connections sign in again, and new ones use
+    /// them. If a server refuses them, its connection continues as it was, and `observe` is called.
     package func adoptCredentials(of configuration: RedisConfiguration) {
         self.connector.adoptCredentials(of: configuration)
         for loop in self.loops {
@@ -208,10 +208,10 @@ package final class RedisClient: Sendable {
 
     // MARK: Commands
 
-    /// Sends one command to the node that serves its first argument. Commands of one tick are sent together, in order. To be
-    /// called on `loop`; `receiver` is called on it once, maybe before this returns, with the reply, which may be an error.
+    /// Sends one command to the node that serves its first argument. Commands of one tick are sent together, in order.
+    /// Must be called on `loop`, where `receiver` is called once with the reply or an error, maybe before this returns.
     ///
-    /// There is no future, because each request whose session is not cached would pay for it; `ask` and `run` make one.
+    /// There is no future, because each request whose session is not cached would pay for it. `ask` and `run` make one.
     package func send(
         _ command: RedisCommand,
         on loop: any EventLoop,
@@ -221,7 +221,7 @@ package final class RedisClient: Sendable {
         router.send(command, self.metered(command.kind, receiver))
     }
 
-    /// Waits at most this long for a connection for the command. Only for learning what became of one whose answer was
+    /// Waits at most `patience` for a connection for the command. Only for learning the outcome of one whose answer was
     /// lost.
     func becomeUp(
         for command: RedisCommand,
@@ -231,8 +231,8 @@ package final class RedisClient: Sendable {
         self.on(loop) { $0.becomeUp(key: command.key, within: patience) }
     }
 
-    /// Runs a script in the same way. A durable script is answered when a replica has its writes too, if there are replicas;
-    /// without that confirmation it fails with `RedisError.unreplicated`.
+    /// Runs a script on the node that serves its keys. If there are replicas, a durable script is answered only after a
+    /// replica has its writes. Without that confirmation it fails with `RedisError.unreplicated`.
     package func evaluate(
         _ call: ScriptCall,
         on loop: any EventLoop,
@@ -244,7 +244,7 @@ package final class RedisClient: Sendable {
 
     // MARK: Steps
 
-    /// The router of `loop`; nil if nothing is sent now, which `receiver` is told.
+    /// Returns the router of `loop`. If nothing can be sent now, reports that to `receiver` and returns `nil`.
     private func router(of loop: any EventLoop, _ receiver: RedisConnectionHandler.Receiver) -> RedisRouter? {
         let isCutOff = self.quorum.isCutOff
         if !isCutOff, let router = self.routers[ObjectIdentifier(loop)] { return router.value }
@@ -265,7 +265,7 @@ package final class RedisClient: Sendable {
         }
     }
 
-    /// The same for a request that is traced: what follows from the answer is done for it, too.
+    /// Returns a receiver that counts the call for a traced request and calls `receiver` within the trace.
     private func traced(
         _ kind: RedisMeter.Kind,
         _ receiver: @escaping RedisConnectionHandler.Receiver,

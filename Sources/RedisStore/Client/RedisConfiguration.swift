@@ -1,18 +1,18 @@
 package import Vocabulary
 
-/// Which Redis is used, and how.
+/// The Redis deployment that is used, and how it is used.
 package struct RedisConfiguration: Sendable, Hashable {
-    /// How the servers are found.
+    /// The way in which the servers are found.
     package enum Deployment: Sendable, Hashable {
         /// One server, which is always the primary.
         case standalone(RedisEndpoint)
         /// One primary, which the sentinels name.
         case sentinel(Sentinels)
-        /// Several primaries. Any node names them; the `seeds` are asked in turn.
+        /// Several primaries, which any node names. The `seeds` are asked in turn.
         case cluster(seeds: [RedisEndpoint])
     }
 
-    /// The sentinels and what they need.
+    /// The sentinels, and how to sign in at them.
     package struct Sentinels: Sendable, Hashable {
         package var endpoints: [RedisEndpoint]
         /// The name of the primary in the sentinels' configuration.
@@ -22,36 +22,36 @@ package struct RedisConfiguration: Sendable, Hashable {
         package var password: Secret?
     }
 
-    /// What TLS needs besides the endpoint. Paths are of PEM files. Sentinels use the same.
+    /// The TLS settings in addition to the endpoint, also for sentinels. Files are PEM files.
     package struct TLS: Sendable, Hashable {
-        /// The authorities for the server's certificate; nil: the system's.
+        /// The authorities for the server's certificate; `nil` for the system's.
         package var authorityFile: String?
-        /// The gateway's own certificate chain and key, for a server that asks for one.
+        /// The gateway's own certificate chain, for a server that asks for one, with its key in `keyFile`.
         package var certificateFile: String?
         package var keyFile: String?
-        /// The name that is sent (SNI) and verified; nil: the endpoint's host.
+        /// The name that is sent (SNI) and verified; `nil` for the endpoint's host.
         package var serverName: String?
     }
 
     package var deployment: Deployment
     package var tls: TLS?
-    /// The ACL user; nil with a password: Redis's user `default`.
+    /// The ACL user; `nil` with a password for Redis's user `default`.
     package var user: String?
     package var password: Secret?
-    /// Always 0 in a cluster.
+    /// The number of the database; always 0 in a cluster.
     package var database = 0
-    /// The name of the connections in `CLIENT LIST`; nil: none.
+    /// The name of the connections in `CLIENT LIST`; `nil` if they have none.
     package var clientName: String? = "sallyport"
-    /// Applies once to the TCP (or unix) connect, and once more to TLS and the handshake together.
+    /// The timeout for the TCP (or unix) connect, and again for TLS and the handshake together.
     package var connectTimeout = Duration.milliseconds(250)
-    /// From the call to the answer, including the time in the queue.
+    /// The time from the call to the answer, including the time in the queue.
     package var commandTimeout = Duration.milliseconds(100)
-    /// How long a replica may take to confirm a write. Redis answers `WAIT` after this time in any case.
+    /// The time in which a replica may confirm a write. Redis answers `WAIT` after this time in any case.
     package var confirmationTimeout = Duration.milliseconds(50)
-    /// After this long without a byte the subscription to endings asks the server for a sign of life, and again after
-    /// each further interval.
+    /// The time without a byte after which the subscription to ends asks the server for a sign of life, and the
+    /// interval at which it asks again.
     package var signInterval = Duration.seconds(1)
-    /// After this long without a byte the subscription to endings counts as lost.
+    /// The time without a byte after which the subscription to ends is treated as lost.
     package var silencePatience = Duration.seconds(3)
     package var limits = ReplyLimits()
 
@@ -62,7 +62,7 @@ package struct RedisConfiguration: Sendable, Hashable {
 }
 
 extension RedisConfiguration {
-    /// Takes over the users and passwords of another configuration, for Redis and for its sentinels.
+    /// Adopts the users and passwords of another configuration, for Redis and for its sentinels.
     package mutating func adoptCredentials(of other: RedisConfiguration) {
         (self.user, self.password) = (other.user, other.password)
         if case .sentinel(var own) = self.deployment, case .sentinel(let others) = other.deployment {
@@ -71,20 +71,20 @@ extension RedisConfiguration {
         }
     }
 
-    /// Whether both configurations differ in users and passwords at most.
+    /// Reports whether the configurations differ at most in users and passwords.
     package func isSame(apartFromCredentials other: RedisConfiguration) -> Bool {
         var same = other
         same.adoptCredentials(of: self)
         return same == self
     }
 
-    /// Signs in at a sentinel, which has no databases and has credentials of its own.
+    /// The steps that sign in at a sentinel, which has no databases and has separate credentials.
     package var sentinelGreeting: [HandshakeStep] {
         guard case .sentinel(let sentinels) = self.deployment else { return [] }
         return Self.authentication(user: sentinels.user, password: sentinels.password)
     }
 
-    /// Signs in, selects the database, and names the connection.
+    /// The steps that sign in, select the database, and name the connection.
     package var greeting: [HandshakeStep] {
         var steps = Self.authentication(user: self.user, password: self.password)
         if self.database != 0 { steps.append(HandshakeStep(RedisCommand("SELECT", "\(self.database)"))) }
@@ -95,8 +95,8 @@ extension RedisConfiguration {
         return steps
     }
 
-    /// What opens a connection for commands. `INFO` comes last: a server that is loading, wants a password or is a
-    /// replica shows it there, before any request depends on it.
+    /// The steps that open a connection for commands. `INFO` comes last: it shows that a server is loading, wants a
+    /// password or is a replica before any request depends on it.
     package var handshake: [HandshakeStep] {
         self.greeting + [HandshakeStep(RedisCommand("INFO"))]
     }

@@ -8,10 +8,10 @@ package final class RedisConnectionHandler: ChannelInboundHandler {
     package typealias InboundIn = ByteBuffer
     package typealias OutboundOut = ByteBuffer
 
-    /// What the owner of the connection is told. All are called on the loop.
+    /// The events that are reported to the owner of the connection, all on the loop.
     package struct Events {
-        /// The handshake succeeded; with its last reply (nil: it had no steps). Returns false when this is the wrong
-        /// server; then the connection ends.
+        /// The handshake succeeded, with its last reply, which is `nil` if it had no steps. Returns false if this is
+        /// the wrong server; the connection then ends.
         package var ready: (RedisReply?) -> Bool
         /// A command was answered.
         package var answered: () -> Void
@@ -29,14 +29,13 @@ package final class RedisConnectionHandler: ChannelInboundHandler {
         }
     }
 
-    /// Receives a reply: called once, on the loop, with the reply (which may be an error reply) or with the reason why
-    /// there is none.
+    /// Receives a reply (which may be an error reply), or the reason why no reply came. It is called once, on the loop.
     ///
-    /// It is a closure and not a promise, because each request whose session is not cached pays for every step.
+    /// It is a closure instead of a promise, because each request whose session is not cached pays for every step.
     package typealias Receiver = (Answered) -> Void
     package typealias Answered = Result<RedisReply, RedisError>
 
-    /// A named type, because generic code would wrap a bare closure again at each step.
+    /// A receiver in a named type, because generic code would wrap a bare closure again at each step.
     private struct Waiter {
         let receiver: Receiver
     }
@@ -56,12 +55,12 @@ package final class RedisConnectionHandler: ChannelInboundHandler {
     private var context: ChannelHandlerContext?
     private var outgoing = ByteBuffer()
     private var isFlushScheduled = false
-    /// The replies of the bytes being read, kept until all of them are read.
+    /// The replies of the bytes being read, kept until all bytes have been read.
     private let answers = Batch<Answer>()
     private var hasBegun = false
     private var timer: (callback: Scheduled<Void>, due: NIODeadline)?
 
-    /// - Parameter handshake: The commands that are sent first and must succeed before others are sent.
+    /// - Parameter handshake: The commands that are sent first, and must succeed before others are sent.
     package init(_ configuration: RedisConfiguration, handshake: [HandshakeStep], events: Events) {
         self.machine = Machine(followsRedirects: configuration.isCluster)
         self.reader = ReplyReader(limits: configuration.limits)
@@ -89,7 +88,7 @@ package final class RedisConnectionHandler: ChannelInboundHandler {
         }
     }
 
-    /// Closes after the last answer.
+    /// Closes the connection after the last answer.
     package func drain() {
         if let closing = self.machine.drain() { self.finish(closing) }
     }
@@ -161,7 +160,7 @@ package final class RedisConnectionHandler: ChannelInboundHandler {
         self.answers.drain { $0.waiter.receiver(.success($0.reply)) }
     }
 
-    /// Gives one reply to its receiver; false when the connection ended with it.
+    /// Gives one reply to its receiver. Returns false if the connection ended with it.
     private func take(_ reply: RedisReply) -> Bool {
         switch self.machine.received(reply) {
         case .wait:
@@ -185,11 +184,11 @@ package final class RedisConnectionHandler: ChannelInboundHandler {
     }
 
     private func finish(_ closing: Machine.Closing) {
-        // In the order of the commands: those that were answered come first.
+        // Commands keep their order: those that were answered come first.
         self.deliver()
         self.timer?.callback.cancel()
         self.timer = nil
-        // The owner first: a receiver that fails may send again at once, and must find this connection gone.
+        // The owner comes first: a receiver that fails may send again at once, and must find this connection gone.
         let events = self.events
         self.events = nil
         events?.ended(closing.cause, closing.refusal)
@@ -212,8 +211,7 @@ package final class RedisConnectionHandler: ChannelInboundHandler {
         self.outgoing.clear(minimumCapacity: 1024)
     }
 
-    /// Keeps one timer, for the head of the queue. It is not moved with every answer: when it fires it checks the head
-    /// again.
+    /// Keeps one timer, for the head of the queue. It is not moved with every answer, but checks again when it fires.
     private func watchDeadline() {
         guard let deadline = self.machine.deadline, let context = self.context else { return }
         if let timer = self.timer, timer.due <= deadline { return }
@@ -233,7 +231,7 @@ package final class RedisConnectionHandler: ChannelInboundHandler {
 }
 
 extension EventLoop {
-    /// What the receiver that `step` gets is told, as a future.
+    /// Returns a future of what the receiver that `step` gets is called with.
     func receiving(_ step: (@escaping RedisConnectionHandler.Receiver) -> Void) -> EventLoopFuture<RedisReply> {
         let promise = self.makePromise(of: RedisReply.self)
         step { promise.completeWith($0.mapError { $0 }) }

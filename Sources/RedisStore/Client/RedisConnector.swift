@@ -3,9 +3,9 @@ import NIOSSL
 import Synchronization
 import Transport
 
-/// Opens connections to any server of one configuration, with TLS where the configuration says so.
+/// Opens connections to any server of one configuration, with TLS if the configuration says so.
 package struct RedisConnector: Sendable {
-    /// What holds as long as the process. Its credentials are those of the start.
+    /// The configuration for the life of the process, with the credentials from its start.
     package let configuration: RedisConfiguration
     private let latest: Latest
     private let tls: NIOSSLContext?
@@ -20,12 +20,12 @@ package struct RedisConnector: Sendable {
     /// The configuration with the users and passwords with which a new connection signs in now.
     package var current: RedisConfiguration { self.latest.configuration.withLock { $0 } }
 
-    /// Signs new connections in with the users and passwords of another configuration. All copies of this value do so.
+    /// Adopts the users and passwords of another configuration for new connections of all copies of this value.
     package func adoptCredentials(of other: RedisConfiguration) {
         self.latest.configuration.withLock { $0.adoptCredentials(of: other) }
     }
 
-    /// What all copies of a connector share.
+    /// The state that all copies of a connector share.
     private final class Latest: Sendable {
         let configuration: Mutex<RedisConfiguration>
 
@@ -34,8 +34,9 @@ package struct RedisConnector: Sendable {
         }
     }
 
-    /// A channel to `endpoint` on a loop of a `TransportGroup`, with only TLS in its pipeline, whose handshake may still be running. Host names are
-    /// resolved off the loop. Their addresses are tried in turn, within the connect timeout.
+    /// Opens a channel to `endpoint` on a loop of a `TransportGroup`. Only TLS is in its pipeline, and its handshake
+    /// may still be running. Host names are resolved off the loop. Addresses are tried in turn, within the connect
+    /// timeout.
     package func connect(to endpoint: RedisEndpoint, on loop: any EventLoop) -> EventLoopFuture<any Channel> {
         self.connect(to: endpoint, on: loop) { channel in
             guard let tls = self.tls else { return }
@@ -44,7 +45,7 @@ package struct RedisConnector: Sendable {
         }
     }
 
-    /// The same, but with what `prepare` adds to the pipeline instead of TLS.
+    /// Opens a channel to `endpoint` with what `prepare` adds to the pipeline, instead of TLS.
     func connect(
         to endpoint: RedisEndpoint,
         on loop: any EventLoop,
@@ -92,7 +93,7 @@ package struct RedisConnector: Sendable {
         }
     }
 
-    /// The name for SNI; nil for an address, which is verified as an address.
+    /// Returns the name for SNI; `nil` for an address, which is verified as an address.
     func serverName(_ endpoint: RedisEndpoint) -> String? {
         if let name = self.configuration.tls?.serverName { return name }
         guard case .tcp(let host, _) = endpoint else { return nil }
@@ -114,7 +115,7 @@ package struct RedisConnector: Sendable {
 }
 
 extension TimeAmount {
-    /// The duration in whole nanoseconds.
+    /// Creates the duration in whole nanoseconds.
     init(_ duration: Duration) {
         let (seconds, attoseconds) = duration.components
         self = .nanoseconds(seconds * 1_000_000_000 + attoseconds / 1_000_000_000)

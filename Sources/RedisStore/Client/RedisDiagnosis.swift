@@ -2,8 +2,8 @@ package import NIOCore
 package import NIOSSL
 package import Vocabulary
 
-/// Finds out what a server is that does not answer as configured. It is asked over separate connections that carry no
-/// secret, because it may be any program.
+/// Finds out what a server is if it does not answer as configured. The server is asked over separate connections that
+/// carry no secret, because it may be any program.
 package enum RedisDiagnosis {
     /// The period in which a certificate is valid.
     package struct Validity: Sendable, Hashable {
@@ -18,11 +18,10 @@ package enum RedisDiagnosis {
         }
     }
 
-    /// How long the server may take to send something.
+    /// The time in which the server must send something.
     private static let patience = Duration.seconds(1)
 
-    /// What the server first sends in reply to a `PING` without TLS; empty when it sends nothing. The future always
-    /// succeeds.
+    /// Returns the server's first bytes in reply to a `PING` without TLS, or none. The future always succeeds.
     package static func firstBytes(
         of endpoint: RedisEndpoint,
         over connector: RedisConnector,
@@ -33,8 +32,8 @@ package enum RedisDiagnosis {
         }
     }
 
-    /// The validity of the certificates that the server presents, its own first; nil when it does not speak TLS. The
-    /// future always succeeds.
+    /// Returns the validity of the certificates that the server presents, its own first; `nil` if it does not speak
+    /// TLS. The future always succeeds.
     package static func certificates(
         of endpoint: RedisEndpoint,
         over connector: RedisConnector,
@@ -55,17 +54,17 @@ package enum RedisDiagnosis {
         }.map { $0.isEmpty ? nil : $0 }
     }
 
-    /// The validity of the certificates in a PEM file; empty when it is not one.
+    /// Returns the validity of the certificates in a PEM file; empty if the file is not one.
     package static func certificates(inFile path: String) -> [Validity] {
         ((try? NIOSSLCertificate.fromPEMFile(path)) ?? []).map { Validity($0) }
     }
 
-    /// Whether a PEM file holds a private key.
+    /// Reports whether a PEM file contains a private key.
     package static func isKey(file path: String) -> Bool {
         (try? NIOSSLPrivateKey(file: path, format: .pem)) != nil
     }
 
-    /// Whether a PEM file holds the private key of the first certificate in another.
+    /// Reports whether a PEM file contains the private key of the first certificate in another file.
     package static func isKey(file path: String, ofCertificateIn certificatePath: String) -> Bool {
         guard let key = try? NIOSSLPrivateKey(file: path, format: .pem),
             let chain = try? NIOSSLCertificate.fromPEMFile(certificatePath)
@@ -76,15 +75,15 @@ package enum RedisDiagnosis {
         return (try? NIOSSLContext(configuration: configuration)) != nil
     }
 
-    /// Connects with what `prepare` adds to the pipeline, which gives the answer. A failed connect, the end of the
-    /// connection and silence give an empty answer.
+    /// Connects with what `prepare` adds to the pipeline, which gives the answer. The answer is empty if the connect
+    /// fails, the connection ends or the server stays silent.
     private static func ask<Element: Sendable>(
         _ endpoint: RedisEndpoint,
         over connector: RedisConnector,
         on loop: any EventLoop,
         _ prepare: @escaping @Sendable (any Channel, EventLoopPromise<[Element]>) throws -> Void
     ) -> EventLoopFuture<[Element]> {
-        // The first of several answers counts.
+        // Only the first of several answers is used.
         let answer = loop.makePromise(of: [Element].self)
         let connected = connector.connect(to: endpoint, on: loop) { try prepare($0, answer) }
         connected.whenFailure { _ in answer.succeed([]) }
@@ -101,7 +100,7 @@ package enum RedisDiagnosis {
     }
 }
 
-/// Sends `PING` and keeps what comes first.
+/// Sends `PING` and keeps the first bytes that arrive.
 private final class FirstBytes: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer

@@ -1,4 +1,4 @@
-/// Where one server listens.
+/// The address on which one server listens.
 package enum RedisEndpoint: Sendable, Hashable, CustomStringConvertible {
     case tcp(host: String, port: Int)
     case unix(path: String)

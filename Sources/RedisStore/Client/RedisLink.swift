@@ -1,16 +1,16 @@
 import NIOCore
 
-/// One connection to one server, which is renewed when it is lost. Confined to its loop.
+/// One connection to one server, which is renewed if it is lost. Confined to its loop.
 ///
 /// A command never waits for a connect: without a connection it fails at once.
 final class RedisLink {
-    /// What the owner of the link is told, on the loop, until it shuts the link down.
+    /// The events that are reported to the owner of the link, on the loop, until the owner shuts the link down.
     struct Events {
-        /// A connection serves; with its server's facts and the duration of the handshake that asked for them.
+        /// A connection became usable, with its server's facts and the duration of the handshake that asked for them.
         var up: (RedisFacts, Duration) -> Void
-        /// The connection, or the attempt to make one, has failed.
+        /// The connection failed, or the attempt to make one did.
         var down: (RedisError.Cause, RedisServerError?) -> Void
-        /// The server answers but is not a primary.
+        /// The server answers, but is not a primary.
         var misplaced: () -> Void
     }
 
@@ -24,9 +24,9 @@ final class RedisLink {
     private var handler: RedisConnectionHandler?
     private var channel: (any Channel)?
     private var isShutDown = false
-    /// Succeeds when the first attempt to connect is over, whether it succeeded or not.
+    /// Succeeds when the first attempt to connect is over, even if it failed.
     private var firstAttempt: EventLoopPromise<Void>?
-    /// Promises for the next connection. Each has its own timer, because there are few.
+    /// The promises for the next connection. Each has a timer, because there are few.
     private var waiting: [EventLoopPromise<Void>] = []
 
     init(to endpoint: RedisEndpoint, over connector: RedisConnector, on loop: any EventLoop, events: Events) {
@@ -39,7 +39,7 @@ final class RedisLink {
 
     var isUp: Bool { self.breaker.state == .closed && self.handler?.isReady == true }
 
-    /// Starts to connect. The future succeeds when the first attempt is over, whether it succeeded or not.
+    /// Starts to connect. The future succeeds when the first attempt is over, even if it failed.
     func start() -> EventLoopFuture<Void> {
         let promise = self.loop.makePromise(of: Void.self)
         self.firstAttempt = promise
@@ -47,7 +47,7 @@ final class RedisLink {
         return promise.futureResult
     }
 
-    /// The connection on which commands can be sent now; nil when there is none.
+    /// The connection over which commands can be sent now; `nil` if no connection is usable.
     var current: RedisConnectionHandler? {
         self.isUp ? self.handler : nil
     }
@@ -55,8 +55,8 @@ final class RedisLink {
     /// The deadline of a command that is sent now.
     var newDeadline: NIODeadline { .now() + self.commandTimeout }
 
-    /// Sends the command, with `ASKING` before it where a cluster moves its slot to this server. A command that is late
-    /// already would only time out and end the connection that others use: who sends one again looks at the deadline.
+    /// Sends the command, with `ASKING` before it if a cluster moves its slot to this server. A late command would only
+    /// time out and end the shared connection, so callers that send one again check the deadline.
     func send(
         _ command: RedisCommand,
         asking: Bool = false,
@@ -67,8 +67,8 @@ final class RedisLink {
         Self.send(command, over: handler, asking: asking, deadline: deadline, receiver)
     }
 
-    /// Runs a script by its name and, where Redis does not know the name, by its text over the same connection, so that
-    /// both go to the same server even if the address has moved.
+    /// Runs a script by its name and, if Redis does not know the name, by its text over the same connection. So both go
+    /// to one server even if the address has moved.
     func evaluate(
         _ call: ScriptCall,
         asking: Bool = false,
@@ -85,7 +85,7 @@ final class RedisLink {
         }
     }
 
-    /// Succeeds once there is a connection, or fails after `patience`. Only for learning what became of a command whose
+    /// Succeeds once there is a connection, or fails after `patience`. Only for learning the outcome of a command whose
     /// answer was lost with its connection; no other request waits.
     func becomeUp(within patience: Duration) -> EventLoopFuture<Void> {
         if self.isUp { return self.loop.makeSucceededVoidFuture() }
@@ -98,11 +98,10 @@ final class RedisLink {
         return promise.futureResult.always { _ in timer.cancel() }
     }
 
-    /// Waits for the answers to commands already sent, then connects again, because the server may have changed its
-    /// role.
+    /// Waits for the answers to commands already sent, and connects again: the server may have changed its role.
     func renew() { self.handler?.drain() }
 
-    /// Waits for the answers to commands already sent, then closes. Nothing is sent from now on.
+    /// Waits for the answers to commands that were already sent, and then closes. Nothing is sent from now on.
     func shutDown() -> EventLoopFuture<Void> {
         self.isShutDown = true
         for promise in self.waiting { promise.fail(RedisError.notSent(.shuttingDown)) }
@@ -115,7 +114,7 @@ final class RedisLink {
 
     // MARK: Steps
 
-    /// Why there is no connection.
+    /// The reason why there is no connection.
     private var absence: RedisError.Cause { self.isShutDown ? .shuttingDown : .notConnected }
 
     private static func send(
@@ -126,7 +125,7 @@ final class RedisLink {
         _ receiver: @escaping RedisConnectionHandler.Receiver
     ) {
         if asking {
-            // The command's own answer says all that matters.
+            // The command's own answer shows everything that matters.
             handler.send(RedisCommand("ASKING"), deadline: deadline) { _ in }
         }
         handler.send(command, deadline: deadline, receiver)
@@ -165,7 +164,7 @@ final class RedisLink {
         try channel.pipeline.syncOperations.addHandler(handler)
     }
 
-    /// The server has reported who it is; decides whether it is used.
+    /// Decides whether the server is used, now that it has reported what it is.
     private func ready(_ facts: RedisFacts?, after handshake: Duration) -> Bool {
         // Nothing is read from a replica, because it may not know yet which sessions have ended.
         guard !self.isShutDown, let facts, facts.isPrimary else {

@@ -1,13 +1,13 @@
-/// What the gateway's user must be allowed to do in Redis. `deploy/redis/users.acl` grants exactly this, and `sallyport
-/// check --network` tries each of it.
+/// The rights that the gateway's user needs in Redis. `deploy/redis/users.acl` grants exactly these, and `sallyport
+/// check --network` tries each of them.
 package enum RedisNeeds {
-    /// One command, in the ACL's spelling, with a form of it that changes nothing of use.
+    /// One command, in the ACL's spelling, with a harmless form of it.
     package struct Command: Sendable, Hashable {
-        /// E.g. `client|tracking`.
+        /// The name, such as `client|tracking`.
         package let name: String
-        /// The harmless form. Every reply except `NOPERM` shows that the command is allowed.
+        /// The harmless form of the command. Every reply except `NOPERM` shows that the command is allowed.
         package let trial: RedisCommand
-        /// What it is good for, if the gateway works without it; nil: it is required.
+        /// The purpose of a command that the gateway works without; `nil` if the command is required.
         package let courtesy: Courtesy?
 
         init(_ name: String, _ trial: RedisCommand, for courtesy: Courtesy? = nil) {
@@ -17,28 +17,28 @@ package enum RedisNeeds {
         }
     }
 
-    /// What only an operator would miss.
+    /// The purpose of an optional command, which only an operator would miss.
     package enum Courtesy: String, Sendable, CaseIterable {
         /// Connections have a name in `CLIENT LIST`.
         case name
-        /// All sessions are found, not only those of a user or an address that is named.
+        /// All sessions are found, not only those of a named user or address.
         case sessions
     }
 
     /// The keys of one type, with commands that change none of the gateway's keys.
     package struct KeyType: Sendable, Hashable {
-        /// The pattern in an ACL's rule, e.g. `sp:s:*`.
+        /// The pattern in an ACL's rule, such as `sp:s:*`.
         package let pattern: String
-        /// Needs the right to read such keys.
+        /// A command that needs the right to read these keys.
         package let read: RedisCommand
-        /// Needs the right to write such keys; the key does not exist.
+        /// A command that needs the right to write these keys; the key does not exist.
         package let write: RedisCommand
     }
 
     /// The prefix of all keys of the gateway.
     package static let keyPrefix = "sp:"
 
-    /// The types of keys (`Keyspace`). Each is tried, so that an ACL without one of them is found.
+    /// The types of keys (`Keyspace`). Each is tried, so that an ACL that lacks one is found.
     package static let keyTypes = [
         "s", "t", "h", "p", "w", "b", "v", "j", "k", "n", "x", "a", "q", "r", "z",
         "m", "i", "g", "f", "e", "u", "l", "o", "c", "d", "y",
@@ -48,7 +48,7 @@ package enum RedisNeeds {
     /// the right to one of them gets none.
     package static var sentinelChannels: [String] { SentinelTopology.channels }
 
-    /// The commands that serve requests, including those that scripts call.
+    /// Returns the commands that serve requests, including those that scripts call.
     ///
     /// - Parameter tag: The hash tag of the keys that are tried, because a node of a cluster serves only some slots.
     package static func commands(tag: String = "check") -> [Command] {
@@ -75,19 +75,19 @@ package enum RedisNeeds {
         ]
     }
 
-    /// A write of a key that expires after a millisecond.
+    /// Returns a write of a key that expires after a millisecond.
     package static func write(tag: String = "check") -> RedisCommand {
         RedisCommand("SET", [Array("sp:l:{\(tag)}:check".utf8), [], Array("PX".utf8), Array("1".utf8)])
     }
 
-    /// The same, to be confirmed by a replica.
+    /// Returns a write of a key that expires after a millisecond, which a replica must confirm.
     static func durableWrite(tag: String) -> ScriptCall {
         ScriptCall(Self.writeNothing, keys: [Array("sp:l:{\(tag)}:check".utf8)], arguments: [])
     }
 
     private static let writeNothing = RedisScript("return redis.call('SET', KEYS[1], '', 'PX', '1')")
 
-    /// The keys of each type.
+    /// Returns the keys of each type.
     package static func keys(tag: String = "check") -> [KeyType] {
         self.keyTypes.map { type in
             let key = Array("\(self.keyPrefix)\(type):{\(tag)}:check".utf8)
@@ -99,7 +99,7 @@ package enum RedisNeeds {
         }
     }
 
-    /// To be sent last on a connection, because the connection then receives messages.
+    /// The subscribing command. It must be the last on a connection, because the connection then receives messages.
     package static var subscription: Command {
         Command("subscribe", RedisCommand("SUBSCRIBE", SubscriptionPlan.keyChannel))
     }
@@ -107,14 +107,14 @@ package enum RedisNeeds {
     /// The additional commands for a cluster.
     package static let clusterOnly = [
         Command("cluster|slots", RedisCommand("CLUSTER", "SLOTS")),
-        // It only has an effect before a command whose slot is being moved.
+        // `ASKING` only has an effect before a command whose slot is being moved.
         Command("asking", RedisCommand("ASKING")),
     ]
 
     /// The additional command for a URL with a database number.
     package static let databaseOnly = [Command("select", RedisCommand("SELECT", "0"))]
 
-    /// A tag whose keys lie in one of these slots.
+    /// Returns a tag whose keys lie in one of these slots.
     package static func tag(in slots: [ClosedRange<UInt16>]) -> String? {
         guard !slots.isEmpty else { return nil }
         return (0..<200_000).lazy.map { "check\($0)" }.first { tag in

@@ -1,6 +1,6 @@
 import NIOCore
 
-/// One loop's connections to one primary: one for reads and for writes that may be lost, and, while replicas are
+/// One loop's connections to one primary: one for reads and for writes that may be lost and, while replicas are
 /// connected, one for durable writes. Confined to its loop.
 final class RedisNode {
     let endpoint: RedisEndpoint
@@ -12,14 +12,14 @@ final class RedisNode {
     /// A new link for durable writes that replaces `commits` after its first attempt to connect.
     private var opening: CommitLink?
     private var firstCommitAttempt: EventLoopFuture<Void>?
-    /// Until then confirmations are asked for even without replicas.
+    /// The time until which confirmations are requested even without replicas.
     private var retainedUntil: NIODeadline?
-    /// Until then durable writes are refused.
+    /// The time until which durable writes are rejected.
     private var heldUntil = NIODeadline.uptimeNanoseconds(0)
     private var isShutDown = false
 
-    /// How long a primary that has lost its replicas is still asked for confirmations. A replica leaves its primary
-    /// when it is promoted, and the news of the promotion may come later.
+    /// The time for which a primary that has lost its replicas is still asked for confirmations. A replica leaves its
+    /// primary when it is promoted, and the news of the promotion may come later.
     private static let retention = TimeAmount.seconds(10)
     /// The longest time that a promotion may take.
     private static let longestHold = TimeAmount.seconds(15)
@@ -44,7 +44,7 @@ final class RedisNode {
     var isUp: Bool { self.reads.isUp }
     var newDeadline: NIODeadline { self.reads.newDeadline }
 
-    /// Starts to connect. Succeeds when the first attempt is over, whether it succeeded or not.
+    /// Starts to connect. Succeeds when the first attempt is over, even if it failed.
     func start() -> EventLoopFuture<Void> {
         self.andCommits(after: self.reads.start())
     }
@@ -83,7 +83,7 @@ final class RedisNode {
         commits.evaluate(call, asking: asking, deadline: deadline, received)
     }
 
-    /// Writes a key that expires after a millisecond, over the connection for durable writes where there is one.
+    /// Writes a key that expires after a millisecond, over the connection for durable writes if there is one.
     func writeNothing(tag: String, _ receiver: @escaping RedisConnectionHandler.Receiver) {
         let deadline = self.newDeadline
         guard let commits = self.commits else {
@@ -92,8 +92,8 @@ final class RedisNode {
         commits.evaluate(RedisNeeds.durableWrite(tag: tag), asking: false, deadline: deadline, receiver)
     }
 
-    /// Signs the connections in again, with the credentials that hold now. They go on serving as they do if the server
-    /// refuses that, of which `receiver` is told.
+    /// Signs the connections in again, with the current credentials. If the server refuses that, they continue as they
+    /// are, and `receiver` is called with the error.
     func signInAgain(_ receiver: @escaping RedisConnectionHandler.Receiver) {
         let configuration = self.connector.current
         for step in RedisConfiguration.authentication(user: configuration.user, password: configuration.password) {
@@ -102,13 +102,13 @@ final class RedisNode {
         }
     }
 
-    /// Another server is being made the primary; false: that was given up. Durable writes are refused until the new
-    /// primary is known, because it may not get them.
+    /// Rejects durable writes while another server is being made the primary, because the new primary may not get them.
+    /// If `isHeld` is false, the promotion was given up, and writes are accepted again.
     func hold(_ isHeld: Bool) {
         self.heldUntil = isHeld ? .now() + Self.longestHold : .uptimeNanoseconds(0)
     }
 
-    /// A new connection serves; with the server's facts.
+    /// Adopts the facts of the server with which a new connection was made.
     func connected(_ facts: RedisFacts) {
         guard !self.isShutDown else { return }
         if facts.connectedReplicas > 0, self.commits == nil, self.opening == nil {
@@ -121,8 +121,8 @@ final class RedisNode {
         }
     }
 
-    /// Takes the server's news of its replicas. Where there has been none for a while, none can confirm a write, and no
-    /// failover can lose it. (An operator who wants such writes refused sets `min-replicas-to-write`.)
+    /// Adopts the server's report on its replicas. If there has been no replica for a while, none can confirm a write,
+    /// and no failover can lose it. An operator who wants such writes rejected sets `min-replicas-to-write`.
     func adopt(_ facts: RedisFacts) {
         guard !self.isShutDown else { return }
         guard facts.isPrimary else {
@@ -133,7 +133,7 @@ final class RedisNode {
         }
         if facts.connectedReplicas > 0 { self.retainedUntil = nil }
         if facts.connectedReplicas > 0, self.commits == nil, self.opening == nil {
-            // The first replica has come. Until the connection for confirmations serves, writes do without, as before.
+            // The first replica has come. Until the connection for confirmations is usable, writes do without.
             let commits = self.makeCommitLink()
             self.opening = commits
             let node = NIOLoopBound(self, eventLoop: self.loop)

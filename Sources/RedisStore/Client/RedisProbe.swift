@@ -5,12 +5,12 @@ package enum RedisProbe {
     /// Connects, sends the greeting and the commands, and closes.
     ///
     /// The future succeeds with one reply for each command, which may be an error reply. It fails with an error of NIO
-    /// or NIOSSL when it cannot connect, with `RedisError.server` when the server refuses the greeting, or with another
+    /// or NIOSSL if it cannot connect, with `RedisError.server` if the server refuses the greeting, or with another
     /// `RedisError`.
     ///
     /// - Parameters:
-    ///   - greeting: Nil: that of the configuration, with the credentials that hold now.
-    ///   - limits: Nil: those of the configuration.
+    ///   - greeting: The steps that sign in; `nil` for the configuration's steps, with the current credentials.
+    ///   - limits: The limits of a reply; `nil` for the configuration's limits.
     package static func ask(
         _ commands: [RedisCommand],
         of endpoint: RedisEndpoint,
@@ -19,8 +19,8 @@ package enum RedisProbe {
         limits: ReplyLimits? = nil,
         on loop: any EventLoop
     ) -> EventLoopFuture<[RedisReply]> {
-        // Everything runs on the loop, because the reason of a failed TLS handshake only reaches handlers that are in
-        // the pipeline by then.
+        // Everything runs on the loop: a failed TLS handshake only reports its reason to handlers already in the
+        // pipeline.
         loop.flatSubmit {
             connector.connect(to: endpoint, on: loop).flatMap { channel in
                 let done = loop.makePromise(of: [RedisReply].self)

@@ -3,27 +3,27 @@ import NIOCore
 /// One loop's connections to all primaries. It sends each command to the node that serves its key, and follows a
 /// cluster that moves slots. Confined to its loop.
 final class RedisRouter {
-    /// How many redirections in a row one command follows before the redirection is its answer.
+    /// The number of redirections in a row that one command follows before the redirection is its answer.
     private static let maxRedirections = 4
-    /// Redirections create no more nodes than this; a cluster has at most about 1,000 (Redis Cluster specification).
+    /// The number of nodes up to which redirections create more. A cluster has up to about 1,000 (its specification).
     private static let maxNodes = 1000
     /// The pause between two attempts of a command whose keys a cluster is moving.
     private static let migrationPause = TimeAmount.milliseconds(10)
 
     private let loop: any EventLoop
     private let connector: RedisConnector
-    /// Is told, on the loop, what happens to the nodes.
+    /// The client, to which events of the nodes are reported on the loop.
     private let owner: RedisClient.Reference
     private let index: Int
     private var topology: Topology?
     /// The nodes of the topology, and those that redirections have named since.
     private var nodes: [RedisEndpoint: RedisNode] = [:]
-    /// The only node, where there is one shard; then no slot is computed.
+    /// The only node, if there is one shard; then no slot is computed.
     private var onlyNode: RedisNode?
     private var nodeOfSlot: [RedisNode?] = []
     private var isShutDown = false
 
-    /// - Parameter index: That of the loop among the client's.
+    /// - Parameter index: The index of the loop among the client's loops.
     init(of owner: RedisClient.Reference, index: Int, over connector: RedisConnector, on loop: any EventLoop) {
         self.owner = owner
         self.index = index
@@ -31,7 +31,7 @@ final class RedisRouter {
         self.loop = loop
     }
 
-    /// The client, as long as there is one.
+    /// The client, while there is one.
     var client: RedisClient? { self.owner.value }
 
     // MARK: Topology
@@ -61,12 +61,12 @@ final class RedisRouter {
         return EventLoopFuture.andAllComplete(attempts, on: self.loop)
     }
 
-    /// Takes what a server reports.
+    /// Adopts the facts that a server reports.
     func adopt(_ facts: RedisFacts, of endpoint: RedisEndpoint) {
         self.nodes[endpoint]?.adopt(facts)
     }
 
-    /// The node at this endpoint, with its first attempt to connect. It is made and started if there is none yet.
+    /// Returns the node at this endpoint. Otherwise makes a node there, and also returns its first attempt to connect.
     private func node(at endpoint: RedisEndpoint) -> (node: RedisNode, attempt: EventLoopFuture<Void>?) {
         if let node = self.nodes[endpoint] { return (node, nil) }
         let node = RedisNode(at: endpoint, of: self, over: self.connector, on: self.loop)
@@ -74,7 +74,7 @@ final class RedisRouter {
         return (node, node.start())
     }
 
-    /// A node's connection serves.
+    /// Records that a node's connection is usable.
     ///
     /// - Parameter handshake: The duration of the handshake that asked for the facts.
     func connected(_ endpoint: RedisEndpoint, _ facts: RedisFacts, _ handshake: Duration) {
@@ -82,7 +82,7 @@ final class RedisRouter {
         self.client?.connected(endpoint, facts, handshake, loop: self.index)
     }
 
-    /// A node's connection, or the attempt to make one, has failed.
+    /// Records that a node's connection, or the attempt to make one, has failed.
     func lost(_ endpoint: RedisEndpoint, _ cause: RedisError.Cause, _ refusal: RedisServerError?) {
         self.client?.disconnected(endpoint, cause, refusal, loop: self.index)
         self.client?.lookAgain()
@@ -94,7 +94,7 @@ final class RedisRouter {
 
     // MARK: Commands
 
-    /// Sends the command to the node that serves its key, or to any node when it has no key.
+    /// Sends the command to the node that serves its key, or to any node if it has no key.
     func send(_ command: RedisCommand, _ receiver: @escaping RedisConnectionHandler.Receiver) {
         if !self.connector.configuration.isCluster, let node = self.onlyNode {
             return node.send(command, deadline: node.newDeadline, receiver)
@@ -119,13 +119,13 @@ final class RedisRouter {
         return self.loop.receiving { node.send(command, deadline: node.newDeadline, $0) }
     }
 
-    /// Tries whether the node takes writes.
+    /// Tries whether the node accepts writes.
     func writeNothing(to endpoint: RedisEndpoint, tag: String) -> EventLoopFuture<RedisReply> {
         guard let node = self.nodes[endpoint] else { return self.notConnected() }
         return self.loop.receiving { node.writeNothing(tag: tag, $0) }
     }
 
-    /// Signs all connections in again. The client is told of the first loop's refusals, because all loops get the same.
+    /// Signs all connections in again. Only the first loop reports refusals, because all loops get the same ones.
     func signInAgain() {
         for (endpoint, node) in self.nodes {
             node.signInAgain { [owner, index] result in
@@ -135,7 +135,7 @@ final class RedisRouter {
         }
     }
 
-    /// Another server is being made the primary in place of the known ones (false: that was given up).
+    /// Records that another server is replacing the known primaries, or, if `isHeld` is false, that this was given up.
     func hold(_ isHeld: Bool) {
         for node in self.nodes.values { node.hold(isHeld) }
     }
@@ -174,7 +174,7 @@ final class RedisRouter {
         self.loop.makeFailedFuture(self.absence)
     }
 
-    /// Why there is no node.
+    /// The reason why there is no node.
     private var absence: RedisError { .notSent(self.isShutDown ? .shuttingDown : .notConnected) }
 
     private func route(
@@ -191,8 +191,7 @@ final class RedisRouter {
         self.send(Errand(key: key, deadline: deadline, step: step, receiver: receiver), to: node)
     }
 
-    /// Sends a command to the right node if it is redirected. A command that was answered with a redirection was not
-    /// carried out.
+    /// Sends a command, and sends it to the right node if it is redirected. A redirected command was not carried out.
     private func send(_ errand: Errand, to node: RedisNode, asking: Bool = false, redirections: Int = 0) {
         guard errand.deadline > .now() else { return errand.receiver(.failure(.notSent(.timedOut))) }
         errand.step(node, asking, errand.deadline) { result in
@@ -206,7 +205,7 @@ final class RedisRouter {
                     self.send(errand, to: target, asking: !redirection.isMoved, redirections: redirections + 1)
                 }
                 if target.isUp { return again() }
-                // A new node: connecting takes less time than the command has.
+                // Connecting to a new node takes less time than the command has.
                 return target.becomeUp(within: patience).assumeIsolated().whenComplete { isUp in
                     switch isUp {
                     case .success: again()
@@ -214,7 +213,7 @@ final class RedisRouter {
                     }
                 }
             }
-            // TRYAGAIN: some of the keys have been moved and others have not, or do not exist.
+            // TRYAGAIN: some of the keys have been moved, and others have not or do not exist.
             guard error.code == "TRYAGAIN", self.patience(until: errand.deadline) != nil else {
                 return errand.receiver(result)
             }
@@ -224,15 +223,15 @@ final class RedisRouter {
         }
     }
 
-    /// How long a command may still wait before it is sent again; nil: no longer. Half of the remaining time is kept
-    /// for the answer, because a command that times out ends the connection that others use.
+    /// Returns the time for which a command may still wait before it is sent again; `nil` if it may not. Half of the
+    /// remaining time is kept for the answer, because a command that times out ends the shared connection.
     private func patience(until deadline: NIODeadline) -> Duration? {
         let reserve = TimeAmount(self.connector.configuration.commandTimeout / 2)
         let left = (deadline - reserve - .now()).nanoseconds
         return left > 0 ? .nanoseconds(left) : nil
     }
 
-    /// The node that a redirection names. A moved slot is recorded at once; the whole map is asked for later.
+    /// Returns the node that a redirection names. A moved slot is recorded at once; the whole map is requested later.
     private func target(of redirection: Redirection) -> RedisNode? {
         guard !self.isShutDown, self.nodes[redirection.endpoint] != nil || self.nodes.count < Self.maxNodes else {
             return nil

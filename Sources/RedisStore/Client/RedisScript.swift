@@ -5,9 +5,9 @@ package struct RedisScript: Sendable, Hashable {
     package let text: String
     /// The SHA-1 of the text, for `EVALSHA`.
     package let name: String
-    /// The kind under which it is counted.
+    /// The kind under which the script is counted.
     package let kind: RedisMeter.Kind
-    /// Whether its writes must survive a failover before it is answered.
+    /// Whether the script's writes must survive a failover before it is answered.
     package let isDurable: Bool
 
     package init(_ text: String, kind: RedisMeter.Kind = .other, isDurable: Bool = true) {
@@ -21,7 +21,7 @@ package struct RedisScript: Sendable, Hashable {
 /// One call of a script.
 package struct ScriptCall: Sendable, Hashable {
     package let script: RedisScript
-    /// All in one hash slot; never empty.
+    /// The keys, all in one hash slot; never empty.
     package let keys: [[UInt8]]
     package let arguments: [[UInt8]]
 

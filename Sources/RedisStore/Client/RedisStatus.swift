@@ -3,14 +3,14 @@ package struct RedisStatus: Sendable, Hashable {
     /// One primary.
     package struct Node: Sendable, Hashable {
         package let address: String
-        /// How many loops have a working connection to it.
+        /// The number of loops with a usable connection to the primary.
         package let connectedLoops: Int
-        /// What it last reported; nil: nothing yet.
+        /// The facts that the primary last reported; `nil` if it has reported none.
         package let facts: RedisFacts?
-        /// The error for which it last refused a connection, e.g. `WRONGPASS`, or which tells its state, e.g. `BUSY`;
-        /// nil once there is neither.
+        /// The error with which the primary last refused a connection, such as `WRONGPASS`, or that shows its state,
+        /// such as `BUSY`. `nil` if neither is the case now.
         package let refusal: RedisServerError?
-        /// Why it refuses writes though it serves reads; nil: it takes writes, as far as is known.
+        /// The reason why the primary refuses writes but serves reads; `nil` if it accepts writes, as far as is known.
         package let writeRefusal: WriteRefusal?
     }
 
@@ -18,64 +18,64 @@ package struct RedisStatus: Sendable, Hashable {
     package struct WriteRefusal: Sendable, Hashable {
         /// The latest error: its code is one of `RedisServerError.writeRefusals`, or it is `unconfirmed`.
         package let error: RedisServerError
-        /// When it was first seen.
+        /// The time when the refusal was first seen.
         package let since: ContinuousClock.Instant
     }
 
     /// The number of loops of this process.
     package let loops: Int
-    /// The known primaries; empty while they are still looked for.
+    /// The known primaries; empty before they are found.
     package let nodes: [Node]
-    /// Whether the gateway hears of all sessions that end elsewhere. If not, cached sessions are read again before use.
+    /// Whether the gateway receives all ends from elsewhere. If false, cached sessions are read again before use.
     package let invalidationIsUp: Bool
-    /// Set while most sentinels, or most primaries of a cluster, are silent (`QuorumWatch`).
+    /// The cut-off, while most sentinels, or most primaries of a cluster, are silent (`QuorumWatch`); otherwise `nil`.
     package let cutOff: CutOff?
 
-    /// Most sentinels, or most primaries of a cluster, are silent. Nothing is read or written meanwhile.
+    /// The silence of most sentinels, or of most primaries of a cluster. Nothing is read or written meanwhile.
     package struct CutOff: Sendable, Hashable {
         package let quorum: Quorum
-        /// When it was noticed.
+        /// The time when the silence was noticed.
         package let since: ContinuousClock.Instant
     }
 
-    /// Whether every loop can reach every primary, and each of those serves.
+    /// Whether every loop can reach every primary, and every primary serves.
     package var isConnected: Bool {
         !self.nodes.isEmpty && self.nodes.allSatisfy { $0.connectedLoops == self.loops && $0.refusal == nil }
     }
 }
 
-/// A change between a gateway and its Redis. None of them names a key or a secret.
+/// A change between a gateway and its Redis. No event names a key or a secret.
 package enum RedisEvent: Sendable, Hashable {
-    /// The first connection to this primary serves.
+    /// The first connection to this primary is usable.
     case nodeUp(RedisEndpoint)
-    /// The last connection to it was lost.
+    /// The last connection to this primary was lost.
     case nodeDown(RedisEndpoint, RedisError.Cause)
-    /// The primary accepts connections and refuses to serve.
+    /// The primary accepts connections but refuses to serve.
     case refused(RedisEndpoint, RedisServerError)
-    /// The primary serves and refuses writes. Reported once for each reason, not for each command.
+    /// The primary serves reads but refuses writes. Reported once per reason, not per command.
     case writesRefused(RedisEndpoint, RedisServerError)
-    /// The primary takes writes again.
+    /// The primary accepts writes again.
     case writesTaken(RedisEndpoint)
-    /// A failover or restart has happened: single-use tokens from before it are refused.
+    /// A failover or restart has happened. Single-use tokens from before it are rejected.
     case primaryChanged(RedisEndpoint)
     /// The primaries, or the slots that they serve, have changed.
     case topologyChanged(Topology)
     /// No replica has confirmed a write in time.
     case replicasShort(RedisEndpoint)
-    /// Another server is being made the primary: durable writes are refused until that is over.
+    /// Another server is being made the primary. Durable writes are rejected until that is over.
     case replacementBegun(RedisEndpoint)
-    /// So many endings that a new or restarted primary had lost were written again.
+    /// This number of ends that a new or restarted primary had lost were written again.
     case endsRestored(RedisEndpoint, count: Int)
-    /// Most sentinels, or most primaries of a cluster, are silent: nothing is read or written.
+    /// Most sentinels, or most primaries of a cluster, are silent. Nothing is read or written.
     case cutOff(Quorum)
-    /// Most of them are heard again.
+    /// Most sentinels, or most primaries of a cluster, are heard again.
     case rejoined
-    /// What a primary has just reported.
+    /// The facts that a primary has just reported.
     case observed(RedisEndpoint, RedisFacts)
-    /// The clock that all gateways share was set by a primary. Reported before that connection serves.
+    /// A primary set the clock that all gateways share. Reported before its connection is used.
     case clockSet
-    /// Sessions that end elsewhere are not heard of any more: cached sessions are read again before use.
+    /// Ends from elsewhere are no longer received. Cached sessions are read again before use.
     case doubted
-    /// They are heard of again.
+    /// Ends from elsewhere are received again.
     case trusted
 }

@@ -2,12 +2,12 @@ import NIOCore
 
 /// One subscription at one server, renewed until it is shut down. Confined to its loop.
 ///
-/// Its owner is told, on the loop, of each connection, and of each attempt to make one that has failed; with the error for
-/// which the server refused it, if it did. Messages between an end and the next `up` are lost: an owner that must not miss
-/// any reads its data again after `up`.
+/// The owner is notified, on the loop, of each connection and of each failed attempt to connect, with the error if the
+/// server refused it. Messages between an end and the next `up` are lost. An owner that must miss none reads its data
+/// again after `up`.
 final class RedisSubscription {
     let endpoint: RedisEndpoint
-    /// Asked at each connect, because the credentials may have changed.
+    /// Returns the plan at each connect, because the credentials may have changed.
     private let plan: () -> SubscriptionPlan
     private let connector: RedisConnector
     private let loop: any EventLoop
@@ -15,13 +15,13 @@ final class RedisSubscription {
     private var breaker = CircuitBreaker()
     private var handler: SubscriptionHandler?
     private var channel: (any Channel)?
-    /// Since when messages arrive; nil: they do not.
+    /// The time since which messages arrive; `nil` if they do not.
     private var upSince: NIODeadline?
-    /// When the server was last heard over a connection that has ended; initially now.
+    /// The time when the server was last heard over a connection that has ended; initially now.
     private var heardBefore = NIODeadline.now()
     private var isShutDown = false
 
-    /// A connection that lasted this long resets the pauses.
+    /// The life after which a connection resets the pauses.
     private static let lasting = TimeAmount.seconds(1)
 
     init(
@@ -38,7 +38,7 @@ final class RedisSubscription {
         self.events = events
     }
 
-    /// When the server was last heard: over the subscription, or when it refused one.
+    /// The time when the server was last heard: over the subscription, or when it refused one.
     var lastHeard: NIODeadline {
         guard self.upSince != nil, let handler = self.handler else { return self.heardBefore }
         return max(self.heardBefore, handler.lastHeard)
@@ -89,7 +89,7 @@ final class RedisSubscription {
     }
 
     private func lost(_ cause: RedisError.Cause, _ refusal: RedisServerError?) {
-        // A server that refuses is alive.
+        // A server that refuses is running.
         self.heardBefore = refusal == nil ? self.lastHeard : .now()
         self.handler = nil
         self.channel = nil

@@ -1,22 +1,23 @@
 package import Vocabulary
 
-/// Why a Redis URL is refused, in a sentence for its author. It never quotes the URL, which may hold a password.
+/// The reason why a Redis URL is rejected, in a sentence for its author. It never quotes the URL, which may have a
+/// password.
 package struct RedisURLError: Error, Sendable, Hashable, CustomStringConvertible {
     package let description: String
 }
 
 extension RedisConfiguration {
-    /// Reads a URL:
+    /// Reads a URL in one of these forms:
     ///
     /// - `redis://[user:password@]host[:port][/database]`
-    /// - `rediss://...`, the same over TLS, with `?ca=`, `cert=`, `key=` (paths of PEM files) and `server_name=`
+    /// - `rediss://...`: as `redis://` over TLS, with `?ca=`, `cert=`, `key=` (paths of PEM files) and `server_name=`
     /// - `redis+unix://[user:password@]/path/of/socket[?db=database]`
     /// - `redis+sentinel://[user:password@]host[:port],host[:port].../name[/database]`: the sentinels (default port
     ///   26379) and their name for the primary; `sentinel_user` and `sentinel_password` are the credentials for the
     ///   sentinels
     /// - `redis+cluster://[user:password@]host[:port],host[:port]...`: some nodes, of which one must answer
     ///
-    /// The last two accept `tls=true` and then the parameters of `rediss://`.
+    /// The last two forms accept `tls=true`, and then the parameters of `rediss://`.
     ///
     /// User, password and values may be percent-encoded (RFC 3986 2.1). IPv6 addresses are written in brackets.
     package init(url: Secret) throws(RedisURLError) {

@@ -1,21 +1,21 @@
 import Synchronization
 package import Vocabulary
 
-/// The one clock of all gateways that share a Redis: that of its primary, which reports its time in answers anyway.
+/// The clock of all gateways that share a Redis: its primary's clock, which the primary reports in answers anyway.
 ///
-/// Records in Redis hold absolute times, which one gateway writes and another reads, and they expire by Redis's own
-/// clock. So none is stamped or judged by the clock of a gateway's machine: time advances by a monotonic clock of this
-/// process, which is corrected by what the primary reports. Setting the machine's clock changes nothing.
+/// Records in Redis contain absolute times, which one gateway writes and another reads, and they expire by Redis's
+/// clock. So none is stamped or judged by the clock of a gateway's machine. Time advances by a monotonic clock of this
+/// process, which is corrected by the primary's reports. Setting the machine's clock changes nothing.
 ///
-/// It goes back only when the primary's clock does, or when a failover brings a primary whose clock is behind. No used
-/// token becomes valid by that, because its marker expires by the same clock.
+/// The clock goes back only if the primary's clock does, or if a failover brings a primary whose clock is behind. No
+/// used token becomes valid again, because its marker expires by the same clock.
 package final class StoreClock: Sendable {
-    /// Smaller differences are ignored, so that the time does not jump with the duration of answers. This is well below
-    /// `RedisStore.margin`, so no key expires while a gateway still accepts its record.
+    /// The difference up to which a reported time is ignored, so that the time does not jump with the duration of
+    /// answers. It is well below `RedisStore.margin`, so no key expires while a gateway still accepts its record.
     static let tolerance = Duration.seconds(1)
 
     private let local: Clock
-    /// How far `local` is behind, in milliseconds.
+    /// The milliseconds by which `local` is behind.
     private let offset = Atomic<Int64>(0)
     private let hasBeenSet = Atomic<Bool>(false)
 
@@ -24,7 +24,7 @@ package final class StoreClock: Sendable {
         self.local = local
     }
 
-    /// This clock in the form in which other code takes clocks.
+    /// The store's clock as a `Clock`, for other code.
     package var clock: Clock { Clock { self.now } }
 
     /// Whether a primary has reported its time.
@@ -35,9 +35,10 @@ package final class StoreClock: Sendable {
         UnixTime(milliseconds: self.local.now().milliseconds &+ self.offset.load(ordering: .relaxed))
     }
 
-    /// Takes the time that the primary reported in answer to a question that took `roundTrip` and ends now.
+    /// Adopts the time that the primary reported in answer to a question that took `roundTrip` and ends now.
     ///
-    /// - Parameter roundTrip: A long one (as when the process was stopped) makes the time too uncertain to be used.
+    /// - Parameter roundTrip: The duration of the question. After a long one (as when the process was stopped), the
+    ///   time is too uncertain to be used.
     /// - Returns: Whether the clock was set, so that times that were read before are wrong.
     @discardableResult
     package func set(by time: UnixTime, roundTrip: Duration) -> Bool {

@@ -5,13 +5,13 @@ package final class SubscriptionHandler: ChannelInboundHandler {
     package typealias InboundIn = ByteBuffer
     package typealias OutboundOut = ByteBuffer
 
-    /// What the owner of the connection is told, on the loop.
+    /// The events that are reported to the owner of the connection, on the loop.
     package struct Events {
-        /// From now on every message arrives.
+        /// From now on, every message arrives.
         package var up: () -> Void
-        /// Messages in order; all that arrived together, so that many cost little more than one.
+        /// The messages that arrived together, in order, so that many cost little more than one.
         package var messages: ([SubscriptionMessage]) -> Void
-        /// The connection has ended; nothing is told of it afterwards.
+        /// The connection has ended. Nothing is reported afterwards.
         package var ended: (RedisError.Cause, RedisServerError?) -> Void
 
         package init(
@@ -25,8 +25,8 @@ package final class SubscriptionHandler: ChannelInboundHandler {
         }
     }
 
-    /// One message may name all keys that a transaction or an expiry cycle touched. A server that sends more at once
-    /// loses its subscriber, which then doubts every cached session.
+    /// The limits of one message, which may name all keys that a transaction or an expiry cycle touched. A server that
+    /// sends more at once loses its subscriber, which then doubts every cached session.
     private static let limits = ReplyLimits(bytes: 4 << 20, elements: 1 << 16)
 
     private var machine: SubscriptionStateMachine
@@ -41,7 +41,7 @@ package final class SubscriptionHandler: ChannelInboundHandler {
         self.events = events
     }
 
-    /// When anything last arrived.
+    /// The time when anything last arrived.
     var lastHeard: NIODeadline { self.machine.lastHeard }
 
     /// Ends the connection.
@@ -130,7 +130,7 @@ package final class SubscriptionHandler: ChannelInboundHandler {
         self.context?.close(mode: .all, promise: nil)
     }
 
-    /// Keeps one timer. It is not moved with every message: when it fires it checks again.
+    /// Keeps one timer. It is not moved with every message, but checks again when it fires.
     private func watchDeadline() {
         guard let deadline = self.machine.deadline, let context = self.context else { return }
         if let timer = self.timer, timer.due <= deadline { return }

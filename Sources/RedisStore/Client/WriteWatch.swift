@@ -1,17 +1,16 @@
 import NIOCore
 import Synchronization
 
-/// Which primaries refuse writes though they can be read: for lack of memory, disk or replicas. A primary whose
-/// replicas confirm nothing for `grace` is one of them, because the gateway then refuses durable writes. May be used
-/// from any thread.
+/// Detects primaries that refuse writes but can be read, for lack of memory, disk or replicas. One of them is a primary
+/// whose replicas confirm nothing for `grace`, as the gateway then rejects durable writes. May be used from any thread.
 ///
-/// A refusal shows in the answer to a request's script. Its end does not: a script that finds nothing to write always
+/// The answer to a request's script shows a refusal, but not its end. A script that finds nothing to write always
 /// succeeds, and a gateway that is not ready gets no requests that write. So a primary that has refused is tried with a
-/// write of our own.
+/// write of the gateway's own.
 final class WriteWatch: Sendable {
     private struct State {
         var refusals: [RedisEndpoint: Refusal] = [:]
-        /// The next round of attempts; nil while no primary refuses, or while a round is running.
+        /// The next round of attempts; `nil` while no primary refuses, or while a round is running.
         var next: Scheduled<Void>?
         var isTrying = false
         var isShutDown = false
@@ -22,9 +21,9 @@ final class WriteWatch: Sendable {
         var isTold: Bool
     }
 
-    /// A replica that confirms a few writes too late does not make the gateway unready.
+    /// The time in which late confirmations of a few writes do not make the gateway unready.
     static let grace = Duration.seconds(2)
-    /// Between two attempts. Redis is used again within a second.
+    /// The pause between two attempts. Redis is used again within a second.
     private static let pause = TimeAmount.milliseconds(500)
 
     private let loop: any EventLoop
@@ -33,8 +32,8 @@ final class WriteWatch: Sendable {
     private let state = Mutex(State())
 
     /// - Parameters:
-    /// - write: Writes a key without use to this primary.
-    /// - tell: Called when a primary starts to refuse, when its reason changes, and when it takes writes again.
+    ///   - write: Writes a useless key to this primary.
+    ///   - tell: Called when a primary starts to refuse, when its reason changes, and when it accepts writes again.
     init(
         on loop: any EventLoop,
         write: @escaping @Sendable (RedisEndpoint) -> EventLoopFuture<RedisReply>,
@@ -45,14 +44,15 @@ final class WriteWatch: Sendable {
         self.tell = tell
     }
 
-    /// Since when and why it refuses; nil: it takes writes, as far as is known.
+    /// Returns the reason and the start of the primary's refusal; `nil` if it accepts writes, as far as is known.
     func refusal(of endpoint: RedisEndpoint) -> RedisStatus.WriteRefusal? {
         self.state.withLock { state in
             state.refusals[endpoint].flatMap { $0.isTold ? $0.refusal : nil }
         }
     }
 
-    /// The primary refused a write with this error: one of `RedisServerError.writeRefusals`, or `unconfirmed`.
+    /// Records that the primary refused a write with this error: one of `RedisServerError.writeRefusals`, or
+    /// `unconfirmed`.
     func refused(_ endpoint: RedisEndpoint, _ error: RedisServerError) {
         let isNew = self.state.withLock { state in
             guard !state.isShutDown else { return false }
@@ -67,7 +67,7 @@ final class WriteWatch: Sendable {
         if isNew { self.tell(.writesRefused(endpoint, error)) }
     }
 
-    /// Forgets servers that are no longer primaries.
+    /// Drops servers that are no longer primaries.
     func keep(only endpoints: Set<RedisEndpoint>) {
         self.state.withLock { state in state.refusals = state.refusals.filter { endpoints.contains($0.key) } }
     }
@@ -110,7 +110,7 @@ final class WriteWatch: Sendable {
         case .failure(RedisError.unreplicated): self.refused(endpoint, .unconfirmed)
         case .failure: break
         case .success(.error(let error)):
-            // Another error, for example a redirection, says nothing about writes.
+            // Another error, such as a redirection, says nothing about writes.
             if let refusal = error.writeRefusal { self.refused(endpoint, refusal) }
         case .success:
             let wasTold = self.state.withLock { $0.refusals.removeValue(forKey: endpoint)?.isTold == true }

@@ -1,14 +1,14 @@
 package import NIOCore
 
-/// One connection's life without its I/O: which reply belongs to which command, and when to give up.
+/// One connection's life without its I/O: it matches replies to commands, and decides when to give up.
 ///
-/// Replies carry no name: the n-th reply answers the n-th command. So a command leaves the queue only with its reply or
+/// Replies have no names: the n-th reply answers the n-th command. So a command leaves the queue only with its reply or
 /// with the end of the connection. A command that waits too long ends the connection, because its late reply would
-/// answer the next one. `Handle` stands for the receiver of the answer; in tests it is a number.
+/// answer the next command. `Handle` identifies the receiver of the answer; in tests it is a number.
 package struct ConnectionStateMachine<Handle> {
     private enum Phase {
         case connecting
-        /// Waiting for that many answers to the handshake.
+        /// Waiting for the answers to the handshake.
         case handshaking
         case ready
         /// Accepts no more commands, and closes after the last answer.
@@ -17,7 +17,7 @@ package struct ConnectionStateMachine<Handle> {
     }
 
     private enum Expected {
-        /// An answer to a command of the handshake. One that is not required may be an error.
+        /// An answer to a command of the handshake. It may be an error unless it is required.
         case handshake(isRequired: Bool)
         case command(Handle)
     }
@@ -33,9 +33,9 @@ package struct ConnectionStateMachine<Handle> {
     private let followsRedirects: Bool
 
     /// - Parameters:
-    /// - maxPending: How many commands may wait at once; more are refused.
-    /// - followsRedirects: Whether `MOVED` and `ASK` are ordinary answers, as in a cluster. Otherwise they mean that
-    ///   this is the wrong server.
+    ///   - maxPending: The maximum number of waiting commands; further commands are refused.
+    ///   - followsRedirects: Whether `MOVED` and `ASK` are ordinary answers, as in a cluster. Otherwise they mean that
+    ///     this is the wrong server.
     package init(maxPending: Int = 16_384, followsRedirects: Bool = false) {
         self.maxPending = maxPending
         self.followsRedirects = followsRedirects
@@ -43,11 +43,10 @@ package struct ConnectionStateMachine<Handle> {
 
     package var isReady: Bool { if case .ready = self.phase { true } else { false } }
 
-    /// When the head of the queue has waited too long; nil when the queue is empty. The connection keeps one timer for
-    /// it.
+    /// The deadline of the head of the queue; `nil` if the queue is empty. The connection keeps one timer for it.
     package var deadline: NIODeadline? { self.queue.first?.deadline }
 
-    /// What remains to be done when a connection ends.
+    /// The work that remains when a connection ends.
     package struct Closing {
         /// The commands without an answer, in order. Redis may have carried out each of them.
         package var failed: [Handle]
@@ -58,9 +57,9 @@ package struct ConnectionStateMachine<Handle> {
 
     // MARK: Events
 
-    /// The connection is open. `handshake` says for each command that is sent now whether its success is required.
+    /// Records that the connection is open. `handshake` says of each command that is sent now whether it must succeed.
     ///
-    /// Returns whether it is ready at once, which it is without a handshake.
+    /// Returns whether the connection is ready at once, which it is without a handshake.
     package mutating func connected(handshake: [Bool], deadline: NIODeadline) -> Bool {
         guard case .connecting = self.phase else { return false }
         for isRequired in handshake {
@@ -90,20 +89,20 @@ package struct ConnectionStateMachine<Handle> {
     }
 
     package enum ReplyAction {
-        /// The handshake goes on.
+        /// The handshake continues.
         case wait
-        /// The handshake is over with this reply; commands may be sent.
+        /// The handshake ended with this reply; commands may be sent.
         case becomeReady(RedisReply)
         /// The reply belongs to this command.
         case answer(Handle, RedisReply)
         /// The reply belongs to this command, and the connection ends with it.
         case answerAndClose(Handle, RedisReply, Closing)
         case close(Closing)
-        /// It came after the end.
+        /// The reply came after the end of the connection.
         case ignore
     }
 
-    /// A reply arrived.
+    /// Handles a reply that arrived.
     package mutating func received(_ reply: RedisReply) -> ReplyAction {
         if case .closed = self.phase { return .ignore }
         guard let pending = self.queue.popFirst() else {
@@ -129,22 +128,21 @@ package struct ConnectionStateMachine<Handle> {
     }
 
     package enum DeadlineAction {
-        /// No command waits.
+        /// No command is waiting.
         case none
-        /// The head was answered meanwhile; check again at this time.
+        /// The head of the queue was answered meanwhile; check again at this time.
         case wait(until: NIODeadline)
         case close(Closing)
     }
 
-    /// The timer fired.
+    /// Handles the timer.
     package mutating func timerFired(at now: NIODeadline) -> DeadlineAction {
         guard let deadline = self.deadline else { return .none }
         guard deadline <= now else { return .wait(until: deadline) }
         return .close(self.end(.timedOut))
     }
 
-    /// Accepts no more commands. Returns the closing when no answer is waited for; otherwise nil, and the last reply
-    /// brings it.
+    /// Accepts no more commands. Returns the closing if no answer is outstanding; otherwise the last reply returns it.
     package mutating func drain() -> Closing? {
         switch self.phase {
         case .closed, .draining: return nil
@@ -155,7 +153,7 @@ package struct ConnectionStateMachine<Handle> {
         }
     }
 
-    /// The connection is lost or useless, for this cause; nil when it had ended before.
+    /// Records that the connection is lost or useless, for this cause. Returns `nil` if it had already ended.
     package mutating func lost(_ cause: RedisError.Cause) -> Closing? {
         if case .closed = self.phase { return nil }
         return self.end(cause)
@@ -163,8 +161,8 @@ package struct ConnectionStateMachine<Handle> {
 
     // MARK: Steps
 
-    /// Whether a connection is useless after this answer: its server is the wrong one, or the connection is not signed
-    /// in (any more).
+    /// Reports whether a connection is useless after this error: the server is the wrong one, or the gateway is not
+    /// signed in.
     private func isEnd(_ error: RedisServerError) -> Bool {
         switch error.code {
         case "READONLY", "NOAUTH": true

@@ -1,9 +1,8 @@
 package import NIOCore
 
-/// A command and its arguments in the form in which it is sent: an array of bulk strings (RESP). Arguments may be any
-/// bytes.
+/// A command and its arguments, encoded for sending as an array of bulk strings (RESP). Arguments may be any bytes.
 package struct RedisCommand: Sendable, Hashable, CustomStringConvertible {
-    /// The most bytes of one command. Our records are far smaller.
+    /// The maximum length of one command in bytes. The gateway's records are far smaller.
     package static let maxBytes = 1 << 20
     private static let maxArguments = 1024
 
@@ -45,10 +44,10 @@ package struct RedisCommand: Sendable, Hashable, CustomStringConvertible {
     /// The key that chooses the node: the first argument, for every command that this module itself sends.
     var key: ArraySlice<UInt8>? { self.first.map { self.bytes[$0] } }
 
-    /// Only the name, because arguments may be secrets.
+    /// The name only, because arguments may be secrets.
     package var description: String { self.name }
 
-    /// The kind under which it is counted.
+    /// The kind under which the command is counted.
     var kind: RedisMeter.Kind {
         switch self.name {
         case "MGET": .mget
@@ -57,14 +56,14 @@ package struct RedisCommand: Sendable, Hashable, CustomStringConvertible {
         }
     }
 
-    /// Appends the command to `buffer`; false, and nothing appended, when it is too large.
+    /// Appends the command to `buffer`. If it is too large, appends nothing and returns false.
     package func write(to buffer: inout ByteBuffer) -> Bool {
         guard !self.bytes.isEmpty else { return false }
         buffer.writeBytes(self.bytes)
         return true
     }
 
-    /// A mark, the digits of a count (at most `maxBytes`) and two line ends.
+    /// The room for a mark, the digits of a count (at most `maxBytes`) and two line ends.
     private static let framingBytes = 16
 
     /// Writes into memory that is large enough. Each request whose session is not cached makes one command.
@@ -72,14 +71,14 @@ package struct RedisCommand: Sendable, Hashable, CustomStringConvertible {
         let target: UnsafeMutableRawBufferPointer
         private(set) var count = 0
 
-        /// `*` or `$`, the count, and the end of the line.
+        /// Writes `*` or `$`, the count, and the end of the line.
         mutating func header(_ mark: UInt8, _ count: Int) {
             self.byte(mark)
             self.digits(of: count)
             self.endLine()
         }
 
-        /// A bulk string; returns where its bytes lie.
+        /// Writes a bulk string and returns the range of its bytes.
         mutating func string(_ bytes: UnsafeRawBufferPointer) -> Range<Int> {
             self.header(0x24, bytes.count)
             let place = self.count..<(self.count + bytes.count)

@@ -1,4 +1,4 @@
-/// What an ACL has denied.
+/// The kind of right that an ACL has denied.
 package enum RedisDenial: Sendable, Hashable {
     case command
     case key
@@ -6,11 +6,11 @@ package enum RedisDenial: Sendable, Hashable {
 }
 
 extension RedisServerError {
-    /// What the gateway's user may not do, if that is what this error says; otherwise nil.
+    /// The right that the gateway's user lacks according to this error; `nil` if the error is about something else.
     ///
-    /// Redis checks commands before keys and channels, and only its text tells which: `... to run the 'get' command`,
-    /// `... to access one of the keys used as arguments` (since 7.2 `access a key`). What a script may not do is a
-    /// plain `ERR` before 7.2, whose text begins with `The user executing the script can't`.
+    /// Redis checks commands before keys and channels, and only its text shows which: `... to run the 'get' command`,
+    /// `... to access one of the keys used as arguments` (since 7.2 `access a key`). Before 7.2, the denial of a
+    /// script's command is a plain `ERR` whose text begins with `The user executing the script can't`.
     package var denial: RedisDenial? {
         let text = self.message.utf8
         let isOfScript = self.code == "ERR" && text.contains("user executing the script can't".utf8)

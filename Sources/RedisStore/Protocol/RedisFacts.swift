@@ -1,34 +1,34 @@
 package import Vocabulary
 
-/// What a server reports in `INFO`, as far as the gateway uses it.
+/// The facts from a server's `INFO` that the gateway uses.
 package struct RedisFacts: Sendable, Hashable {
     package var version: String
-    /// Random at each start of the server.
+    /// A random id of each start of the server.
     package var runID: String
     package var isPrimary: Bool
     /// The id of the primary's history of writes (`master_replid`): it changes with every start and every promotion.
     package var replicationID: String
-    /// Replicas that are in step. One that still receives its first copy cannot confirm a write.
+    /// The number of replicas that are in step. A replica that still receives its first copy cannot confirm a write.
     package var connectedReplicas: Int
-    /// Bytes; 0: no limit.
+    /// The memory limit in bytes; 0 if there is none.
     package var maxMemory: Int
     package var maxMemoryPolicy: String
-    /// Keys that were evicted for lack of memory since the start.
+    /// The number of keys that were evicted for lack of memory since the start.
     package var evictedKeys: Int
     package var writesAppendOnlyFile: Bool
-    /// False when the last snapshot or rewrite of the append-only file failed.
+    /// False if the last snapshot or rewrite of the append-only file failed.
     package var lastSaveSucceeded: Bool
     package var isCluster: Bool
-    /// The server's clock; nil before 6.2.
+    /// The time by the server's clock; `nil` before 6.2.
     package var time: UnixTime?
 
-    /// Reads the reply to `INFO`; nil when it is not one. Facts that a server omits (a managed one may) count as
-    /// harmless, except its role and its replication id.
+    /// Reads the reply to `INFO`; `nil` if it is not one. Except the role and the replication id, facts that a server
+    /// omits (a managed one may) are taken to be harmless.
     package init?(_ reply: RedisReply?) {
         guard case .bulk(let bytes) = reply else { return nil }
         var fields: [Substring: Substring] = [:]
         let text = String(decoding: bytes, as: UTF8.self)
-        // By bytes, because reading characters every five seconds would stop the loop for a millisecond.
+        // As bytes, because splitting characters every five seconds would stop the loop for a millisecond.
         for line in text.utf8.split(whereSeparator: { $0 == 0x0A || $0 == 0x0D }) {
             guard let colon = line.firstIndex(of: UInt8(ascii: ":")) else { continue }
             fields[Substring(line[..<colon])] = Substring(line[line.index(after: colon)...])

@@ -1,7 +1,7 @@
 import NIOCore
 import Synchronization
 
-/// Counts commands by kind and result, and their durations. May be used from any thread; never blocks.
+/// Counts commands by kind and result, and their durations. May be used from any thread, and never blocks.
 package final class RedisMeter: Sendable {
     /// The kinds that are counted separately: the commands that reads send, and scripts by their purpose.
     package enum Kind: Int, Sendable, CaseIterable {
@@ -21,7 +21,7 @@ package final class RedisMeter: Sendable {
     }
 
     package enum Outcome: Int, Sendable, CaseIterable {
-        /// Answered, and not with an error.
+        /// Answered without an error.
         case ok
         /// Redis answered with an error.
         case error
@@ -29,7 +29,7 @@ package final class RedisMeter: Sendable {
         case timeout
         /// Not sent, or the connection was lost before the answer.
         case lost
-        /// Done, but no replica confirmed it in time.
+        /// Done, but not confirmed by a replica in time.
         case unreplicated
 
         init(_ result: Result<RedisReply, RedisError>) {
@@ -46,10 +46,10 @@ package final class RedisMeter: Sendable {
         package var label: String { "\(self)" }
     }
 
-    /// The histogram's bounds in seconds. Longer durations are counted above the last.
+    /// The histogram's bounds in seconds. Longer durations are counted above the last bound.
     package static let bounds: [Double] = [0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1]
 
-    /// One kind's durations: how many fell under each bound and above the last (not cumulative), and their sum.
+    /// The durations of one kind: the number under each bound and above the last (not cumulative), and the sum.
     package struct Durations: Sendable, Hashable {
         package let counts: [Int]
         package let seconds: Double
@@ -76,7 +76,7 @@ package final class RedisMeter: Sendable {
 
     package init() {}
 
-    /// How many commands and scripts were denied because the gateway's user lacks a right.
+    /// The number of commands and scripts that were denied because the gateway's user lacks a right.
     package var denials: Int { self.denialCount.now }
 
     /// Counts an error reply if it denies the gateway's user a right.
@@ -105,7 +105,7 @@ package final class RedisMeter: Sendable {
         if let index = RedisServerError.writeRefusals.firstIndex(of: code) { self.refusedWrites[index].add(1) }
     }
 
-    /// How many writes were refused with this code.
+    /// Returns the number of writes that were refused with this code.
     package func refusedWrites(_ code: String) -> Int {
         RedisServerError.writeRefusals.firstIndex(of: code).map { self.refusedWrites[$0].now } ?? 0
     }

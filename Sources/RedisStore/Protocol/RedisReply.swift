@@ -9,15 +9,15 @@ package enum RedisReply: Sendable, Hashable {
     case status(String)
     case bulk([UInt8])
     case array([RedisReply])
-    /// `-ERR ...`: an answer. The connection stays usable.
+    /// An error reply, `-ERR ...`. It is an answer: the connection stays usable.
     case error(RedisServerError)
 }
 
 /// An error reply. Its first word is its code.
 package struct RedisServerError: Error, Sendable, Hashable {
-    /// The first word in Redis's spelling, e.g. `READONLY`.
+    /// The first word in Redis's spelling, such as `READONLY`.
     package let code: String
-    /// The whole line, without the minus. It may quote arguments: not for logs.
+    /// The whole line, without the minus. It may quote arguments, so it must not be logged.
     package let message: String
 
     package init(line: String) {
@@ -25,17 +25,17 @@ package struct RedisServerError: Error, Sendable, Hashable {
         self.code = String(line.prefix { $0 != " " })
     }
 
-    /// What an error reply means for the caller.
+    /// The meaning of an error reply for the caller.
     package enum Class: Sendable, Hashable {
-        /// `NOSCRIPT`: nothing was done; the script's text has to be sent.
+        /// `NOSCRIPT`: nothing was done, and the script's text must be sent.
         case noScript
-        /// The node cannot do it now. Another node, or this one later, may.
+        /// The node cannot do it now. Another node may, or this node may later.
         case unavailable
-        /// The node is not (or no longer) the right one: another one is looked for.
+        /// The node is not the right one, or no longer is, and another node is looked for.
         case elsewhere
-        /// The gateway's user may not do this: the deployment has to be corrected.
+        /// The gateway's user may not do this. The deployment must be corrected.
         case notPermitted
-        /// Anything else, including mistakes of ours.
+        /// Any other error, including mistakes of the gateway.
         case other
     }
 
@@ -51,21 +51,21 @@ package struct RedisServerError: Error, Sendable, Hashable {
         }
     }
 
-    /// Whether the server sends this without being asked and closes: in protected mode, or when `maxclients` is
-    /// reached. It arrives where the answer to the first command is expected.
+    /// Whether the server sends this error without being asked and closes: in protected mode, or if `maxclients` is
+    /// reached. It arrives instead of the answer to the first command.
     package var isFarewell: Bool {
         self.code == "DENIED" || self.code == "ERR" && self.message.utf8.contains("max number of clients".utf8)
     }
 
-    /// The codes with which a server that can be read refuses to write.
+    /// The codes with which a readable server refuses to write.
     package static let writeRefusals = ["MISCONF", "NOREPLICAS", "OOM"]
 
-    /// Not an error of Redis: no replica confirms writes, so the gateway refuses durable ones.
+    /// The gateway's own refusal of durable writes while no replica confirms any. Redis has no such error.
     package static let unconfirmed = RedisServerError(line: "UNCONFIRMED no replica confirms what is written")
 
-    /// The refusal to write that this error is; nil when it is another error.
+    /// The refusal to write that this error contains; `nil` if it is another error.
     ///
-    /// Before Redis 7 a script's error only quotes that of its command: `ERR Error running script (...): ... -OOM ...`.
+    /// Before Redis 7, a script's error only quotes its command's: `ERR Error running script (...): ... -OOM ...`.
     package var writeRefusal: RedisServerError? {
         if Self.writeRefusals.contains(self.code) { return self }
         guard self.code == "ERR" else { return nil }
@@ -75,23 +75,23 @@ package struct RedisServerError: Error, Sendable, Hashable {
     }
 }
 
-/// How a command failed, above all whether Redis may have carried it out.
+/// The failure of a command, and above all whether Redis may have carried it out.
 package enum RedisError: Error, Sendable, Hashable {
-    /// It was not sent.
+    /// The command was not sent.
     case notSent(Cause)
-    /// It was sent and no answer came: Redis may have carried it out, or may still do so.
+    /// The command was sent and no answer came. Redis may have carried it out, or may still do so.
     case unanswered(Cause)
     /// Redis answered with an error.
     case server(RedisServerError)
-    /// It was carried out, but no replica confirmed it in time: a failover may lose it.
+    /// The command was carried out, but no replica confirmed it in time. A failover may lose it.
     case unreplicated
     /// The answer has a form that this command cannot have.
     case unexpected
 
-    /// A future's error as one of these. Errors that this module did not make become `unexpected`.
+    /// Returns a future's error as a `RedisError`. Errors that this module did not make become `unexpected`.
     static func of(_ error: any Error) -> RedisError { error as? RedisError ?? .unexpected }
 
-    /// What happened to the connection.
+    /// The event that ended the connection or prevented the sending.
     package enum Cause: Sendable, Hashable {
         case notConnected
         case closed
@@ -99,18 +99,18 @@ package enum RedisError: Error, Sendable, Hashable {
         case overloaded
         case protocolError(ReplyError)
         case shuttingDown
-        /// Another server is the primary, or is being made it and may not get this write.
+        /// Another server is the primary, or is being made the primary and may not get this write.
         case replaced
         /// Most sentinels, or most primaries of a cluster, are silent: another server may be the primary.
         case cutOff
     }
 }
 
-/// Why the bytes of a connection are not accepted as replies.
+/// The reason why the bytes of a connection are not accepted as replies.
 package enum ReplyError: Error, Sendable, Hashable {
-    /// Not RESP2, nested deeper than hiredis allows, or over a limit on a reply's size.
+    /// The bytes are not RESP2, are nested deeper than hiredis allows, or exceed a limit on a reply's size.
     case malformed
-    /// An incomplete reply holds more bytes than the limit.
+    /// An incomplete reply has more bytes than the limit.
     case tooLarge
     /// A reply without a command.
     case unsolicited

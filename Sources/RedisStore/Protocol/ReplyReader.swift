@@ -1,11 +1,11 @@
 import CHiredis
 import NIOCore
 
-/// Limits of what one connection may make us store.
+/// The limits on what one connection may make the gateway store.
 package struct ReplyLimits: Sendable, Hashable {
-    /// Bytes of an incomplete reply, and of all strings of one reply together.
+    /// The bytes of an incomplete reply, and of all strings of one reply together.
     package var bytes: Int
-    /// Elements of one reply, including those of inner arrays.
+    /// The elements of one reply, including those of inner arrays.
     package var elements: Int
 
     package init(bytes: Int = 1 << 20, elements: Int = 4096) {
@@ -14,12 +14,12 @@ package struct ReplyLimits: Sendable, Hashable {
     }
 }
 
-/// Cuts the bytes of one connection into replies: hiredis's reader with our own object functions, so that each string
-/// is copied only once, into the reply.
+/// Cuts the bytes of one connection into replies. It uses hiredis's reader with its own object functions, so that each
+/// string is copied only once, into the reply.
 ///
-/// An error is final: what follows a malformed reply cannot be matched to a command. Confined to one loop.
+/// An error is final: nothing after a malformed reply can be matched to a command. Confined to one loop.
 package final class ReplyReader {
-    /// How much hiredis gets at once. After each kilobyte of replies it moves its remaining bytes to the front.
+    /// The bytes that hiredis gets at once. After each kilobyte of replies it moves its remaining bytes to the front.
     private static let pieceBytes = 4096
     /// The bytes around a string whose end is missing: `$`, the digits of its length, a line end, a carriage return.
     private static let framingBytes = 32
@@ -46,7 +46,7 @@ package final class ReplyReader {
 
     /// Reads the bytes that arrived and calls `body` with each reply that they complete, in order.
     ///
-    /// `body` returns false to stop. Then the connection ends, and the rest is not read.
+    /// `body` returns false to stop. The connection then ends, and the rest is not read.
     package func feed(
         _ bytes: UnsafeRawBufferPointer,
         _ body: (RedisReply) -> Bool
@@ -60,7 +60,7 @@ package final class ReplyReader {
         }
     }
 
-    /// The same with the bytes of a buffer; returns the error.
+    /// Reads the bytes of a buffer, calls `body` with each reply, and returns the error.
     func feed(_ buffer: ByteBuffer, _ body: (RedisReply) -> Bool) -> ReplyError? {
         // `withUnsafeReadableBytes` cannot rethrow typed errors.
         buffer.withUnsafeReadableBytes { bytes in
@@ -73,7 +73,7 @@ package final class ReplyReader {
         }
     }
 
-    /// False when `body` has stopped.
+    /// Reads one piece. Returns false if `body` has stopped.
     private func feedPiece(
         _ piece: UnsafeRawBufferPointer,
         _ body: (RedisReply) -> Bool
@@ -87,7 +87,7 @@ package final class ReplyReader {
             guard let reply = self.builder.take() else { throw self.fail(.malformed) }
             guard body(reply) else { return false }
         }
-        // hiredis waits for any length that a header announces. We limit it.
+        // hiredis waits for any length that a header announces. The gateway limits it.
         guard self.reader.pointee.len - self.reader.pointee.pos <= self.limits.bytes + Self.framingBytes else {
             throw self.fail(.tooLarge)
         }
@@ -100,17 +100,17 @@ package final class ReplyReader {
     }
 }
 
-/// Builds a reply from the objects that hiredis finds in order: an array first, then its elements. hiredis gets the
-/// same meaningless pointer for each.
+/// Builds a reply from the objects that hiredis finds in order: an array first, and then its elements. hiredis gets one
+/// meaningless pointer for all of them.
 private final class ReplyBuilder {
-    /// An array that lacks elements.
+    /// An array with missing elements.
     private struct OpenArray {
         var elements: [RedisReply] = []
         var missing: Int
     }
 
     private let limits: ReplyLimits
-    /// From the outermost to the innermost; hiredis nests at most nine deep.
+    /// The open arrays, the outermost first; hiredis nests at most nine deep.
     private var open: [OpenArray] = []
     private var root: RedisReply?
     private var elementCount = 0
@@ -120,7 +120,7 @@ private final class ReplyBuilder {
         self.limits = limits
     }
 
-    /// The functions for every reader; never changed and never freed.
+    /// The functions of every reader; never changed and never freed.
     nonisolated(unsafe) static let functions: UnsafeMutablePointer<redisReplyObjectFunctions> = {
         let functions = UnsafeMutablePointer<redisReplyObjectFunctions>.allocate(capacity: 1)
         functions.initialize(
@@ -143,7 +143,7 @@ private final class ReplyBuilder {
         return Unmanaged<ReplyBuilder>.fromOpaque(pointer).takeUnretainedValue()
     }
 
-    /// Records an object; nil when a limit is exceeded. hiredis reads nil as "no memory", which is final.
+    /// Records an object; `nil` if a limit is exceeded. hiredis reads `nil` as "no memory", which is final.
     private func enter(_ task: UnsafePointer<redisReadTask>?, bytes: Int = 0) -> UnsafeMutableRawPointer? {
         if task?.pointee.parent == nil { self.begin() }
         self.elementCount += 1
@@ -172,13 +172,13 @@ private final class ReplyBuilder {
             return object
         }
         var array = OpenArray(missing: count)
-        // The announced length of an array is not trusted: room grows with the elements that arrive.
+        // The announced length of an array is not trusted: its room grows with the elements that arrive.
         array.elements.reserveCapacity(min(count, 16))
         self.open.append(array)
         return object
     }
 
-    /// Puts the reply in its place, and completes arrays that it fills.
+    /// Puts the reply in its place, and completes the arrays that it fills.
     private func place(_ reply: RedisReply) {
         var reply = reply
         while let last = self.open.indices.last {
@@ -209,7 +209,7 @@ private final class ReplyBuilder {
         return object
     }
 
-    /// The finished reply whose root hiredis has returned.
+    /// Returns the finished reply whose root hiredis has returned.
     func take() -> RedisReply? {
         defer { self.begin() }
         return self.root

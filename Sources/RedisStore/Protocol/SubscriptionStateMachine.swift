@@ -1,20 +1,20 @@
 package import NIOCore
 
-/// What one connection subscribes to, and when its silence means that it is lost.
+/// The subscription of one connection, and the silence that means that the connection is lost.
 package struct SubscriptionPlan: Sendable, Hashable {
     /// The commands that sign in.
     package var greeting: [HandshakeStep]
-    /// Whether the server must be a primary: endings are reported first, and reliably, where they are written.
+    /// Whether the server must be a primary: ends are reported first, and reliably, where they are written.
     package var demandsPrimary: Bool
-    /// The prefixes of the keys whose changes the server reports over this connection; empty: none.
+    /// The prefixes of the keys whose changes the server reports over this connection; empty for no keys.
     package var prefixes: [String]
-    /// At least one. With prefixes, `SubscriptionPlan.keyChannel` is one of them.
+    /// The channels, at least one. If there are prefixes, `SubscriptionPlan.keyChannel` is among the channels.
     package var channels: [String]
-    /// From the connect to the last answer of the handshake.
+    /// The time from the connect to the last answer of the handshake.
     package var handshakeTimeout: Duration
-    /// After this long without a byte the server is asked for a sign of life, and again after each further interval.
+    /// The silence after which the server is asked for a sign of life, and the interval until it is asked again.
     package var signInterval: Duration
-    /// After this long without a byte the connection counts as lost.
+    /// The silence after which the connection is treated as lost.
     package var patience: Duration
 
     /// The channel on which Redis announces changed keys.
@@ -44,7 +44,7 @@ package struct SubscriptionMessage: Sendable, Hashable {
     package enum Payload: Sendable, Hashable {
         /// A published text.
         case text([UInt8])
-        /// Keys that have changed, expired or been deleted.
+        /// The keys that have changed, expired or been deleted.
         case keys([[UInt8]])
         /// All keys were deleted (`FLUSHALL`, `FLUSHDB`).
         case allKeys
@@ -59,11 +59,11 @@ package struct SubscriptionMessage: Sendable, Hashable {
     }
 }
 
-/// One subscriber's connection without its I/O: sign in, subscribe, listen, and notice when messages have stopped.
+/// One subscriber's connection without its I/O: it signs in, subscribes, listens, and notices if messages stop.
 ///
-/// A connection that asks for changes of keys redirects them **to itself**. In the usual form one connection asks and
-/// another listens, and when the first is lost the second stays silent. This one is lost as a whole. `NOLOOP` is not
-/// used: it would only hide the connection's own writes, and it makes none.
+/// A connection that asks for changes of keys redirects them **to itself**. Usually one connection asks and another
+/// listens, and if the first is lost, the second stays silent. This connection is lost as a whole. `NOLOOP` is not
+/// used: it would only hide the connection's own writes, and there are none.
 ///
 /// Commands of the handshake are sent one at a time, because one of them depends on the answer to another, and no
 /// request waits for a subscription.
@@ -71,10 +71,10 @@ package struct SubscriptionStateMachine {
     package enum Action: Sendable, Hashable {
         case none
         case send(RedisCommand)
-        /// From now on every message arrives.
+        /// From now on, every message arrives.
         case becomeUp
         case deliver(SubscriptionMessage)
-        /// The connection is useless; with the error reply that made it so, if one did.
+        /// The connection is useless, because of the error reply if there is one.
         case close(RedisError.Cause, refusal: RedisServerError? = nil)
     }
 
@@ -104,7 +104,7 @@ package struct SubscriptionStateMachine {
     private var handshakeDeadline = NIODeadline.distantFuture
     private(set) var lastHeard = NIODeadline.uptimeNanoseconds(0)
     private var lastAsked = NIODeadline.uptimeNanoseconds(0)
-    /// Signs of life that were asked for and have not arrived.
+    /// The number of signs of life that were requested and have not arrived.
     private var pendingSigns = 0
 
     package init(_ plan: SubscriptionPlan) {
@@ -114,7 +114,7 @@ package struct SubscriptionStateMachine {
     /// Whether messages arrive now.
     package var isUp: Bool { if case .listening = self.phase { true } else { false } }
 
-    /// When `timerFired` is to be called; nil: never.
+    /// The time when `timerFired` must be called; `nil` if never.
     package var deadline: NIODeadline? {
         switch self.phase {
         case .connecting, .closed: nil
@@ -125,7 +125,7 @@ package struct SubscriptionStateMachine {
 
     // MARK: Events
 
-    /// The connection is open.
+    /// Records that the connection is open.
     package mutating func connected(at now: NIODeadline) -> Action {
         guard case .connecting = self.phase else { return .none }
         self.handshakeDeadline = now + TimeAmount(self.plan.handshakeTimeout)
@@ -135,12 +135,12 @@ package struct SubscriptionStateMachine {
         return self.goOn(with: steps[...], after: .null)
     }
 
-    /// Bytes have arrived, of whatever kind: the server lives. A long message takes several reads.
+    /// Records that bytes of any kind have arrived, so the server is running. A long message takes several reads.
     package mutating func heard(at now: NIODeadline) {
         self.lastHeard = now
     }
 
-    /// A reply has arrived.
+    /// Handles a reply that has arrived.
     package mutating func received(_ reply: RedisReply) -> Action {
         switch self.phase {
         case .connecting: return self.close(.protocolError(.unsolicited))
@@ -158,7 +158,7 @@ package struct SubscriptionStateMachine {
         }
     }
 
-    /// The timer fired. Asks for a sign of life, or gives the connection up.
+    /// Handles the timer: asks for a sign of life, or gives the connection up.
     package mutating func timerFired(at now: NIODeadline) -> Action {
         guard let deadline = self.deadline, deadline <= now else { return .none }
         guard case .listening = self.phase, now < self.lostAt else { return self.close(.timedOut) }
@@ -167,7 +167,7 @@ package struct SubscriptionStateMachine {
         return .send(self.signOfLife)
     }
 
-    /// The connection is lost or useless; `.none` when it had ended before.
+    /// Records that the connection is lost or useless; `.none` if it had already ended.
     package mutating func lost(_ cause: RedisError.Cause) -> Action {
         if case .closed = self.phase { return .none }
         return self.close(cause)
@@ -178,8 +178,8 @@ package struct SubscriptionStateMachine {
     private var lostAt: NIODeadline { self.lastHeard + TimeAmount(self.plan.patience) }
     private var askAt: NIODeadline { max(self.lastHeard, self.lastAsked) + TimeAmount(self.plan.signInterval) }
 
-    /// Subscribes again to a channel, which changes nothing. Of the few commands that a subscriber may send, `PING` is
-    /// refused with `MISCONF` by a primary that cannot save, though it still sends messages.
+    /// The command that subscribes again to a channel, which changes nothing. Of the few commands that a subscriber may
+    /// send, `PING` is refused with `MISCONF` by a primary that cannot save, although it still sends messages.
     private var signOfLife: RedisCommand {
         RedisCommand("SUBSCRIBE", Array(self.plan.channels.prefix(1)).map { Array($0.utf8) })
     }
@@ -198,7 +198,7 @@ package struct SubscriptionStateMachine {
         return self.goOn(with: steps.dropFirst(), after: reply)
     }
 
-    /// Sends the first of `steps`, or subscribes when there is none left.
+    /// Sends the first of `steps`, or subscribes if none is left.
     private mutating func goOn(with steps: ArraySlice<Step>, after reply: RedisReply) -> Action {
         self.phase = .handshaking(steps)
         switch steps.first {
@@ -216,7 +216,7 @@ package struct SubscriptionStateMachine {
         }
     }
 
-    /// A message on one of `channels`, or a sign of life: what arrives without being the answer to a command.
+    /// Handles a message on one of `channels`, or a sign of life: a reply that answers no command.
     private mutating func told(_ reply: RedisReply, of channels: ArraySlice<String>) -> Action {
         guard case .array(let parts) = reply, let kind = parts.first else {
             return self.close(.protocolError(.unsolicited))
@@ -240,7 +240,7 @@ package struct SubscriptionStateMachine {
 }
 
 extension SubscriptionMessage.Payload {
-    /// nil when Redis would not send this.
+    /// Reads a payload; `nil` if Redis would not send it.
     fileprivate init?(_ reply: RedisReply) {
         switch reply {
         case .null: self = .allKeys

@@ -3,50 +3,50 @@ package import Sessions
 import Synchronization
 package import Vocabulary
 
-/// The ends of the last minutes that this gateway caused or received: a failover, or a restart from data on disk, may
+/// The ends of the last minutes that this gateway caused or received. A failover, or a restart from data on disk, may
 /// bring the ended records back. For any thread.
 ///
-/// An end is kept for at least `span` and about twice that at most: ends are kept in generations, which are dropped as a
-/// whole when their last end is older than `span`. A generation that is full is followed by the next one; where there would
-/// be too many, the oldest is dropped early. Then it is no longer known what had ended, so under the next reign of a primary,
-/// every session that is older than the last dropped end counts as ended too.
+/// An end is kept for at least `span`, and for about twice that at most. Ends are kept in generations, which are
+/// dropped as a whole when their last end is older than `span`. A full generation is followed by the next one. If there
+/// would be too many, the oldest is dropped early. It is then no longer known what had ended. So under the next reign
+/// of a primary, every session that is older than the last dropped end is treated as ended too.
 ///
-/// The news of an end may come twice: once more when the mark that told it expires (`RedisStore.margin`). An end that
-/// `EndingReplay` writes again counts as another one.
+/// The report of an end may come twice: again when the mark that reported it expires (`RedisStore.margin`). An end that
+/// `EndingReplay` writes again is a separate end.
 package final class EndingMemory: Sendable {
     package static let span = Duration.seconds(900)
-    /// The number of ends in one generation, of about 110 bytes each: larger sets would hold up the loop when they grow.
+    /// The number of ends in a generation, of about 110 bytes each: larger sets would hold up the loop as they grow.
     package static let capacity = 131_072
-    /// The most generations. All but the one that is being filled suffice for 582 ends a second without a gap.
+    /// The maximum number of generations. All but the one being filled suffice for 582 ends a second without a gap.
     package static let mostGenerations = 5
-    /// How long after a generation was closed its ends take no second place.
+    /// The time after a generation was closed during which a repeated end is not stored again.
     private static let repetition = Duration.seconds(30)
 
     /// An end of something.
     package enum Ending: Sendable, Hashable {
         case session(RecordKey)
-        /// A replaceable record.
+        /// The end of a replaceable record.
         case record(RecordKey)
         case lineage(Lineage)
-        /// Every record of a subject, by the store's name for it, that was made before this epoch.
+        /// The end of every record of a subject, by the store's name for it, that was made before this epoch.
         case subject(String, epoch: UInt64)
     }
 
     private struct Generation {
-        /// Sessions and replaceable records.
+        /// The keys of sessions and replaceable records.
         var records: Set<RecordKey> = []
         var lineages: Set<Lineage> = []
         var subjects: [String: UInt64] = [:]
-        /// By the steady clock; a new primary's clock may differ much from the former one's.
+        /// The time by the steady clock, because a new primary's clock may differ much from the former one's.
         let began: ContinuousClock.Instant
-        /// When the next one followed, by both clocks; nil: it is being filled.
+        /// The time when the next generation followed, by both clocks; `nil` while this generation is being filled.
         var closed: (at: ContinuousClock.Instant, time: UnixTime)?
 
         init(began: ContinuousClock.Instant) { self.began = began }
 
         var count: Int { self.records.count + self.lineages.count + self.subjects.count }
 
-        /// Whether it was closed at least so long ago.
+        /// Reports whether the generation was closed at least `time` ago.
         func isClosed(for time: Duration, at now: ContinuousClock.Instant) -> Bool {
             self.closed.map { now - $0.at >= time } ?? false
         }
@@ -66,19 +66,19 @@ package final class EndingMemory: Sendable {
     }
 
     private struct State {
-        /// Those that are closed, the oldest first.
+        /// The closed generations, the oldest first.
         var former: [Generation] = []
         var current: Generation
-        /// When a generation was dropped early, and the time of its last end.
+        /// The time when a generation was dropped early, and the time of its last end.
         var forgotten: (at: ContinuousClock.Instant, before: UnixTime)?
-        /// Sessions made before this time count as ended.
+        /// The barrier: sessions made before this time are treated as ended.
         var barrier: UnixTime?
 
         init(_ now: ContinuousClock.Instant) { self.current = Generation(began: now) }
 
         var isEmpty: Bool { self.barrier == nil && self.current.count == 0 && self.former.isEmpty }
 
-        /// Whether any generation, the latest first, meets a condition.
+        /// Reports whether any generation, the latest first, meets a condition.
         func anyGeneration(_ condition: (Generation) -> Bool) -> Bool {
             condition(self.current) || self.former.reversed().contains(where: condition)
         }
@@ -90,13 +90,13 @@ package final class EndingMemory: Sendable {
             }
         }
 
-        /// Whether the end is there, and will be for long enough.
+        /// Reports whether the end is stored, and will be for long enough.
         func holds(_ ending: Ending, _ now: ContinuousClock.Instant) -> Bool {
             self.current.holds(ending)
                 || self.former.contains { !$0.isClosed(for: EndingMemory.repetition, at: now) && $0.holds(ending) }
         }
 
-        /// Begins the next generation, and drops the oldest one early where there is no room.
+        /// Begins the next generation, and drops the oldest one early if there is no room.
         mutating func turn(_ now: ContinuousClock.Instant, _ time: UnixTime) {
             if self.current.count > 0 {
                 self.current.closed = (now, time)
@@ -115,7 +115,7 @@ package final class EndingMemory: Sendable {
     private let state: Mutex<State>
 
     /// - Parameters:
-    ///   - clock: The clock by which sessions are stamped.
+    ///   - clock: The clock that stamps sessions.
     ///   - now: A steady clock.
     package init(
         capacity: Int = EndingMemory.capacity,
@@ -128,7 +128,7 @@ package final class EndingMemory: Sendable {
         self.state = Mutex(State(now()))
     }
 
-    /// Keeps an end that is known to have taken place.
+    /// Stores an end that is known to have taken place.
     package func note(_ ending: Ending) {
         let (now, time) = (self.now(), self.clock.now())
         self.state.withLock { state in
@@ -145,7 +145,7 @@ package final class EndingMemory: Sendable {
         }
     }
 
-    /// Notes that a primary took over that may have lost the ends kept here; returns these.
+    /// Records that a primary took over that may have lost the ends kept here, and returns them.
     package func beginReign() -> [Ending] {
         let now = self.now()
         let generations = self.state.withLock { state in
@@ -154,34 +154,34 @@ package final class EndingMemory: Sendable {
             }
             return [state.current] + state.former
         }
-        // Without the lock, for which each read of a session waits.
+        // Outside the lock, for which each read of a session waits.
         return generations.flatMap(\.endings)
     }
 
-    /// The latest kept epoch of the subject with this name in the store; 0 if none is kept.
+    /// Returns the latest kept epoch of the subject with this name in the store; 0 if none is kept.
     package func epoch(of name: String) -> UInt64 {
         self.state.withLock { state in
             state.former.reduce(state.current.subjects[name] ?? 0) { max($0, $1.subjects[name] ?? 0) }
         }
     }
 
-    /// Whether the end of this session or of its lineage is kept.
+    /// Reports whether the end of this session or of its lineage is kept.
     func knowsEnd(of key: RecordKey) -> Bool {
         self.state.withLock { state in
             state.anyGeneration { $0.records.contains(key) || $0.lineages.contains(key.lineage) }
         }
     }
 
-    /// Whether this session has ended, whatever the store says.
+    /// Reports whether this session has ended, whatever the store says.
     ///
-    /// - Parameter names: Gives the store's names of a subject; called only while subjects are kept.
+    /// - Parameter names: Returns the store's names of a subject; called only while subjects are kept.
     package func hasEnded(_ key: RecordKey, _ session: Session, names: (String) -> [String]) -> Bool {
         self.hasEnded(key, since: session.issuedAt) { subjects in
             names(session.subject).contains { name in subjects[name].map { session.epoch < $0 } ?? false }
         }
     }
 
-    /// The same for a replaceable record.
+    /// Reports whether a replaceable record has ended, whatever the store says.
     package func hasEnded(_ key: RecordKey, _ terms: RecordTerms, names: (String) -> [String]) -> Bool {
         self.hasEnded(key, since: terms.since) { subjects in
             guard let owner = terms.owner else { return false }
@@ -189,7 +189,8 @@ package final class EndingMemory: Sendable {
         }
     }
 
-    /// - Parameter subjectHasEnded: Whether its subject's end is among these epochs; called only if there are any.
+    /// - Parameter subjectHasEnded: Reports whether these epochs include the subject's end; called only if there are
+    ///   any.
     private func hasEnded(
         _ key: RecordKey,
         since: UnixTime,

@@ -2,11 +2,11 @@ import NIOCore
 import Sessions
 import Vocabulary
 
-/// Repeats ends at a primary that is new or was restarted and may have lost them (`EndingMemory`).
+/// Repeats ends at a primary that is new or was restarted, and so may have lost them (`EndingMemory`).
 ///
-/// A replica that is promoted lacks the writes that another one confirmed, and a restarted server lacks what it had not
-/// written to disk. This gateway refuses what it knows to have ended, whatever the store says; repeating the ends makes
-/// other gateways refuse it too. It reads first, because the new primary knows nearly all of the ends.
+/// A promoted replica lacks the writes that only another replica confirmed. A restarted server lacks what it had not
+/// written to disk. This gateway rejects what it knows to have ended, whatever the store says; repeating the ends makes
+/// other gateways reject it too. The replay reads first, because the new primary knows nearly all of the ends.
 final class EndingReplay: Sendable {
     private struct State {
         var topology: Topology?
@@ -17,14 +17,14 @@ final class EndingReplay: Sendable {
         var isShutDown = false
     }
 
-    /// How many ends are checked with one command.
+    /// The number of ends that are checked with one command.
     private static let stride = 256
-    /// The time from a failure to the next try; it doubles with each further failure. A primary without its replicas
-    /// may refuse writes for hours.
+    /// The pause between a failure and the next try, which doubles with each further failure. A primary without its
+    /// replicas may refuse writes for hours.
     private static let pause = TimeAmount.milliseconds(100)
     private static let longestPause = TimeAmount.milliseconds(1600)
-    /// The time after which all ends are checked once more, when they have been: another loop may have ended something at
-    /// the former primary meanwhile.
+    /// The time after which all ends are checked again after they have been repeated. Another loop may have ended
+    /// something at the former primary meanwhile.
     private static let aftermath = TimeAmount.seconds(2)
 
     private let client: RedisClient
@@ -69,8 +69,7 @@ final class EndingReplay: Sendable {
         self.loop.execute { step(self) }
     }
 
-    /// Begins where there is a reign for which the ends were not repeated. A primary whose slots are not known yet
-    /// waits for them.
+    /// Begins a replay at each primary with a reign for which the ends were not repeated, once its slots are known.
     private func judge() {
         for shard in self.state.value.topology?.shards ?? [] where !shard.slots.isEmpty {
             guard let reign = self.state.value.reigns[shard.endpoint],
@@ -130,13 +129,13 @@ final class EndingReplay: Sendable {
         }
     }
 
-    /// Repeats those ends whose records are alive; returns how many.
+    /// Repeats those ends whose records are still live, and returns how many.
     private func restore(_ endings: [EndingMemory.Ending]) -> EventLoopFuture<Int> {
         self.values(of: endings).flatMap { values in
             let alive = zip(endings, values).filter { !$0.isKnown(by: $1) }.map(\.0)
             let ended = alive.map { ending in
                 self.client.run(ending.call, on: self.loop) { reply in
-                    // The end has taken effect on this primary; if it is replaced too, the end is repeated again.
+                    // The end has taken effect here. If this primary is replaced too, the end is repeated again.
                     if case .failure(.unreplicated) = reply { return .success(()) }
                     _ = try RedisStore.reply(reply)
                     return .success(())
@@ -146,10 +145,10 @@ final class EndingReplay: Sendable {
         }
     }
 
-    /// The value at the key where each end is visible.
+    /// Returns the value at the key that shows each end.
     private func values(of endings: [EndingMemory.Ending]) -> EventLoopFuture<[[UInt8]?]> {
         let places = endings.map(\.place)
-        // When keys are on several nodes, each gets a command of its own.
+        // If keys are on several nodes, each gets a separate command.
         let commands = self.client.isCluster ? places.map { [$0] } : [places]
         let asked = commands.map { keys in
             self.client.ask(RedisCommand("MGET", keys), on: self.loop).flatMapThrowing { reply in
@@ -172,7 +171,7 @@ extension EndingMemory.Ending {
         }
     }
 
-    /// Whether a primary with this value at that key knows the end.
+    /// Reports whether a primary with this value at `place` knows the end.
     fileprivate func isKnown(by value: [UInt8]?) -> Bool {
         switch self {
         case .session, .record: return value == nil
@@ -183,7 +182,7 @@ extension EndingMemory.Ending {
         }
     }
 
-    /// The script call that causes the end; it may be repeated.
+    /// The script call that causes the end. It may be repeated.
     var call: ScriptCall {
         switch self {
         case .session(let key):

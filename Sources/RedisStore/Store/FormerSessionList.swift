@@ -1,10 +1,10 @@
 import Sessions
 import Vocabulary
 
-/// A subject's sessions as gateways noted them before lists had lines (`RedisStore+Index.swift`). Such records are read
-/// until the last of their sessions has expired, and no longer written.
+/// A subject's sessions as gateways noted them before lists had lines (`RedisStore+Index.swift`). These records are
+/// read until the last of their sessions has expired, and are no longer written.
 struct FormerSessionList: ReplaceableRecord, Hashable {
-    /// A session, and when it expires.
+    /// A session and its expiry.
     struct Entry: Hashable {
         let key: RecordKey
         let expiresAt: UnixTime
@@ -38,7 +38,7 @@ struct FormerSessionList: ReplaceableRecord, Hashable {
 }
 
 extension TokenAuthority {
-    /// The keys of the subject's lists of this kind.
+    /// Returns the keys of the subject's lists in the former format.
     func formerSessionLists(of subject: String) -> [RecordKey] {
         self.namedKeys("subject sessions", subject, FormerSessionList.kind)
     }

@@ -1,8 +1,8 @@
 import Sessions
 import Vocabulary
 
-/// The value of an idle key: `<deadline> <idle lifetime>`, both in milliseconds, the first by the gateways' clock.
-/// Plain text, because the touch script updates it.
+/// The value of an idle key: `<deadline> <idle lifetime>`, both in milliseconds, the deadline by the gateways' clock.
+/// It is plain text, because the touch script updates it.
 struct IdleValue {
     let deadline: UnixTime
     private let milliseconds: Int64
@@ -25,7 +25,7 @@ struct IdleValue {
         self.milliseconds = lifetime
     }
 
-    /// Read digit by digit for speed: every read of a session needs it.
+    /// Parses digit by digit for speed, because every read of a session needs it.
     private static func number(_ digits: ArraySlice<UInt8>) -> Int64? {
         guard (1...18).contains(digits.count) else { return nil }
         var number: Int64 = 0

@@ -1,13 +1,13 @@
 import NIOCore
 import Sessions
 
-/// Receives ends that other gateways cause and reports them to the caches of this process: one subscription at every
-/// primary, all on one loop.
+/// Receives ends that other gateways cause, and reports them to the caches of this process. It has one subscription at
+/// every primary, all on one loop.
 ///
-/// While any subscription is not up, the caches doubt; only reads that begin when all are up are trusted. Ends and the
-/// answers to reads arrive in any order, since they use separate connections: `SessionCache` keeps a placeholder for
-/// every read under way. Ends that this process caused are received too, after its caches were told, and change
-/// nothing.
+/// While any subscription is not up, the caches doubt. Only reads that begin while all are up are trusted. Ends and
+/// answers to reads arrive in any order, because they use separate connections: in `SessionCache` an end overtakes
+/// every current read (`Reading`). Ends that this process caused are received too, after its caches were notified, and
+/// change nothing.
 final class InvalidationFeed: Sendable {
     private struct State {
         var topology: Topology?
@@ -21,14 +21,13 @@ final class InvalidationFeed: Sendable {
         var isCutOff = false
         var isShutDown = false
 
-        /// Whether every end anywhere is received.
+        /// Whether the feed receives every end, wherever it happens.
         var hearsAll: Bool {
             !self.isCutOff && !self.subscriptions.isEmpty && self.up.count == self.subscriptions.count
         }
     }
 
-    /// How many ends are reported to the loops at once; the rest follows after a pause in which the loops serve
-    /// requests.
+    /// The number of ends that are reported to the loops at once. Before the rest, the loops serve requests.
     private static let stride = 1024
     private static let pause = TimeAmount.microseconds(500)
 
@@ -38,9 +37,9 @@ final class InvalidationFeed: Sendable {
     private let loop: any EventLoop
     private let state: NIOLoopBoundBox<State>
 
-    /// A feed over the connections of `client`. Receives nothing before `start()`.
+    /// Creates a feed over the connections of `client`. It receives nothing before `start()`.
     ///
-    /// - Parameter heard: Called for certain ends, not for writes of sessions; once more when the mark of an end expires.
+    /// - Parameter heard: Called for certain ends, not for writes of sessions, and again when an end's mark expires.
     init(client: RedisClient, caches: SessionCaches, heard: @escaping @Sendable (Invalidation) -> Void) {
         self.client = client
         self.caches = caches
@@ -49,7 +48,7 @@ final class InvalidationFeed: Sendable {
         self.state = NIOLoopBoundBox.makeBoxSendingValue(State(), eventLoop: self.loop)
     }
 
-    /// Begins to doubt, and to follow the client's topology. Must be called once, before the client starts.
+    /// Begins to doubt and to follow the client's topology. Must be called once, before the client starts.
     func start() {
         self.caches.doubt()
         let primariesHeard: @Sendable (Duration) -> Quorum = { [state] time in
@@ -72,7 +71,7 @@ final class InvalidationFeed: Sendable {
         )
     }
 
-    /// Stops receiving; the caches doubt.
+    /// Stops receiving, so that the caches doubt.
     func shutDown() async throws {
         try await self.loop.flatSubmit {
             self.state.value.isShutDown = true
@@ -86,11 +85,11 @@ final class InvalidationFeed: Sendable {
     // MARK: Steps, on the loop
 
     private func onLoop(_ step: @escaping @Sendable (InvalidationFeed) -> Void) {
-        // Also when called on the loop, so that it does not overtake earlier calls from other threads.
+        // Also if it is called on the loop, so that it does not overtake earlier calls from other threads.
         self.loop.execute { step(self) }
     }
 
-    /// Listens at exactly these primaries.
+    /// Subscribes at exactly these primaries.
     private func adopt(_ topology: Topology) {
         guard !self.state.value.isShutDown, topology != self.state.value.topology else { return }
         self.state.value.topology = topology
@@ -102,7 +101,7 @@ final class InvalidationFeed: Sendable {
             self.state.value.refusals[endpoint] = nil
         }
         for endpoint in endpoints where self.state.value.subscriptions[endpoint] == nil { self.subscribe(to: endpoint) }
-        // If keys have moved between primaries that are followed already, everything is read again once.
+        // If keys have moved between primaries that are already followed, everything is read again once.
         if self.state.value.isTrusted, self.state.value.hearsAll {
             self.caches.doubt()
             self.caches.trust()
@@ -179,7 +178,7 @@ final class InvalidationFeed: Sendable {
         self.tell(changed[...])
     }
 
-    /// Reports to every loop what the changes of these keys end, in one hop for many keys. A delay in this affects all
+    /// Reports to every loop what the changes of these keys end, in one hop for many keys. A delay here affects all
     /// loops equally. The order does not matter: an end stays an end, whatever is received in between.
     private func tell(_ keys: ArraySlice<[UInt8]>) {
         var ended: [Invalidation] = []

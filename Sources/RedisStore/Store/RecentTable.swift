@@ -13,7 +13,7 @@ final class RecentTable<Key: Hashable & Sendable, Value: Sendable>: Sendable {
         self.recent.withLock { $0[key] }
     }
 
-    /// Replaces the present value by the result of `make`, and returns that.
+    /// Replaces the present value with the result of `make`, and returns the result.
     @discardableResult
     func update(_ key: Key, _ make: (Value?) -> Value) -> Value {
         self.recent.withLock { recent in

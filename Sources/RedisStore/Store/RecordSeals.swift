@@ -17,7 +17,7 @@ struct RecordSeals: Sendable {
         return self.ring.seal(bytes, for: place)
     }
 
-    /// The keys of sessions that were sealed for one place.
+    /// Returns the keys of sessions that were sealed for one place.
     func sessionKeys(_ all: [[UInt8]], at place: [UInt8]) throws(StoreError) -> [RecordKey] {
         var opener = SealingKeyRing.PlaceOpener(ring: self.ring, place: place)
         var keys: [RecordKey] = []
@@ -31,8 +31,8 @@ struct RecordSeals: Sendable {
         return keys
     }
 
-    /// What was sealed for a place, as `decode` reads it. If it cannot be read, there is still a record: it is
-    /// *unavailable*, never absent.
+    /// Opens what was sealed for a place, and decodes it with `decode`. If it cannot be read, there is still a record:
+    /// it is *unavailable*, never absent.
     func open<Record>(
         _ bytes: [UInt8],
         at place: [UInt8],

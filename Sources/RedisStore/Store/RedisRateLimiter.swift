@@ -6,8 +6,8 @@ package import Vocabulary
 /// The rate limiter that all gateways share: each bucket is one key in Redis.
 ///
 /// Each process first counts by itself, at the same rate. What it allows fills its own bucket, so a flood at one
-/// gateway costs Redis no more than the limit lets through; and what Redis refused is refused here until the wait has
-/// passed. Otherwise Redis decides. When Redis cannot answer, nothing is allowed and the local count is taken back.
+/// gateway costs Redis no more than the limit lets through. What Redis rejected is rejected here until the wait has
+/// passed. Otherwise Redis decides. If Redis cannot answer, nothing is allowed and the local count is taken back.
 ///
 /// Buckets are named under the ring's current secret. During a rotation, gateways with different current secrets may
 /// count separately for the time in which a bucket drains.
@@ -17,7 +17,7 @@ package struct RedisRateLimiter: RateLimiter {
     private let local: LocalRateLimiter
 
     /// - Parameters:
-    ///   - ring: Gives buckets names that reveal nothing of their subjects.
+    ///   - ring: Makes names of buckets that reveal nothing of their subjects.
     ///   - clock: The clock of this process's own count; buckets in Redis use Redis's clock.
     package init(client: RedisClient, ring: SealingKeyRing, clock: Clock) {
         self.client = client
@@ -25,8 +25,8 @@ package struct RedisRateLimiter: RateLimiter {
         self.local = LocalRateLimiter(whenFull: .allow, clock: clock)
     }
 
-    /// The buckets are in different slots, so no script can fill them together: each is filled separately, and if one
-    /// of them refuses, the cost is taken out of the others again.
+    /// Fills each bucket separately, because the buckets are in different slots and no script can fill them together.
+    /// If one rejects the cost, it is taken out of the others again.
     package func allow(_ buckets: [RateBucket], cost: Int, on loop: any EventLoop) -> EventLoopFuture<RateDecision> {
         let decision = self.local.allow(buckets, cost: cost)
         guard decision == .allowed else { return loop.makeSucceededFuture(decision) }
@@ -57,7 +57,7 @@ package struct RedisRateLimiter: RateLimiter {
         }
     }
 
-    /// Counts what this process has allowed. A refusal is heard for the tries that follow.
+    /// Counts at Redis what this process has allowed. A rejection takes effect for the tries that follow.
     private func fillLater(_ bucket: RateBucket, cost: Int, on loop: any EventLoop) {
         self.fill(bucket, cost: cost, on: loop).whenSuccess { decision in
             guard case .throttled(let wait) = decision else { return }
@@ -111,7 +111,7 @@ package struct RedisRateLimiter: RateLimiter {
 }
 
 extension RateDecision {
-    /// A refusal with the longer of `wait` and this decision's own wait, if it has one.
+    /// Returns a rejection with the longer of `wait` and this decision's wait, if it has one.
     fileprivate func longer(than wait: Duration) -> RateDecision {
         if case .throttled(let other) = self {
             .throttled(retryAfter: max(other, wait))

@@ -11,7 +11,7 @@ extension RedisStore {
     ) -> EventLoopFuture<Stored<Content>?> {
         let key = DocumentKey(collection: Content.collection, id: id)
         let places = self.places(of: key)
-        // Not with `MGET`, which cannot tell a missing key from one of another type.
+        // `MGET` cannot distinguish a missing key from one of another type.
         let asked = places.map { self.client.ask(RedisCommand("GET", [$0]), on: loop) }
         return EventLoopFuture.whenAllSucceed(asked, on: loop).flatMapThrowing { replies in
             for (place, reply) in zip(places, replies) {
@@ -52,8 +52,8 @@ extension RedisStore {
         let bytes: [UInt8]
         do { bytes = try document.encoded(id: id, attempt: attempt) } catch { return loop.makeFailedFuture(error) }
         let kept = self.judgedDocuments.value(for: key).flatMap { $0.version == judged ? $0 : nil }
-        // A version that is no longer kept is compared with bytes that no document has, so that the answer is the
-        // present value.
+        // A version no longer kept is compared with bytes that no document has, so that the answer is the present
+        // value.
         let value = judged == nil ? [] : kept?.value ?? [0]
         let swap = Swap(
             places: places,
@@ -61,7 +61,7 @@ extension RedisStore {
             attempt: attempt,
             refusal: .failure(.full),
             writer: { [seals] value, places throws(StoreError) in
-                // The document is under one of its names; only the name under which it was sealed opens it.
+                // The document is under one of its names. Only the name under which it was sealed opens it.
                 let standing = places.lazy.compactMap { try? seals.open(value, at: $0, DocumentEnvelope.init) }.first
                 guard let standing else { throw .unavailable }
                 return standing.attempt
@@ -72,7 +72,7 @@ extension RedisStore {
             keys: places + [Keyspace.directory(key.collection)],
             arguments: [value, self.seals.seal(bytes, at: places[0]), Array("\(Content.countLimit)".utf8)]
         )
-        // The document that was judged may have been written by this same attempt.
+        // This attempt itself may have written the document that was judged.
         let isRepeated = kept?.attempt == attempt
         let written = isRepeated ? self.confirm(swap, on: loop) : self.swap(swap, by: call, on: loop)
         return self.telling(of: key, after: written, on: loop)
@@ -93,7 +93,7 @@ extension RedisStore {
 
     // MARK: Steps
 
-    /// How many documents are read with one command.
+    /// The number of documents that are read with one command.
     private static let listStride = 16
 
     private func places(of key: DocumentKey) -> [[UInt8]] {
@@ -113,7 +113,7 @@ extension RedisStore {
         return Stored(record: document, version: kept.version)
     }
 
-    /// The documents under these keys. One that was deleted since the directory was read is left out.
+    /// Returns the documents under these keys. A document that was deleted since the directory was read is left out.
     private func list<Content: Document>(
         _ places: ArraySlice<[UInt8]>,
         as kind: Content.Type,

@@ -3,15 +3,15 @@ package import NIOCore
 package import Sessions
 package import Vocabulary
 
-/// Sessions, found by their subject, by an email address, or by when they began (`RedisStore+Log.swift`). They are noted
-/// once a session is written. No sign-in waits for Redis's answer, and a note that fails only leaves a session out of a
-/// list.
+/// The index of sessions by their subject, by an email address, or by their start (`RedisStore+Log.swift`). Sessions
+/// are noted once they are written. No sign-in waits for the answer, and a note that fails only leaves a session out of
+/// a list.
 ///
-/// A list is lines of `<end in ms> <sealed key of the session in base64url>`. One script adds a line, so that sign-ins at
-/// once are all noted, and no list is sent to a gateway for it.
+/// A list has lines of `<end in ms> <sealed key of the session in base64url>`. One script adds a line, so that
+/// simultaneous sign-ins are all noted, and no list is sent to a gateway for that.
 extension RedisStore {
     package func sessions(of subject: String, on loop: any EventLoop) -> EventLoopFuture<[RecordKey]> {
-        // One command for each name, because names have different slots.
+        // One command per name, because names have different slots.
         let lists = self.names(of: subject).map { self.list(Keyspace.sessions($0), on: loop) }
         let former = self.formerLists?.formerSessionLists(of: subject) ?? []
         let records = former.map { key in
@@ -28,13 +28,13 @@ extension RedisStore {
         return EventLoopFuture.whenAllSucceed(lists, on: loop).map { Array(Set($0.joined())) }
     }
 
-    /// The names of the lists of an address. No subject begins so (`Realm.subject`).
+    /// Returns the names of the lists of an address. No subject begins like them (`Realm.subject`).
     private func names(of address: EmailAddress) -> [String] {
         self.seals.ring.names(of: "\u{0}address \(address.text)")
     }
 
     private func list(_ place: [UInt8], on loop: any EventLoop) -> EventLoopFuture<[RecordKey]> {
-        // Not with `MGET`, which cannot tell a missing key from one of another type.
+        // `MGET` cannot distinguish a missing key from one of another type.
         return self.client.ask(RedisCommand("GET", [place]), on: loop) { reply in
             switch reply {
             case .null: .success([])
@@ -52,7 +52,7 @@ extension RedisStore {
         self.log(new, on: loop)
     }
 
-    /// Notes the session under its user's email address alone: it is new, or has changed.
+    /// Notes the session only under its user's email address, which is new or has changed.
     func noteAddress(of new: NewSession, on loop: any EventLoop) {
         guard new.session.isListed, let name = new.session.address.flatMap({ self.names(of: $0).first }) else { return }
         self.note(new, in: Keyspace.sessions(name), on: loop)
@@ -70,7 +70,7 @@ extension RedisStore {
         self.client.evaluate(call, on: loop) { _ in }
     }
 
-    /// The line of a session in the list at `place`.
+    /// Returns the line of a session in the list at `place`.
     func line(_ new: NewSession, in place: [UInt8]) -> [UInt8] {
         var line = Self.digits(of: new.session.expiresAt) + [UInt8(ascii: " ")]
         line += Base64URL.encoded(self.seals.seal(sessionKey: new.key, at: place))
@@ -78,8 +78,8 @@ extension RedisStore {
         return line
     }
 
-    /// The latest sessions in a list that have not expired. If a line cannot be read, there is still a session: the list is
-    /// *unavailable*.
+    /// Returns the latest sessions in a list that have not expired. A line that cannot be read is still a session: the
+    /// list is *unavailable*.
     func sessions(in list: some Collection<UInt8>, at place: [UInt8]) throws(StoreError) -> [RecordKey] {
         let now = self.clock.now().milliseconds
         var live: [ArraySlice<UInt8>] = []

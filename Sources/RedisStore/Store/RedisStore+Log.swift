@@ -4,28 +4,28 @@ package import Sessions
 import Synchronization
 import Vocabulary
 
-/// Sessions by when they began: one log an hour, to which lines are only added, and a list of the hours whose logs may have
-/// sessions that live. So to find all sessions needs no look at every key of Redis, and no list grows without end.
+/// The index of sessions by their start: one log per hour, to which lines are only added, and a list of the hours whose
+/// logs may have live sessions. So finding all sessions does not scan all keys, and no list grows without end.
 ///
-/// A log has the lines of a list (`RedisStore+Index.swift`), all of the same length, and lives as long as its longest session.
-/// Hours are counted from 1970. The list of hours has lines of `<end in ms> <hour>`.
+/// A log has the lines of a list (`RedisStore+Index.swift`), all of one length, and lives as long as its longest
+/// session. Hours are counted from 1970. The list of hours has lines of `<end in ms> <hour>`.
 extension RedisStore {
-    /// The hour to which this gateway added last, and until when the list of hours has it.
+    /// The hour to which this gateway last added, and the time until which the list of hours contains it.
     struct LoggedHour: Sendable {
         var hour: Int64 = 0
         var end: Int64 = 0
     }
 
     private static let hour: Int64 = 3_600_000
-    /// How many bytes of a log a page reads: those of a page's lines, with room for longer ones.
+    /// The number of bytes of a log that a page reads: the bytes of a page's lines, with room for longer lines.
     private static let chunk = 128 * pageSize
 
-    /// The keys of the log of an hour, one for each secret.
+    /// Returns the keys of the log of an hour, one per secret.
     private func logs(of hour: Int64) -> [[UInt8]] {
         self.seals.ring.names(of: "\u{0}log \(hour)").map(Keyspace.sessions)
     }
 
-    /// The keys of the list of hours, one for each secret.
+    /// The keys of the list of hours, one per secret.
     private var hourLists: [[UInt8]] { self.seals.ring.names(of: "\u{0}hours").map(Keyspace.sessions) }
 
     /// Adds a session to the log of this hour.
@@ -44,7 +44,7 @@ extension RedisStore {
         self.client.evaluate(added, on: loop) { _ in }
         let listed = self.loggedHour.withLock { logged -> Int64? in
             guard hour != logged.hour || end > logged.end else { return nil }
-            // An hour more, so that not every sign-in writes it, each of which ends a little later.
+            // An hour is added, so that not every sign-in writes the list: each session ends a little later.
             logged = LoggedHour(hour: hour, end: end.addingWithinBounds(Self.hour))
             return logged.end
         }
@@ -59,8 +59,8 @@ extension RedisStore {
 
     // MARK: Pages
 
-    /// A place is the number of a secret, an hour, and how many bytes at the beginning of its log are left. The latest sessions
-    /// are first: what begins meanwhile is behind all that is left.
+    /// Returns a page of sessions, the latest first. An `IndexPlace` is the number of a secret, an hour, and the number
+    /// of bytes left at the beginning of its log. Sessions that begin meanwhile are behind all that is left.
     package func sessions(from place: IndexPlace?, on loop: any EventLoop) -> EventLoopFuture<SessionPage> {
         let lists = self.hourLists
         let numbers = place?.numbers ?? [0, .max, .max]
@@ -79,9 +79,9 @@ extension RedisStore {
         }
     }
 
-    /// The live sessions in the piece of a log that ends at `end`, and how many bytes before that are left.
+    /// Returns the live sessions in the piece of a log that ends at `end`, and the number of bytes before that piece.
     ///
-    /// - Parameter end: The greatest number: the end of the log.
+    /// - Parameter end: The end of the piece; the greatest number for the end of the log.
     private func page(
         _ log: [UInt8],
         before end: Int64,
@@ -93,11 +93,11 @@ extension RedisStore {
             guard start < end else { return loop.makeSucceededFuture(([], 0)) }
             return self.piece(of: log, Int64(start), end - start, on: loop).flatMapThrowing { bytes in
                 let breaks = bytes.indices.filter { bytes[$0] == UInt8(ascii: "\n") }
-                // The first line may be a part of one, which is then the last of the next page.
+                // The first line may be incomplete; it is then the last line of the next page.
                 let first = start == 0 ? breaks.count : breaks.count - 1
                 let count = min(first, Self.pageSize)
                 guard let last = breaks.last, count > 0 else {
-                    // Else the pages would never end.
+                    // Otherwise the pages would never end.
                     guard bytes.isEmpty || start == 0 else { throw StoreError.unavailable }
                     return ([], 0)
                 }
@@ -120,7 +120,7 @@ extension RedisStore {
         }
     }
 
-    /// The hours in a list whose logs may have sessions that live, the latest first.
+    /// Returns the hours in a list whose logs may have live sessions, the latest first.
     private func hours(in list: [UInt8], on loop: any EventLoop) -> EventLoopFuture<[Int64]> {
         self.client.ask(RedisCommand("GET", [list]), on: loop) { reply in
             guard case .bulk(let bytes) = reply else {
@@ -147,7 +147,7 @@ extension RedisStore {
         let length: Int
     }
 
-    /// The logs of a deployment's last hours, at most: a sample must not ask without end.
+    /// The maximum number of logs, the latest ones: a sample must not ask without end.
     private static let mostLogs = 2048
 
     package func sample(on loop: any EventLoop) -> EventLoopFuture<SessionSample> {
@@ -183,7 +183,7 @@ extension RedisStore {
                 isWhole ? logs.map { ($0.place, 0, $0.length) } : Self.draw(Self.sampleSize, of: logs, line, noted)
             let keys = drawn.map { place, offset, count in
                 self.piece(of: place, Int64(offset), count, on: loop).flatMapThrowing { bytes in
-                    // It may have expired meanwhile.
+                    // The session may have expired meanwhile.
                     try self.sessions(in: bytes, at: place)
                 }
             }
@@ -193,7 +193,7 @@ extension RedisStore {
         }
     }
 
-    /// Lines chosen by chance: their logs, offsets and lengths.
+    /// Draws lines at random, and returns their logs, offsets and lengths.
     private static func draw(
         _ count: Int,
         of logs: [Log],

@@ -3,13 +3,14 @@ package import NIOCore
 package import Sessions
 import Vocabulary
 
-/// A single-use record and the session that it comes from, in one round trip.
+/// Reads a single-use record and the session from which it comes in one round trip.
 ///
-/// Which session that is stands sealed in the record, so Redis cannot see it. So the name of the session is written beside
-/// the record, and whoever reads it compares it with what was sealed: whoever can change Redis gets no other session judged.
+/// The record names that session in its sealed part, which Redis cannot read. So the session's name is also written
+/// next to the record, and each reader compares it with the sealed one. So nobody who can change Redis can have another
+/// session judged.
 extension RedisStore {
-    /// The name of the parent session: its digest, and the names of its subject's epochs. nil: it has none, or is not in the
-    /// lineage.
+    /// Returns the name of the parent session: its digest, and the names of its subject's epochs. `nil` if there is no
+    /// parent, or if it is in another lineage.
     func parentName(of terms: RecordTerms, in lineage: Lineage) -> [UInt8]? {
         guard let parent = terms.parent, parent.kind == .session, parent.lineage == lineage, let owner = terms.owner
         else {
@@ -27,7 +28,7 @@ extension RedisStore {
         guard Record.isReadWithParent else { return self.singleUseThenParent(key, as: kind, on: loop) }
         let places = [Keyspace.marker(key), Keyspace.record(key), Keyspace.lineage(key.lineage), Keyspace.parent(key)]
         let isCluster = self.client.isCluster
-        // In a cluster epochs have slots of their own, and that of a known owner is requested at the same time.
+        // In a cluster, epochs have separate slots, so the epoch of a known owner is requested at the same time.
         let known = isCluster ? self.subjects.value(for: key) : nil
         let epoch = known.map { self.epoch(of: $0.subject, on: loop) }
         let call = ScriptCall(
@@ -36,7 +37,7 @@ extension RedisStore {
             arguments: [isCluster ? [] : Array("E".utf8)]
         )
         return self.client.run(call, on: loop) { result in
-            // Redis has refused the script, and commands may pass.
+            // Redis has refused the script, but commands may pass.
             if case .success(.error) = result { return .later(self.singleUseThenParent(key, as: kind, on: loop)) }
             guard case .array(let elements) = try Self.reply(result), elements.count >= places.count else {
                 throw StoreError.unavailable
@@ -68,13 +69,13 @@ extension RedisStore {
                 }
             case .absent: break
             }
-            // Something does not live, or is not as it was written here. Single reads tell what it is.
+            // Something is not live, or is not as it was written here. Single reads find out what it is.
             return .later(self.singleUseThenParent(key, as: kind, on: loop))
         }
     }
 
-    /// The live session that a record with these terms comes from, its subject's epoch not checked; nil: it does not live, or
-    /// another one was read.
+    /// Returns the live session from which a record with these terms comes, without checking its subject's epoch. `nil`
+    /// if it is not live, or if another session was read.
     private func parent(
         of terms: RecordTerms,
         in values: Values,

@@ -2,7 +2,7 @@ import NIOCore
 import Sessions
 import Vocabulary
 
-/// How records other than sessions are written.
+/// The writing of records that are not sessions.
 extension RedisStore {
     /// The parts of a new record to write.
     struct RecordParts {
@@ -11,10 +11,10 @@ extension RedisStore {
         let life: Duration
     }
 
-    /// Tells a script to write a record under the primary's current reign.
+    /// The argument with which a script writes a record under the primary's current reign.
     static let underReign = Array("R".utf8)
 
-    /// The argument that tells a script whether to write the record under the primary's current reign.
+    /// Returns the argument that decides whether a script writes the record under the primary's current reign.
     static func reign<Record: ReplaceableRecord>(of record: Record) -> [UInt8] {
         Record.isBoundToReign ? Self.underReign : []
     }
@@ -42,13 +42,13 @@ extension RedisStore {
         )
     }
 
-    /// The sealed bytes in a value that was written under a reign.
+    /// Returns the sealed bytes in a value that was written under a reign.
     static func withoutReign(_ value: [UInt8]) throws(StoreError) -> [UInt8] {
         guard value.count > Scripts.reignLength else { throw .unavailable }
         return Array(value.dropFirst(Scripts.reignLength))
     }
 
-    /// The epoch of each of these subjects, of which there is usually one.
+    /// Reads the epochs of these subjects, of which there is usually one.
     func epochs(of subjects: Set<String>, on loop: any EventLoop) -> EventLoopFuture<[String: UInt64]> {
         let asked = subjects.map { subject in self.epoch(of: subject, on: loop).map { (subject, $0) } }
         return EventLoopFuture.whenAllSucceed(asked, on: loop).map { Dictionary(uniqueKeysWithValues: $0) }
@@ -56,7 +56,7 @@ extension RedisStore {
 }
 
 extension RedisStore.Values {
-    /// The keys without a value when others have one: normally all are missing, or none.
+    /// Returns the keys without a value if other keys have one. Normally all are missing, or none.
     func doubtful(_ keys: [[UInt8]]) -> [[UInt8]] {
         let missing = keys.indices.filter { self[$0] == nil }
         return missing.count == keys.count ? [] : missing.map { keys[$0] }

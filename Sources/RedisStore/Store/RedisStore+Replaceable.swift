@@ -35,8 +35,7 @@ extension RedisStore {
         let kept = self.judged.value(for: key).flatMap { $0.version == judged ? $0 : nil }
         let swap = Swap(
             places: [parts.key],
-            // A version that is no longer kept is compared with bytes that no record has, so that the answer is the
-            // present value.
+            // A version no longer kept is compared with bytes that no record has, so the answer is the present value.
             judged: judged == nil ? [] : kept?.value ?? [0],
             attempt: attempt,
             isConfirmed: Record.isConfirmed,
@@ -45,7 +44,7 @@ extension RedisStore {
                 try self.envelope(value, at: places[0], isBoundToReign: Record.isBoundToReign).attempt
             }
         )
-        // The record that was judged was written by this same attempt.
+        // This attempt itself wrote the record that was judged.
         if let kept, kept.attempt == attempt { return .later(self.confirm(swap, on: loop)) }
         let call = ScriptCall(
             Record.isConfirmed ? Scripts.replace : Scripts.replaceUnconfirmed,
@@ -67,7 +66,7 @@ extension RedisStore {
 
     // MARK: Steps
 
-    /// The present record, its owner's epoch not checked yet.
+    /// Returns the present record, without checking its owner's epoch.
     private func candidate<Record: ReplaceableRecord>(
         _ values: Values,
         key: RecordKey,
@@ -95,7 +94,7 @@ extension RedisStore {
         try self.seals.open(isBoundToReign ? try Self.withoutReign(value) : value, at: place, ReplaceableEnvelope.init)
     }
 
-    /// Whether a record with these terms may be written now.
+    /// Reports whether a record with these terms may be written now.
     private func isAlive(_ key: RecordKey, _ terms: RecordTerms, on loop: any EventLoop) -> Eventual<Bool> {
         if self.endings.hasEnded(key, terms, names: self.names) { return .success(false) }
         guard let owner = terms.owner else { return .success(true) }

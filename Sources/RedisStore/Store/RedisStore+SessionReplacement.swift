@@ -3,8 +3,8 @@ package import Sessions
 import Vocabulary
 
 extension RedisStore {
-    /// Reads the session's bytes again, because the version that was judged does not name them all; the script compares
-    /// the bytes that were just read.
+    /// Replaces a session. It reads the session's bytes again, because the version that was judged does not identify
+    /// all of them. The script compares the bytes that were just read.
     package func replace(
         _ key: RecordKey,
         judged: RecordVersion,

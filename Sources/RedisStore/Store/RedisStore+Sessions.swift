@@ -17,7 +17,7 @@ extension RedisStore {
         var keys = Keyspace.all(of: key)
         let place = keys[0]
         // The session's subject is only known from the answer. If it is known from an earlier read, its epoch is
-        // requested at the same time: in the same command if every key is on one node.
+        // requested at the same time, and in the same command if every key is on one node.
         let known = self.subjects.value(for: key)
         let epoch = known.flatMap { self.client.isCluster ? self.epoch(of: $0.subject, on: loop) : nil }
         if epoch == nil, let known { keys += known.epochKeys }
@@ -33,7 +33,7 @@ extension RedisStore {
         on loop: any EventLoop
     ) -> EventLoopFuture<Int> {
         guard !sessions.isEmpty else { return loop.makeSucceededFuture(0) }
-        // One command for each lineage, because lineages have different slots.
+        // One command per lineage, because lineages have different slots.
         let found = Dictionary(grouping: sessions, by: \.lineage).map { self.live($1, in: $0, on: loop) }
         return EventLoopFuture.whenAllSucceed(found, on: loop).and(self.epoch(of: subject, on: loop)).map {
             found,
@@ -42,7 +42,7 @@ extension RedisStore {
         }
     }
 
-    /// The live ones among sessions of a lineage, their subject's epoch not checked.
+    /// Returns the live sessions among those of a lineage, without checking their subject's epoch.
     private func live(
         _ sessions: [RecordKey],
         in lineage: Lineage,
@@ -70,7 +70,7 @@ extension RedisStore {
                 arguments: [parts.bytes, Self.digits(parts.life), ledgerLife, parts.idle, Self.digits(parts.idleLife)]
             )
             return self.client.run(call, on: loop).map { reply in
-                // 0: its lineage has ended, and nothing was written.
+                // 0: the session's lineage has ended, and nothing was written.
                 if reply == .integer(1) { self.note(session, on: loop) }
             }
         }
@@ -103,7 +103,7 @@ extension RedisStore {
         return self.telling(.lineage(lineage), after: ended, on: loop)
     }
 
-    /// Ends it in Redis, remembers the end if it may have taken effect there, and makes an answer of the reply.
+    /// Ends something in Redis, remembers the end if it may have taken effect, and makes an answer from the reply.
     func ending<Answer: Sendable>(
         _ ending: EndingMemory.Ending,
         on loop: any EventLoop,
@@ -150,8 +150,7 @@ extension RedisStore {
                     }
                 )
             }
-            // It does not matter whether the session lives: an earlier request to end it may have been answered that
-            // the end is uncertain.
+            // The session need not be live: an earlier request may have been answered that its end is uncertain.
             let session = try self.seals.open(bytes, at: place, Session.decoded)
             return switch reach(session) {
             case .nothing: .success(.kept)
@@ -161,7 +160,7 @@ extension RedisStore {
         }
     }
 
-    /// How often the record of a session to be ended is read.
+    /// The number of times that the record of a session to be ended is read.
     private static let mostLooks = 3
 
     package func end(subject: String, on loop: any EventLoop) -> EventLoopFuture<Void> {
@@ -192,7 +191,7 @@ extension RedisStore {
             }
     }
 
-    /// Notes whose session or single-use record is under the key.
+    /// Records the subject of the session or single-use record under the key.
     func know(_ subject: String, as key: RecordKey) {
         self.subjects.update(key) { _ in self.known(subject) }
     }
@@ -200,10 +199,10 @@ extension RedisStore {
     /// The values that were requested.
     private struct Found {
         let key: RecordKey
-        /// The key of its record.
+        /// The key of the session's record.
         let place: [UInt8]
         /// The number of values: the record's bytes, its lineage's ledger, its idle value, and the epochs of the
-        /// `known` subject, unless `epoch` brings them.
+        /// `known` subject, unless `epoch` gives them.
         let count: Int
         let known: KnownSubject?
         let epoch: EventLoopFuture<UInt64>?
@@ -211,10 +210,9 @@ extension RedisStore {
         let isEnding: Bool
     }
 
-    /// The live session in the answer.
+    /// Finds the live session in the answer.
     ///
-    /// Written without futures, except when the epoch is read separately: every request whose session is not in the
-    /// cache pays for this.
+    /// Uses no futures, unless the epoch is read separately: every request with an uncached session pays for this.
     private func judge(
         _ reply: Result<RedisReply, RedisError>,
         _ found: Found,
@@ -246,7 +244,7 @@ extension RedisStore {
                     self.epoch(of: candidate.record.subject, on: loop)
                 }
             epoch.assumeIsolated().whenComplete { epoch in
-                // Ended after it was made, with all sessions of its subject.
+                // The session ended after it was made, with all sessions of its subject.
                 receiver(epoch.map { Self.finding(candidate, under: $0) }.mapError { _ in .unavailable })
             }
         } catch {
@@ -254,16 +252,16 @@ extension RedisStore {
         }
     }
 
-    /// The candidate, unless its subject's sessions have ended since it was made.
+    /// Returns the candidate, unless its subject's sessions have ended since it was made.
     private static func finding(_ candidate: Stored<Session>, under epoch: UInt64) -> SessionFinding {
         candidate.record.epoch >= epoch ? .live(candidate) : .absent(.sessionRevoked)
     }
 
-    /// Why these values hold no live session. An end by time is reported once.
+    /// Returns the reason why these values contain no live session. An end by time is reported once.
     private func absence(_ values: Values, _ found: Found) -> Reason {
         guard !found.isEnding else { return .sessionRevoked }
         guard let ledger = values[1], let bytes = values[0] else {
-            // What ends a session deletes its record; what loses it is not known.
+            // Ending a session deletes its record. Whether the record was lost instead is not known.
             return self.endings.knowsEnd(of: found.key) ? .sessionRevoked : .sessionUnknown
         }
         guard ledger.elementsEqual("L".utf8),
@@ -273,7 +271,7 @@ extension RedisStore {
         }
         let now = self.clock.now()
         let idleEnd = values[2].flatMap { try? IdleValue(bytes: $0) }?.deadline
-        // Without its idle value it has idled out some time ago, unless it has also expired: then either may be true.
+        // Without its idle value, it has idled out some time ago. If it has also expired, either may be the reason.
         let reason = session.lapseReason(idleEnd: idleEnd ?? now)
         guard now >= session.expiresAt || idleEnd.map({ $0 <= now }) != false else { return .sessionRevoked }
         if self.reportedLapses.value(for: found.key) == nil {
@@ -283,9 +281,9 @@ extension RedisStore {
         return reason
     }
 
-    /// The live session in the values of `Keyspace.all`, its subject's epoch not checked yet.
+    /// Returns the live session in the values of `Keyspace.all`, without checking its subject's epoch.
     ///
-    /// - Parameter isEnding: Whether the command that has read it has also ended it.
+    /// - Parameter isEnding: Whether the command that has read the session has also ended it.
     func liveSession(
         _ values: Values,
         _ key: RecordKey,
@@ -311,8 +309,8 @@ extension RedisStore {
         return held == nil ? self.sessions.shared(stored, under: key) : stored
     }
 
-    /// Distinguishes sessions by a hash of the record's bytes under a key of this process, so that no other bytes in Redis
-    /// are taken for those that were opened here. A compare-and-act also names the bytes themselves.
+    /// Returns a version of a session: a hash of the record's bytes under a key of this process. So no other bytes in
+    /// Redis are taken for bytes that were opened here. A compare-and-act also names the bytes themselves.
     private static func version(of sealed: [UInt8]) -> RecordVersion {
         var hasher = Hasher()
         sealed.withUnsafeBytes { hasher.combine(bytes: $0) }
@@ -334,7 +332,7 @@ extension RedisStore {
         session.epoch = epoch
         let now = self.clock.now()
         let key = Keyspace.record(new.key)
-        // An access token is replaced by its next one: nobody asks what became of it.
+        // An access token is replaced by its next one, and nobody asks what became of it.
         let recollection = session.access == nil ? Self.recollection : .zero
         let life = Self.life(until: session.expiresAt, from: now) + recollection
         let idle = IdleValue(now: now, idleLifetime: session.idleLifetime)

@@ -18,7 +18,7 @@ extension RedisStore {
         }
         let call = ScriptCall(Scripts.createSingleUse, keys: keys, arguments: arguments)
         if let owner = record.terms.owner { self.know(owner.subject, as: key) }
-        // 0: its lineage has ended. If its owner's sessions ended, the epoch shows that when the record is read.
+        // 0: the lineage has ended. If the owner's sessions have ended, the epoch shows that when the record is read.
         return self.client.run(call, on: loop) { result in
             _ = try Self.reply(result)
             return .success(())
@@ -32,7 +32,7 @@ extension RedisStore {
     ) -> EventLoopFuture<SingleUseLookup<Record>> {
         precondition(key.kind == Record.kind, "a record needs a key of its kind")
         let places = [Keyspace.marker(key), Keyspace.record(key), Keyspace.lineage(key.lineage)]
-        // As for a session: the owner's epoch is requested at the same time, if the owner is known.
+        // The owner's epoch is requested at the same time, if the owner is known, as for a session.
         let known = self.subjects.value(for: key)
         let epoch = known.flatMap { self.client.isCluster ? self.epoch(of: $0.subject, on: loop) : nil }
         let keys = epoch == nil ? places + (known?.epochKeys ?? []) : places
@@ -75,11 +75,11 @@ extension RedisStore {
         creating: [NewRecord],
         on loop: any EventLoop
     ) -> EventLoopFuture<Consumption> {
-        // A record may name another lineage than its key: then it is damaged.
+        // A record that names another lineage than its key is damaged.
         guard creating.allSatisfy({ $0.key.lineage == key.lineage }) else {
             return loop.makeFailedFuture(StoreError.unavailable)
         }
-        // Only a record that this store read under this very version can be consumed.
+        // Only a record that this store read under exactly this version can be consumed.
         let kept = self.judged.value(for: key).flatMap { $0.version == judged ? $0 : nil }
         var subjects = Set(creating.compactMap { if case .session(let new) = $0 { new.session.subject } else { nil } })
         if let owner = kept?.terms.owner { subjects.insert(owner.subject) }
@@ -112,7 +112,7 @@ extension RedisStore {
             case .success(let reply):
                 return try self.outcome(reply, of: key, marker: marker, creating: creating, on: loop)
             // The answer was lost, but the command may have been carried out; a read shows it. The command is not
-            // repeated: the first one may still be in a buffer and would then meet the result of the second.
+            // repeated: the first one may still be in a buffer and would then find the result of the second.
             case .failure(.unanswered):
                 return self.readBack(Keyspace.marker(key), on: loop) {
                     try self.outcome($0, of: key, marker: marker, creating: creating, on: loop)
@@ -127,7 +127,7 @@ extension RedisStore {
         let place = Keyspace.marker(key)
         let call = ScriptCall(Scripts.confirm, keys: [place], arguments: [Self.digits(SingleUse.markerLife)])
         return self.client.run(call, on: loop).flatMapThrowing { reply in
-            // A marker is never replaced; a different one can only result from a failover.
+            // A marker is never replaced. A different marker can only result from a failover.
             guard case .bulk(let bytes) = reply, try self.seals.open(bytes, at: place, Marker.decoded) == marker else {
                 throw StoreError.unavailable
             }
@@ -136,9 +136,9 @@ extension RedisStore {
 
     // MARK: Steps
 
-    /// What is in the place of a single-use record.
+    /// The content in the place of a single-use record.
     enum FoundSingleUse<Record: SingleUseRecord> {
-        /// The record and the value that holds it, its owner's epoch not checked yet.
+        /// The record and the value that contains it, without a check of its owner's epoch.
         case live(Record, value: [UInt8])
         case spent(Marker)
         case absent
@@ -177,11 +177,11 @@ extension RedisStore {
         return Stored(record: record, version: kept.version)
     }
 
-    /// How long an epoch need not be read again.
+    /// The time for which an epoch need not be read again.
     private static let epochLife = TimeAmount.milliseconds(100)
 
-    /// The subjects' epochs. That of the judged record's owner is not read again at once: if it has changed since, what
-    /// is written now carries the former one and is dead from the start.
+    /// Returns the subjects' epochs. The epoch of the judged record's owner is not read again at once. If it has
+    /// changed since, what is written now has the former epoch and is ended from the start.
     private func epochs(
         of subjects: Set<String>,
         judged: Judged?,
@@ -253,8 +253,8 @@ extension RedisStore {
         case .bulk(let bytes):
             let standing = try self.seals.open(bytes, at: Keyspace.marker(key), Marker.decoded)
             guard standing == marker else { return .success(.spent(standing)) }
-            // The same attempt with the same outcome repeats its request because the answer was lost. This time it has
-            // only read, and no replica has confirmed the marker that it found.
+            // The attempt repeats its request with the same outcome, because the answer was lost. This time it has only
+            // read, and no replica has confirmed the marker that it found.
             let confirmed = self.confirm(marker, of: key, on: loop)
             return .later(
                 confirmed.map {
@@ -272,7 +272,7 @@ extension RedisStore {
 }
 
 extension RedisStore.Judged {
-    /// Whether it may still be used: neither expired nor made before its owner's epoch, which is one of `epochs`.
+    /// Reports whether the record may still be used: neither expired nor older than its owner's epoch in `epochs`.
     fileprivate func isAlive(at now: UnixTime, _ epochs: [String: UInt64]) -> Bool {
         guard now < self.terms.expiresAt else { return false }
         guard let owner = self.terms.owner else { return true }

@@ -8,13 +8,13 @@ extension RedisStore {
     struct Swap: Sendable {
         /// The keys that may have the value, which is written at the first of them.
         let places: [[UInt8]]
-        /// The value that must be present; empty: there must be none.
+        /// The value that must be present; empty if there must be none.
         let judged: [UInt8]
         let attempt: AttemptID
         var isConfirmed = true
-        /// What it means that the script answers -1.
+        /// The meaning of the script's answer -1.
         let refusal: Result<Replacement, StoreError>
-        /// The attempt that wrote a value which is at one of these keys.
+        /// Returns the attempt that wrote a value at one of these keys.
         let writer: @Sendable (_ value: [UInt8], _ places: [[UInt8]]) throws(StoreError) -> AttemptID
     }
 
@@ -45,7 +45,7 @@ extension RedisStore {
         }
     }
 
-    /// The attempt was carried out before: it is done once it is certain that the write will not be lost.
+    /// Confirms an attempt that was carried out before. It is done once it is certain that the write will not be lost.
     func confirm(_ swap: Swap, on loop: any EventLoop) -> EventLoopFuture<Replacement> {
         guard swap.isConfirmed else { return loop.makeSucceededFuture(.done) }
         let written = Array(swap.places.prefix(1))
@@ -56,7 +56,7 @@ extension RedisStore {
         }
     }
 
-    /// The value in the reply to `GET`; nil where there is none.
+    /// Returns the value in the reply to `GET`; `nil` if the key has no value.
     static func value(_ reply: RedisReply) throws(StoreError) -> [UInt8]? {
         switch reply {
         case .null: nil

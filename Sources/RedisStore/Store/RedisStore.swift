@@ -4,27 +4,27 @@ package import Sessions
 import Synchronization
 package import Vocabulary
 
-/// Sessions and all other records in Redis, shared by any number of gateways.
+/// The store of sessions and all other records in Redis, shared by any number of gateways.
 ///
 /// Records are sealed, so Redis cannot read them. They are read and judged here; Redis compares, acts and expires.
-/// Every gateway judges by Redis's clock (`StoreClock`), and every key has a TTL a little longer than the record's
+/// Every gateway judges by Redis's clock (`StoreClock`). Every key has a TTL a little longer than the record's
 /// lifetime, so that the remaining differences between clocks never make Redis drop a live record.
 ///
 /// **Versions.** A compare-and-act must name the exact bytes that were judged, which a 64-bit number cannot do. So the
 /// store keeps the sealed bytes of recently read records with the version numbers that it gave out, and the script
-/// compares those bytes with the value in Redis. An act on a version that is no longer kept changes nothing: the answer
-/// is `.changed`, judge again.
+/// compares those bytes with the value in Redis. An act on a version that is no longer kept changes nothing. The answer
+/// is `.changed`, and the caller judges again.
 ///
-/// **Epochs** have slots of their own, so a script cannot read them together with a record. It does not need to: a
-/// session carries the epoch that was read before it was written, and every read compares it with the current one. If
-/// the subject's sessions are ended in between, the session is dead from the start.
+/// **Epochs** have separate slots, so a script cannot read them together with a record. It does not need to: a session
+/// has the epoch that was read before it was written, and every read compares it with the current one. If the subject's
+/// sessions are ended in between, the session is ended from the start.
 package final class RedisStore: RecordStore {
-    /// How much longer keys are kept than the lifetime: more than the gateways' clocks differ (`StoreClock.tolerance`).
+    /// The time by which keys outlive records: more than the gateways' clocks differ (`StoreClock.tolerance`).
     static let margin = Duration.seconds(5)
-    /// How much longer the record of a session is kept than the session lives, so that a user who comes back then is known
-    /// to have had one.
+    /// The time by which a session's record outlives the session, so that a user who comes back is known to have had
+    /// one.
     static let recollection = Duration.seconds(900)
-    /// No session lives longer than this, so an end need not be remembered longer.
+    /// The longest life of a session, so that an end need not be remembered longer.
     package static let longestLife = Duration.seconds(400 * 86_400)
 
     /// The value of a record that was read, under the version that was given out for it.
@@ -34,7 +34,7 @@ package final class RedisStore: RecordStore {
         let terms: RecordTerms
         /// The attempt that wrote a replaceable record.
         var attempt: AttemptID?
-        /// The epoch of a single-use record's owner that was read with it, and when.
+        /// The epoch of a single-use record's owner that was read with the record, and the time of the read.
         var epoch: (value: UInt64, readAt: NIODeadline)?
     }
 
@@ -50,35 +50,35 @@ package final class RedisStore: RecordStore {
     let clock: Clock
     let caches: SessionCaches
     let judged = RecentTable<RecordKey, Judged>(capacity: 4096)
-    /// A separate table, because one list can have as many documents as a collection.
+    /// A separate table for documents, because one list can have as many documents as a collection.
     let judgedDocuments = RecentTable<DocumentKey, JudgedDocument>(capacity: 8192)
-    /// The subject of the session or single-use record under a key, so that its epoch can be requested together with it.
-    /// Never wrong, because a session is only replaced by one of the same subject.
+    /// The subject of the session or single-use record under a key, so that its epoch can be requested together with
+    /// the record. Never wrong, because a session is only replaced by a session of its subject.
     let subjects = RecentTable<RecordKey, KnownSubject>(capacity: 32_768)
     /// The sessions whose end by time was reported: each is found again until its record is gone.
     let reportedLapses = RecentTable<RecordKey, Void>(capacity: 16_384)
     let lapsed: LapseReceiver
     private let feed: InvalidationFeed
-    /// The ends that count whatever a primary that was replaced or restarted says.
+    /// The ends that are valid whatever a replaced or restarted primary says.
     let endings: EndingMemory
     private let replay: EndingReplay
     let reigns: ReignWatch
     let readBackPatience: Duration
     let sessions = SharedSessions()
     let formerLists: TokenAuthority?
-    /// The subjects, of whose names each costs an HMAC.
+    /// The known subjects, kept because each of a subject's names costs an HMAC.
     let knownSubjects = RecentTable<String, KnownSubject>(capacity: 16_384)
     let loggedHour = Mutex(LoggedHour())
     private let versions = Atomic<UInt64>(0)
 
-    /// A store over `client`, which reports to `caches` what ends here.
+    /// Creates a store over `client`, which reports the ends that happen here to `caches`.
     ///
     /// - Parameters:
     ///   - clock: The clock of `client`, except where a test controls the time.
-    ///   - readBackPatience: How long to wait for a new connection after an answer was lost.
-    ///   - formerLists: Names the lists of users' sessions that earlier gateways wrote (`FormerSessionList`); nil: none is
-    ///     looked for.
-    ///   - lapsed: Is told once of a session that has ended by time, if its token is presented later.
+    ///   - readBackPatience: The time to wait for a new connection after an answer was lost.
+    ///   - formerLists: Names the lists of users' sessions that earlier gateways wrote (`FormerSessionList`); `nil` if
+    ///     these are not read.
+    ///   - lapsed: Receives each session that has ended by time once, if its token is presented later.
     package init(
         client: RedisClient,
         ring: SealingKeyRing,
@@ -119,8 +119,8 @@ package final class RedisStore: RecordStore {
             client.ask(RedisCommand("MGET", [Keyspace.epoch(name)]), on: client.firstLoop).whenComplete { result in
                 let epoch = try? Values(try result.get(), count: 1).latestEpoch(from: 0)
                 if let epoch { return endings.note(.subject(name, epoch: epoch)) }
-                // Epochs are times of the same clock. An end that this gateway has just caused is received too, and its
-                // epoch is already known.
+                // Epochs are times by `clock`. An end that this gateway has just caused is received too, with a known
+                // epoch.
                 let now = UInt64(clamping: clock.now().milliseconds)
                 guard endings.epoch(of: name) < now - min(now, Self.echo) else { return }
                 endings.note(.subject(name, epoch: now))
@@ -129,7 +129,7 @@ package final class RedisStore: RecordStore {
         }
     }
 
-    /// Begins to listen for ends elsewhere, and starts the client; `RedisClient.start` documents what is waited for.
+    /// Begins to listen for ends elsewhere, and starts the client; `RedisClient.start` documents what it waits for.
     /// Until every end is received, all caches doubt.
     package func start() async throws {
         self.feed.start()
@@ -151,11 +151,11 @@ package final class RedisStore: RecordStore {
 
     // MARK: Steps that sessions and other records share
 
-    /// The outcome of a write whose answer was lost with its connection, of which the value at `place` tells. A new
-    /// connection is waited for, but only for a limited time.
+    /// Finds the outcome of a write whose answer was lost with its connection, from the value at `place`. It waits for
+    /// a new connection, but only for a limited time.
     ///
-    /// No value proves nothing, because the write may still be on its way, and neither does `judged`, the value before the
-    /// write. Then the store is unavailable, and repeating the attempt with the same id finds out.
+    /// A missing value proves nothing, because the write may still be on its way. Neither does `judged`, the value
+    /// before the write. In both cases the store is unavailable, and repeating the attempt with the same id finds out.
     func readBack<Answer: Sendable>(
         _ place: [UInt8],
         unless judged: [UInt8]? = nil,
@@ -172,7 +172,7 @@ package final class RedisStore: RecordStore {
         }
     }
 
-    /// The reply to a script that needs room; lack of room is `.full`.
+    /// Returns the reply to a script that needs room. Lack of room is `.full`.
     static func written(_ result: Result<RedisReply, RedisError>) throws(StoreError) -> RedisReply {
         guard case .success(let reply) = result else { throw .unavailable }
         if case .error(let error) = reply { throw error.writeRefusal?.code == "OOM" ? .full : .unavailable }
@@ -189,7 +189,7 @@ package final class RedisStore: RecordStore {
     struct Values {
         private let elements: [RedisReply]
 
-        /// The values in the reply to an `MGET` of `count` keys.
+        /// Reads the values in the reply to an `MGET` of `count` keys.
         init(_ reply: RedisReply, count: Int) throws(StoreError) {
             guard case .array(let elements) = reply, elements.count == count else { throw .unavailable }
             for element in elements {
@@ -205,15 +205,15 @@ package final class RedisStore: RecordStore {
 
         var count: Int { self.elements.count }
 
-        /// The values of these keys alone.
+        /// Returns the values of these keys alone.
         func selecting(_ indices: [Int]) -> Values { Values(elements: indices.map { self.elements[$0] }) }
 
-        /// nil where a key has no value.
+        /// The value of a key; `nil` if the key has none.
         subscript(index: Int) -> [UInt8]? {
             if case .bulk(let bytes) = self.elements[index] { bytes } else { nil }
         }
 
-        /// The latest of the epochs that begin at `start`; 0 if there is none.
+        /// Returns the latest of the epochs from index `start` on; 0 if there is none.
         func latestEpoch(from start: Int) throws(StoreError) -> UInt64 {
             var latest: UInt64 = 0
             for index in start..<self.elements.count {
@@ -225,14 +225,13 @@ package final class RedisStore: RecordStore {
         }
     }
 
-    /// Fails when a key for which `MGET` gave no value holds a value of another type: damaged data must not be reported
-    /// as absent.
+    /// Fails if a key for which `MGET` gave no value has a value of another type. Damaged data must not appear absent.
     func verify(absent keys: [[UInt8]], on loop: any EventLoop) -> EventLoopFuture<Void> {
         let asked = keys.map { self.client.ask(RedisCommand("GET", [$0]), on: loop).map { _ in } }
         return EventLoopFuture.andAllSucceed(asked, on: loop)
     }
 
-    /// Whether the lineage with this ledger lives.
+    /// Reports whether the lineage with this ledger is live.
     static func isLive(ledger: [UInt8]?) throws(StoreError) -> Bool {
         guard let ledger else { return false }
         if ledger.elementsEqual("L".utf8) { return true }
@@ -240,9 +239,9 @@ package final class RedisStore: RecordStore {
         return false
     }
 
-    /// The latest epoch under any of the subject's names; 0 if its sessions were never ended.
+    /// Returns the latest epoch under any of the subject's names; 0 if its sessions were never ended.
     package func eventualEpoch(of subject: String, on loop: any EventLoop) -> Eventual<UInt64> {
-        // One command for each name, because names have different slots.
+        // One command per name, because names have different slots.
         let asked = self.names(of: subject).map { name in
             self.client.ask(RedisCommand("MGET", [Keyspace.epoch(name)]), on: loop).flatMapThrowing { reply in
                 // A primary that was just promoted or restarted may have lost the end.
@@ -263,14 +262,12 @@ package final class RedisStore: RecordStore {
         }
     }
 
-    /// The latest epoch of the subject that this gateway knows of. A primary that was just promoted or restarted may have
-    /// lost it.
+    /// Returns the latest epoch of the subject that this gateway knows. A new or restarted primary may have lost it.
     func rememberedEpoch(of subject: String) -> UInt64 {
         self.names(of: subject).reduce(0) { max($0, self.endings.epoch(of: $1)) }
     }
 
-    /// Raises the epoch under each of the subject's names in turn, so that gateways that know only some of the secrets
-    /// see it too.
+    /// Raises the epoch under each name of the subject in turn, so that gateways with only some of the secrets see it.
     func moveEpoch(_ names: ArraySlice<String>, to epoch: UInt64, on loop: any EventLoop) -> EventLoopFuture<Void> {
         guard let name = names.first else { return loop.makeSucceededVoidFuture() }
         let call = ScriptCall(
@@ -287,8 +284,8 @@ package final class RedisStore: RecordStore {
         }
     }
 
-    /// Reports an end to this process's caches, even when Redis did not answer whether it took effect: then they read
-    /// again.
+    /// Reports an end to this process's caches. They then read again, even if Redis did not answer whether it took
+    /// effect.
     func telling<Answer: Sendable>(
         _ ended: Invalidation,
         after step: EventLoopFuture<Answer>,
@@ -302,17 +299,17 @@ package final class RedisStore: RecordStore {
         }
     }
 
-    /// The TTL for a lifetime that ends at `end`.
+    /// Returns the TTL for a lifetime that ends at `end`.
     static func life(until end: UnixTime, from now: UnixTime) -> Duration {
         min(max(end.since(now), .zero), Self.longestLife) + Self.margin
     }
 
-    /// Whole milliseconds in decimal digits.
+    /// Returns whole milliseconds in decimal digits.
     static func digits(_ duration: Duration) -> [UInt8] {
         Array("\(duration.wholeMilliseconds)".utf8)
     }
 
-    /// The time in milliseconds in decimal digits.
+    /// Returns the time in milliseconds in decimal digits.
     static func digits(of time: UnixTime) -> [UInt8] {
         Array("\(time.milliseconds)".utf8)
     }
@@ -324,7 +321,7 @@ extension RedisClient {
         self.ask(command, on: loop) { .success($0) }
     }
 
-    /// The same, and makes an answer of the reply: one future for both, because each costs as much as the step.
+    /// Sends a command and makes an answer from the reply, with one future, because each costs as much as the step.
     func ask<Answer: Sendable>(
         _ command: RedisCommand,
         on loop: any EventLoop,
@@ -333,12 +330,12 @@ extension RedisClient {
         self.answer(on: loop, { $0.send(command, on: loop, $1) }, { try step(try RedisStore.reply($0)) })
     }
 
-    /// Runs a script, with the same errors.
+    /// Runs a script. Every error reply and failure means that the store cannot answer.
     func run(_ call: ScriptCall, on loop: any EventLoop) -> EventLoopFuture<RedisReply> {
         self.run(call, on: loop) { .success(try RedisStore.reply($0)) }
     }
 
-    /// Runs a script, and makes an answer of its result.
+    /// Runs a script and makes an answer from its result.
     func run<Answer: Sendable>(
         _ call: ScriptCall,
         on loop: any EventLoop,
@@ -347,7 +344,7 @@ extension RedisClient {
         self.answer(on: loop, { $0.evaluate(call, on: loop, $1) }, step)
     }
 
-    /// What `step` makes of the result of what is sent.
+    /// Sends something with `send`, and returns the answer that `step` makes from the result.
     private func answer<Answer: Sendable>(
         on loop: any EventLoop,
         _ send: @escaping @Sendable (RedisClient, @escaping RedisConnectionHandler.Receiver) -> Void,

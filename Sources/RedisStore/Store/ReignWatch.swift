@@ -3,10 +3,10 @@ import Sessions
 import Synchronization
 import Vocabulary
 
-/// Follows the reigns of the primaries: under another one, ids that were presented once may be forgotten.
+/// Follows the reigns of the primaries. Under another reign, ids that were presented once may be forgotten.
 ///
-/// The epoch is a hash of the reigns of all present primaries, so all gateways that know the same primaries have the same
-/// one. While they learn of a failover they may differ for a moment, and a nonce of one may be refused by the other.
+/// The epoch is a hash of the reigns of all present primaries, so all gateways that know the same primaries have the
+/// same epoch. While they learn of a failover they may differ for a moment, and one may reject a nonce of another.
 final class ReignWatch: Sendable {
     private struct State {
         var topology: Topology?
@@ -16,18 +16,18 @@ final class ReignWatch: Sendable {
 
     private let clock: Clock
     private let state = Mutex(State())
-    // Read by every request with a proof, so there is no lock. `since` is written first: who reads a new epoch never
-    // takes the store's memory for older than it is.
+    // Every request with a proof reads these, so there is no lock. `since` is written first, so that a reader of a new
+    // epoch never takes the store's memory for older than it is.
     private let epoch = Atomic<UInt64>(0)
     private let since: Atomic<Int64>
 
-    /// - Parameter clock: That of the store.
+    /// - Parameter clock: The clock of the store.
     init(clock: Clock) {
         self.clock = clock
         self.since = Atomic(clock.now().milliseconds)
     }
 
-    /// Until a primary is known, ids cannot be remembered either, so the epoch does not matter.
+    /// The memory of ids. Until a primary is known, ids cannot be remembered either, so the epoch does not matter.
     var memory: OnceMemory {
         let epoch = self.epoch.load(ordering: .acquiring)
         return OnceMemory(epoch: epoch, since: UnixTime(milliseconds: self.since.load(ordering: .acquiring)))

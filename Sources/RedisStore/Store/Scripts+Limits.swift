@@ -1,8 +1,8 @@
 extension Scripts {
-    /// Fills a rate limiter's bucket by Redis's clock: 0 when there was room, else the time in ms until there is room,
-    /// with nothing filled. The value is the time at which the bucket will be empty, in microseconds. A bucket is never
-    /// more than full: when a new primary's clock is behind the former one's, a client is not refused for longer than
-    /// the drain time.
+    /// Fills a rate limiter's bucket by Redis's clock. Returns 0 if there was room; otherwise fills nothing and returns
+    /// the time in ms until there is room. The value is the time when the bucket will be empty, in microseconds. A
+    /// bucket is never more than full: if a new primary's clock is behind the former one's, a client is not rejected
+    /// for longer than the drain time.
     ///
     /// Keys: bucket. Arguments: interval (ms), burst, cost.
     static let allow = RedisScript(
@@ -26,11 +26,11 @@ extension Scripts {
         return 0
         """,
         kind: .allow,
-        // A count that is lost with its primary allows one more burst.
+        // If a count is lost with its primary, another burst is allowed.
         isDurable: false
     )
 
-    /// Takes a cost out of a rate limiter's bucket, as far as it has not drained.
+    /// Takes a cost out of a rate limiter's bucket, as far as the cost has not drained.
     ///
     /// Keys: bucket. Arguments: interval (ms), cost.
     static let giveBack = RedisScript(

@@ -1,14 +1,14 @@
 extension Scripts {
     // MARK: Replaceable records and ids
 
-    /// The compare-and-swap of a replaceable record: 1 when done, 0 when there is none (any more) or its lineage has
-    /// ended, -1 when it was written under another reign, else the present value, which is not the judged one.
+    /// Replaces a record by compare-and-swap. Returns 1 if done, 0 if there is no record or its lineage has ended, and
+    /// -1 if it was written under another reign. Otherwise returns the present value, which is not the judged one.
     ///
     /// Keys: record, ledger. Arguments: judged value (empty: there may be none yet), bytes, TTL, ledger's TTL, whether
     /// the record is bound to the reign (`R`).
     static let replace = RedisScript(Self.replaceText, kind: .replace)
 
-    /// The same for records whose writes need no confirmation by a replica.
+    /// Replaces a record by compare-and-swap, for records whose writes need no confirmation by a replica.
     static let replaceUnconfirmed = RedisScript(Self.replaceText, kind: .replace, isDurable: false)
 
     private static let replaceText = """
@@ -62,12 +62,12 @@ extension Scripts {
         kind: .endRecord
     )
 
-    /// Adds a line to a subject's list of sessions. All lines have the same length. When there are a quarter more than the
-    /// maximum, those that have expired are taken out, and the oldest; not each time, because that takes 20 times as long.
+    /// Adds a line to a subject's list of sessions. All lines have one length. If there are a quarter more than the
+    /// maximum, the expired ones and the oldest are removed. This takes 20 times as long, so it is not done each time.
     /// Returns 1.
     ///
-    /// Keys: list. Arguments: now (ms), the session's end (ms), its line, the maximum number of lines, how much longer the
-    /// list is kept than its sessions live (ms).
+    /// Keys: list. Arguments: now (ms), the session's end (ms), its line, the maximum number of lines, the time for
+    /// which the list outlives its sessions (ms).
     static let noteSession = RedisScript(
         """
         local list = (redis.call('GET', KEYS[1]) or '') .. ARGV[3]
@@ -83,14 +83,13 @@ extension Scripts {
         return 1
         """,
         kind: .note,
-        // A line that is lost with its primary leaves a session out of a list.
+        // If a line is lost with its primary, a session is missing from a list.
         isDurable: false
     )
 
     /// Adds a line to the log of an hour. Returns 1.
     ///
-    /// Keys: log. Arguments: now (ms), the session's end (ms), its line, how much longer the log is kept than its sessions
-    /// live (ms).
+    /// Keys: log. Arguments: now (ms), the session's end (ms), its line, how long the log outlives its sessions (ms).
     static let logSession = RedisScript(
         """
         local life = math.max(1, ARGV[2] - ARGV[1] + ARGV[4], redis.call('PTTL', KEYS[1]))
@@ -102,11 +101,10 @@ extension Scripts {
         isDurable: false
     )
 
-    /// Notes until when the log of an hour may have sessions that live, and takes out the hours of which that is past.
-    /// Returns 1.
+    /// Records the time until which the log of an hour may have live sessions, and removes the hours for which that
+    /// time has passed. Returns 1.
     ///
-    /// Keys: list of hours. Arguments: now (ms), that end (ms), the hour, how much longer the list is kept than its
-    /// logs (ms).
+    /// Keys: list of hours. Arguments: now, that time (both ms), the hour, how long the list outlives its logs (ms).
     static let noteHour = RedisScript(
         """
         local kept, last = {}, tonumber(ARGV[2])
@@ -126,9 +124,9 @@ extension Scripts {
         isDurable: false
     )
 
-    /// Stores an id: 1 the first time, 0 when it is present under any of its names. It is stored under the first name.
+    /// Stores an id under the first of its names. Returns 1 the first time, and 0 if the id is present under any name.
     ///
-    /// Keys: the id's, one for each name. Arguments: TTL (ms).
+    /// Keys: one for each name of the id. Arguments: TTL (ms).
     static let once = RedisScript(
         """
         for index = 1, #KEYS do
@@ -142,10 +140,10 @@ extension Scripts {
 
     // MARK: Documents
 
-    /// The compare-and-swap of a document: 1 when done, 0 when there is none, -1 when there is no room for another,
-    /// else the present value, which is not the judged one. It is written under the first name only.
+    /// Writes a document by compare-and-swap, under its first name only. Returns 1 if done, 0 if there is no document,
+    /// -1 if there is no room for another, and otherwise the present value, which is not the judged one.
     ///
-    /// Keys: the document's, one for each name, and the directory. Arguments: judged value (empty: there may be none
+    /// Keys: one for each name of the document, and the directory. Arguments: judged value (empty if there may be none
     /// yet), bytes, the maximum number of documents.
     static let putDocument = RedisScript(
         """
@@ -161,10 +159,10 @@ extension Scripts {
         kind: .document
     )
 
-    /// Deletes a document under each of its names; 1 when it existed. The directory is written in any case (see
+    /// Deletes a document under all its names. Returns 1 if it existed, or 0. Always writes the directory (see
     /// `confirm`).
     ///
-    /// Keys: the document's, one for each name, and the directory.
+    /// Keys: one for each name of the document, and the directory.
     static let deleteDocument = RedisScript(
         """
         local value = \(Self.standingDocument)
@@ -176,7 +174,7 @@ extension Scripts {
         kind: .document
     )
 
-    /// The value under any name of a document.
+    /// Finds the value of a document under any of its names.
     private static let standingDocument = """
         (function()
           for index = 1, #KEYS - 1 do
@@ -186,7 +184,7 @@ extension Scripts {
         end)()
         """
 
-    /// Sets `name` to the first name of a document, and `names` to those of all other documents of its collection.
+    /// Sets `name` to the first name of a document, and `names` to the names of all other documents of its collection.
     private static let editDirectory = """
         local name = string.match(KEYS[1], '}:(.+)$')
         local names = redis.call('GET', KEYS[#KEYS]) or ''

@@ -1,8 +1,8 @@
 extension Scripts {
-    /// Writes a gateway's entry into the register (`SecretRegister`), without those that have not been written for their
-    /// lifetime; returns the register.
+    /// Writes a gateway's entry into the register (`SecretRegister`), drops the entries that have not been written for
+    /// their lifetime, and returns the register.
     ///
-    /// Keys: register. Arguments: id, fingerprints (empty: the entry is taken out), lifetime (ms).
+    /// Keys: register. Arguments: id, fingerprints (empty if the entry is removed), lifetime (ms).
     static let register = RedisScript(
         """
         local time = redis.call('TIME')

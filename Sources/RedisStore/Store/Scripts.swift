@@ -1,14 +1,13 @@
 /// The atomic steps in Redis. They compare and act on opaque bytes; all judging is done in Swift.
 ///
-/// A lineage's ledger is `L` while the lineage lives and `E` once it ended, and outlives every record of the lineage.
-/// So a missing ledger means that data was lost (or has expired), and the records count as ended.
+/// A lineage's ledger is `L` while the lineage is live and `E` once it has ended, and outlives every record of the
+/// lineage. A missing ledger means that data was lost (or has expired), and the records are treated as ended.
 ///
-/// When memory is exhausted, Redis refuses a script's first write if that needs room, and accepts every later one, so
-/// that no script stops half-way. So a script that creates something writes it before it deletes anything, and a
-/// refusal then leaves everything unchanged; a script that ends something deletes first, so that users can always be
-/// signed out.
+/// If memory is exhausted, Redis refuses a script's first write if it needs room, and accepts every later one, so that
+/// no script stops half-way. So a script that creates something writes before it deletes, and a refusal leaves
+/// everything unchanged. A script that ends something deletes first, so that users can always be signed out.
 package enum Scripts {
-    /// Writes a session and makes its lineage's ledger outlive it, unless the lineage has ended; 1 when written.
+    /// Writes a session and makes its lineage's ledger outlive it, unless the lineage has ended. Returns 1 if written.
     ///
     /// Keys: session, ledger, idle. Arguments: bytes, TTL, ledger's TTL, idle value, idle TTL; TTLs in ms.
     static let createSession = RedisScript(
@@ -23,11 +22,11 @@ package enum Scripts {
         kind: .create
     )
 
-    /// Writes a single-use token under the primary's current reign (see `consume`), unless its lineage has ended; 1
-    /// when written.
+    /// Writes a single-use token under the primary's current reign (see `consume`), unless its lineage has ended.
+    /// Returns 1 if written, otherwise 0.
     ///
-    /// Keys: token, ledger[, the place of its parent's name]. Arguments: bytes, TTL, ledger's TTL[, its parent's name]; TTLs
-    /// in ms.
+    /// Keys: token, ledger[, the key of its parent's name]. Arguments: bytes, TTL, ledger's TTL (ms)[, its parent's
+    /// name].
     static let createSingleUse = RedisScript(
         """
         \(Self.reign)
@@ -41,13 +40,13 @@ package enum Scripts {
         kind: .create
     )
 
-    /// Reads a single-use token, and the session that it comes from, whose key is only known here. It has the token's tag,
-    /// so in a cluster it has its slot, too; while that slot is being moved Redis may refuse the script.
+    /// Reads a single-use token and the session from which it comes, whose key is only known here. The session has the
+    /// token's tag, and so the token's slot in a cluster. While that slot is being moved, Redis may refuse the script.
     ///
-    /// Returns marker, record, ledger and the parent's name; if there are a record and a name and no marker, then also the
-    /// parent's record and its idle value, and the epochs of its subject unless they have slots of their own.
+    /// Returns marker, record, ledger and the parent's name. If there are a record and a name and no marker, also
+    /// returns the parent's record and its idle value, and the epochs of its subject unless they have separate slots.
     ///
-    /// Keys: marker, token, ledger, the place of its parent's name. Arguments: whether epochs are read too (`E`).
+    /// Keys: marker, token, ledger, the key of its parent's name. Arguments: whether epochs are read too (`E`).
     static let readWithParent = RedisScript(
         """
         local found = redis.call('MGET', KEYS[1], KEYS[2], KEYS[3], KEYS[4])
@@ -66,14 +65,14 @@ package enum Scripts {
         isDurable: false
     )
 
-    /// The length in bytes of a reign's name in front of a record's own bytes.
+    /// The length in bytes of a reign's name, which precedes a record's own bytes.
     static let reignLength = 40
 
-    /// The reign of the primary that runs the script: its `master_replid`, which changes with every start and every
-    /// promotion. No gateway can be wrong about it, however long ago it connected.
+    /// Reads the reign of the primary that runs the script: its `master_replid`, which changes with every start and
+    /// every promotion. No gateway can be wrong about it, however long ago it connected.
     ///
-    /// It also changes when a primary without replicas gets one, and differs where a cluster has moved the slot to:
-    /// then the tokens of the last minute are refused, although nothing was lost.
+    /// It also changes when a primary without replicas gets one, and it is different where a cluster has moved the
+    /// slot. The tokens of the last minute are then rejected, although nothing was lost.
     static let reign = """
         local reign = string.match(redis.call('INFO', 'replication'), 'master_replid:(%x+)')
         if not reign or #reign ~= \(Self.reignLength) then return redis.error_reply('ERR no master_replid in INFO') end
@@ -92,16 +91,16 @@ package enum Scripts {
         """
     }
 
-    /// The compare-and-act on a single-use record: the present marker if there is one, else 1 when done, 0 when the
-    /// record is not the judged one or its parent is gone, -1 when it was written under another reign.
+    /// Uses a single-use record by compare-and-act. Returns the present marker if there is one. Otherwise returns 1 if
+    /// done, 0 if the record is not the judged one or its parent is gone, and -1 if it was written under another reign.
     ///
     /// A failover or a restart can lose a marker and bring back the record. A lost marker was written under an earlier
-    /// reign, and so was its record: such records are never used again. This needs neither clocks nor a key that all
-    /// gateways share.
+    /// reign, and so was its record, which is never used again. This needs neither clocks nor a key that all gateways
+    /// share.
     ///
-    /// Keys: record, marker, ledger[, those of created records][, parent]. Arguments: judged bytes (empty: no record
-    /// that could be consumed was judged), marker, its TTL, whether the last key is the parent (`P`), ledger's TTL[,
-    /// and for each created record: value, TTL, whether it is written under the reign (`R`)].
+    /// Keys: record, marker, ledger[, the keys of created records][, parent]. Arguments: judged bytes (empty if no
+    /// record that could be consumed was judged), marker, its TTL, whether the last key is the parent (`P`), ledger's
+    /// TTL[, and for each created record: value, TTL, whether it is written under the reign (`R`)].
     static let consume = RedisScript(
         """
         local marker = redis.call('GET', KEYS[2])
@@ -142,9 +141,9 @@ package enum Scripts {
         kind: .confirm
     )
 
-    /// Extends the idle deadline if it has not passed; a negligible extension is not written.
+    /// Extends the idle deadline if it has not passed. A negligible extension is not written.
     ///
-    /// Keys: idle. Arguments: now (ms), how much longer than the deadline the key is kept (ms).
+    /// Keys: idle. Arguments: now (ms), the time for which the key is kept after the deadline (ms).
     static let touch = RedisScript(
         """
         local value = redis.call('GET', KEYS[1])
@@ -164,8 +163,8 @@ package enum Scripts {
         isDurable: false
     )
 
-    /// Replaces a live session and keeps its TTL: 1 when done, 0 when it has ended or idled out, -1 when it is not the
-    /// judged one.
+    /// Replaces a live session and keeps its TTL. Returns 1 if done, 0 if it has ended or idled out, -1 if it is not
+    /// the judged one.
     ///
     /// Keys: session, ledger, idle. Arguments: judged bytes, bytes.
     static let replaceSession = RedisScript(
@@ -177,16 +176,16 @@ package enum Scripts {
         return 1
         """,
         kind: .replace,
-        // If it is lost, the former session is back (`SessionStore.replace`).
+        // If the replacement is lost, the former session is back (`SessionStore.replace`).
         isDurable: false
     )
 
     /// Deletes a session and returns its former values: session, ledger and idle value, as a read would return them.
-    /// The last key is written only to show followers of its prefix that this was an end: a session's key also changes
+    /// The last key is written only to show followers of its prefix that this was an end. A session's key also changes
     /// when it is written or expires.
     ///
-    /// If the session is gone already, the ledger's TTL is written again, so that there is a write to confirm (see
-    /// `confirm`): a sign-out that is repeated because no replica had confirmed it succeeds only when a replica has.
+    /// If the session is already gone, the ledger's TTL is written again, so that there is a write to confirm (see
+    /// `confirm`). A sign-out that is repeated because no replica had confirmed it succeeds only after a replica has.
     ///
     /// Keys: session, ledger, idle, ending. Arguments: TTL of the ending (ms).
     static let endSession = RedisScript(
@@ -209,8 +208,7 @@ package enum Scripts {
         """
 
     /// Repeats the end of a session whose record is gone. Returns 1, and writes the ledger's TTL again so that there is
-    /// a write to confirm (see `confirm`); returns 0 when the record is present after all, which can happen after a
-    /// failover.
+    /// a write to confirm (see `confirm`). Returns 0 if the record is present, which can happen after a failover.
     ///
     /// Keys: session, ledger.
     static let confirmEnd = RedisScript(
@@ -223,8 +221,8 @@ package enum Scripts {
     )
 
     /// Ends a lineage for as long as a record of it could have lived, and for at least an hour. The second key is
-    /// written only to notify followers of its prefix: the ledger cannot serve for that, because it is written for
-    /// other reasons too, and each would close the lineage's streams.
+    /// written only to notify followers of its prefix. The ledger cannot serve for that: it is also written for other
+    /// reasons, and each write would close the lineage's streams.
     ///
     /// Keys: ledger, ending. Arguments: the minimum TTL (ms), TTL of the ending (ms).
     static let endLineage = RedisScript(
@@ -238,10 +236,10 @@ package enum Scripts {
         kind: .endLineage
     )
 
-    /// Raises a subject's epoch and returns it. Epochs are times of Redis's clock in ms, so one that has expired is
-    /// never used again.
+    /// Raises a subject's epoch and returns it. Epochs are times by Redis's clock in ms, so an expired one is never
+    /// used again.
     ///
-    /// Keys: epoch. Arguments: TTL (ms), the epoch to set (0: a new one).
+    /// Keys: epoch. Arguments: TTL (ms), the epoch to set (0 for a new one).
     static let endSubject = RedisScript(
         """
         local old = tonumber(redis.call('GET', KEYS[1]) or '0')
@@ -258,7 +256,7 @@ package enum Scripts {
         kind: .endSubject
     )
 
-    /// Raises a subject's epoch to one that was issued before, unless it is that high already.
+    /// Raises a subject's epoch to one that was issued before, unless the epoch is already that high.
     ///
     /// Keys: epoch. Arguments: TTL (ms), the epoch.
     static let raiseEpoch = RedisScript(

@@ -1,7 +1,7 @@
 import Cryptography
 package import Vocabulary
 
-/// Which gateways use a Redis, each with the fingerprints of its secrets: the text that they keep there together.
+/// The gateways that use a Redis, each with the fingerprints of its secrets: the text that they share there.
 ///
 /// ```
 /// (id) (since) (last seen) (fingerprint),(fingerprint)...
@@ -10,16 +10,17 @@ package struct SecretRegister: Sendable, Equatable {
     /// One gateway.
     package struct Entry: Sendable, Equatable {
         let id: String
-        /// When it was first seen, in milliseconds by the clock of Redis.
+        /// The time when the gateway was first seen, in milliseconds by the clock of Redis.
         let since: UInt64
         let fingerprints: Set<String>
     }
 
-    /// What a gateway finds of others that have none of its secrets.
+    /// The numbers of gateways that share no secret with this gateway.
     package struct Strangers: Sendable, Equatable {
-        /// Those that were there before it: it is the one with the wrong secret.
+        /// The number of these gateways that were registered earlier. If there are any, this gateway has the wrong
+        /// secret.
         package let earlier: Int
-        /// Those that came later.
+        /// The number of these gateways that were registered later.
         package let later: Int
 
         package init(earlier: Int, later: Int) {
@@ -30,7 +31,7 @@ package struct SecretRegister: Sendable, Equatable {
 
     let entries: [Entry]
 
-    /// - Parameter text: Lines that are no entries are skipped: a later version may write others.
+    /// - Parameter text: The register. Lines that are not entries are skipped: a later version may write others.
     package init(_ text: String) {
         self.entries = text.split(separator: "\n").compactMap { line in
             let parts = line.split(separator: " ")
@@ -43,8 +44,8 @@ package struct SecretRegister: Sendable, Equatable {
         }
     }
 
-    /// The gateways that have none of the secrets of the one with this id. During a rotation rings overlap, so that there
-    /// are none. nil: the gateway is not registered.
+    /// Returns the numbers of gateways that share no secret with the gateway with this id. During a rotation, rings
+    /// overlap, so there are none. `nil` if the gateway is not registered.
     package func strangers(to id: String) -> Strangers? {
         guard let own = self.entries.first(where: { $0.id == id }) else { return nil }
         let others = self.entries.filter { $0.id != id && $0.fingerprints.isDisjoint(with: own.fingerprints) }
@@ -52,7 +53,7 @@ package struct SecretRegister: Sendable, Equatable {
         return Strangers(earlier: earlier, later: others.count - earlier)
     }
 
-    /// The names of secrets, which reveal nothing of them: all gateways with a secret give it the same name.
+    /// Returns the names of secrets, which reveal nothing of them. All gateways with a secret give it one name.
     package static func fingerprints(of secrets: SecretRing) -> String {
         secrets.all.map { secret in
             let bytes = HKDF(secret: secret.bytes).bytes(for: "sallyport secret fingerprint 1", count: 9)

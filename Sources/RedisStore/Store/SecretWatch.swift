@@ -3,13 +3,13 @@ import NIOCore
 import Synchronization
 package import Vocabulary
 
-/// Tells whether other gateways of the same Redis have other secrets. Each gateway writes the fingerprints of its own
-/// into one register, again and again, and reads those of the others.
+/// Detects other gateways of the same Redis that have other secrets. Each gateway repeatedly writes the fingerprints of
+/// its secrets into one register, and reads the fingerprints of all gateways.
 ///
-/// A gateway with a wrong secret must be noticed, and must not take the others down: only the later of two that share no
-/// secret counts as wrong.
+/// A gateway with a wrong secret must be noticed, and must not take the others down. If two gateways share no secret,
+/// only the later one is treated as wrong.
 package final class SecretWatch: Sendable {
-    /// How often a gateway writes its entry, and how long the entry of a gateway that has stopped is still believed.
+    /// The interval at which a gateway writes its entry, and the time for which a stopped gateway's entry is valid.
     private static let interval = Duration.seconds(10)
     private static let lifetime = Duration.seconds(30)
 
@@ -24,7 +24,7 @@ package final class SecretWatch: Sendable {
     private let changed: @Sendable (SecretRegister.Strangers) -> Void
     private let state = Mutex(State())
 
-    /// - Parameter changed: Is told when there are others than before.
+    /// - Parameter changed: Called when the numbers of gateways with other secrets have changed.
     package init(
         client: RedisClient,
         secrets: SecretRing,
@@ -35,10 +35,10 @@ package final class SecretWatch: Sendable {
         self.changed = changed
     }
 
-    /// The gateways with other secrets, when last asked.
+    /// The numbers of gateways with other secrets, when last read.
     package var strangers: SecretRegister.Strangers { self.state.withLock { $0.strangers } }
 
-    /// Registers the gateway, and goes on in the background. Waits for the first answer or failure.
+    /// Registers the gateway, and repeats this in the background. Waits for the first answer or failure.
     package func start() async {
         await self.look()
         let task = Task {
@@ -50,7 +50,7 @@ package final class SecretWatch: Sendable {
         self.state.withLock { $0.task = task }
     }
 
-    /// Takes the gateway out of the register, if it was registered.
+    /// Removes the gateway from the register, if it was registered.
     package func shutDown() async {
         guard let task = self.state.withLock({ $0.task }) else { return }
         task.cancel()
@@ -69,7 +69,7 @@ package final class SecretWatch: Sendable {
         if isNew { self.changed(strangers) }
     }
 
-    /// - Parameter fingerprints: Empty to take the entry out.
+    /// - Parameter fingerprints: The fingerprints; empty if the entry is removed.
     private func write(_ fingerprints: String) -> EventLoopFuture<RedisReply> {
         let call = ScriptCall(
             Scripts.register,

@@ -2,20 +2,21 @@ import Sessions
 import Synchronization
 import Vocabulary
 
-/// The sessions that event loops hold, each once for all of them: without this, every loop would keep the record that it
-/// has read itself.
+/// The sessions that event loops hold, each once for all loops. Otherwise every loop would keep the record that it
+/// read.
 final class SharedSessions: Sendable {
     private struct Part {
         var held: [RecordKey: Stored<Session>] = [:]
-        /// The count at which those that nobody else holds are dropped.
+        /// The count at which sessions that no loop holds are dropped.
         var limit = Self.leastLimit
 
         static let leastLimit = 64
 
-        /// Weak references would find them too, but counting references to an object that has one is slow.
+        /// Drops the sessions that no loop holds. Weak references would find them too, but counting references to an
+        /// object that has one is slow.
         mutating func dropUnheld() {
             var unheld: [RecordKey] = []
-            // Not a loop over `indices`, which would hold another copy of the table.
+            // A loop over `indices` would hold another copy of the table.
             var index = self.held.startIndex
             while index != self.held.endIndex {
                 if isKnownUniquelyReferenced(&self.held.values[index]) { unheld.append(self.held[index].key) }
@@ -32,7 +33,7 @@ final class SharedSessions: Sendable {
 
     private let shards = (0..<64).map { _ in Shard() }
 
-    /// What the loops hold of this version of a record; nil: nothing, so it has to be opened.
+    /// Returns the session that the loops hold in this version; `nil` if they hold none and it must be opened.
     ///
     /// - Parameter usedAt: The last use, as it was read now.
     func held(_ key: RecordKey, _ version: RecordVersion, usedAt: UnixTime) -> Stored<Session>? {
@@ -42,7 +43,7 @@ final class SharedSessions: Sendable {
         return held
     }
 
-    /// What the loops hold of this record; if they hold none of this version, what was read.
+    /// Returns the session that the loops hold in the version of `read`; if there is none, keeps and returns `read`.
     func shared(_ read: Stored<Session>, under key: RecordKey) -> Stored<Session> {
         self.shard(of: key).part.withLock { part in
             if let held = part.held[key], held.version == read.version { return held }

@@ -1,13 +1,13 @@
-/// The reply to `CLUSTER SLOTS`, which every version of Redis since 3.0 knows.
+/// Reads the reply to `CLUSTER SLOTS`, which every version of Redis since 3.0 supports.
 package enum ClusterSlots {
-    /// Limits of one reply: enough for every slot in an entry of its own, each with a primary and two replicas.
+    /// The limits of one reply: enough for a separate entry per slot, each with a primary and two replicas.
     static let limits = ReplyLimits(bytes: 16 << 20, elements: Topology.slotCount * 32)
 
-    /// Which node serves which slots, as one node sees it. Each entry is `[first, last, primary, replica...]`, a node
-    /// is `[host, port, id, metadata...]`; later versions append to it.
+    /// Returns the nodes and the slots that they serve, as one node sees them. Each entry is `[first, last, primary,
+    /// replica...]`, and a node is `[host, port, id, metadata...]`, to which later versions append.
     ///
-    /// nil when the reply is malformed, assigns a slot twice, or names no primary. Slots without a primary are left
-    /// out, and so are those of a primary whose address is unknown.
+    /// `nil` if the reply is malformed, assigns a slot twice, or names no primary. Slots without a primary are left
+    /// out, and so are the slots of a primary whose address is unknown.
     ///
     /// - Parameter asked: The node that answered. A node may leave out its own host.
     package static func topology(_ reply: RedisReply, from asked: RedisEndpoint) -> Topology? {
@@ -50,7 +50,7 @@ package enum ClusterSlots {
         switch node[0] {
         case .null: primary = Self.sameHost(as: asked, port: port)
         case .bulk(let host) where host.isEmpty: primary = Self.sameHost(as: asked, port: port)
-        // `?`: the node is to be addressed by a host name and has none.
+        // `?`: the node is to be addressed by a host name, but has none.
         case .bulk(let host) where host.elementsEqual("?".utf8): primary = nil
         case .bulk(let host): primary = RedisEndpoint(announcedHost: host, port: Int(clamping: port))
         default: return nil

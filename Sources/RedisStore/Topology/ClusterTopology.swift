@@ -3,22 +3,22 @@ import Synchronization
 
 /// The primaries of a cluster and their slots, as one of its nodes sees them.
 ///
-/// Nodes agree after a moment, so one view is enough; `MOVED` corrects what is out of date and triggers another look.
-/// Only a view with fewer slots than are known is doubted, because a node that has just joined, or has lost its
-/// configuration, knows few. It is accepted when the next answer, from another node if there is one, has fewer too.
-/// Nodes that serve are asked before the seeds. A seed may be out of date: a primary that returns after a failover
-/// considers itself a primary for a while.
+/// Nodes agree after a moment, so one view is enough. `MOVED` corrects what is outdated and triggers another look. Only
+/// a view with fewer slots than are known is not accepted at once, because a node that has just joined, or has lost its
+/// configuration, knows few. It is accepted if the next answer, from another node if there is one, has fewer too. Nodes
+/// in use are asked before the seeds. A seed may be outdated: a primary that returns after a failover considers itself
+/// one for a while.
 final class ClusterTopology: TopologySource {
     private struct State {
-        /// The node whose view was accepted last. It is asked first.
+        /// The node whose view was accepted last, which is asked first.
         var guide: RedisEndpoint?
-        /// The last answer had fewer slots than are known.
+        /// Whether the last answer had fewer slots than are known.
         var hadFewer = false
     }
 
-    /// How often the cluster is asked without a cause.
+    /// The interval at which the cluster is asked without a cause.
     private static let interval = Duration.seconds(10)
-    /// How many of the primaries, and how many of the seeds, are asked in one round.
+    /// The number of primaries, and the number of seeds, that are asked in one round.
     private static let attempts = 4
 
     private let seeds: [RedisEndpoint]
@@ -40,7 +40,7 @@ final class ClusterTopology: TopologySource {
 
     func lookAgain() { self.lookout.lookAgain() }
 
-    /// nil: in a cluster the primaries themselves decide, and the subscriptions at them show which of them are heard.
+    /// Returns `nil`: in a cluster the primaries themselves decide, and the subscriptions show which of them are heard.
     func heard(within time: Duration) -> Quorum? { nil }
 
     func shutDown() async { await self.lookout.shutDown() }
@@ -64,7 +64,7 @@ final class ClusterTopology: TopologySource {
         return nil
     }
 
-    /// The nodes to ask, in this order.
+    /// Returns the nodes to ask, in this order.
     private func nodes(_ current: Topology?) -> [RedisEndpoint] {
         let primaries = (current?.shards ?? []).map(\.endpoint)
         var nodes = self.state.withLock { $0.guide }.map { primaries.contains($0) ? [$0] : [] } ?? []

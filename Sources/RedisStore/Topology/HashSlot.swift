@@ -1,9 +1,10 @@
 /// The hash slot of a key, one of 16,384 in a cluster (Redis Cluster specification, "Hash tags").
 package enum HashSlot {
-    /// The slot of `key`: of the bytes between its first `{` and the next `}`, if there are any; else of the whole key.
+    /// Returns the slot of `key`, by the bytes between its first `{` and the next `}` if there are any, or by all
+    /// bytes.
     package static func of(_ key: [UInt8]) -> Int { Self.of(key[...]) }
 
-    /// The same of bytes within others.
+    /// Returns the slot of a key in a slice.
     package static func of(_ key: ArraySlice<UInt8>) -> Int {
         var hashed = key
         if let open = key.firstIndex(of: UInt8(ascii: "{")),
@@ -14,7 +15,7 @@ package enum HashSlot {
         return Int(Self.crc16(hashed)) % Topology.slotCount
     }
 
-    /// CRC-16/XMODEM: polynomial 0x1021, nothing reflected, initial value 0.
+    /// Computes CRC-16/XMODEM: polynomial 0x1021, nothing reflected, initial value 0.
     private static func crc16(_ bytes: ArraySlice<UInt8>) -> UInt16 {
         bytes.reduce(0) { crc, byte in
             (crc << 8) ^ Self.table[Int(UInt8(truncatingIfNeeded: crc >> 8) ^ byte)]

@@ -1,13 +1,13 @@
 package import NIOCore
 
-/// When to look for the primaries: at once when a command cannot be served, but one round at a time, and with pauses
-/// that grow while rounds find nothing new. It has no clock and no timers; times are those of a loop.
+/// Decides when to look for the primaries: at once if a command cannot be served, but one round at a time, and with
+/// pauses that grow while rounds find nothing new. It has no clock and no timers; times are a loop's.
 package struct LookPace: Sendable, Hashable {
     /// The result of a round.
     package enum Outcome: Sendable, Hashable {
         /// A changed topology.
         case new
-        /// The topology that was known.
+        /// The topology that was already known.
         case same
         /// No usable topology.
         case nothing
@@ -19,24 +19,24 @@ package struct LookPace: Sendable, Hashable {
     /// The pause while all is well.
     private let interval: Duration
     private var isLooking = false
-    /// A round was asked for since the last one began.
+    /// Whether a round was requested since the last one began.
     private var isWanted = false
-    /// The current round was asked for.
+    /// Whether the current round was requested.
     private var wasWanted = false
-    /// Rounds in a row that were asked for or failed, and found nothing new.
+    /// The number of consecutive rounds that were requested or failed, and found nothing new.
     private var vainRounds = 0
     private var lastEnd: NIODeadline?
     private var due = NIODeadline.distantFuture
 
-    /// - Parameter interval: How often to look without a cause.
+    /// - Parameter interval: The interval between rounds without a cause.
     package init(interval: Duration) {
         self.interval = interval
     }
 
-    /// Asks for a round; returns when it is to begin, nil when one is scheduled already.
+    /// Requests a round and returns the time when it must begin; `nil` if one is already scheduled.
     ///
     /// - Parameters:
-    ///   - isNews: The caller knows of a change, so the pauses are short again.
+    ///   - isNews: Whether the caller knows of a change, so that the pauses are short again.
     ///   - chance: Random, from 0 to 1, so that gateways that lost Redis together do not ask together.
     package mutating func want(isNews: Bool = false, at now: NIODeadline, chance: Double) -> NIODeadline? {
         if isNews { self.vainRounds = 0 }
@@ -48,7 +48,7 @@ package struct LookPace: Sendable, Hashable {
         return due
     }
 
-    /// The scheduled round begins; false when one is running.
+    /// Begins the scheduled round. Returns false if one is running.
     package mutating func begin() -> Bool {
         guard !self.isLooking else { return false }
         self.isLooking = true
@@ -58,7 +58,7 @@ package struct LookPace: Sendable, Hashable {
         return true
     }
 
-    /// The round is over; returns when the next one is to begin.
+    /// Ends the round and returns the time when the next one must begin.
     package mutating func end(_ outcome: Outcome, at now: NIODeadline, chance: Double) -> NIODeadline {
         self.isLooking = false
         self.lastEnd = now

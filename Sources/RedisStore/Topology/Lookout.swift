@@ -3,7 +3,7 @@ import NIOCore
 /// Looks for the primaries repeatedly, at the pace of `LookPace`, and reports each change. Its functions may be called
 /// from any thread; its state is confined to its loop.
 final class Lookout: Sendable {
-    /// One round, which must end whatever servers do: returns what it found, or nil.
+    /// Performs one round, which must end whatever servers do. Returns the topology that it found, or `nil`.
     typealias Look = @Sendable (_ current: Topology?) async -> Topology?
 
     private struct Running {
@@ -17,17 +17,17 @@ final class Lookout: Sendable {
 
     private let loop: any EventLoop
     private let interval: Duration
-    /// nil before the start and after the end.
+    /// The running state; `nil` before the start and after the end.
     private let running: NIOLoopBoundBox<Running?>
 
-    /// - Parameter interval: How often to look without a cause.
+    /// - Parameter interval: The interval between rounds without a cause.
     init(every interval: Duration, on loop: any EventLoop) {
         self.loop = loop
         self.interval = interval
         self.running = NIOLoopBoundBox.makeEmptyBox(eventLoop: loop)
     }
 
-    /// Starts; `client` is told of topologies on the loop.
+    /// Starts to look. Topologies are reported to `client` on the loop.
     func start(for client: RedisClient, look: @escaping Look) {
         self.loop.execute {
             self.running.value = Running(look: look, client: client, pace: LookPace(interval: self.interval))
@@ -37,7 +37,7 @@ final class Lookout: Sendable {
 
     /// Looks at once, or as soon as the pace allows.
     ///
-    /// - Parameter isNews: A server has announced that the primaries have changed.
+    /// - Parameter isNews: Whether a server has announced that the primaries have changed.
     func lookAgain(isNews: Bool = false) {
         self.loop.execute {
             let due = self.running.value?.pace.want(isNews: isNews, at: .now(), chance: Double.random(in: 0...1))
@@ -45,7 +45,7 @@ final class Lookout: Sendable {
         }
     }
 
-    /// Ends after the current round, whose result is dropped.
+    /// Stops after the current round, whose result is dropped.
     func shutDown() async {
         let round = try? await self.loop.submit {
             defer { self.running.value = nil }

@@ -1,14 +1,13 @@
 /// The answer of a cluster's node that does not serve a key: `MOVED 3999 127.0.0.1:6381`, `ASK ...`.
 package struct Redirection: Sendable, Hashable {
-    /// False: `ASK`, for this one command only.
+    /// Whether this is `MOVED`, for all commands. False for `ASK`, for this one command only.
     package let isMoved: Bool
     package let slot: Int
     package let endpoint: RedisEndpoint
 
-    /// Reads an error reply; nil when it is not a redirection.
+    /// Reads an error reply; `nil` if it is not a redirection, or if its host is unknown (`?`).
     ///
-    /// - Parameter asked: The node that answered. A node may leave out its own host. (`?` means that the host is
-    ///   unknown.)
+    /// - Parameter asked: The node that answered. A node may leave out its own host.
     package init?(_ error: RedisServerError, from asked: RedisEndpoint) {
         guard error.code == "MOVED" || error.code == "ASK" else { return nil }
         let words = error.message.split(separator: " ")

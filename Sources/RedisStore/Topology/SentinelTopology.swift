@@ -2,22 +2,22 @@ import NIOCore
 
 /// The primary that sentinels name (Redis documentation, "Sentinel client spec").
 ///
-/// The gateway listens to every sentinel, since any of them may be cut off from the rest. In each round all sentinels
-/// are asked at once. An address counts only when the server there reports that it is a primary: sentinels may be out
-/// of date, and a primary that has returned may not know yet that it was replaced.
+/// The gateway listens to every sentinel, because any of them may be cut off from the rest. In each round, all
+/// sentinels are asked at once. An address is used only if the server there reports that it is a primary. Sentinels may
+/// be outdated, and a primary that has returned may not know yet that it was replaced.
 final class SentinelTopology: TopologySource {
-    /// How often sentinels are asked if all usual causes fail: a lost connection to the primary, and the news of
-    /// another one.
+    /// The interval at which sentinels are asked if all usual causes fail: a lost connection, or news of another
+    /// primary.
     private static let interval = Duration.seconds(10)
-    /// Where sentinels publish `<name> <old host> <old port> <new host> <new port>`. A primary that is cut off from
-    /// them but not from this gateway keeps its connections, so only this message tells that it was replaced.
+    /// The channel on which sentinels publish `<name> <old host> <old port> <new host> <new port>`. A primary that is
+    /// cut off from them but not from this gateway keeps its connections, so only this message reports the change.
     private static let newsChannel = "+switch-master"
-    /// Where the sentinel that leads a failover publishes `<role> <name> <host> <port> @ <primary's name> ...`: it has
-    /// told a replica to become the primary, and then has seen that it did. Until most sentinels know, the old primary
-    /// takes writes, which its other replicas confirm, and all of them will be lost.
+    /// The channels on which the sentinel that leads a failover publishes `<role> <name> <host> <port> @ <primary's
+    /// name> ...`. It has told a replica to become the primary, and later has seen that it did. Until most sentinels
+    /// know, the old primary accepts writes and its other replicas confirm them, but all of them will be lost.
     private static let beginChannels = ["+failover-state-send-slaveof-noone", "+promoted-slave"]
-    /// Where it publishes `master <name> ...` when the replica does not become the primary. (Other aborts happen before
-    /// this point, and may be another sentinel's.)
+    /// The channel on which the leading sentinel publishes `master <name> ...` if the replica does not become the
+    /// primary. Other aborts happen before this point, and may be another sentinel's.
     private static let abortChannel = "-failover-abort-slave-timeout"
 
     static var channels: [String] { [Self.newsChannel] + Self.beginChannels + [Self.abortChannel] }
@@ -75,7 +75,7 @@ final class SentinelTopology: TopologySource {
                 over: self.connector,
                 on: self.loop,
                 events: SubscriptionHandler.Events(
-                    // Messages from before the subscription are not repeated, so ask.
+                    // Messages from before the subscription are not repeated, so the sentinels are asked.
                     up: { lookout.lookAgain() },
                     messages: { messages in
                         for message in messages {
@@ -105,11 +105,11 @@ final class SentinelTopology: TopologySource {
 
     // MARK: A round
 
-    /// What a server is that a sentinel named as the primary.
+    /// The state of a server that a sentinel named as the primary.
     private enum Standing {
         case primary
         case replica
-        /// It refuses to say; its links will report why.
+        /// The server refuses to say; its links will report why.
         case refusing
         case unreachable
     }
@@ -137,7 +137,7 @@ final class SentinelTopology: TopologySource {
 
     private typealias Answer = (sentinel: RedisEndpoint, replies: Result<[RedisReply], any Error>)
 
-    /// The sentinels' answers as they arrive, one for each. A caller that stops early does not wait for the rest.
+    /// Returns the sentinels' answers as they arrive, one each. A caller that stops early does not wait for the rest.
     private func answers() -> AsyncStream<Answer> {
         let (answers, continuation) = AsyncStream.makeStream(of: Answer.self)
         for sentinel in self.sentinels.endpoints {

@@ -1,12 +1,12 @@
-/// The sentinels' answers to the question where the primary is, and which of them count.
+/// The sentinels' answers to the question where the primary is, and the order in which they are tried.
 ///
-/// They may disagree: one that was cut off still names the old primary, and just after a failover only its leader names
-/// the new one. The address that most of them name is tried first, as soon as most have named it; the others when all
-/// have answered.
+/// Sentinels may disagree: one that was cut off still names the old primary, and just after a failover only the leader
+/// names the new one. The address that most of them name is tried first, as soon as most have named it. All others are
+/// tried when all sentinels have answered.
 package struct SentinelVotes: Sendable {
     private let voters: Int
     private var answers = 0
-    /// In the order in which the addresses were first named.
+    /// The votes, in the order in which the addresses were first named.
     private var votes: [(endpoint: RedisEndpoint, count: Int)] = []
 
     /// - Parameter voters: The number of sentinels, including those that do not answer.
@@ -14,7 +14,7 @@ package struct SentinelVotes: Sendable {
         self.voters = voters
     }
 
-    /// One more sentinel has answered or failed; nil when it named no address.
+    /// Records that another sentinel has answered or failed; `nil` if it named no address.
     package mutating func add(_ endpoint: RedisEndpoint?) {
         self.answers += 1
         guard let endpoint else { return }
@@ -25,7 +25,7 @@ package struct SentinelVotes: Sendable {
         }
     }
 
-    /// Every sentinel has answered or failed.
+    /// Whether every sentinel has answered or failed.
     package var isComplete: Bool { self.answers >= self.voters }
 
     /// The addresses that may be the primary so far, the likeliest first.
@@ -39,7 +39,7 @@ package struct SentinelVotes: Sendable {
 
 extension RedisEndpoint {
     /// Reads the reply to `SENTINEL GET-MASTER-ADDR-BY-NAME`: an address or (with `resolve-hostnames`) a host name, and
-    /// a port; nil when it is neither.
+    /// a port. `nil` if it is neither.
     package init?(sentinelReply reply: RedisReply) {
         guard case .array(let parts) = reply, parts.count == 2, case .bulk(let host) = parts[0],
             case .bulk(let digits) = parts[1], let port = Int(String(decoding: digits, as: UTF8.self))
@@ -47,7 +47,7 @@ extension RedisEndpoint {
         self.init(announcedHost: host, port: port)
     }
 
-    /// An address that a server announces; nil when it cannot be connected to.
+    /// Reads an address that a server announces; `nil` if it cannot be connected to.
     init?(announcedHost host: [UInt8], port: Int) {
         guard (1...255).contains(host.count), host.allSatisfy({ (0x21...0x7E).contains($0) }),
             (1...65_535).contains(port)

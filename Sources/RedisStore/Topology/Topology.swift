@@ -6,7 +6,7 @@ package struct Topology: Sendable, Hashable {
     /// One primary.
     package struct Shard: Sendable, Hashable {
         package var endpoint: RedisEndpoint
-        /// In ascending order.
+        /// The slots in ascending order.
         package var slots: [ClosedRange<UInt16>]
 
         package init(endpoint: RedisEndpoint, slots: [ClosedRange<UInt16>]) {
@@ -21,12 +21,12 @@ package struct Topology: Sendable, Hashable {
         self.shards = shards
     }
 
-    /// One primary with every slot: standalone and Sentinel.
+    /// Creates one primary with every slot, for standalone Redis and Sentinel.
     package init(_ endpoint: RedisEndpoint) {
         self.init(shards: [Shard(endpoint: endpoint, slots: [0...UInt16(Self.slotCount - 1)])])
     }
 
-    /// The primary whose clock counts: the one with the lowest slot, so that all gateways choose the same.
+    /// The primary whose clock all gateways use: the one with the lowest slot.
     package var timekeeper: RedisEndpoint? {
         self.shards.min { ($0.slots.first?.lowerBound ?? .max) < ($1.slots.first?.lowerBound ?? .max) }?.endpoint
     }

@@ -1,17 +1,17 @@
 /// Finds the primaries and keeps looking.
 protocol TopologySource: Sendable {
-    /// Starts to look for `client`, which is told of the first topology and of each later one that differs from the one
-    /// before, of every server that answers the question with an error, and of a primary that is being replaced.
+    /// Starts to look for `client`. It reports the first topology and each one that differs from its predecessor, every
+    /// server that answers the question with an error, and a primary that is being replaced.
     func start(for client: RedisClient)
 
-    /// How many of the servers that choose the primary were heard within this time; nil where the primaries themselves
-    /// choose. Called on the first loop.
+    /// Returns how many of the servers that choose the primary were heard within this time; `nil` if the primaries
+    /// themselves choose. Called on the first loop.
     func heard(within time: Duration) -> Quorum?
 
-    /// What is known may be out of date: looks again, at once but not too often.
+    /// Looks again, at once but not too often, because what is known may be outdated.
     func lookAgain()
 
-    /// Stops looking and closes what it opened.
+    /// Stops looking, and closes its connections.
     func shutDown() async
 }
 

@@ -1,16 +1,16 @@
 package import Vocabulary
 
-/// A signed assertion of a session for one audience, ready to be copied into requests. Its times are those of the
-/// machine's clock, with which verifiers compare them.
+/// A signed assertion of a session for one audience, ready to be copied into requests. Its times are by the machine's
+/// clock, which verifiers compare them with.
 package struct CachedAssertion: Sendable {
-    /// The field's line with its CRLF.
+    /// The line of the header field with its CRLF.
     package let line: ContiguousArray<UInt8>
     /// The number of the audience in the configuration.
     package let audience: Int
     private let madeAt: UnixTime
-    /// It is sent before this time only.
+    /// The time from which the assertion is no longer sent.
     package let servesUntil: UnixTime
-    /// From this time on, a use asks for the next one.
+    /// The time from which a use asks for the next assertion.
     package fileprivate(set) var renewAt: UnixTime
 
     package init(
@@ -27,19 +27,19 @@ package struct CachedAssertion: Sendable {
         self.servesUntil = servesUntil
     }
 
-    /// False also after the clock was set back: verifiers would refuse an assertion from the future.
+    /// Reports whether the assertion may be sent. False after the clock was set back: verifiers would reject it.
     fileprivate func serves(at now: UnixTime) -> Bool { now >= self.madeAt && now < self.servesUntil }
 }
 
-/// The assertions of one session: one for each audience that was asked for lately.
+/// The assertions of one session: one for each audience that was recently asked for.
 struct CachedAssertions {
-    /// Each name of a wildcard is an audience, so whoever has the token could ask for any number of them.
+    /// The maximum number of assertions. Each name of a wildcard is an audience, so a client could ask for any number.
     static let most = 16
-    /// The oldest first.
+    /// The assertions, the oldest first.
     private var assertions: [CachedAssertion] = []
 
-    /// The line for an audience; nil if there is none that may be sent. `isDue` is true once for each assertion: at the
-    /// first use from `renewAt` on.
+    /// Returns the line for an audience; `nil` if no assertion for it may be sent. `isDue` is true once per assertion:
+    /// at the first use from `renewAt` on.
     @inline(__always)
     mutating func use(for audience: Int, at now: UnixTime) -> (line: ContiguousArray<UInt8>, isDue: Bool)? {
         for index in self.assertions.indices where self.assertions[index].audience == audience {
@@ -51,8 +51,8 @@ struct CachedAssertions {
         return nil
     }
 
-    /// Keeps an assertion in the place of the former one for its audience. Those that are too old are dropped, so that
-    /// a session that visits many apps keeps few; where there are many all the same, the oldest gives way.
+    /// Keeps an assertion and drops the former one for its audience. Assertions that are too old are dropped, so that a
+    /// session that visits many apps keeps few. If there are still too many, the oldest is dropped.
     mutating func keep(_ assertion: CachedAssertion, at now: UnixTime) {
         self.assertions.removeAll { $0.audience == assertion.audience || !$0.serves(at: now) }
         if self.assertions.count >= Self.most { self.assertions.removeFirst() }

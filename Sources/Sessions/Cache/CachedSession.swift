@@ -4,20 +4,19 @@ package import Vocabulary
 import Glibc
 #endif
 
-/// A session as one event loop knows it, with identity bytes that are ready to be copied into requests. Confined to its
-/// loop.
+/// A session as one event loop knows it, with identity bytes ready to be copied into requests. Confined to its loop.
 @usableFromInline
 package final class CachedSession {
-    /// The record as it was read. A reference: a copy would count references to its many parts.
+    /// The record as it was read. It is a reference, because a copy would count references to its many parts.
     @usableFromInline let stored: Stored<Session>
     package let key: RecordKey
-    /// When the last read that confirmed the session began; its age counts from here.
+    /// The time when the last read that confirmed the session began. The entry's age is measured from this time.
     package private(set) var readAt: UnixTime
 
-    /// What the entry has learned of the session.
+    /// The state of the session as far as the entry knows.
     enum State: UInt8 { case known, changed, ended }
 
-    /// The subject's names, if they are not the one that the record has.
+    /// The subject's names; `nil` if the only name is the subject in the record.
     private let otherNames: [String]?
 
     /// The raw token, compared byte by byte on every hit.
@@ -25,48 +24,48 @@ package final class CachedSession {
     let hash: UInt32
     /// The index of the next entry in the same bucket; negative if there is none.
     var next: Int32 = -1
-    /// Negative: it is in no table.
+    /// The entry's slot in the table; negative if the entry is in no table.
     var slot: Int32 = -1
-    /// Its first link in the table's `SlotIndex`.
+    /// The entry's first link in the table's `SlotIndex`.
     var links: Int32 = -1
-    /// How many sweeps of its cache began before the session was read.
+    /// The number of sweeps of the cache that began before the session was read.
     let sweepsBefore: Int
-    /// How long further uses are not noted in the store after one was.
+    /// The time after a noted use in which further uses are not noted in the store, in milliseconds.
     private let touchMilliseconds: Int32
-    /// Whether it was used since it was kept, or since the eviction hand last passed.
+    /// Whether the entry was used since it was added, or since the eviction hand last passed.
     var isReferenced = false
     private(set) var state = State.known
-    /// Whether its token is accepted by some routes only, with a proof only, or for some requests only.
+    /// Whether the token is accepted only by some routes, only with a proof, or only for some requests.
     package private(set) var isLimited: Bool
-    /// The cache's turn when the last read that confirmed the session began. An entry of another turn is doubted.
+    /// The cache's turn when the last read that confirmed the session began. An entry with another turn is doubted.
     private(set) var turn: UInt64
-    /// The entry serves until this time, unless a read confirms it again.
+    /// The time until which the entry may be used, unless a read confirms it again.
     private var servesUntil: UnixTime
-    /// From this time on, a use starts a read in the background.
+    /// The time from which a use starts a read in the background.
     var refreshAt: UnixTime { didSet { self.setDue() } }
-    /// From this time on, a use is noted in the store.
+    /// The time from which a use is noted in the store.
     var touchAt: UnixTime { didSet { self.setDue() } }
-    /// From this time on, a use renews the provider's tokens.
+    /// The time from which a use renews the provider's tokens.
     var renewAt: UnixTime { didSet { self.setDue() } }
-    /// The earliest of the three, and of the end of the provider's id_token: a hit compares one time.
+    /// The earliest of `refreshAt`, `touchAt`, `renewAt` and the id_token's end, so that a hit compares one time.
     private(set) var dueAt: UnixTime
 
-    /// The token, if it is not the one with which the session began.
+    /// The token; `nil` if it is the one with which the session began.
     @Rare private(set) var successor: PresentedToken?
-    /// The provider's last verdict on a foreign token; nil for the gateway's own.
+    /// The provider's last verdict on a foreign token; `nil` for a token of the gateway.
     @Rare private(set) var verdict: ForeignVerdict?
-    /// The provider's tokens, if fields of the identity name them.
+    /// The provider's tokens, if header fields of the identity contain them.
     @Rare package private(set) var tokens: SessionTokens?
-    /// From this time on, an app that needs the provider's tokens cannot serve the session.
+    /// The time from which an app that needs the provider's tokens cannot serve the session.
     package let tokensEndAt: UnixTime
-    /// When reads for a stream began to fail; nil if the last one succeeded.
+    /// The time when reads for a stream began to fail; `nil` if the last one succeeded.
     @Rare var unreadSince: UnixTime?
 
     private var rendering: ContiguousArray<UInt8>?
-    /// For apps with the other encoding.
+    /// The identity bytes for apps with the other encoding (`identity_encoding` of a route).
     private var otherRendering: ContiguousArray<UInt8>?
     private var assertions = CachedAssertions()
-    /// The generation of the rendering and the assertions.
+    /// The configuration's generation to which the renderings and the assertions belong.
     private var generation: UInt64 = 0
 
     init(
@@ -93,8 +92,7 @@ package final class CachedSession {
         self.servesUntil = readAt
         self.refreshAt = Self.refresh(readAt, verdict)
         self.touchMilliseconds = Int32(clamping: stored.record.useMilliseconds)
-        // Writing the session was its first use. Uses of foreign sessions are not noted: the provider decides on idle
-        // time.
+        // Writing the session was its first use. Uses of foreign sessions are not noted: the provider limits idling.
         self.touchAt =
             verdict == nil
             ? (stored.usedAt ?? stored.record.issuedAt).advanced(byMilliseconds: self.touchMilliseconds) : .never
@@ -118,8 +116,8 @@ package final class CachedSession {
         self.dueAt = min(self.refreshAt, self.touchAt, self.renewAt, self.tokens?.idExpiresAt ?? .never)
     }
 
-    /// Leaves an id_token of the provider out that has expired: a renewal need not bring another one, and an app must not get
-    /// one that it has to refuse.
+    /// Removes the provider's id_token if it has expired. A renewal may not bring a new one, and an app must get none
+    /// that it has to reject.
     func leaveOutExpired(at now: UnixTime) {
         guard let tokens = self.tokens, let end = tokens.idExpiresAt, now >= end else { return }
         self.tokens = tokens.withoutID
@@ -129,38 +127,38 @@ package final class CachedSession {
     }
 
     @inlinable package var session: Session { self.stored.record }
-    /// The names that the store uses for the session's subject in `Invalidation.subject`.
+    /// The names of the session's subject in `Invalidation.subject`.
     package var subjectNames: [String] { self.otherNames ?? [self.session.subject] }
-    /// Whether one of the names is among these.
+    /// Reports whether `names` contains one of the subject's names.
     func isNamed(oneOf names: Set<String>) -> Bool {
         self.otherNames.map { !names.isDisjoint(with: $0) } ?? names.contains(self.session.subject)
     }
 
-    /// Whether this is one of the names, without an array of them.
+    /// Reports whether `name` is one of the subject's names, without making an array of them.
     func isNamed(_ name: String) -> Bool {
         if let otherNames = self.otherNames { otherNames.contains(name) } else { self.session.subject == name }
     }
 
-    /// Whether it ends with a client. A provider's token is of a client of the provider.
+    /// Reports whether the end of a client ends the session. A provider's token belongs to a client of the provider.
     func isEnded(withClient end: Invalidation) -> Bool { self.verdict == nil && end.endsClient(of: self.session) }
 
     var touchInterval: Duration { .milliseconds(Int64(self.touchMilliseconds)) }
     package var version: RecordVersion { self.stored.version }
-    /// The name of the session's first token in logs, which it keeps.
+    /// The fingerprint of the session's first token, which identifies the session in logs for its whole life.
     package var fingerprint: Fingerprint { self.key.fingerprint }
-    /// The token by which the session is presented.
+    /// The token with which the session is presented.
     package var presentedToken: PresentedToken { self.successor ?? .first(self.key) }
 
     /// Whether the entry has learned that the session ended. See `SessionCache.hasEnded`.
     var hasEnded: Bool { self.state == .ended }
 
-    /// Whether the loop's cache has it, so that what ends the session finds it there.
+    /// Whether the loop's cache contains the entry, so that ends of the session reach it there.
     package var isKept: Bool { self.slot >= 0 && self.state == .known }
 
-    /// What this loop knows of a foreign token; nil for the gateway's own.
+    /// The foreign session as this loop knows it; `nil` for a token of the gateway.
     var foreign: ForeignSession? { self.verdict.map { ForeignSession(session: self.session, verdict: $0) } }
 
-    /// Whether it only bridges an outage of the provider (`ForeignVerdict.isStale`).
+    /// Whether the entry only bridges an outage of the provider (`ForeignVerdict.isStale`).
     package var isStale: Bool { self.verdict?.isStale == true }
 
     private static func isLimited(_ session: Session, _ verdict: ForeignVerdict?) -> Bool {
@@ -168,17 +166,17 @@ package final class CachedSession {
             || verdict?.isStale == true
     }
 
-    // Integers: arithmetic with `Duration` shows in the profile of a read.
+    // Integers, because arithmetic with `Duration` shows in the profile of a read.
     private static let hardMilliseconds = SessionCache.hardAge.wholeMilliseconds
     private static let refreshMilliseconds = SessionCache.refreshAge.wholeMilliseconds
     private static let pauseMilliseconds = SessionCache.refreshPause.wholeMilliseconds
 
-    /// How long a read that began then lets the entry serve.
+    /// Returns the time until which a read that began at `readAt` lets the entry be used.
     private func end(ofReadAt readAt: UnixTime) -> UnixTime {
         let hardEnd = UnixTime(milliseconds: readAt.milliseconds + Self.hardMilliseconds)
         let end = min(self.session.end(ofToken: self.successor?.number ?? 0), hardEnd)
         if let verdict = self.verdict { return min(end, verdict.usableUntil) }
-        // Reads that are no use of the session, as for streams, do not carry it over its idle end.
+        // Reads that are not uses of the session, such as those for streams, do not extend it beyond its idle end.
         guard self.stored.usedAt != nil else { return end }
         let idle = self.session.idleLifetime.wholeMilliseconds - Int64(self.touchMilliseconds)
         return min(end, UnixTime(milliseconds: self.touchAt.milliseconds + idle))
@@ -187,30 +185,29 @@ package final class CachedSession {
     private static func refresh(_ readAt: UnixTime, _ verdict: ForeignVerdict?) -> UnixTime {
         let refresh = UnixTime(milliseconds: readAt.milliseconds + Self.refreshMilliseconds)
         guard let verdict else { return refresh }
-        // While a provider cannot be reached, it is not asked with every use.
+        // While a provider cannot be reached, it is not asked at every use.
         let earliest = UnixTime(milliseconds: readAt.milliseconds + Self.pauseMilliseconds)
         return max(earliest, min(refresh, verdict.askAgainAt))
     }
 
-    /// Whether a use is noted in the store now.
+    /// Reports whether a use is to be noted in the store now.
     func isUseDue(at now: UnixTime) -> Bool { now >= self.touchAt }
 
-    /// Notes that this use is noted in the store.
+    /// Records that the present use is noted in the store.
     func noteUse(now: UnixTime) {
         self.touchAt = now.advanced(byMilliseconds: self.touchMilliseconds)
         self.servesUntil = self.end(ofReadAt: self.readAt)
     }
 
-    /// Takes over the time of the last use that the store knows: uses that other loops and gateways noted need not be
-    /// noted again.
+    /// Adopts the last use that the store knows. Uses that other loops and gateways noted need not be noted again.
     func noteUse(at usedAt: UnixTime?) {
         guard let usedAt else { return }
         self.touchAt = max(self.touchAt, usedAt.advanced(byMilliseconds: self.touchMilliseconds))
     }
 
-    /// Notes that a read which began at `readAt` found the same record.
+    /// Records that a read which began at `readAt` found an unchanged record.
     ///
-    /// - Parameter verdict: The provider's verdict that was found for a foreign token.
+    /// - Parameter verdict: The provider's verdict that the read found for a foreign token.
     func confirm(readAt: UnixTime, turn: UInt64, verdict: ForeignVerdict?) {
         self.readAt = readAt
         self.turn = turn
@@ -221,33 +218,33 @@ package final class CachedSession {
         self.refreshAt = Self.refresh(readAt, verdict)
     }
 
-    /// Demands another read before the entry is trusted again: no turn of a cache is 0.
+    /// Requires another read before the entry is trusted again: no turn of a cache is 0.
     func doubt() { self.turn = 0 }
 
-    /// It serves no more: its session has ended, or its record changed, so that it is read again.
+    /// Takes the entry out of use: its session has ended, or its record changed, so that it must be read again.
     func leave(as state: State) {
         self.doubt()
         if self.state != .ended { self.state = state }
     }
 
-    /// The identity bytes for this generation of the configuration; nil if they have not been made yet. Bytes of
-    /// another generation are never returned.
+    /// Returns the identity bytes for this generation of the configuration; `nil` if they have not been made yet. Bytes
+    /// of another generation are never returned.
     package func rendering(generation: UInt64) -> ContiguousArray<UInt8>? {
         generation == self.generation ? self.rendering : nil
     }
 
-    /// Keeps identity bytes and drops those of any other generation.
+    /// Keeps identity bytes, and drops all bytes of any other generation.
     package func setRendering(_ bytes: ContiguousArray<UInt8>, generation: UInt64) {
         self.begin(generation)
         self.rendering = bytes
     }
 
-    /// The same for apps with the other encoding (`identity_encoding` of a route).
+    /// Returns the identity bytes for apps with the other encoding (`identity_encoding`); `nil` if not yet made.
     package func otherRendering(generation: UInt64) -> ContiguousArray<UInt8>? {
         generation == self.generation ? self.otherRendering : nil
     }
 
-    /// Keeps identity bytes for apps with the other encoding and drops what is of any other generation.
+    /// Keeps identity bytes for apps with the other encoding, and drops everything of any other generation.
     package func setOtherRendering(_ bytes: ContiguousArray<UInt8>, generation: UInt64) {
         self.begin(generation)
         self.otherRendering = bytes
@@ -261,8 +258,8 @@ package final class CachedSession {
         self.generation = generation
     }
 
-    /// The line of the assertion for an audience; nil if there is none of this generation that may be sent at `now`, by
-    /// the machine's clock. The first use for which `isDue` is true has to have the next one made.
+    /// Returns the line of the assertion for an audience; `nil` if none of this generation may be sent at `now`, by the
+    /// machine's clock. The first caller that gets `isDue` must have the next assertion made.
     package func assertion(
         for audience: Int,
         at now: UnixTime,
@@ -271,13 +268,13 @@ package final class CachedSession {
         generation == self.generation ? self.assertions.use(for: audience, at: now) : nil
     }
 
-    /// Keeps an assertion instead of the former one for its audience. Ignored if the rendering is of another generation.
+    /// Keeps an assertion instead of the former one for its audience. Ignored if the rendering has another generation.
     package func setAssertion(_ assertion: CachedAssertion, at now: UnixTime, generation: UInt64) {
         if generation == self.generation { self.assertions.keep(assertion, at: now) }
     }
 
-    /// True while the entry may serve: the session has not expired and the last read is younger than the hard limit. It
-    /// is also false after the clock was set back.
+    /// Reports whether the entry may be used: the session has not expired, and the last read is younger than the hard
+    /// limit. False after the clock was set back.
     func mayServe(at now: UnixTime) -> Bool {
         now >= self.readAt && now < self.servesUntil
     }
@@ -295,13 +292,13 @@ package final class CachedSession {
 extension UnixTime {
     fileprivate static let never = UnixTime(milliseconds: .max)
 
-    /// Without a `Duration`, whose arithmetic shows in the profile of a read.
+    /// Returns a later time, without a `Duration`, whose arithmetic shows in the profile of a read.
     fileprivate func advanced(byMilliseconds milliseconds: Int32) -> UnixTime {
         UnixTime(milliseconds: self.milliseconds + Int64(milliseconds))
     }
 }
 
-/// Whether the fields of the identity name the provider's tokens, and then the tokens, if there are any.
+/// The provider's tokens if a header field of the identity contains them; they may be missing.
 enum KnownTokens {
     case notNeeded
     case needed(SessionTokens?)

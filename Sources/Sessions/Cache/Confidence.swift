@@ -1,23 +1,23 @@
-/// Whether the caches may serve what they know without asking the store again: a count of the changes between trust and
-/// doubt.
+/// The caches' confidence that they receive all ends, so that they may use what they know without asking the store. It
+/// is a count of the changes between trust and doubt.
 ///
-/// The count tells a read from before a change from a read after it. A loop that hears of two changes in the wrong
-/// order keeps the later one.
+/// The count distinguishes a read before a change from a read after it. A loop that gets two changes in the wrong order
+/// keeps the later one.
 struct Confidence: Sendable, Hashable, Comparable {
     /// Odd while everything is doubted.
     private var changes: UInt64
 
-    /// The initial state where ends are received without a gap from the start.
+    /// The initial state if ends are received without a gap from the start.
     static let trusting = Confidence(changes: 0)
-    /// The initial state where ends are not received yet.
+    /// The initial state if ends are not received yet.
     static let doubting = Confidence(changes: 1)
 
     var isDoubting: Bool { self.changes % 2 == 1 }
 
-    /// How many doubts have begun, including the initial one.
+    /// The number of doubts that have begun, including the initial one.
     var doubts: Int { Int((self.changes + 1) / 2) }
 
-    /// Begins a doubt or ends it.
+    /// Begins or ends a doubt.
     mutating func change() { self.changes += 1 }
 
     static func < (left: Confidence, right: Confidence) -> Bool { left.changes < right.changes }

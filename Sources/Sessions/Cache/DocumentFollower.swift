@@ -2,45 +2,46 @@ package import NIOCore
 import Synchronization
 package import Vocabulary
 
-/// Uses what documents of the store say, and is told by a `DocumentFollower` when to read them.
+/// Uses the contents of documents in the store. A `DocumentFollower` decides when they are read.
 package protocol DocumentReader: AnyObject, Sendable {
     var follower: DocumentFollower { get }
 
-    /// Whether this reads the document with that name.
+    /// Reports whether this reader uses the document with this name.
     func reads(_ name: DocumentName) -> Bool
 
-    /// Reads the documents and uses them. It is never called twice at once, and not on an event loop: it may take long.
+    /// Reads the documents and puts them to use. Calls never overlap, and none is made on an event loop: it may take
+    /// long.
     ///
-    /// - Returns: false if they could not be read, so that they are read again soon.
+    /// - Returns: False if the documents could not be read; they are then read again soon.
     func readDocuments() async -> Bool
 }
 
 extension DocumentReader {
-    /// Reads from now on.
+    /// Starts reading, now and after every change.
     package func start(following caches: SessionCaches) { self.follower.start(self, following: caches) }
 
-    /// Reads no more. Returns when nothing uses the store and the loops any longer.
+    /// Stops reading. Returns when nothing uses the store and the loops any longer.
     package func stop() async { await self.follower.stop() }
 
-    /// Reads. Returns when what was read is in use, or could not be read.
+    /// Reads the documents. Returns when they are in use, or could not be read.
     package func refresh() async { await self.follower.refresh(self) }
 
-    /// Reads in the background.
+    /// Reads the documents in the background.
     package func refreshSoon() { self.follower.refreshSoon(self) }
 }
 
-/// Decides when documents are read: at once when the store reports a change, every minute in case it did not, and more
+/// Decides when documents are read: at once if the store reports a change, every minute in case it did not, and more
 /// often while they cannot be read.
 package final class DocumentFollower: Sendable {
     private struct State: Sendable {
         /// Whether the last read has succeeded.
         var isRead = false
         var reading: Task<Void, Never>?
-        /// The documents may have changed since the read under way began: read again.
+        /// Whether the documents may have changed since the current read began, so that they must be read again.
         var isDirty = false
         var timer: RepeatedTask?
         var isStopped = false
-        /// How many intervals have passed since the timer last caused a read.
+        /// The number of intervals since the timer last caused a read.
         var idleIntervals = 0
         var sealsSeenAt: UnixTime?
     }
@@ -52,13 +53,13 @@ package final class DocumentFollower: Sendable {
     private let interval: Duration
     private let state = Mutex(State())
 
-    /// - Parameter interval: How long after a failure the documents are read again.
+    /// - Parameter interval: The time after a failure until the documents are read again.
     package init(loops: any EventLoopGroup, interval: Duration) {
         self.loops = loops
         self.interval = interval
     }
 
-    /// Lets `reader` read now and from now on.
+    /// Lets `reader` read now and after every change.
     package func start(_ reader: any DocumentReader, following caches: SessionCaches) {
         caches.followDocuments { [weak self, weak reader] change in
             guard let self, let reader else { return }
@@ -87,7 +88,7 @@ package final class DocumentFollower: Sendable {
         }
     }
 
-    /// Lets nothing be read any more. Returns when nothing uses the store and the loops any longer.
+    /// Stops all reading. Returns when nothing uses the store and the loops any longer.
     package func stop() async {
         let (timer, reading) = self.state.withLock { state in
             state.isStopped = true
@@ -97,13 +98,13 @@ package final class DocumentFollower: Sendable {
         await reading?.value
     }
 
-    /// Lets `reader` read, and returns when it has, or could not.
+    /// Lets `reader` read. Returns when it has read, or has failed.
     package func refresh(_ reader: any DocumentReader) async { await self.reading(by: reader).value }
 
     /// Lets `reader` read in the background.
     package func refreshSoon(_ reader: any DocumentReader) { _ = self.reading(by: reader) }
 
-    /// The read that is under way, which is followed by another one, or a new one.
+    /// Returns the current read, which another one will follow, or a new read.
     private func reading(by reader: any DocumentReader) -> Task<Void, Never> {
         self.state.withLock { state in
             state.isDirty = true
@@ -128,13 +129,13 @@ package final class DocumentFollower: Sendable {
         }
     }
 
-    /// Whether documents that are sealed under an older secret may be sealed again. While a new secret is rolled out,
-    /// the gateways disagree about which one is current; the pause keeps them from sealing documents in turns.
+    /// Reports whether documents that are sealed under an older secret may be sealed again. While a new secret is
+    /// rolled out, the gateways disagree about the current one. The pause keeps them from sealing documents in turns.
     package func maySeal(_ now: UnixTime) -> Bool {
         self.state.withLock { state in state.sealsSeenAt.map { now.since($0) >= Self.sealPause } ?? true }
     }
 
-    /// Begins the pause of `maySeal`: every document is sealed under the current secret of this process.
+    /// Starts the pause of `maySeal`: every document is sealed under the current secret of this process.
     package func noteSealed(_ now: UnixTime) {
         self.state.withLock { $0.sealsSeenAt = now }
     }

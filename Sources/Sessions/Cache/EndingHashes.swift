@@ -1,6 +1,6 @@
-/// The hashes by which tables of sessions find what an end concerns.
+/// The hashes with which tables of sessions find the sessions that an end concerns.
 extension CachedSession {
-    /// Of everything that may end the session: its key, its lineage, its subject's names and its client.
+    /// The hashes of everything that may end the session: its key, its lineage, its subject's names and its client.
     var endingHashes: [Int] {
         var hashes = [self.key.hashValue, self.key.lineage.hashValue] + self.subjectNames.map(\.hashValue)
         if let holder = self.session.holder { hashes.append(holder.hashValue) }
@@ -9,7 +9,7 @@ extension CachedSession {
 }
 
 extension Invalidation {
-    /// nil if no session is concerned by itself.
+    /// The hash of what the invalidation names; `nil` if it names no sessions.
     var hash: Int? {
         switch self {
         case .session(let key), .sessionRecord(let key): key.hashValue

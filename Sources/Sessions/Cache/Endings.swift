@@ -1,16 +1,15 @@
-/// A group of ends and changes. Each read under way and each open stream checks once whether the group concerns it, not once for
-/// each end: when a server lets ten thousand sessions expire at once, no loop compares each of them with ten thousand
-/// streams.
+/// A group of ends and changes. Each current read and each open stream checks the group once instead of once per end.
+/// When a server lets ten thousand sessions expire at once, no loop compares each of them with ten thousand streams.
 package struct Endings: Sendable {
     package let invalidations: [Invalidation]
     /// Whether the group contains `.all`.
     let includesAll: Bool
-    /// The subjects in the group, by the store's names.
+    /// The store's names of the subjects in the group.
     let subjects: Set<String>
     private let sessions: Set<RecordKey>
     /// The ends of clients in the group.
     let clients: [Invalidation]
-    /// Sessions whose records changed.
+    /// The sessions in the group whose records changed.
     private let changed: Set<RecordKey>
     private let lineages: Set<Lineage>
 
@@ -41,21 +40,20 @@ package struct Endings: Sendable {
         self.clients = clients
     }
 
-    /// True when one of the ends concerns the session of `entry`; `.all` and changes end none.
+    /// Reports whether one of the ends concerns the session of `entry`. `.all` and changes end no session.
     package func ends(_ entry: CachedSession) -> Bool {
         // The usual case needs no hash.
         if self.invalidations.count == 1 { return self.invalidations[0].ends(entry) }
         return self.end(entry.key) || entry.isNamed(oneOf: self.subjects) || self.clients.contains { $0.ends(entry) }
     }
 
-    /// What an entry becomes that the group concerns; nil: it does not.
+    /// Returns the new state of an entry that the group concerns; `nil` if the group does not concern it.
     func state(of entry: CachedSession) -> CachedSession.State? {
         if self.ends(entry) { return .ended }
         return self.changed.contains(entry.key) ? .changed : nil
     }
 
-    /// True when a read of the session with this key that began earlier may have found what is no longer true, whatever
-    /// its subject.
+    /// Reports whether an earlier read of the session with this key may be outdated, whatever the subject.
     func overtake(_ key: RecordKey) -> Bool {
         self.end(key) || self.changed.contains(key)
     }

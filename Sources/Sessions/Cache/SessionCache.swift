@@ -2,17 +2,17 @@ package import Vocabulary
 
 /// The counters of a loop's cache since it was made.
 package struct SessionCacheCounters: Sendable, Hashable {
-    /// Requests answered from the table, those of endpoints that show sessions too.
+    /// Requests answered from the table, including those of endpoints that show sessions.
     package var hits = 0
     /// Requests that waited for a read.
     package var misses = 0
-    /// Reads in the background for entries that were in use.
+    /// Background reads for entries in use.
     package var refreshes = 0
     /// Reads repeated because something ended during them.
     package var rereads = 0
     /// Requests answered from a doubted entry because the store was unavailable.
     package var doubtedUses = 0
-    /// Doubts begun, including the initial one if there was one.
+    /// Doubts that have begun, including an initial one.
     package var doubts = 0
     /// Entries evicted to make room.
     package var evictions = 0
@@ -23,49 +23,49 @@ package struct SessionCacheCounters: Sendable, Hashable {
 /// The sessions that one event loop knows, found by the raw bytes of the token.
 ///
 /// A lookup allocates nothing, takes no lock and computes no HMAC. The table is bounded (`SessionTable`). Entries whose
-/// session ended are found by key, lineage and subject without a scan. They serve no more as soon as the end is applied;
-/// when many end at once, they are told of it and removed in slices (`EndSweep`, `Slices`). Confined to its loop.
+/// session ended are found by key, lineage and subject without a scan, and are unusable as soon as the end is applied.
+/// If many end at once, they are marked and removed in slices (`EndSweep`, `Slices`). Confined to its loop.
 ///
-/// **Doubt.** While it is uncertain that ends are received (`SessionCaches.doubt`), an entry that was read before does
-/// not serve by itself. Time is divided into turns: the beginning and the end of a doubt, and `.all`, each begin a new
-/// one. An entry is trusted in the turn in which its read began, unless that turn is one of doubt. So an answer that a
-/// change overtook makes no trusted entry, and a hit costs only one more comparison of integers.
+/// **Doubt.** While it is uncertain that ends are received (`SessionCaches.doubt`), an entry that was read earlier is
+/// not used without a new read. Time is divided into turns. The beginning and the end of a doubt, and `.all`, each
+/// begin a turn. An entry is trusted in the turn in which its read began, unless that turn is one of doubt. So an
+/// answer that a change overtook makes no trusted entry, and a hit costs only another comparison of integers.
 package final class SessionCache {
-    /// An entry that was not confirmed for this long never serves, whatever else fails.
+    /// The age at which an unconfirmed entry is never used, whatever else fails.
     package static let hardAge = Duration.seconds(5)
-    /// A use at this age starts a read in the background, so that an entry in use never reaches `hardAge`.
+    /// The age at which a use starts a background read, so that an entry in use never reaches `hardAge`.
     package static let refreshAge = Duration.seconds(4)
 
-    /// The wait after a failed read in the background before the next one.
+    /// The pause after a failed background read before the next one.
     static let refreshPause = Duration.milliseconds(250)
 
     /// Called on the loop after something ended: the owner of open streams closes those that `Endings.ends`.
     package var onInvalidation: ((Endings) -> Void)?
 
-    /// How the loop does long work; set by `SessionCaches.register`.
+    /// The slices in which the loop does long work; set by `SessionCaches.register`.
     package internal(set) var slices = Slices(on: nil)
 
     private let capacity: Int
     private var table: SessionTable
-    /// The counters without those that the table keeps.
+    /// The counters, without those that the table keeps.
     var counts = SessionCacheCounters()
     private var confidence = Confidence.trusting
-    /// Incremented by everything that makes what is known doubtful; never 0.
+    /// The current turn, which everything that makes the entries doubtful increments; never 0.
     private var turn: UInt64 = 1
-    /// The turn of the entries that serve without a read; `.max`, which no entry has, while all entries are doubted.
+    /// The turn of the entries that are used without a read; `.max`, which no entry has, while all entries are doubted.
     private var trustedTurn: UInt64 = 1
     private var readings = ReadingLog()
     private var sweepCount = 0
-    /// The groups of ends that not every entry of former tables knows of yet.
+    /// The sweeps that have not yet reached every entry of a replaced table.
     private var formerSweeps: ContiguousArray<EndSweep> = []
 
-    /// An empty table with room for `capacity` sessions. With a capacity of 0, every request asks the store.
+    /// Creates an empty table with room for `capacity` sessions. With a capacity of 0, every request asks the store.
     package init(capacity: Int = 65_536) {
         self.capacity = capacity
         self.table = SessionTable(capacity: capacity)
     }
 
-    /// What was counted since the cache was made, and the number of entries now.
+    /// The counters since the cache was made, and the number of entries now.
     package var counters: SessionCacheCounters {
         var counters = self.counts
         counters.entries = self.table.count
@@ -73,14 +73,14 @@ package final class SessionCache {
         return counters
     }
 
-    /// The entry for exactly these bytes, whether or not it may serve.
+    /// Returns the entry for exactly these bytes, even if it may not be used without a read.
     package func entry(for token: UnsafeRawBufferPointer) -> CachedSession? {
         guard self.table.count > 0 else { return nil }
         let entry = self.table.entry(for: token, hash: SessionTable.hash(token))
         return entry?.state == .known ? entry : nil
     }
 
-    /// The entry for exactly these bytes if it may serve: neither doubted, nor expired, nor unconfirmed for too long.
+    /// Returns the entry for exactly these bytes if it may be used: not doubted, expired, or unconfirmed for too long.
     package func lookup(_ token: UnsafeRawBufferPointer, now: UnixTime) -> CachedSession? {
         guard self.table.count > 0,
             let entry = self.table.entry(for: token, hash: SessionTable.hash(token)), entry.turn == self.trustedTurn,
@@ -93,10 +93,10 @@ package final class SessionCache {
     /// Whether every entry is doubted now, however recently it was read.
     package var isDoubting: Bool { self.confidence.isDoubting }
 
-    /// Whether the entry is not doubted: since it was read, this loop has missed no end.
+    /// Reports whether the entry is trusted: this loop has missed no end since the entry was read.
     func trusts(_ entry: CachedSession) -> Bool { entry.turn == self.trustedTurn }
 
-    /// Begins or ends a doubt; a change older than the last known one is ignored. See `SessionCaches`.
+    /// Begins or ends a doubt. A change that is older than the last known one is ignored. See `SessionCaches`.
     func adopt(_ confidence: Confidence) {
         guard confidence > self.confidence else { return }
         self.confidence = confidence
@@ -109,7 +109,7 @@ package final class SessionCache {
         self.trustedTurn = self.isDoubting ? .max : self.turn
     }
 
-    /// Applies an end: the entries that it concerns are removed, and no read under way brings them back.
+    /// Applies an end: removes the entries that it concerns, and keeps current reads from bringing them back.
     package func invalidate(_ ended: Invalidation) {
         self.invalidate(Endings([ended]))
     }
@@ -125,14 +125,14 @@ package final class SessionCache {
         self.onInvalidation?(ended)
     }
 
-    /// Whether the session of an entry, which this cache handed out before, has ended since.
+    /// Reports whether the session of an entry that this cache handed out has ended since.
     package func hasEnded(_ entry: CachedSession) -> Bool {
         self.table.tell(entry)
         for sweep in self.formerSweeps { sweep.tell(entry) }
         return entry.hasEnded
     }
 
-    /// Drops every entry. What streams hold is as old, and is to be read again.
+    /// Drops every entry. Entries that streams hold are equally old, and are to be read again.
     private func forgetAll() {
         self.beginTurn()
         self.counts.evictions += self.table.evictions
@@ -149,29 +149,29 @@ package final class SessionCache {
 
     // MARK: For the resolver
 
-    /// Notes the beginning of a read, before it is sent to the store.
+    /// Records the beginning of a read, before it is sent to the store.
     func beginReading(_ key: RecordKey) -> Reading {
         self.readings.begin(key, turn: self.turn)
     }
 
-    /// Notes that a read is over and found no session.
+    /// Records the end of a read that found no session.
     func endReading(_ reading: Reading) { self.readings.end() }
 
-    /// Notes that a read is over and found `session`. False when something ended meanwhile that the answer may not
-    /// reflect yet. See `ReadingLog`.
+    /// Records the end of a read that found `session`. Returns false if something ended meanwhile that the answer may
+    /// not reflect yet. See `ReadingLog`.
     func endReading(_ reading: Reading, of session: Session, names: (String) -> [String]) -> Bool {
         defer { self.readings.end() }
         return self.readings.confirms(reading, of: session, names: names)
     }
 
-    /// Keeps what `reading`, which began at `readAt`, found. If the entry in the table has the same version, it is
+    /// Keeps the result of `reading`, which began at `readAt`. If the entry in the table has this version, it is
     /// confirmed and keeps its identity bytes; an entry of another version is replaced.
     ///
     /// - Parameters:
-    ///   - successor: The token, if it is not the one with which the session began.
-    ///   - verdict: The provider's verdict on a foreign token; nil for the gateway's own tokens.
-    ///   - tokens: The provider's tokens of a session of this version.
-    ///   - names: Gives the store's names of a subject; called only when an entry is made.
+    ///   - successor: The token; `nil` if it is the one with which the session began.
+    ///   - verdict: The provider's verdict on a foreign token; `nil` for a token of the gateway.
+    ///   - tokens: The provider's tokens for this version of the session.
+    ///   - names: Returns the store's names of a subject; called only if an entry is made.
     func insert(
         token: Secret,
         stored: Stored<Session>,
@@ -211,17 +211,17 @@ package final class SessionCache {
         return entry
     }
 
-    /// Forgets the entries of foreign tokens.
+    /// Removes the entries of foreign tokens.
     func removeForeign() { self.table.removeAll { $0.verdict != nil } }
 
-    /// Forgets the entry for these bytes.
+    /// Removes the entry for these bytes.
     func remove(token: Secret) {
         if let entry = token.bytes.withUnsafeBytes({ self.entry(for: $0) }) { self.table.remove(entry) }
     }
 }
 
 extension Invalidation {
-    /// True when this ends the session of `entry`. `.all` ends none: it only makes known sessions doubtful.
+    /// Reports whether this ends the session of `entry`. `.all` ends none: it only makes known sessions doubtful.
     package func ends(_ entry: CachedSession) -> Bool {
         switch self {
         case .session(let ended): ended == entry.key
@@ -232,13 +232,13 @@ extension Invalidation {
         }
     }
 
-    /// True when the session's token is of a client that this ends.
+    /// Reports whether this is the end of the client that has the session's token.
     func endsClient(of session: Session) -> Bool {
         guard case .client(let id, let time) = self, session.holder == id else { return false }
         return time.map { session.issuedAt < $0 } ?? true
     }
 
-    /// True when this ends the session of `entry` or changed its record.
+    /// Reports whether this ends the session of `entry` or changed its record.
     func concerns(_ entry: CachedSession) -> Bool {
         if case .sessionRecord(let changed) = self { changed == entry.key } else { self.ends(entry) }
     }

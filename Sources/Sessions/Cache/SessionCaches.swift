@@ -1,10 +1,10 @@
 package import NIOCore
 import Synchronization
 
-/// The caches of all event loops. Code that ends something tells all of them and waits until each has applied it.
+/// The caches of all event loops. Code that ends something reports it to all and waits until each has applied it.
 ///
 /// The listener for ends that other gateways cause reports here whether it receives them. From `doubt()` to `trust()`,
-/// no loop uses what it knows without asking the store; an entry younger than `SessionCache.hardAge` serves only when
+/// no loop uses what it knows without asking the store. An entry younger than `SessionCache.hardAge` is used only if
 /// the store cannot be reached at all. An entry that was read before `trust()` stays doubted until it is read again.
 package final class SessionCaches: Sendable {
     private struct Member: Sendable {
@@ -22,15 +22,15 @@ package final class SessionCaches: Sendable {
     private let sliceClock: @Sendable () -> NIODeadline
 
     /// - Parameters:
-    ///   - isDoubting: Whether everything is doubted until the first `trust()`: true where other processes cause ends
-    ///     too and no listener receives them yet.
-    ///   - sliceClock: Tells when a slice of long work is over.
+    ///   - isDoubting: Whether everything is doubted until the first `trust()`: true if other processes also cause ends
+    ///     and no listener receives them yet.
+    ///   - sliceClock: The clock that measures slices of long work.
     package init(isDoubting: Bool = false, sliceClock: @escaping @Sendable () -> NIODeadline = { .now() }) {
         self.state = Mutex(State(confidence: isDoubting ? .doubting : .trusting))
         self.sliceClock = sliceClock
     }
 
-    /// How long work is done on `loop`; nil: there is no event loop.
+    /// Returns the slices in which `loop` does long work; `loop` is `nil` if there is no event loop.
     func slices(on loop: (any EventLoop)?) -> Slices { Slices(on: loop, now: self.sliceClock) }
 
     /// Adds the cache of `loop`. Must be called on that loop, before the cache is used.
@@ -44,8 +44,8 @@ package final class SessionCaches: Sendable {
         cache.adopt(confidence)
     }
 
-    /// Calls `follower` for every `.document`, and with `.all` when changes of documents may have been missed. It is
-    /// called on any thread, and must not wait.
+    /// Calls `follower` for every `.document`, and with `.all` if changes of documents may have been missed. `follower`
+    /// is called on any thread, and must not block.
     package func followDocuments(_ follower: @escaping @Sendable (Invalidation) -> Void) {
         self.state.withLock { $0.followers.append(follower) }
     }
@@ -64,8 +64,8 @@ package final class SessionCaches: Sendable {
     /// Whether a doubt has begun and not ended.
     package var isDoubting: Bool { self.state.withLock { $0.confidence.isDoubting } }
 
-    /// Begins a doubt if there is none: ends may have been missed. Returns at once. The caller's own loop doubts from
-    /// now on, the others as soon as the change reaches them. May be called from any thread.
+    /// Begins a doubt if there is none, because ends may have been missed. Returns at once. The caller's own loop
+    /// doubts from now on; other loops do as soon as the change reaches them. May be called from any thread.
     package func doubt() { self.change(toDoubting: true) }
 
     /// Ends the doubt if there is one: since some moment before this call, every end is reported here. Returns at once.
@@ -89,20 +89,20 @@ package final class SessionCaches: Sendable {
         }
     }
 
-    /// Reports an end to every cache. The future succeeds when every loop has applied it, so that none serves it any
-    /// more; it fails with `StoreError.unavailable` when a loop cannot confirm. May be called from any thread.
+    /// Reports an end to every cache. The future succeeds when every loop has applied it, so that no loop uses the
+    /// ended session any longer. Fails with `StoreError.unavailable` if a loop cannot confirm. Any thread may call
+    /// this.
     package func invalidate(_ ended: Invalidation, on loop: any EventLoop) -> EventLoopFuture<Void> {
         self.tellFollowers(of: [ended])
         return self.forEach(on: loop) { $0.invalidate(ended) }.map { _ in }
     }
 
-    /// The same for several ends. A loop that cannot confirm is ending.
+    /// Reports several ends to every cache, one by one. A loop that cannot confirm is shutting down, and is ignored.
     package func end(_ ended: [Invalidation], on loop: any EventLoop) async {
         for end in ended { try? await self.invalidate(end, on: loop).get() }
     }
 
-    /// Reports several ends to every cache, in one hop for each loop, and returns at once. May be called from any
-    /// thread.
+    /// Reports several ends to every cache, in one hop per loop, and returns at once. May be called from any thread.
     package func invalidate(_ ended: [Invalidation]) {
         self.tellFollowers(of: ended)
         let endings = Endings(ended)
@@ -111,7 +111,7 @@ package final class SessionCaches: Sendable {
         }
     }
 
-    /// The sum of all loops' counters; a doubt counts once.
+    /// Returns the sum of all loops' counters. A doubt is counted once.
     package func counters(on loop: any EventLoop) -> EventLoopFuture<SessionCacheCounters> {
         self.forEach(on: loop) { $0.counters }.map { counters in
             counters.reduce(into: SessionCacheCounters()) { sum, one in
@@ -128,7 +128,7 @@ package final class SessionCaches: Sendable {
         }
     }
 
-    /// Runs `step` for each cache on its loop: at once on the caller's own loop, so that a single loop never waits.
+    /// Runs `step` for each cache on its loop, at once on the caller's own loop, so that a single loop never waits.
     private func forEach<Answer: Sendable>(
         on loop: any EventLoop,
         _ step: @escaping @Sendable (SessionCache) -> Answer

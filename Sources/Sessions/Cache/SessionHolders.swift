@@ -1,17 +1,17 @@
-/// A stream, or a request that lasts: it was permitted by a session, and learns when that ends.
+/// A stream, or a long request, that was permitted by a session and must learn when the session ends.
 package protocol SessionHolder: AnyObject {
-    /// Its place among the holders of its loop, set by `SessionHolders`; negative: it is not among them.
+    /// The holder's place among the holders of its loop, set by `SessionHolders`; negative if it has none.
     var holderPlace: Int32 { get set }
     /// Called on the loop after the session has ended.
     func sessionEnded()
-    /// Called on the loop when the session could not be read for too long.
+    /// Called on the loop if the session could not be read for too long.
     func sessionUnreadable()
 }
 
-/// The requests of one loop that last longer than others, found by what ends their sessions: an end looks at no other
-/// connection, however many are open. Confined to its loop.
+/// The long requests of one loop, found by what ends their sessions: an end visits no other connection, however many
+/// are open. Confined to its loop.
 ///
-/// A request that does not last is not here. Its entry tells it that the session ended (`SessionCache.hasEnded`).
+/// Short requests are not listed here. A request's entry shows that the session has ended (`SessionCache.hasEnded`).
 package final class SessionHolders {
     private struct Held {
         let holder: any SessionHolder
@@ -21,7 +21,7 @@ package final class SessionHolders {
     private let cache: SessionCache
     private var table = PlaceTable<Held>()
 
-    /// - Parameter cache: The cache of the loop, which the sessions come from.
+    /// - Parameter cache: The cache of the loop, from which the sessions come.
     package init(cache: SessionCache) {
         self.cache = cache
     }
@@ -31,19 +31,19 @@ package final class SessionHolders {
         guard holder.holderPlace < 0 else { return }
         holder.holderPlace = self.table.add(Held(holder: holder, entry: entry), hashes: entry.endingHashes)
         if self.cache.hasEnded(entry) { return holder.sessionEnded() }
-        // An end that came while the cache did not have the session was not noted. So it is read again.
+        // An end that came while the cache did not have the session was not noted, so the session is read again.
         if !entry.isKept { entry.doubt() }
     }
 
-    /// Removes a holder that ends, if it is here.
+    /// Removes a holder that ends, if it is listed.
     package func remove(_ holder: any SessionHolder) {
         guard holder.holderPlace >= 0 else { return }
         self.table.remove(holder.holderPlace)
         holder.holderPlace = -1
     }
 
-    /// Tells the holders of sessions that have ended. If there are many, the loop serves its connections in between, but
-    /// every entry knows of its end before this returns.
+    /// Notifies the holders of sessions that have ended. If there are many, the loop serves its connections in between,
+    /// but every entry is marked as ended before this returns.
     package func end(_ endings: Endings) {
         var ended: [Held] = []
         for end in endings.invalidations {
@@ -55,14 +55,14 @@ package final class SessionHolders {
         guard !ended.isEmpty else { return }
         self.cache.slices.run {
             let held = ended.removeLast()
-            // By now the holder may hold another session, or none.
+            // By now the holder may hold another session or no session.
             let place = held.holder.holderPlace
             if place >= 0, self.table[place]?.entry === held.entry { held.holder.sessionEnded() }
             return !ended.isEmpty
         }
     }
 
-    /// Tells the holders of a session that could not be read for too long.
+    /// Notifies the holders of a session that could not be read for too long.
     package func giveUp(_ key: RecordKey) {
         for held in self.held(endedBy: .session(key)) { held.holder.sessionUnreadable() }
     }

@@ -1,13 +1,13 @@
-/// Whom a resolver asks about sessions besides the store. One configuration names all of them.
+/// The parties, apart from the store, that a resolver asks about sessions. One configuration names all of them.
 package struct SessionParties: Sendable {
     /// The tokens that providers know, by realm; empty if no configured provider knows any.
     package var foreignTokens: [RealmTokens] = []
-    /// Renews the tokens of sessions' providers; nil: nobody does.
+    /// Renews the tokens of sessions' providers; `nil` if they are not renewed.
     package var renewer: (any SessionRenewer)?
-    /// Reads the tokens of sessions' providers; nil if no field of the identity names them.
+    /// Reads the tokens of sessions' providers; `nil` if no header field of the identity contains them.
     package var tokenReader: (any SessionTokenReader)?
-    /// Tells whose users and clients are gone; nil: none is. A reload has every known session read again whose user is
-    /// gone; those of clients end by `Invalidation.client`.
+    /// Knows which users and clients are gone; `nil` if none ever is. After a reload, every known session whose user is
+    /// gone is read again; sessions of clients end by `Invalidation.client`.
     package var directory: (any UserDirectory)?
 
     package init() {}

@@ -2,37 +2,37 @@ import AddressIntelligence
 package import NIOCore
 package import Vocabulary
 
-/// One event loop's read of one session, and the requests that wait for it. Found by the key, an HMAC of the whole
-/// token, so that no answer reaches a request with another token (CVE-2026-71326).
+/// One event loop's read of one session, and the requests that wait for it. It is found by the key, an HMAC of the
+/// whole token, so that no answer reaches a request with another token (CVE-2026-71326).
 final class SessionFlight {
     typealias Outcome = Result<CachedSession?, StoreError>
 
     let token: Secret
     /// The key that the token names, under which the flight is found.
     let key: RecordKey
-    /// The token, once it is known not to be the one with which the session began.
+    /// The token, once it is known to be a later token of its session; otherwise `nil`.
     var successor: PresentedToken?
-    /// Whether the session lives, and another token has taken this one's place.
+    /// Whether the session is live but another token has replaced this one.
     var isSucceeded = false
-    /// How a foreign token is judged; nil for the gateway's own tokens.
+    /// The lookup at the providers of a foreign token; `nil` for a token of the gateway.
     var foreign: ForeignFlight?
-    /// When the first attempt began; the age of the answer counts from here.
+    /// The time when the first attempt began. The answer's age is measured from this time.
     let begunAt: UnixTime
     var reading: Reading
     var reads = 1
-    /// Why there is no session, once the read is over and found none.
+    /// The reason why there is no session, once the read is over and found none.
     var refusal = Reason.sessionUnknown
-    /// What the provider demands of the user, if that is why there is no session.
+    /// The demand of the provider on the user, if it is the reason why there is no session.
     var demand: ProviderDemand?
-    /// What could not answer, once the read is over and failed.
+    /// The reason for a failure, once the read is over and failed.
     var failure = Reason.storeUnavailable
-    /// Whether it has waited for the renewal of the provider's tokens.
+    /// Whether the read has waited for the renewal of the provider's tokens.
     var hasAwaitedRenewal = false
-    /// nil until the read is over.
+    /// The outcome; `nil` until the read is over.
     private(set) var outcome: Outcome?
     private var waiting: [Waiter] = []
 
-    /// Holds a closure: an array of bare closures would allocate a wrapper for each.
+    /// A receiver in a struct: an array of bare closures would allocate a wrapper for each.
     private struct Waiter {
         let receiver: (Outcome) -> Void
     }
@@ -68,30 +68,29 @@ final class SessionFlight {
     }
 }
 
-/// What the read of a foreign token's session needs. A read that is repeated goes on under the configuration under which
-/// it began.
+/// The lookup of a foreign token at providers. A repeated read keeps the configuration under which it began.
 struct ForeignFlight {
     private(set) var tokens: any ForeignTokens
-    /// How the token was presented.
+    /// The way in which the token was presented.
     let kind: Session.Kind
     /// The configuration's number (`SessionResolver.foreignGeneration`).
     let generation: UInt64
-    /// What this loop knew of the token.
+    /// The foreign session as this loop knew it.
     private(set) var known: ForeignSession?
-    /// Who is asked if those that were asked do not know the token.
+    /// The providers that are asked next if those that were asked do not know the token.
     private var others: [ForeignCandidate]
     private var asked: [RecordKey] = []
     /// Whether a provider that was asked did not answer.
     var hasMissedAnswer = false
-    /// That of the request that asked first.
+    /// The trace of the request that asked first.
     let trace: CallTrace?
-    /// The address of the client that asked first. `nil` if it is known of no client.
+    /// The address of the client that asked first; `nil` if it is not known.
     let client: AddressKey?
 
     /// - Parameters:
-    ///   - others: Who is asked after `tokens`, in this order.
-    ///   - trace: Where the calls are written; nil: nowhere.
-    ///   - client: The address of the client that asks. `nil` if it is known of no client.
+    ///   - others: The providers that are asked after `tokens`, in this order.
+    ///   - trace: The trace that records the calls; `nil` if they are not recorded.
+    ///   - client: The address of the client that asks; `nil` if it is not known.
     init(
         tokens: any ForeignTokens,
         kind: Session.Kind,
@@ -110,18 +109,18 @@ struct ForeignFlight {
         self.others = others
     }
 
-    /// Asks these as well, unless they are or were asked: another host, which has more providers, waits for the same token.
+    /// Adds providers to ask, unless they are or were asked: another host with more providers waits for the token.
     ///
-    /// - Parameter key: That of the provider that is being asked.
+    /// - Parameter key: The key of the token at the provider that is being asked.
     mutating func add(_ candidates: some Sequence<ForeignCandidate>, after key: RecordKey) {
         for candidate in candidates where candidate.key != key && !self.asked.contains(candidate.key) {
             if !self.others.contains(where: { $0.key == candidate.key }) { self.others.append(candidate) }
         }
     }
 
-    /// Goes on to the next provider; nil if all were asked.
+    /// Moves on to the next provider and returns it; `nil` if all were asked.
     ///
-    /// - Parameter key: That of the provider that was asked.
+    /// - Parameter key: The key of the token at the provider that was asked.
     mutating func next(after key: RecordKey) -> ForeignCandidate? {
         self.asked.append(key)
         guard !self.others.isEmpty else { return nil }
@@ -131,40 +130,40 @@ struct ForeignFlight {
     }
 }
 
-/// The read that a request waits for because its loop does not know the session. Confined to the loop.
+/// A read that a request waits for because its loop does not know the session. Confined to the loop.
 package struct SessionRead {
     let resolver: SessionResolver
     let flight: SessionFlight
     let kind: Session.Kind
     let now: UnixTime
 
-    /// Whether a provider may be asked, whose calls are written by themselves (`SessionResolver.asker`).
+    /// Whether a provider may be asked, whose calls are recorded separately (`SessionResolver.asker`).
     package var asksProvider: Bool { self.flight.foreign != nil }
 
-    /// The reason of the refusal when the answer is a failure.
+    /// The reason of the rejection if the answer is a failure.
     package var failure: Reason { self.flight.failure }
 
-    /// The reason of the refusal when there is no session.
+    /// The reason of the rejection if there is no session.
     package var refusal: Reason { self.flight.refusal }
 
-    /// The name of the token in the logs.
+    /// The fingerprint of the session's key, for logs.
     package var fingerprint: Fingerprint { self.flight.sessionKey.fingerprint }
 
-    /// What the provider demands of the user, if that is why there is no session.
+    /// The demand of the provider on the user, if it is the reason why there is no session.
     package var demand: ProviderDemand? { self.flight.demand }
 
-    /// The result of a read that is over already; nil: it has to be waited for.
+    /// The result of a read that is already over; `nil` if it must be awaited.
     package var result: Result<CachedSession?, StoreError>? {
         self.flight.outcome.map { self.resolver.use($0, for: self) }
     }
 
-    /// Calls `receiver` once, possibly before this returns: with the session, with nil when there is none of this kind,
-    /// or with the store's error.
+    /// Calls `receiver` once, possibly before this returns: with the session, with `nil` if there is no session of this
+    /// kind, or with the store's error.
     package func whenFound(_ receiver: @escaping (Result<CachedSession?, StoreError>) -> Void) {
         self.flight.whenOver { outcome in receiver(self.resolver.use(outcome, for: self)) }
     }
 
-    /// The same as a future.
+    /// The session as a future; `nil` if there is no session of this kind.
     package var future: EventLoopFuture<CachedSession?> {
         let promise = self.resolver.loop.makePromise(of: CachedSession?.self)
         self.whenFound { promise.assumeIsolated().completeWith($0.mapError { $0 }) }

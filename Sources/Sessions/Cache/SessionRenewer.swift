@@ -1,14 +1,14 @@
 package import NIOCore
 package import Vocabulary
 
-/// Renews what the provider of a session handed out.
+/// Renews the tokens that the provider of a session issued.
 package protocol SessionRenewer: Sendable {
-    /// Called on an event loop when a session is used after its `ProviderSession.renewAt`, about once a second while
-    /// that has not changed. Returns at once: the request goes on with the session as it is.
+    /// Renews the tokens in the background. Called on an event loop if a session is used after its
+    /// `ProviderSession.renewAt`, about once a second until that changes. Returns at once: the request does not wait.
     func renew(_ session: Session, _ key: RecordKey)
 
-    /// The same for a request that needs tokens which have not expired: the future succeeds when the renewal is over,
-    /// cannot begin, or takes longer than a request may wait.
+    /// Renews the tokens for a request that needs unexpired ones. The future succeeds when the renewal is over, cannot
+    /// begin, or takes longer than a request may wait.
     func renewed(_ session: Session, _ key: RecordKey, on loop: any EventLoop) -> EventLoopFuture<Void>
 }
 
@@ -16,9 +16,9 @@ package protocol SessionRenewer: Sendable {
 package struct SessionTokens: Sendable, Hashable {
     package let access: Secret
     package let id: Secret?
-    /// When the access token expires; nil if that is unknown.
+    /// The time when the access token expires; `nil` if it is unknown.
     package let expiresAt: UnixTime?
-    /// When the id_token expires, from which time on no app gets it; `nil` if it never does, or if there is none.
+    /// The time when the id_token expires and apps no longer get it; `nil` if it never does, or there is no id_token.
     package let idExpiresAt: UnixTime?
 
     package init(access: Secret, id: Secret?, expiresAt: UnixTime? = nil, idExpiresAt: UnixTime? = nil) {
@@ -28,12 +28,12 @@ package struct SessionTokens: Sendable, Hashable {
         self.idExpiresAt = id == nil ? nil : idExpiresAt
     }
 
-    /// The same without the id_token.
+    /// The tokens without the id_token.
     var withoutID: SessionTokens { SessionTokens(access: self.access, id: nil, expiresAt: self.expiresAt) }
 }
 
 /// Reads the tokens of sessions.
 package protocol SessionTokenReader: Sendable {
-    /// The tokens of the grant under `key`; nil if there are none any more. A failure is a `StoreError`.
+    /// Returns the tokens of the grant under `key`; `nil` if they no longer exist. A failure is a `StoreError`.
     func tokens(_ key: RecordKey, on loop: any EventLoop) -> EventLoopFuture<SessionTokens?>
 }

@@ -1,6 +1,6 @@
 extension SessionResolver {
-    /// Ends a session that another device presents, and what ends together with it. If the store fails, the session stays
-    /// until the next such request; this one is refused in any case.
+    /// Ends a session that another device presents, and everything that ends together with it. If the store fails, the
+    /// session stays until the next such request. The present request is denied in any case.
     package func end(_ session: CachedSession) {
         _ = session.session.end(session.key, in: self.store, on: self.loop)
     }

@@ -2,16 +2,16 @@ package import AddressIntelligence
 import NIOCore
 package import Vocabulary
 
-/// Tokens that a provider made.
+/// The lookup of tokens that a provider made.
 extension SessionResolver {
     /// The longest foreign token in bytes: room for a JSON Web Token with many claims.
     private static let longestForeignToken = 8192
 
-    /// The session of a browser that presents a provider's own cookie.
+    /// Finds the session of a browser that presents a provider's own cookie.
     ///
     /// - Parameters:
-    ///   - realms: Whose providers'.
-    ///   - client: The address of the client that presents it. `nil` if it is known of no client.
+    ///   - realms: The realms whose providers are asked.
+    ///   - client: The address of the client that presents the cookie; `nil` if it is not known.
     package func resolve(
         providerCookie cookie: UnsafeRawBufferPointer,
         of realms: Realms = .default,
@@ -22,9 +22,10 @@ extension SessionResolver {
         return self.foreign(.web, token: cookie, of: realms, for: client(), now: now)
     }
 
-    /// The session of a token that is not of the gateway's own syntax.
+    /// Finds the session of a token without the gateway's own syntax.
     ///
-    /// - Parameter kind: `web` for a cookie of the provider: neither passes as the other.
+    /// - Parameter kind: `web` for a cookie of the provider, `native` for a token. A cookie is not accepted as a token,
+    ///   nor a token as a cookie.
     func foreign(
         _ kind: Session.Kind,
         token: UnsafeRawBufferPointer,
@@ -65,8 +66,8 @@ extension SessionResolver {
         return .miss(SessionRead(resolver: self, flight: flight, kind: kind, now: now))
     }
 
-    /// A read whose answer is known already: the token is not accepted. It ends in a later tick, so that a client that
-    /// repeats such a token takes its turn with the others.
+    /// Returns a read whose answer is already known: the token is not accepted. The read ends in a later tick, so that
+    /// a client that repeats a rejected token waits like all others.
     private func unknown(_ token: Secret, key: RecordKey, for reason: Reason, now: UnixTime) -> SessionFlight {
         let flight = SessionFlight(token: token, begunAt: now, reading: self.cache.beginReading(key))
         flight.refusal = reason
@@ -78,7 +79,7 @@ extension SessionResolver {
         return flight
     }
 
-    /// The providers of the realms that may know a token, in their order, each with the key of its record.
+    /// Returns the providers of the realms that may know a token, in order, each with the key of the token's record.
     private func candidates(
         for token: UnsafeRawBufferPointer,
         as kind: Session.Kind,
@@ -90,13 +91,13 @@ extension SessionResolver {
         }
     }
 
-    /// There are one or a few providers, so a search is faster than a table. nil if the realm's provider knows no tokens.
+    /// Returns the tokens of the realm's provider; `nil` if it knows none. Searching few providers beats a table.
     private func tokens(of realm: Realm) -> (any ForeignTokens)? {
         self.parties.foreignTokens.first { $0.realm == realm }?.tokens
     }
 
-    /// How the token of an entry is judged now, and the key of its record. An entry that a stream holds may be older than
-    /// the configuration; then nothing is known of the token.
+    /// Returns the lookup for the token of an entry under the present configuration, and the key of its record. An
+    /// entry that a stream holds may be older than the configuration; then nothing is known of the token.
     func question(for entry: CachedSession, _ known: ForeignSession) -> (RecordKey, ForeignFlight)? {
         let realm = known.session.identity.realm
         guard let tokens = self.tokens(of: realm),
@@ -125,7 +126,7 @@ extension SessionResolver {
         answer.whenComplete { self.answered($0, foreign, for: flight) }
     }
 
-    /// The trace of the request for which a token is looked up.
+    /// The trace of the request that looks a token up.
     private var askersTrace: CallTrace? { CallTrace.current ?? self.asker?.callTrace }
 
     private func answered(
@@ -133,7 +134,7 @@ extension SessionResolver {
         _ foreign: ForeignFlight,
         for flight: SessionFlight
     ) {
-        // An answer under a former configuration serves the requests that waited for it, and is not kept.
+        // An answer under a former configuration is given to the requests that waited for it, and is not kept.
         let isCurrent = foreign.generation == self.foreignGeneration
         let now = self.clock.now()
         switch result {
@@ -148,7 +149,7 @@ extension SessionResolver {
                 reading: flight.reading,
                 readAt: flight.begunAt,
                 verdict: found.verdict,
-                // The app sees the token that the client has presented.
+                // The app receives the token that the client has presented.
                 tokens: self.parties.tokenReader == nil
                     ? .notNeeded : .needed(SessionTokens(access: flight.token, id: nil)),
                 names: names
@@ -156,7 +157,7 @@ extension SessionResolver {
             if !isCurrent { self.cache.remove(token: flight.token) }
             self.finish(flight, .success(entry))
         case .success(.insufficient(let demand)):
-            // Kept nowhere: the user may do what is demanded at any moment.
+            // Not cached: the user may meet the demand at any moment.
             flight.refusal = .requireAAL
             flight.demand = demand
             self.forget(flight)
@@ -164,7 +165,7 @@ extension SessionResolver {
             flight.refusal = if case .none(let reason) = answer { reason } else { .credentialExpired }
             if isCurrent { self.unknownTokens.insert(flight.sessionKey.digest, for: flight.refusal, now: now) }
             if self.askNext(flight) { return }
-            // Nobody knows what a provider that did not answer would have said.
+            // It is unknown what a provider that did not answer would have said.
             guard flight.foreign?.hasMissedAnswer == true else { return self.forget(flight) }
             self.cache.endReading(flight.reading)
             flight.failure = .providerUnavailable
@@ -188,7 +189,7 @@ extension SessionResolver {
 
     /// Asks the next provider that may know the token.
     ///
-    /// - Returns: Whether there is one.
+    /// - Returns: Whether there is a next provider.
     private func askNext(_ flight: SessionFlight) -> Bool {
         guard let next = flight.foreign?.next(after: flight.sessionKey) else { return false }
         self.cache.endReading(flight.reading)
@@ -197,13 +198,13 @@ extension SessionResolver {
         return true
     }
 
-    /// The names under which the store ends the session of a foreign token.
+    /// Returns the names under which the store ends the session of a foreign token.
     private func names(of foreign: ForeignSession) -> [String] {
         self.store.names(of: foreign.session.subject)
             + (foreign.session.provider?.endName.map(self.store.names) ?? [])
     }
 
-    /// The version of the present entry if the session is unchanged; else a new one.
+    /// Returns the version of the present entry if the session is unchanged; otherwise a new version.
     private func version(of foreign: ForeignSession, _ token: Secret) -> RecordVersion {
         if let known = token.bytes.withUnsafeBytes({ self.cache.entry(for: $0) }), known.verdict != nil,
             known.session == foreign.session

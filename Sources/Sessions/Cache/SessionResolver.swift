@@ -8,30 +8,30 @@ package enum Resolution {
     case hit(CachedSession)
     /// The store, or the provider of a foreign token, is being asked.
     case miss(SessionRead)
-    /// A live session, but of the other kind.
+    /// A live session, but of another kind than asked for.
     case otherKind
-    /// Made under a secret that this gateway does not accept; the store was not asked.
+    /// A token made under a secret that this gateway does not accept; the store was not asked.
     case otherKey
-    /// By its syntax neither a token of this gateway nor one of a provider; neither store nor provider was asked.
+    /// By its syntax, neither a token of this gateway nor one of a provider. Neither store nor provider was asked.
     case malformed
 }
 
-/// Finds the session of a token for one event loop: in the loop's cache, else in the store, with one read at a time for
-/// each token. Confined to its loop.
+/// Finds the session of a token for one event loop, in the loop's cache or otherwise in the store. Each token has at
+/// most one current read. Confined to its loop.
 ///
-/// For the gateway's own tokens, only sessions are cached. Decisions are not (CVE-2026-33496), nor is the absence of a
-/// session: a session that is made a moment later is found.
+/// For the gateway's own tokens, only sessions are cached. Decisions are not (CVE-2026-33496). The absence of a session
+/// is not cached either, so that a session that is made a moment later is found.
 ///
-/// A token that is not of our syntax may be a provider's (`ForeignTokens`). Then store and provider are asked. The answer
-/// is cached like the store's, for no longer than the provider's verdict may be used; the answer that the token is not
-/// accepted is cached for `UnknownTokens.lifetime`.
+/// A token without the gateway's syntax may belong to a provider (`ForeignTokens`). Then store and provider are asked.
+/// The answer is cached like the store's, but no longer than the provider's verdict may be used. The answer that the
+/// token is not accepted is cached for `UnknownTokens.lifetime`.
 ///
-/// A doubted entry is read again before it is used. It serves without that only when the store is unavailable, and
-/// never when it was unconfirmed for `SessionCache.hardAge`.
+/// A doubted entry is read again before it is used. Without a read it is used only if the store is unavailable, and
+/// never after it was unconfirmed for `SessionCache.hardAge`.
 package final class SessionResolver {
-    /// How many reads are made when ends arrive during each, before the store counts as unavailable.
+    /// The number of reads, if ends arrive during each, before the store is treated as unavailable.
     private static let maxReads = 4
-    /// The wait before the renewer is told again of a session that is still to be renewed.
+    /// The pause before the renewer is called again for a session that still needs a renewal.
     private static let renewalPause = Duration.seconds(1)
 
     package let cache: SessionCache
@@ -40,14 +40,14 @@ package final class SessionResolver {
     private let authority: TokenAuthority
     let clock: Clock
     var flights: [RecordKey: SessionFlight] = [:]
-    /// Whom the resolver asks besides the store. A reload replaces it as a whole: what was found of foreign tokens under the
-    /// former configuration is forgotten (CVE-2026-33496).
+    /// The parties, apart from the store, that the resolver asks. A reload replaces all of them, and everything found
+    /// about foreign tokens under the former configuration is dropped (CVE-2026-33496).
     package var parties = SessionParties() {
         didSet {
             self.foreignGeneration += 1
             self.unknownTokens = UnknownTokens()
             self.cache.removeForeign()
-            // Entries without tokens are read again when tokens are needed, and the reverse.
+            // Entries without tokens are read again if tokens become needed, and the reverse.
             if (oldValue.tokenReader == nil) != (self.parties.tokenReader == nil) { self.cache.invalidate(.all) }
         }
     }
@@ -58,13 +58,13 @@ package final class SessionResolver {
     /// The answers of the store in this tick.
     private let arrivals = Batch<(flight: SessionFlight, result: Result<SessionFinding, StoreError>)>()
 
-    /// The request that asks now, if it is recorded: what its token needs is written as its calls. Set while it asks,
-    /// and kept by whoever sets it: every request that is recorded does.
+    /// The request that asks now, if it is recorded: the reads for its token are recorded as its calls. It is set only
+    /// while the request asks, by every recorded request, and its setter keeps it alive.
     package unowned(unsafe) var asker: (any TracedRequest)?
 
-    /// A resolver for `loop`, whose cache has been registered with the `SessionCaches` that the store tells of ends.
+    /// Creates a resolver for `loop`. The cache must be registered with the store's `SessionCaches`.
     ///
-    /// - Parameter clock: Tells how old an entry is when the store turns out to be unavailable.
+    /// - Parameter clock: The clock that measures an entry's age if the store turns out to be unavailable.
     package init(
         loop: any EventLoop,
         cache: SessionCache,
@@ -79,13 +79,13 @@ package final class SessionResolver {
         self.clock = clock
     }
 
-    /// The session that `token` names, if it is of this kind: a cookie's token does not pass as a bearer token, nor the
-    /// reverse. A hit allocates nothing, except every few seconds to refresh the entry and to note the use.
+    /// Finds the session that `token` names, if it is of this kind: a cookie's token is not accepted as a bearer token,
+    /// nor the reverse. A hit allocates nothing, except every few seconds to refresh the entry and to note the use.
     ///
     /// - Parameters:
-    ///   - realms: Whose providers may be asked about a token that is not the gateway's own. Whether a session that is found
-    ///     counts there is for the caller to judge.
-    ///   - client: The address of the client that presents it. `nil` if it is known of no client.
+    ///   - realms: The realms whose providers may be asked about a token that is not the gateway's own. The caller
+    ///     judges whether a session that is found is valid there.
+    ///   - client: The address of the client that presents the token; `nil` if it is not known.
     package func resolve(
         _ kind: Session.Kind,
         token: UnsafeRawBufferPointer,
@@ -95,7 +95,7 @@ package final class SessionResolver {
     ) -> Resolution {
         self.loop.assertInEventLoop()
         guard token.count == TokenAuthority.tokenLength else {
-            // None is in our own cookie.
+            // The gateway's own cookie contains no foreign token.
             return kind == .native
                 ? self.foreign(kind, token: token, of: realms(), for: client(), now: now) : .malformed
         }
@@ -130,22 +130,22 @@ package final class SessionResolver {
         return .miss(SessionRead(resolver: self, flight: flight, kind: kind, now: now))
     }
 
-    /// What a request that waited gets, which counts as a use of the session.
+    /// Returns the answer for a request that waited. The answer is a use of the session.
     func use(_ outcome: SessionFlight.Outcome, for read: SessionRead) -> SessionFlight.Outcome {
         let answer = self.answer(outcome, of: read.flight, read.kind)
-        // Not if the store could not answer: it cannot note this use either; the next one is noted.
+        // Nothing is noted if the store could not answer: it cannot note this use either, and the next one is noted.
         if case .success = outcome, case .success(.some(let found)) = answer {
-            // It has just been read.
+            // The session has just been read.
             if found.isUseDue(at: read.now) { self.touch(found, now: read.now) }
             if read.now >= found.renewAt { self.renew(found, now: read.now) }
         }
         return answer
     }
 
-    /// What a read found, if it is of this kind; when the store could not answer, the loop's own entry while it is young
-    /// enough to serve.
+    /// Returns the session that a read found, if it is of this kind. If the store could not answer, returns the loop's
+    /// own entry while it is young enough.
     ///
-    /// - Parameter kind: nil: either.
+    /// - Parameter kind: The kind of session; `nil` for both.
     private func answer(
         _ outcome: SessionFlight.Outcome,
         of flight: SessionFlight,
@@ -154,7 +154,7 @@ package final class SessionResolver {
         switch outcome {
         case .success(let found):
             guard let found, kind == nil || found.session.kind == kind else { return .success(nil) }
-            // By a request that waited for the same read.
+            // A request that waited for the same read may have ended it.
             return self.cache.hasEnded(found) ? .success(nil) : outcome
         case .failure:
             guard let known = flight.token.bytes.withUnsafeBytes({ self.cache.entry(for: $0) }),
@@ -170,10 +170,12 @@ package final class SessionResolver {
         }
     }
 
+    /// Begins a read of a session.
+    ///
     /// - Parameters:
     ///   - key: The key of the session.
-    ///   - successor: The token, if it is known not to be the one with which the session began.
-    ///   - foreign: How a foreign token is judged; nil for the gateway's own tokens.
+    ///   - successor: The token, if it is known to be a later token of its session; otherwise `nil`.
+    ///   - foreign: The lookup of a foreign token; `nil` for a token of the gateway.
     func read(
         _ token: Secret,
         key: RecordKey,
@@ -193,8 +195,7 @@ package final class SessionResolver {
         return flight
     }
 
-    /// Reads the session behind an entry again; shares a read under way. nil if no configured provider knows its token
-    /// any more.
+    /// Reads the session behind an entry again, or shares a current read. `nil` if no provider knows its token.
     private func readAgain(_ entry: CachedSession, now: UnixTime) -> SessionFlight? {
         var (key, foreign) = (entry.key, ForeignFlight?.none)
         if let known = entry.foreign {
@@ -217,8 +218,8 @@ package final class SessionResolver {
         }
     }
 
-    /// Reads all answers that arrived together first, then lets each request continue: reading records and judging
-    /// requests would otherwise evict each other from the core's instruction cache. A read stays open until then, so
+    /// Reads all answers that arrived together first, and then lets each request continue. Otherwise, reading records
+    /// and judging requests would evict each other from the core's instruction cache. A read stays open until then, so
     /// that no end is missed in between.
     private func takeArrivals() {
         self.arrivals.drain { self.arrived($0.result, for: $0.flight) }
@@ -227,7 +228,7 @@ package final class SessionResolver {
     private func arrived(_ result: Result<SessionFinding, StoreError>, for flight: SessionFlight) {
         switch result {
         case .success(.live(let stored)):
-            // A copy of a cookie, for example, which somebody has taken.
+            // The token may be a stolen copy of a cookie, for example.
             if stored.record.succession != nil,
                 !stored.record.accepts(tokenNumber: flight.successor?.number ?? 0, at: self.clock.now())
             {
@@ -266,12 +267,12 @@ package final class SessionResolver {
         }
     }
 
-    /// Whether the token may be one that another session has by now, instead of its first one.
+    /// Reports whether the token may be a later token of a session, instead of its first one.
     private static func mayBeSuccessor(_ flight: SessionFlight) -> Bool {
         flight.successor == nil && TokenAuthority.isWellFormed(.session, flight.token.bytes)
     }
 
-    /// Reads the session whose later token this may be.
+    /// Looks for the session of a possible later token, and reads it.
     private func findSession(_ flight: SessionFlight) {
         SuccessorToken.find(flight.key, in: self.store, on: self.loop).assumeIsolated().whenComplete { result in
             switch result {
@@ -293,8 +294,8 @@ package final class SessionResolver {
         self.finish(flight, .success(nil))
     }
 
-    /// Keeps the session with the provider's tokens. If they have expired while the session was not in use, the request
-    /// waits once for their renewal.
+    /// Keeps the session with the provider's tokens. If the tokens have expired while the session was not in use, the
+    /// request waits once for their renewal.
     private func keepFresh(_ stored: Stored<Session>, _ tokens: SessionTokens?, for flight: SessionFlight) {
         if let expiresAt = tokens?.expiresAt, self.clock.now() >= expiresAt, !flight.hasAwaitedRenewal,
             stored.record.provider?.renewAt != nil
@@ -322,7 +323,7 @@ package final class SessionResolver {
         self.finish(flight, .success(entry))
     }
 
-    /// Reads the session again when the provider's tokens, which have expired while it was not in use, are renewed.
+    /// Reads the session again after its provider's tokens, which expired while it was not in use, were renewed.
     private func awaitRenewal(_ session: Session, _ flight: SessionFlight) {
         flight.hasAwaitedRenewal = true
         self.cache.endReading(flight.reading)
@@ -351,12 +352,12 @@ package final class SessionResolver {
 
     // MARK: Endpoints that show sessions
 
-    /// Whether a read may be made for an endpoint that shows a session. Not where a read also renews the tokens of the
-    /// session's provider: that is a use of them.
+    /// Whether an endpoint that shows a session may read it. False if a read also renews the tokens of the session's
+    /// provider, because that is a use of them.
     var readsShown: Bool { self.parties.tokenReader == nil }
 
-    /// The live session of this token if the loop knows it, for an endpoint that shows it: no use of the session. Only the
-    /// gateway's own session tokens are found.
+    /// Returns the live session of this token if the loop knows it, for an endpoint that shows it, without a use of the
+    /// session. Only the gateway's own session tokens are found.
     func shown(_ token: UnsafeRawBufferPointer, now: UnixTime) -> SessionPresentation? {
         guard self.readsShown else { return nil }
         guard let entry = self.cache.lookup(token, now: now), entry.verdict == nil, entry.session.access == nil else {
@@ -367,7 +368,7 @@ package final class SessionResolver {
         return SessionPresentation(entry)
     }
 
-    /// The same for one that the loop does not know: it is read, and kept like a request's.
+    /// Reads a session that the loop does not know, for an endpoint that shows it, and keeps it like a request's.
     func readShown(_ token: Secret, key: RecordKey, now: UnixTime) -> EventLoopFuture<SessionPresentation?> {
         self.cache.counts.misses += 1
         let flight = self.flights[key] ?? self.read(token, key: key, now: now)
@@ -381,14 +382,13 @@ package final class SessionResolver {
 
     // MARK: Streams
 
-    /// Reads the session behind an entry that was handed out for a stream again. True when it lives, and the entry is
-    /// then confirmed; false when it has ended; a `StoreError` when the store cannot answer, however young the entry
-    /// is.
+    /// Reads again the session behind an entry that was handed out for a stream. The future gives true if the session
+    /// is live, and the entry is then confirmed. It gives false if the session has ended, and fails with a `StoreError`
+    /// if the store cannot answer, however young the entry is.
     ///
-    /// A stream goes on when another token has taken the place of the one that opened it: that is the same session.
+    /// A stream continues if another token has replaced the one that opened it, because the session is unchanged.
     ///
-    /// This does not count as a use of the session. It shares reads with requests, and makes no read when this loop
-    /// knows newer state already.
+    /// The read is not a use of the session. Requests share it, and it is omitted if this loop has newer state.
     func confirm(_ entry: CachedSession, now: UnixTime) -> EventLoopFuture<Bool> {
         if let known = entry.token.bytes.withUnsafeBytes({ self.cache.lookup($0, now: now) }) {
             if known !== entry { entry.confirm(readAt: known.readAt, turn: known.turn, verdict: known.verdict) }
@@ -412,11 +412,11 @@ package final class SessionResolver {
         return promise.futureResult
     }
 
-    /// Notes that the session behind an entry is used, which was handed out for a request that lasts, unless a use was
-    /// noted a moment ago. The store extends no session that has ended.
+    /// Notes a use of the session behind an entry that was handed out for a long request, unless one was noted a moment
+    /// ago. The store extends no session that has ended.
     package func noteUse(of entry: CachedSession, now: UnixTime) {
         guard entry.isUseDue(at: now), !self.cache.hasEnded(entry) else { return }
-        // Requests may have noted uses at a newer entry.
+        // Requests may have noted uses in a newer entry.
         guard let known = entry.token.bytes.withUnsafeBytes({ self.cache.entry(for: $0) }), known !== entry else {
             return self.touch(entry, now: now)
         }
@@ -441,20 +441,20 @@ package final class SessionResolver {
 
     private func refresh(_ entry: CachedSession, now: UnixTime) {
         guard self.flights[entry.presentedToken.key] == nil else { return }
-        // Until the answer replaces it. Without this, a failing store would be asked with every request.
+        // The answer replaces this time. Until then, it keeps a failing store from being asked with every request.
         entry.refreshAt = now.advanced(by: SessionCache.refreshPause)
         _ = self.readAgain(entry, now: now)
     }
 
     private func touch(_ entry: CachedSession, now: UnixTime) {
         entry.noteUse(now: now)
-        // The result is ignored: losing a note only ends the session early.
+        // The result is ignored: if a note is lost, the session only ends early.
         _ = self.store.touch(entry.key, on: self.loop)
     }
 }
 
 extension SessionPresentation {
-    /// A session as the cache has it.
+    /// Creates the presentation of a cached session.
     fileprivate init(_ entry: CachedSession) {
         self.init(key: entry.key, token: entry.presentedToken, session: entry.stored)
     }

@@ -2,8 +2,8 @@ package import NIOCore
 import Synchronization
 package import Vocabulary
 
-/// The resolvers of all event loops, for endpoints that show a session, such as `whoami`: they find it as requests to apps
-/// do, but showing it is no use of it.
+/// The resolvers of all event loops, for endpoints that show a session, such as `whoami`. They find sessions as
+/// requests to apps do, but showing a session does not use it.
 package final class SessionResolvers: Sendable {
     private struct Member: Sendable {
         let loop: any EventLoop
@@ -20,15 +20,15 @@ package final class SessionResolvers: Sendable {
         self.members.withLock { $0.append(member) }
     }
 
-    /// The live session of this token if the caller's loop knows it; nil also when the caller is on no loop,
-    /// or where reads for requests do more than show (`SessionResolver.readsShown`).
+    /// Returns the live session of this token if the caller's loop knows it. `nil` also if the caller is on no loop, or
+    /// if reads for requests do more than show (`SessionResolver.readsShown`).
     package func known(_ token: Secret, now: UnixTime) -> SessionPresentation? {
         guard let resolver = self.own else { return nil }
         return token.bytes.withUnsafeBytes { resolver.shown($0, now: now) }
     }
 
-    /// Reads the session of this token, whose key is `key`, and keeps it on the caller's loop. nil in the same cases: then
-    /// the store is to be asked directly.
+    /// Reads the session of this token, whose key is `key`, and keeps it on the caller's loop. `nil` if the caller is
+    /// on no loop or reads do more than show; the store must then be asked directly.
     package func read(_ token: Secret, key: RecordKey, now: UnixTime) -> EventLoopFuture<SessionPresentation?>? {
         guard let resolver = self.own, resolver.readsShown else { return nil }
         return resolver.readShown(token, key: key, now: now)

@@ -1,43 +1,45 @@
 import Vocabulary
 
-/// The entries of a `SessionCache`: found by token and by what ends them, and replaced when there are too many.
+/// The entries of a `SessionCache`, found by token and by what ends them, and evicted if there are too many.
 ///
-/// Tokens are hashed by the standard library's keyed hash, which is seeded for each process, so a client cannot choose
-/// tokens that share a bucket; they are compared in full.
+/// Tokens are hashed by the standard library's keyed hash, which is seeded per process, so a client cannot choose
+/// tokens that share a bucket. Tokens are compared in full.
 ///
-/// **Which entries stay.** A new entry waits in a sixteenth of the slots, where the oldest makes room for it. That one
-/// stays in the other slots if it was used while it waited; so do one in 32 of the rest, and all while slots are free or
-/// hold what can no longer serve. The place is that of an entry that was not used since a hand last passed over it
-/// (CLOCK). So sessions that are used once displace none that are used often, and when more sessions than there are slots
-/// are used in turn, most that are here stay and are hit, while with CLOCK alone each would be gone before its next use.
+/// **Which entries stay.** A new entry waits in a sixteenth of the slots, where it replaces the oldest. An entry that
+/// leaves the waiting slots moves to the main slots if it was used while it waited. So do one in 32 of the others, and
+/// all while main slots are free or hold an entry that can no longer be used. There, the entry replaces one that was
+/// not used since a hand last passed over it (CLOCK). So sessions that are used once displace none that are used often.
+/// If more sessions than there are slots are used in turn, most cached ones stay and are hit, while CLOCK alone would
+/// evict each before its next use.
 struct SessionTable {
-    /// The share of the slots where new entries wait.
+    /// The share of the slots in which new entries wait.
     private static let waitingShare = 16
-    /// The share of the entries without a use that stay nevertheless: those that are used again, but seldom, gather in time.
+    /// The share of the unused entries that stay anyway: entries that are used again, but seldom, accumulate in time.
     private static let luckyShare = 32
-    /// How many entries the hand passes in search of an unused one before it takes the one it has reached.
+    /// The number of entries that the hand passes in search of an unused one before it takes the last.
     private static let handReach = 32
-    /// How many entries a step of a sweep removes at most.
+    /// The maximum number of entries that a step of a sweep removes.
     private static let sweepStep = 8
-    /// How many bytes at the end of a token are hashed: 96 random bits of the gateway's own tokens, and a part of the
-    /// signature of others. Only valid tokens have entries, so a client cannot choose tokens that share a bucket.
+    /// The number of bytes at the end of a token that are hashed: 96 random bits of the gateway's own tokens, and a
+    /// part of the signature of others. Only valid tokens have entries, so no client can choose tokens that share a
+    /// bucket.
     private static let hashedLength = 16
 
     private(set) var count = 0
     private(set) var evictions = 0
     private let capacity: Int
-    /// The first slots, where new entries wait.
+    /// The number of waiting slots, which come first.
     private let waitingCount: Int
     private var buckets: ContiguousArray<Int32>
     private var slots: ContiguousArray<CachedSession?>
-    /// The free slots behind those for waiting.
+    /// The free main slots.
     private var freeSlots: ContiguousArray<Int32> = []
-    /// Where the next new entry waits.
+    /// The slot in which the next new entry waits.
     private var nextWaiting = 0
     private var hand: Int
     private var departures = 0
     private var index = SlotIndex()
-    /// The groups of ends that not every entry knows of yet.
+    /// The groups of ends that have not reached every entry yet.
     private(set) var sweeps: ContiguousArray<EndSweep> = []
 
     init(capacity: Int) {
@@ -56,7 +58,7 @@ struct SessionTable {
         return UInt32(truncatingIfNeeded: hasher.finalize())
     }
 
-    /// The entry for exactly these bytes.
+    /// Returns the entry for exactly these bytes.
     @inline(__always)
     func entry(for token: UnsafeRawBufferPointer, hash: UInt32) -> CachedSession? {
         var slot = self.buckets[self.bucket(of: hash)]
@@ -70,7 +72,7 @@ struct SessionTable {
         return nil
     }
 
-    /// Tells the entry of its end, if it is in a group that is still on its way.
+    /// Marks the entry as ended or changed if a current sweep concerns it.
     @inline(__always)
     func tell(_ entry: CachedSession) {
         if !self.sweeps.isEmpty { self.tellOfSweeps(entry) }
@@ -81,10 +83,10 @@ struct SessionTable {
         for sweep in self.sweeps { sweep.tell(entry) }
     }
 
-    /// Begins a sweep: from now on, an entry learns of its end before it is used.
+    /// Begins a sweep. From now on, an entry is marked as ended before it is used.
     mutating func begin(_ sweep: EndSweep) { self.sweeps.append(sweep) }
 
-    /// Removes a few entries that the sweep ends; false when none are left.
+    /// Removes a few entries that the sweep ends. Returns false when none are left.
     mutating func advance(_ sweep: EndSweep) -> Bool {
         if sweep.position < sweep.endings.invalidations.count { self.removeSome(endedBy: sweep) }
         guard sweep.position == sweep.endings.invalidations.count else { return true }
@@ -107,7 +109,7 @@ struct SessionTable {
         if ended.count < Self.sweepStep { sweep.position += 1 }
     }
 
-    /// Adds an entry whose token has none.
+    /// Adds an entry whose token has no entry.
     mutating func add(_ entry: CachedSession, now: UnixTime) {
         guard self.capacity > 0 else { return }
         let slot = Int32(self.nextWaiting)
@@ -122,7 +124,7 @@ struct SessionTable {
         self.count += 1
     }
 
-    /// Ignored if the table does not have the entry. A request that holds it still learns of an end that is on its way.
+    /// Removes an entry, if the table has it. A request that holds it still learns of an end from a current sweep.
     mutating func remove(_ entry: CachedSession) {
         let slot = entry.slot
         guard slot >= 0, Int(slot) < self.slots.count, self.slots[Int(slot)] === entry else { return }
@@ -142,7 +144,7 @@ struct SessionTable {
         }
     }
 
-    /// Releases a few entries of a table that nobody uses any more; false when there are none left.
+    /// Releases a few entries of a table that is no longer used. Returns false when none are left.
     mutating func releaseSome() -> Bool {
         for _ in 0..<min(8, self.slots.count) {
             guard let entry = self.slots.removeLast() else { continue }
@@ -156,7 +158,7 @@ struct SessionTable {
 
     private func bucket(of hash: UInt32) -> Int { Int(hash) & (self.buckets.count - 1) }
 
-    /// Puts another slot, or the end of the chain, in the place of the entry's slot in its bucket.
+    /// Replaces the entry's slot in its bucket by another slot, or by the end of the chain.
     private mutating func replaceInChain(_ entry: CachedSession, by other: Int32) {
         let bucket = self.bucket(of: entry.hash)
         guard self.buckets[bucket] != entry.slot else {
@@ -173,7 +175,7 @@ struct SessionTable {
         }
     }
 
-    /// Moves an entry that has waited to a slot where it stays, or removes it.
+    /// Moves an entry that has waited to a main slot, or removes it.
     private mutating func settle(_ entry: CachedSession, now: UnixTime) {
         guard let slot = self.place(for: entry, now: now) else {
             self.evictions += 1
@@ -209,8 +211,8 @@ struct SessionTable {
         self.hand = self.hand + 1 < self.capacity ? self.hand + 1 : self.waitingCount
     }
 
-    /// Frees the first slot in the hand's reach whose entry cannot serve or was not used since the hand last passed, else
-    /// the last that the hand reached.
+    /// Frees the first slot in the hand's reach whose entry cannot be used or was not used since the hand last passed.
+    /// If there is none, frees the last slot that the hand reached.
     private mutating func evict(now: UnixTime) {
         var victim: CachedSession?
         for _ in 0..<Self.handReach {

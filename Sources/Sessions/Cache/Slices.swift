@@ -3,15 +3,15 @@ package import NIOCore
 /// Lets an event loop do long work in slices of half a millisecond, between which it serves its connections.
 package struct Slices: Sendable {
     private static let length = TimeAmount.microseconds(500)
-    /// How long the loop serves its connections between two slices. A task without a delay would run before them.
+    /// The pause in which the loop serves its connections. A task without a delay would run before them.
     private static let pause = TimeAmount.microseconds(500)
 
     private let loop: (any EventLoop)?
     private let now: @Sendable () -> NIODeadline
 
     /// - Parameters:
-    ///   - loop: nil: there is none, and work of any length is done at once.
-    ///   - now: Tells when a slice is over.
+    ///   - loop: The loop; `nil` if there is none, and work of any length is done at once.
+    ///   - now: The clock that measures the slices.
     package init(on loop: (any EventLoop)?, now: @escaping @Sendable () -> NIODeadline = { .now() }) {
         self.loop = loop
         self.now = now

@@ -1,36 +1,35 @@
 package import NIOCore
 package import Vocabulary
 
-/// Reads the sessions behind open streams (WebSockets, event streams, responses under way) again.
+/// Reads again the sessions behind open streams (WebSockets, event streams, responses in progress).
 ///
 /// A stream outlives the entry that permitted it. Streams learn of an ended session as the cache does, but not of an
-/// end that was missed, nor of a session that idled out. So the owner of the streams passes each to `check` regularly
-/// and is called back for sessions that are gone. A session is read again
+/// end that was missed, nor of a session that idled out. So the owner of the streams regularly passes each to `check`,
+/// and is called back for sessions that are gone. A session is read again:
 ///
-/// - when a doubt ended, or `.all` was reported, since it was read: ends may have been missed;
-/// - when its record changed, and at its expiry;
+/// - if a doubt ended, or `.all` was reported, since it was read: ends may have been missed;
+/// - if its record changed, and at its expiry;
 /// - while the doubt lasts, each time that `SessionCache.hardAge` has passed;
 /// - otherwise once a minute, or after a tenth of its idle lifetime if that is shorter: this finds sessions that idled
 ///   out.
 ///
 /// Many reads are spread over half a second. A store that cannot answer is left alone for a second and then asked
-/// again. When a session could not be read for `patience`, its streams are to close: it may have ended where the store
+/// again. If a session could not be read for `patience`, its streams are to close: it may have ended where the store
 /// can be reached. Confined to its loop.
 package final class StreamSessions {
-    /// The time over which the reads of a loop are spread when all its sessions are doubted at once.
+    /// The time over which a loop spreads its reads if all its sessions are doubted at once.
     private static let spread = TimeAmount.milliseconds(500)
     /// The time between two groups of reads.
     private static let step = TimeAmount.milliseconds(20)
-    /// The pause after the store could not answer.
+    /// The pause after the store failed to answer.
     private static let pause = TimeAmount.seconds(1)
 
-    /// How long a stream may stay open after the first failed read of its session.
+    /// The time for which a stream may stay open after the first failed read of its session.
     package static let patience = Duration.seconds(30)
 
     /// Called on the loop with the key of a session that is gone.
     package var onGone: ((RecordKey) -> Void)?
-    /// Called on the loop with the key of a session that could not be read for `patience`, repeatedly until its streams
-    /// are closed.
+    /// Called on the loop with the key of a session that was unreadable for `patience`, until its streams are closed.
     package var onUnreadable: ((RecordKey) -> Void)?
 
     private let loop: any EventLoop
@@ -39,7 +38,7 @@ package final class StreamSessions {
     private var queue = CircularBuffer<CachedSession>()
     /// The entries that are queued or being read.
     private var pending: Set<ObjectIdentifier> = []
-    /// How many are read at once: the greatest length of the queue since it was empty, divided by the number of steps.
+    /// The number of entries read at once: the queue's greatest length since it was empty, divided by the steps.
     private var groupSize = 0
     private var isScheduled = false
     private var restsUntil = NIODeadline.uptimeNanoseconds(0)

@@ -3,15 +3,14 @@ package import Vocabulary
 
 /// Judges whether a token or a live session is presented by the device that it is bound to.
 package enum BindingJudge {
-    /// Compares the facts of the presenting device with those of the device for which the token was minted; nil when
-    /// they match.
+    /// Compares the facts of the presenting device with those that the token was minted for; `nil` if they match.
     ///
     /// - `none` matches everything.
     /// - `ip` compares address keys (v4 /32, v6 /64, v4-mapped and NAT64 folded), nothing else.
     /// - `asn` compares ASNs. An unknown ASN never matches, not even another unknown one: otherwise all networks that
-    ///   the database lacks would count as one network.
-    /// - `ip_dual_stack` works like `ip` while the address family is the same. When the family changed, as it does when
-    ///   Happy Eyeballs (RFC 8305) picks v4 for one connection and v6 for the next, the same known ASN suffices.
+    ///   the database lacks would be treated as one network.
+    /// - `ip_dual_stack` works like `ip` while the address family stays the same. If the family changes, as it does
+    ///   when Happy Eyeballs (RFC 8305) picks v4 for one connection and v6 for the next, the same known ASN suffices.
     /// - `ip_or_asn` accepts the same address key, or the same known ASN.
     package static func judge(_ mode: BindingMode, minted: DeviceFacts, presented: DeviceFacts) -> Reason? {
         switch mode {

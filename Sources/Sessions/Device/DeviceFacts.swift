@@ -3,7 +3,7 @@ package import AddressIntelligence
 /// The facts of the device that a token or session is bound to, recorded when it was made.
 package struct DeviceFacts: Sendable, Hashable {
     package var address: IPAddress
-    /// nil if unknown; an unknown ASN never matches.
+    /// The autonomous system number; `nil` if it is unknown. An unknown ASN never matches.
     package var asn: UInt32?
     /// The client's `User-Agent`, cut to 512 bytes.
     package var userAgent: String?

@@ -1,18 +1,18 @@
 package import AddressIntelligence
 
-/// Records the facts of the device behind a request, in the same way when a token is minted and when it is presented.
+/// Records the facts of the device behind a request, identically when a token is minted and when it is presented.
 package struct DeviceObserver: Sendable {
     /// The longest `User-Agent` that is kept, in bytes of UTF-8.
     package static let userAgentLimit = 512
 
     private let directory: ASNDirectory?
 
-    /// `directory` is nil when the configuration names no source of autonomous system numbers: every ASN is unknown.
+    /// - Parameter directory: `nil` if the configuration names no source of ASNs; every ASN is then unknown.
     package init(directory: ASNDirectory?) {
         self.directory = directory
     }
 
-    /// The facts of a request from `address`, with its ASN where one is known.
+    /// Returns the facts of a request from `address`, with its ASN if it is known.
     package func facts(address: IPAddress, userAgent: String?) -> DeviceFacts {
         DeviceFacts(
             address: address,
@@ -21,13 +21,13 @@ package struct DeviceObserver: Sendable {
         )
     }
 
-    /// `device` with its ASN looked up, unless it already has one.
+    /// Returns `device` with its ASN looked up, unless it already has one.
     package func completed(_ device: DeviceFacts) -> DeviceFacts {
         guard device.asn == nil else { return device }
         return self.facts(address: device.address, userAgent: device.userAgent)
     }
 
-    /// `text` cut to at most `limit` bytes, never in the middle of a character.
+    /// Returns `text` cut to at most `limit` bytes, never in the middle of a character.
     private static func cut(_ text: String, to limit: Int) -> String {
         guard text.utf8.count > limit else { return text }
         var end = text.utf8.index(text.utf8.startIndex, offsetBy: limit)

@@ -1,19 +1,18 @@
 import Cryptography
 
-/// The names of one provider's tokens and of their sessions: HMACs under the pepper, like those of the gateway's own
-/// tokens. The hashed input begins with a label and not with a token prefix, so that no foreign token has the key of one of
-/// the gateway's tokens.
+/// The names of one provider's tokens and of their sessions: HMACs under the pepper, as for the gateway's own tokens.
+/// The hashed input begins with a label instead of a token prefix, so no foreign token has the key of a gateway token.
 package struct ForeignNames: Sendable {
     private let authority: TokenAuthority
-    // What is hashed before each token or id: made once, because it costs more than the hash.
+    // The bytes that are hashed before each token or id. They are made once, because that costs more than the hash.
     private let lineageLabel: [UInt8]
     private let tokenLabel: [UInt8]
     private let cookieLabel: [UInt8]
     private let sessionLabel: [UInt8]
     private let tokenSessionLabel: [UInt8]
 
-    /// - Parameter configuration: What decides whether and how the provider's tokens are accepted: after a change of it, no
-    ///   earlier verdict is used. The lineage stays the same, so that a token that was signed out stays so.
+    /// - Parameter configuration: The settings that decide whether and how the provider's tokens are accepted. After a
+    ///   change, no earlier verdict is used. The lineage stays the same, so that a token that was signed out stays so.
     package init(_ authority: TokenAuthority, provider: String, configuration: String = "") {
         self.authority = authority
         self.lineageLabel = Self.label(["lineage", provider])
@@ -23,19 +22,19 @@ package struct ForeignNames: Sendable {
         self.tokenSessionLabel = Self.label(["token id", provider])
     }
 
-    /// The lineages of a token under every accepted secret, the present one first. A token that is signed out ends in all
-    /// of them, so that it stays so when another secret becomes the present one.
+    /// Returns the lineages of a token under every accepted secret, the current one first. A token that is signed out
+    /// ends in all of them, so that it stays signed out when another secret becomes the current one.
     package func lineages(of token: UnsafeRawBufferPointer) -> [Lineage] {
         let digest = SHA256.digest(token)
         return self.authority.keys.map { self.lineage(digest, under: $0) }
     }
 
-    /// The key of the token's record, in a lineage of this token alone: so its record is found before the provider is
-    /// asked. The tokens of one of the provider's sessions end together by `ProviderSession.endName`.
+    /// Returns the key of the token's record, in a lineage of this token alone, so that the record is found before the
+    /// provider is asked. The tokens of one of the provider's sessions end together by `ProviderSession.endName`.
     ///
-    /// - Parameter kind: How it is presented.
+    /// - Parameter kind: How the token is presented.
     package func key(of token: UnsafeRawBufferPointer, as kind: Session.Kind = .native) -> RecordKey {
-        // A token has hundreds of bytes, so it is hashed once, and its digest under each name.
+        // A token has hundreds of bytes, so it is hashed once, and its digest is hashed under each name.
         let digest = SHA256.digest(token)
         return RecordKey(
             kind: .foreignSession,
@@ -44,15 +43,15 @@ package struct ForeignNames: Sendable {
         )
     }
 
-    /// The public id of the provider's session with this id: the same for all of its tokens.
+    /// Returns the public id of the provider's session with this id. It is shared by all tokens of the session.
     package func sessionID(session id: String) -> String {
         var id = id
         return id.withUTF8 { self.sessionID(self.sessionLabel, UnsafeRawBufferPointer($0)) }
     }
 
-    /// The public id of the session of a token for which the provider names none.
+    /// Returns the public id of the session of a token if the provider names no session.
     ///
-    /// - Parameter lineage: The token's.
+    /// - Parameter lineage: The token's lineage.
     package func sessionID(token lineage: Lineage) -> String {
         var tag = lineage.tag
         return tag.withUTF8 { self.sessionID(self.tokenSessionLabel, UnsafeRawBufferPointer($0)) }
@@ -60,7 +59,7 @@ package struct ForeignNames: Sendable {
 
     // MARK: Steps
 
-    /// The label and each name are preceded by their length, so that no two inputs are the same bytes.
+    /// Returns the label of these names. Each name is preceded by its length, so no two inputs give the same bytes.
     static func label(_ names: [String]) -> [UInt8] {
         Array("foreign ".utf8) + names.flatMap { Array("\($0.utf8.count) \($0)".utf8) }
     }
@@ -85,8 +84,8 @@ package struct ForeignNames: Sendable {
 }
 
 extension TokenAuthority {
-    /// Whether the bytes have the form of a token that this gateway makes, of any kind and under any secret: no provider
-    /// is shown such a token.
+    /// Reports whether the bytes have the form of a token that this gateway makes, of any kind and under any secret.
+    /// The gateway never shows these tokens to a provider.
     package static func hasOwnForm(_ token: UnsafeRawBufferPointer) -> Bool {
         guard token.count == Self.tokenLength, token.starts(with: "sp".utf8) else { return false }
         return (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(token[2]) && token[3] == UInt8(ascii: "_")

@@ -1,10 +1,10 @@
 package import Vocabulary
 
-/// What is kept of a foreign token: the session that its provider vouched for.
+/// The record of a foreign token: the session that its provider vouched for.
 ///
-/// It has no owner (`RecordTerms.owner`): when the subject's sessions end, the record stays, and shows that the token was
-/// accepted under an earlier epoch. A replica need not confirm it: if a failover loses it, the provider is asked again,
-/// and the ends themselves are confirmed.
+/// It has no owner (`RecordTerms.owner`): when the subject's sessions end, the record stays, and shows that the token
+/// was accepted under an earlier epoch. A replica need not confirm the record. If a failover loses it, the provider is
+/// asked again, and the ends themselves are confirmed.
 package struct ForeignSessionRecord: ReplaceableRecord, Hashable {
     package static var kind: RecordKind { .foreignSession }
     package static var longestLife: Duration { .seconds(400 * 86_400) }
@@ -13,9 +13,9 @@ package struct ForeignSessionRecord: ReplaceableRecord, Hashable {
     package static var isConfirmed: Bool { false }
 
     package var foreign: ForeignSession
-    /// The epoch of the provider's session when the token was first accepted. That of the subject is the session's.
+    /// The epoch of the provider's session when the token was first accepted. The subject's epoch is in the session.
     package var providerSessionEpoch: UInt64
-    /// When the token was first accepted.
+    /// The time when the token was first accepted.
     package var acceptedAt: UnixTime
 
     package init(foreign: ForeignSession, providerSessionEpoch: UInt64, acceptedAt: UnixTime) {

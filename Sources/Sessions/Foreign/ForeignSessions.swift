@@ -1,39 +1,39 @@
 package import NIOCore
 package import Vocabulary
 
-/// The sessions of foreign tokens in the store, so that all loops and gateways share what a provider said of a token, and
-/// so that a token ends here although its provider would go on to vouch for it.
+/// The sessions of foreign tokens in the store. All loops and gateways share a provider's verdict about a token, and a
+/// token ends here even if its provider would still vouch for it.
 ///
 /// A signature stays valid after a sign-out, and a provider may not know of it. So a token that is presented again must
 /// not become a session again:
 ///
 /// - **A sign-out** ends the token's lineage (`ForeignNames.lineages`). An ended lineage stays ended for as long
 ///   as the token could have lived, and nothing is ever written in it again (`Replacement.absent`).
-/// - **The end of a subject, or of the provider's session** (`ProviderSession.endName`), raises an epoch, and enumerates
+/// - **The end of a subject, or of the provider's session** (`ProviderSession.endName`), raises an epoch and enumerates
 ///   nothing. A token that was accepted before has a record with the epochs under which it was accepted. The record
-///   outlives such an end, and an earlier epoch than the present one shows that the token ended. No clock matters.
-/// - **A token that was not presented before the end** has no record. It is judged by when the provider issued it:
-///   epochs are times, and a token that is not younger than the present one is refused. Providers state whole seconds,
-///   rounded down, so a token that was issued in the same second as the end is refused as well. Here the clocks of
-///   provider and store matter, by no more than they differ. An opaque token without `iat` cannot be judged so: if it
-///   was never presented before the end, the provider's word counts.
+///   outlives the end, and an epoch earlier than the current one shows that the token ended. No clock matters.
+/// - **A token that was not presented before the end** has no record. It is judged by the time when the provider
+///   issued it: epochs are times, and a token that is not younger than the current epoch is rejected. Providers state
+///   whole seconds, rounded down, so a token issued in the same second as the end is rejected as well. Here the
+///   difference between the clocks of provider and store matters. An opaque token without `iat` cannot be judged this
+///   way: if it was never presented before the end, the provider's answer decides.
 ///
-/// A later sign-in works in each case, also under the same `sid`: its tokens are younger.
+/// A later sign-in works in each case, even under the same `sid`, because its tokens are younger.
 ///
-/// Records lie outside the keys that caches follow (`RecordKind.foreignSession`): the writing of one is no news, and each
-/// kind of end above has its own.
+/// Records lie outside the keys that caches follow (`RecordKind.foreignSession`): writing a record is not reported, and
+/// each kind of end above has its own report.
 package final class ForeignSessions: Sendable {
-    /// What the store says of a token.
+    /// The state of a token in the store.
     package enum Standing: Sendable, Equatable {
-        /// It is not known, or its lineage has ended: `accept` finds out.
+        /// The token is not known, or its lineage has ended; `accept` finds out which.
         case none
-        /// It has ended.
+        /// The token has ended.
         case ended
-        /// It was accepted, and not ended since. Its verdict may have run out.
+        /// The token was accepted and has not ended since. Its verdict may have expired.
         case live(ForeignSession)
     }
 
-    /// How often a record is read again that changes while it is judged.
+    /// The number of times that a record is read if it changes while it is judged.
     private static let maxReads = 4
 
     private let store: any SessionStore & ReplaceableStore
@@ -46,7 +46,7 @@ package final class ForeignSessions: Sendable {
         self.clock = clock
     }
 
-    /// The standing of the token with this key. Fails with `StoreError`.
+    /// Returns the state of the token with this key. Fails with `StoreError`.
     package func standing(_ key: RecordKey, on loop: any EventLoop) -> Eventual<Standing> {
         self.record(key, on: loop).flatMap { stored in
             guard let record = stored?.record else { return .success(.none) }
@@ -56,10 +56,9 @@ package final class ForeignSessions: Sendable {
         }
     }
 
-    /// Keeps a session that the provider vouches for, unless it has ended: then the answer is nil. Fails with
-    /// `StoreError`.
+    /// Keeps a session that the provider vouches for. The answer is `nil` if it has ended. Fails with `StoreError`.
     ///
-    /// - Parameter issuedAt: When the provider issued the token, by the provider's clock; nil if it does not say.
+    /// - Parameter issuedAt: The issue time by the provider's clock; `nil` if the provider does not state it.
     package func accept(
         _ foreign: ForeignSession,
         issuedAt: UnixTime?,
@@ -149,7 +148,7 @@ package final class ForeignSessions: Sendable {
         }
     }
 
-    /// The record that the token should have now; nil if it has ended.
+    /// Returns the record that the token should have now; `nil` if the token has ended.
     private func record(
         for new: Candidate,
         in standing: ForeignSessionRecord?,
@@ -203,7 +202,7 @@ package final class ForeignSessions: Sendable {
 }
 
 extension ForeignSessionRecord {
-    /// Whether neither its subject's sessions nor the provider's session ended since the token was accepted.
+    /// Reports whether neither the subject's sessions nor the provider's session ended since the token was accepted.
     fileprivate func isCurrent(_ epochs: ForeignSessions.Epochs) -> Bool {
         self.foreign.session.epoch >= epochs.subject && self.providerSessionEpoch >= epochs.providerSession
     }

@@ -1,24 +1,23 @@
 package import NIOCore
 package import Vocabulary
 
-/// Tokens that a provider made and knows, not this gateway, as a resolver uses them.
+/// Tokens that a provider made and knows, as a resolver uses them.
 package protocol ForeignTokens: Sendable {
-    /// The key under which the session of these bytes is kept if a provider may know them, by their syntax alone; nil if
-    /// none does. Called on an event loop, for tokens that are not of the gateway's own syntax.
+    /// Returns the key under which the session of these bytes is kept if a provider may know them, by their syntax
+    /// alone; `nil` if no provider does. Called on an event loop, for tokens without the gateway's own syntax.
     ///
-    /// - Parameter kind: How they are presented: `web` in a cookie of the provider, `native` as a token. The same bytes
-    ///   have another key as the other, so that neither passes as the other.
+    /// - Parameter kind: How the bytes are presented: `web` in a cookie of the provider, `native` as a token. The kinds
+    ///   give different keys, so that a cookie does not pass for a token.
     func key(of token: UnsafeRawBufferPointer, as kind: Session.Kind) -> RecordKey?
 
     /// Finds the session of a token.
     ///
     /// - Parameters:
-    ///   - kind: How it is presented.
-    ///   - key: The token's, from `key(of:as:)`.
-    ///   - known: What this loop knows of the token; its verdict is used for as long as it may be.
-    ///   - caller: Who presents it.
-    /// - Returns: The answer, at once if neither provider nor store has to be waited for. It fails with
-    ///   `ForeignTokenError`.
+    ///   - kind: How the token is presented.
+    ///   - key: The token's key, from `key(of:as:)`.
+    ///   - known: The session as this loop knows it; its verdict is used while it is valid.
+    ///   - caller: The presenter of the token.
+    /// - Returns: The answer, at once unless provider or store must be awaited. It fails with `ForeignTokenError`.
     func eventualSession(
         _ token: Secret,
         as kind: Session.Kind,
@@ -28,34 +27,34 @@ package protocol ForeignTokens: Sendable {
         on loop: any EventLoop
     ) -> Eventual<ForeignAnswer>
 
-    /// The session of a token as its provider last vouched for it. The provider is not asked.
+    /// Returns the session of a token as its provider last vouched for it, without asking the provider.
     ///
-    /// - Parameter key: The token's, from `key(of:as:)`.
-    /// - Returns: A future of `loop`: `nil` if the token is not known here, or has ended. It fails with
+    /// - Parameter key: The token's key, from `key(of:as:)`.
+    /// - Returns: A future of `loop`: `nil` if the token is unknown here or has ended. It fails with
     ///   `ForeignTokenError`.
     func kept(_ key: RecordKey, on loop: any EventLoop) -> EventLoopFuture<ForeignSession?>
 
-    /// Asks the provider again about a token that it has vouched for, however young its word is, because the session may have
-    /// ended since. If it has, what came of the token here has ended when the future succeeds. A token that is not known here
-    /// is not asked about.
+    /// Asks the provider again about a token that it has vouched for, however young the verdict is, because the session
+    /// may have ended since. If it has, everything made from the token here has ended when the future succeeds. The
+    /// provider is not asked about a token that is not known here.
     ///
-    /// - Parameter key: The token's, from `key(of:as:)`.
+    /// - Parameter key: The token's key, from `key(of:as:)`.
     /// - Returns: A future of `loop`. It fails with `ForeignTokenError`.
     func recheck(_ token: Secret, as kind: Session.Kind, key: RecordKey, on loop: any EventLoop) -> EventLoopFuture<
         Void
     >
 
-    /// Binds a live token to a key of its user (RFC 9449 6), unless it is bound to another one. From then on it is good
-    /// only with a proof. An event loop that knows the token as unbound learns of it within `SessionCache.hardAge`.
+    /// Binds a live token to a key of its user (RFC 9449 6), unless it is bound to another one. From then on, the token
+    /// is valid only with a proof. A loop that knows the token as unbound learns of it within `SessionCache.hardAge`.
     ///
-    /// - Parameter key: The token's, from `key(of:as:)`.
+    /// - Parameter key: The token's key, from `key(of:as:)`.
     /// - Returns: A future of `loop`. It fails with `StoreError`.
     func bind(_ key: RecordKey, to thumbprint: String, on loop: any EventLoop) -> EventLoopFuture<KeyBinding>
 
-    /// Tells the provider that the user has signed out of the session of a token, so that it refuses the token as well.
+    /// Notifies the provider that the user has signed out of a token's session, so that the provider rejects it.
     ///
-    /// - Parameter sessionID: The provider's id of the session; nil if it is not known.
-    /// - Returns: Whether the provider has ended the session, or cannot end any: then the gateway alone does.
+    /// - Parameter sessionID: The provider's id of the session; `nil` if it is not known.
+    /// - Returns: Whether the provider has ended the session, or cannot end any, so that only the gateway does.
     func revoke(_ token: Secret, as kind: Session.Kind, sessionID: String?) async -> Bool
 }
 
@@ -72,13 +71,13 @@ package struct RealmTokens: Sendable {
 
 /// A provider that may know a token, by its syntax.
 package struct ForeignCandidate: Sendable {
-    /// That of the token's record.
+    /// The key of the token's record.
     package let key: RecordKey
     package let tokens: any ForeignTokens
 }
 
 extension Sequence<any ForeignTokens> {
-    /// Those that may know a token, in their order. The first that knows it counts; those after it are not asked.
+    /// Returns the providers that may know a token, in order. The first that knows it decides; no other is asked.
     package func candidates(for token: Secret, as kind: Session.Kind = .native) -> [ForeignCandidate] {
         self.compactMap { tokens in
             token.bytes.withUnsafeBytes { tokens.key(of: $0, as: kind) }.map {
@@ -89,7 +88,7 @@ extension Sequence<any ForeignTokens> {
 }
 
 extension ForeignTokens {
-    /// The same as a future of `loop`.
+    /// Finds the session of a token, as a future of `loop`.
     package func session(
         _ token: Secret,
         as kind: Session.Kind,
@@ -100,8 +99,8 @@ extension ForeignTokens {
         self.eventualSession(token, as: kind, key: key, known: known, for: .current, on: loop).future(on: loop)
     }
 
-    /// The session of an app's token for an act that a provider's doubtful word does not suffice for: an answer that only
-    /// bridges an outage of the provider (`ForeignVerdict.isStale`) fails with `providerUnavailable`.
+    /// Finds the session of an app's token for an action that needs a current verdict. An answer that only bridges an
+    /// outage of the provider (`ForeignVerdict.isStale`) fails with `providerUnavailable`.
     package func freshSession(
         _ token: Secret,
         as kind: Session.Kind = .native,
@@ -118,24 +117,24 @@ extension ForeignTokens {
 /// The result of binding a token to a key.
 package enum KeyBinding: Sendable {
     case bound
-    /// It is bound to another key, and stays so.
+    /// The token is bound to another key, and stays so.
     case otherKey
-    /// It has ended.
+    /// The token has ended.
     case ended
 }
 
-/// What was found for a foreign token.
+/// The result of looking for the session of a foreign token.
 package enum ForeignAnswer: Sendable, Equatable {
     case live(ForeignSession)
     /// The token is not accepted, for this reason.
     case none(Reason)
-    /// The provider knows the session, and demands more of its user before it tells who that is.
+    /// The provider knows the session, and demands more of its user before it says who that is.
     indirect case insufficient(ProviderDemand)
 }
 
-/// What a provider demands of a user whose session does not suffice for it, in its own words.
+/// A provider's demand on a user whose session does not suffice, in the provider's own words.
 package struct ProviderDemand: Sendable, Hashable {
-    /// The absolute URL to which a browser goes for it; nil: the provider names none.
+    /// The absolute URL to which a browser goes to meet the demand; `nil` if the provider names none.
     package var page: String?
     /// The provider's own JSON document, for programs.
     package var document: [UInt8]
@@ -145,7 +144,7 @@ package struct ProviderDemand: Sendable, Hashable {
         self.document = document
     }
 
-    /// The page, from which the browser comes back to `target`; nil if there is none.
+    /// Returns the page, from which the browser comes back to `target`; `nil` if there is no page.
     ///
     /// - Parameter target: An absolute URL.
     package func page(leadingTo target: String) -> String? {
@@ -154,7 +153,7 @@ package struct ProviderDemand: Sendable, Hashable {
     }
 }
 
-/// Why nothing is known about a foreign token. This says nothing about the token.
+/// The reason why nothing is known about a foreign token. It says nothing about the token.
 package enum ForeignTokenError: Error, Sendable, Equatable {
     case providerUnavailable
     case store(StoreError)
@@ -162,7 +161,7 @@ package enum ForeignTokenError: Error, Sendable, Equatable {
 
 /// A session that a provider vouches for.
 package struct ForeignSession: Sendable, Hashable {
-    /// Shared by copies: a session has many parts, and each copy would count the references to all of them.
+    /// The session, shared by copies: it has many parts, and each copy would count the references to all of them.
     private final class Content: Sendable {
         let session: Session
 
@@ -179,17 +178,17 @@ package struct ForeignSession: Sendable, Hashable {
         self.verdict = verdict
     }
 
-    /// Of the token's own lineage; `web` for a cookie of the provider, else `native`.
+    /// The session, in the token's own lineage; `web` for a cookie of the provider, otherwise `native`.
     package var session: Session { self.content.session }
 
-    /// The same under another verdict.
+    /// Returns the session under another verdict.
     package func with(_ verdict: ForeignVerdict) -> ForeignSession {
         var session = self
         session.verdict = verdict
         return session
     }
 
-    /// The same with a changed session.
+    /// Returns the foreign session with a changed session.
     package func with(_ change: (inout Session) -> Void) -> ForeignSession {
         var session = self.session
         change(&session)
@@ -206,15 +205,15 @@ package struct ForeignSession: Sendable, Hashable {
     }
 }
 
-/// When a provider vouched for a token, and for how long that is relied on.
+/// The time when a provider vouched for a token, and how long the gateway relies on that.
 package struct ForeignVerdict: Sendable, Hashable {
     package let givenAt: UnixTime
-    /// From this time on, the provider must vouch again before the session is used.
+    /// The time from which the provider must vouch again before the session is used.
     package let usableUntil: UnixTime
-    /// Whether it had run out and only bridges an outage of the provider: it suffices for requests that may be repeated,
-    /// and for no others.
+    /// Whether the verdict has expired and only bridges an outage of the provider. It then suffices only for requests
+    /// that may be repeated.
     package let isStale: Bool
-    /// Whether the user is one who may sign in. If not, the token is good for requests, and gives no other token.
+    /// Whether the user may sign in. If false, the token is valid for requests, and yields no other token.
     package let isAdmitted: Bool
 
     package init(givenAt: UnixTime, usableUntil: UnixTime, isStale: Bool = false, isAdmitted: Bool = true) {
@@ -224,16 +223,16 @@ package struct ForeignVerdict: Sendable, Hashable {
         self.isAdmitted = isAdmitted
     }
 
-    /// A use from this time on asks the provider in the background, so that a session in use never waits for it.
+    /// The time from which a use asks the provider in the background, so that a session in use never waits for it.
     package var askAgainAt: UnixTime {
         let lifetime = self.usableUntil.milliseconds - self.givenAt.milliseconds
         return UnixTime(milliseconds: self.givenAt.milliseconds + lifetime / 5 * 4)
     }
 
-    /// Whether the provider need not be asked now. False after the clock was set back.
+    /// Reports whether the verdict can be used without asking the provider. False after the clock was set back.
     package func isFresh(at now: UnixTime) -> Bool { now >= self.givenAt && now < self.askAgainAt }
 
-    /// Whether the session may be used now.
+    /// Reports whether the session may be used now.
     package func isUsable(at now: UnixTime) -> Bool { now >= self.givenAt && now < self.usableUntil }
 }
 
@@ -243,17 +242,17 @@ extension RecordKind {
 }
 
 extension ProviderSession {
-    /// The name under which a store ends all tokens of this session of the provider, as it ends the sessions of a subject
-    /// (`SessionStore.end(subject:)`); nil if the provider names no session.
+    /// The name under which a store ends all tokens of this session of the provider, as it ends the sessions of a
+    /// subject (`SessionStore.end(subject:)`); `nil` if the provider names no session.
     package var endName: String? { self.sessionID.map { Self.endName(of: $0, at: self.name) } }
 
-    /// The same for the provider's id of its session (`sid`). No subject has such a name, because no provider's subject
-    /// has a control character.
+    /// Returns the name under which a store ends all tokens of the provider's session with this id (`sid`). No subject
+    /// has this name, because no provider's subject has a control character.
     package static func endName(of sessionID: String, at provider: String) -> String {
         "\u{0}sid\u{0}\(provider)\u{0}\(sessionID)"
     }
 
-    /// The same for the sessions of a subject that the provider gives no id.
+    /// Returns the name under which a store ends the sessions of a subject to which the provider gives no id.
     package static func endName(ofUnnamed subject: String, at provider: String) -> String {
         "\u{0}no sid\u{0}\(provider)\u{0}\(subject)"
     }

@@ -1,8 +1,8 @@
 package import NIOCore
 
-/// Counts what ends together with a session, for the audit stream. What ends sessions changes a state and enumerates
-/// nothing, so the count is taken before, from the index or from the family's record: a session of the last moment may be
-/// missing in it.
+/// Counts the sessions that end together with a session, for the audit stream. Ending sessions changes a state and
+/// enumerates nothing. So they are counted before the end, from the index or from the family's record, and a session of
+/// the last moment may be missing.
 package struct SessionCascade: Sendable {
     private let store: any RecordStore
 
@@ -10,7 +10,7 @@ package struct SessionCascade: Sendable {
         self.store = store
     }
 
-    /// How many other live sessions end with this one (`Session.endReach`). An access token is a part of its session.
+    /// Counts the other live sessions that end with this one (`Session.endReach`). Access tokens are parts of sessions.
     ///
     /// - Parameters:
     ///   - key: The key of this session.
@@ -32,9 +32,9 @@ package struct SessionCascade: Sendable {
         }
     }
 
-    /// How many live sessions of the subject are in these lineages, of which none goes on.
+    /// Counts the live sessions of the subject in these lineages, which are all to end.
     ///
-    /// - Parameter lineages: nil: in any.
+    /// - Parameter lineages: The lineages; `nil` for all.
     package func count(
         of subject: String,
         in lineages: [Lineage]?,

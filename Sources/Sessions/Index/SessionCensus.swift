@@ -2,8 +2,8 @@ package import NIOCore
 import Synchronization
 import Vocabulary
 
-/// Counts the live sessions of all gateways that share a store, from a sample where there are many: a count of each
-/// would read them all.
+/// Counts the live sessions of all gateways that share a store. If there are many, it counts a sample, because an exact
+/// count would read every session.
 package final class SessionCensus: Sendable {
     private let store: any RecordStore
     private let last = Mutex<Double?>(nil)
@@ -12,7 +12,7 @@ package final class SessionCensus: Sendable {
         self.store = store
     }
 
-    /// The last count; nil before the first, and while the store does not answer.
+    /// The last count; `nil` before the first count, and while the store does not answer.
     package var count: Double? { self.last.withLock { $0 } }
 
     /// Counts again. The future never fails.

@@ -6,9 +6,9 @@ package import Vocabulary
 /// The rate limiter of one process: in memory, bounded. With the memory store it is the only limiter; in front of a
 /// limiter that several processes share, it is the first check.
 package final class LocalRateLimiter: RateLimiter {
-    /// What happens to a bucket for which there is no room.
+    /// The treatment of a bucket for which there is no room.
     package enum WhenFull: Sendable {
-        /// All such buckets of a limit share one, so that filling the table does not disable the limit.
+        /// All buckets of a limit without room share one bucket, so that filling the table does not disable the limit.
         case share
         /// The request is allowed, because another limiter counts it as well.
         case allow
@@ -19,8 +19,8 @@ package final class LocalRateLimiter: RateLimiter {
     private let whenFull: WhenFull
     private let clock: Clock
 
-    /// - Parameter capacity: The most buckets of each limit. Each limit has its own room, so that a client who makes
-    ///   many buckets of one limit cannot displace those of another.
+    /// - Parameter capacity: The maximum number of buckets of each limit. Limits do not share this room, so that a
+    ///   client that makes many buckets of one limit cannot displace the buckets of another.
     package init(capacity: Int = 65_536, whenFull: WhenFull = .share, clock: Clock) {
         precondition(capacity > 0, "the capacity must be positive")
         self.capacity = capacity
@@ -28,7 +28,7 @@ package final class LocalRateLimiter: RateLimiter {
         self.clock = clock
     }
 
-    /// The number of buckets kept now, including empty ones that were not swept yet.
+    /// The number of buckets kept now, including empty ones that were not removed yet.
     package var bucketCount: Int { self.tables.withLock { $0.values.reduce(0) { $0 + $1.emptyAt.count } } }
 
     package func allow(_ buckets: [RateBucket], cost: Int, on loop: any EventLoop) -> EventLoopFuture<RateDecision> {
@@ -49,7 +49,7 @@ package final class LocalRateLimiter: RateLimiter {
         loop.makeSucceededFuture(self.drainTime(of: bucket))
     }
 
-    /// As `drainTime`, with an immediate answer.
+    /// Returns the time until the bucket is empty, without a future.
     package func drainTime(of bucket: RateBucket) -> Duration {
         let now = self.clock.now()
         return self.tables.withLock { tables in
@@ -58,11 +58,11 @@ package final class LocalRateLimiter: RateLimiter {
         }
     }
 
-    /// As `allow`, with an immediate answer.
+    /// Adds `cost` to all buckets if each has room for it, without a future.
     package func allow(_ buckets: [RateBucket], cost: Int) -> RateDecision {
         let now = self.clock.now()
         return self.tables.withLock { tables in
-            /// The buckets to fill; a nil id names the bucket that those without room share.
+            /// The buckets to fill; the id is `nil` for the bucket that buckets without room share.
             var filled: [(limit: String, id: Digest256?)] = []
             var longest: Duration?
             for bucket in buckets {
@@ -83,12 +83,12 @@ package final class LocalRateLimiter: RateLimiter {
         }
     }
 
-    /// As `forgive`, applied immediately.
+    /// Empties the bucket at once.
     package func forgive(_ bucket: RateBucket) {
         self.table(of: bucket) { $0.emptyAt[bucket.id] = nil }
     }
 
-    /// As `giveBack`, applied immediately.
+    /// Takes back an allowed cost at once.
     package func giveBack(_ buckets: [RateBucket], cost: Int) {
         for bucket in buckets {
             self.table(of: bucket) { table in
@@ -98,8 +98,8 @@ package final class LocalRateLimiter: RateLimiter {
         }
     }
 
-    /// Takes over a refusal by another limiter of a cost that was allowed here, because the other one counts more. The
-    /// same cost is refused here until the wait has passed.
+    /// Adopts another limiter's rejection of a cost that was allowed here, because the other limiter has counted more.
+    /// Until the wait has passed, the same cost is rejected here.
     package func learn(_ bucket: RateBucket, cost: Int, refusedFor wait: Duration) {
         let emptyAt = self.clock.now().advanced(by: wait + bucket.limit.drainTime - bucket.limit.interval * cost)
         self.table(of: bucket) { table in
@@ -115,7 +115,7 @@ package final class LocalRateLimiter: RateLimiter {
 /// The buckets of one limit.
 private struct Table {
     let limit: RateLimit
-    /// When each bucket will be empty; nil is the bucket that those without room share.
+    /// The time when each bucket will be empty. The id is `nil` for the bucket that buckets without room share.
     var emptyAt: [Digest256?: UnixTime] = [:]
     private var sweptAt: UnixTime?
 
@@ -123,8 +123,8 @@ private struct Table {
         self.limit = limit
     }
 
-    /// Whether a bucket has a place here or can get one. When no place is left, empty buckets are removed. That scans
-    /// the whole table, so it is done at most once a second.
+    /// Reports whether a bucket has a place here or can get one. If no place is left, empty buckets are removed.
+    /// Removing them scans the whole table, so it is done at most once a second.
     mutating func hasPlace(for id: Digest256, capacity: Int, at now: UnixTime) -> Bool {
         if self.emptyAt[id] != nil || self.emptyAt.count < capacity { return true }
         let isRested = self.sweptAt.map { abs(now.milliseconds - $0.milliseconds) >= 1000 } ?? true
@@ -136,10 +136,9 @@ private struct Table {
         return self.emptyAt.count < capacity
     }
 
-    /// How long the cost must wait for room; nil if there is room.
+    /// Returns the time for which the cost must wait for room; `nil` if there is room.
     mutating func wait(of id: Digest256?, cost: Int, at now: UnixTime) -> Duration? {
-        // A bucket is never more than full: after the clock was set back, a client is not refused for longer than the
-        // drain time.
+        // A bucket is never more than full: after the clock was set back, a client waits no longer than the drain time.
         let full = now.advanced(by: self.limit.drainTime)
         if let emptyAt = self.emptyAt[id], emptyAt > full { self.emptyAt[id] = full }
         let filled = self.filled(id, cost: cost, at: now)
@@ -151,7 +150,7 @@ private struct Table {
         self.emptyAt[id] = self.filled(id, cost: cost, at: now)
     }
 
-    /// When the bucket would be empty if the cost were added.
+    /// Returns the time when the bucket would be empty if the cost were added.
     private func filled(_ id: Digest256?, cost: Int, at now: UnixTime) -> UnixTime {
         max(self.emptyAt[id] ?? now, now).advanced(by: self.limit.interval * cost)
     }

@@ -1,11 +1,9 @@
 import HeapModule
 package import Vocabulary
 
-/// Elements by the time at which they are due. Finding those that are due costs the logarithm of the number of those
-/// that are not.
+/// A queue of elements by the time when they are due. Finding those that are due costs the logarithm of the rest.
 ///
-/// Elements are never removed from the middle: one that is no longer needed is returned when it is due, or dropped by
-/// `compact`.
+/// Elements are never removed from the middle. An unneeded element is returned when it is due, or dropped by `compact`.
 package struct DeadlineQueue<Element: Sendable>: Sendable {
     private struct Entry: Comparable {
         let due: UnixTime
@@ -30,14 +28,14 @@ package struct DeadlineQueue<Element: Sendable>: Sendable {
     /// Removes and returns the earliest element if it is due at `now`.
     package mutating func popDue(at now: UnixTime) -> Element? { self.popFirst(dueAt: now)?.element }
 
-    /// The same with the time for which it was added.
+    /// Removes and returns the earliest element with its due time, if it is due at `now`.
     package mutating func popFirst(dueAt now: UnixTime) -> (element: Element, due: UnixTime)? {
         guard let first = self.heap.min, first.due <= now else { return nil }
         let entry = self.heap.removeMin()
         return (entry.element, entry.due)
     }
 
-    /// Drops every element for which `isWanted` is false.
+    /// Drops every element that `isWanted` rejects.
     package mutating func compact(keeping isWanted: (_ element: Element, _ due: UnixTime) -> Bool) {
         self.heap = Heap(self.heap.unordered.filter { isWanted($0.element, $0.due) })
     }

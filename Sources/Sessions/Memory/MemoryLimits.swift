@@ -1,7 +1,7 @@
 import Synchronization
 import Vocabulary
 
-/// A counted supply of places: a record that holds one gives it back when it is removed.
+/// A limited supply of places. A record that holds a place gives it back when the record is removed.
 final class Places: Sendable {
     let limit: Int
     private let taken = Atomic<Int>(0)
@@ -12,7 +12,7 @@ final class Places: Sendable {
 
     var count: Int { self.taken.load(ordering: .relaxed) }
 
-    /// Takes this many places, or none; false when fewer are left.
+    /// Takes `count` places and returns true, or takes none if fewer are left.
     func take(_ count: Int = 1) -> Bool {
         var current = self.taken.load(ordering: .relaxed)
         while current + count <= self.limit {
@@ -32,21 +32,21 @@ final class Places: Sendable {
     }
 }
 
-/// The limits that the shards of one memory store share, and how long it remembers ends.
+/// The limits that the shards of one memory store share, and the time for which the store remembers ends.
 final class MemoryLimits: Sendable {
     /// The minimum time for which an end is remembered: longer than any token or request that was judged before it.
     static let leastMemory = Duration.seconds(300)
 
     let sessions: Places
-    /// Single-use records and markers together: a record holds the place that its marker will take, so that no
-    /// consumption can fail for lack of room.
+    /// The places of single-use records and markers. A record holds its marker's place, so that no use fails for lack
+    /// of room.
     let markers: Places
-    /// Replaceable records: as many places as for sessions.
+    /// The places of replaceable records, as many as for sessions.
     let replaceables: Places
-    /// Ids that were presented once: as many places as for markers, but separate, so that a client cannot use up one
-    /// kind's places with the other.
+    /// The places of ids that were presented once. There are as many as for markers, but they are separate, so that a
+    /// client cannot use up the places of one kind with another.
     let onces: Places
-    /// Ends remembered for as long as a session that they ended could have lived.
+    /// The places of ends that are remembered for as long as a session that they ended could have lived.
     let ends: Places
     private let versions = Atomic<UInt64>(0)
 
@@ -62,11 +62,11 @@ final class MemoryLimits: Sendable {
         self.versions.add(1, ordering: .relaxed).newValue
     }
 
-    /// Until when an end at `now` is remembered, and whether it holds a place until then.
+    /// Returns the time until which an end at `now` is remembered, and whether the end holds a place until then.
     ///
-    /// An end must never fail, so when no place is left, it is remembered for the minimum time only. That is enough:
-    /// the records themselves are deleted with the end, and only a write that was judged before the end and made after
-    /// it needs to find the end remembered.
+    /// An end must never fail. If no place is left, it is remembered for the minimum time only. That is enough: the
+    /// records themselves are deleted with the end. Only a write that was judged before the end and made after it needs
+    /// to find the end.
     func memoryOfEnd(at now: UnixTime, bornUntil: UnixTime) -> (until: UnixTime, holdsPlace: Bool) {
         guard self.ends.take() else { return (now.advanced(by: Self.leastMemory), false) }
         return (max(bornUntil, now.advanced(by: SingleUse.markerLife)), true)

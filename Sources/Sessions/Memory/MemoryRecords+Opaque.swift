@@ -1,16 +1,16 @@
 import Vocabulary
 
-/// A single-use or replaceable record: bytes that the store does not understand, and its terms.
+/// A single-use or replaceable record: its terms, and bytes that the store does not interpret.
 struct OpaqueRecord {
     let bytes: [UInt8]
     let terms: RecordTerms
     let deadline: UnixTime
     let version: RecordVersion
-    /// The attempt that wrote a replaceable record; nil for a single-use record.
+    /// The attempt that wrote a replaceable record; `nil` for a single-use record.
     let attempt: AttemptID?
 }
 
-/// A record to be written: its bytes are encoded, its place in the limits is not taken yet.
+/// A record to be written: its bytes are encoded, and its place in the limits is not taken yet.
 struct OpaqueDraft {
     let key: RecordKey
     let bytes: [UInt8]
@@ -19,7 +19,7 @@ struct OpaqueDraft {
     let attempt: AttemptID?
 }
 
-/// The records that a consumption creates.
+/// The records that the use of a single-use record creates.
 struct Offspring {
     var sessions: [NewSession] = []
     var records: [OpaqueDraft] = []
@@ -28,7 +28,7 @@ struct Offspring {
 extension MemoryRecords {
     // MARK: Single-use records
 
-    /// Keeps a record. If its lineage or owner ended meanwhile, nothing is kept.
+    /// Keeps a record, unless its lineage or owner has ended meanwhile.
     mutating func insert(_ draft: OpaqueDraft) throws(StoreError) {
         guard self.mayLive(draft) else { return }
         self.removeRecord(draft.key)
@@ -46,7 +46,7 @@ extension MemoryRecords {
         return record
     }
 
-    /// The atomic step of `SingleUseStore.consume`.
+    /// Performs the atomic step of `SingleUseStore.consume`.
     mutating func consume(
         _ key: RecordKey,
         judged: RecordVersion,
@@ -55,7 +55,7 @@ extension MemoryRecords {
         at now: UnixTime
     ) throws(StoreError) -> Consumption {
         if let standing = self.marker(key, at: now) {
-            // Equal means the same attempt with the same outcome: it repeats its request because the answer was lost.
+            // If equal, the attempt repeats its request with the same outcome, because the answer was lost.
             return standing == marker ? .done : .spent(standing)
         }
         guard let record = self.record(key, at: now), record.version == judged else { return .changed }
@@ -95,14 +95,14 @@ extension MemoryRecords {
 
     // MARK: Replaceable records
 
-    /// The atomic step of `ReplaceableStore.replace`.
+    /// Performs the atomic step of `ReplaceableStore.replace`.
     mutating func replace(
         judged: RecordVersion?,
         with draft: OpaqueDraft,
         at now: UnixTime
     ) throws(StoreError) -> Replacement {
         let standing = self.record(draft.key, at: now)
-        // The same attempt repeats its request because the answer was lost.
+        // The attempt repeats its request because the answer was lost.
         if let standing, standing.attempt == draft.attempt { return .done }
         guard self.mayLive(draft) else { return .absent }
         if let judged {
@@ -121,12 +121,12 @@ extension MemoryRecords {
 
     // MARK: Steps
 
-    /// Whether a record written now would live.
+    /// Reports whether a record written now would be live.
     private func mayLive(_ draft: OpaqueDraft) -> Bool {
         !self.hasEnded(draft.key.lineage) && self.isCurrent(draft.terms.owner)
     }
 
-    /// Writes a record whose place has been taken and whose family has not ended.
+    /// Writes a record whose place has been taken and whose lineage has not ended.
     private mutating func write(_ draft: OpaqueDraft) {
         let record = OpaqueRecord(
             bytes: draft.bytes,

@@ -2,7 +2,7 @@ import Cryptography
 import Vocabulary
 
 /// The records of one shard of a memory store. All records of a lineage are in one shard, so that a step over a token,
-/// its marker and the session that it creates is atomic under one lock. A value without locking of its own.
+/// its marker and the session that it creates is atomic under one lock. The value does no locking.
 struct MemoryRecords {
     enum Content {
         case session(Stored<Session>)
@@ -12,7 +12,7 @@ struct MemoryRecords {
         var session: Stored<Session>? { if case .session(let stored) = self { stored } else { nil } }
         var opaque: OpaqueRecord? { if case .opaque(let record) = self { record } else { nil } }
 
-        /// The subject with whose sessions it ends, and the epoch under which it was written.
+        /// The subject with whose sessions the record ends, and the epoch under which the record was written.
         var owner: RecordOwner? {
             switch self {
             case .session(let stored): RecordOwner(subject: stored.record.subject, epoch: stored.record.epoch)
@@ -20,7 +20,7 @@ struct MemoryRecords {
             }
         }
 
-        /// When it ends at the latest.
+        /// The time when the record expires, however often it is used.
         var expiresAt: UnixTime {
             switch self {
             case .session(let stored): stored.record.expiresAt
@@ -28,7 +28,7 @@ struct MemoryRecords {
             }
         }
 
-        /// When it ends if it is not used again.
+        /// The time when the record ends if it is not used again.
         var deadline: UnixTime {
             switch self {
             case .session(let stored): min(stored.record.expiresAt, stored.idleEnd)
@@ -40,11 +40,11 @@ struct MemoryRecords {
     private struct Kept {
         let key: RecordKey
         var content: Content
-        /// The time in the queue of deadlines; other times there are of records that had this place before.
+        /// The record's time in the queue of deadlines. Other times there belong to earlier records in this place.
         var due: UnixTime
     }
 
-    /// What else than a record is forgotten at a deadline.
+    /// Something, other than a record, that is forgotten at a deadline.
     enum Due {
         case marker(RecordKey)
         case end(Lineage)
@@ -56,11 +56,11 @@ struct MemoryRecords {
     private var kept = PlaceTable<Kept>()
     private var deadlines = DeadlineQueue<Int32>()
     var markers: [RecordKey: (marker: Marker, until: UnixTime)] = [:]
-    /// Families that have ended.
+    /// The lineages that have ended.
     private var ends: [Lineage: (until: UnixTime, holdsPlace: Bool)] = [:]
     private var otherDeadlines = DeadlineQueue<Due>()
     private var past = RecentValues<Digest256, Reason>(capacity: 2048)
-    /// Sessions that have ended by time and were not reported yet.
+    /// The sessions that have ended by time and have not been reported yet.
     private var lapses: [SessionLapse] = []
 
     init(limits: MemoryLimits, subjects: SubjectDirectory) {
@@ -70,7 +70,7 @@ struct MemoryRecords {
 
     // MARK: Sessions
 
-    /// The live session under `key`; a dead one is removed.
+    /// Returns the live session under `key`. A session that has ended is removed.
     mutating func session(_ key: RecordKey, at now: UnixTime) -> Stored<Session>? {
         guard let place = self.place(of: key), let stored = self.kept[place]?.content.session else { return nil }
         guard self.isLive(.session(stored), at: now) else {
@@ -80,12 +80,12 @@ struct MemoryRecords {
         return stored
     }
 
-    /// Why there is no session under `key`; nil if nothing is known of one.
+    /// Returns the reason why there is no session under `key`; `nil` if nothing is known about one.
     func absence(of key: RecordKey) -> Reason? {
         self.past[key.digest] ?? (self.hasEnded(key.lineage) ? .sessionRevoked : nil)
     }
 
-    /// The sessions that have ended by time since this was last called.
+    /// Returns the sessions that have ended by time since the last call.
     mutating func takeLapses() -> [SessionLapse] {
         guard !self.lapses.isEmpty else { return [] }
         defer { self.lapses = [] }
@@ -100,7 +100,7 @@ struct MemoryRecords {
         self.write(new, at: now)
     }
 
-    /// The atomic step of `SessionStore.replace`.
+    /// Performs the atomic step of `SessionStore.replace`.
     mutating func replace(
         _ key: RecordKey,
         judged: RecordVersion,
@@ -115,7 +115,7 @@ struct MemoryRecords {
         if session.address == standing.record.address {
             self.kept.change(place) { $0.content = .session(stored) }
         } else {
-            // In this order, so that its subject is not without records in between.
+            // In this order, so that the subject is not without records in between.
             self.keep(.session(stored), under: key)
             _ = self.forget(place)
         }
@@ -129,18 +129,18 @@ struct MemoryRecords {
         content.session?.noteUse(at: now)
     }
 
-    /// Removes the session; true when it existed and was alive.
+    /// Removes the session and returns true if it was live.
     mutating func end(_ key: RecordKey, at now: UnixTime) -> Bool {
         let wasLive = self.session(key, at: now) != nil
         self.removeSession(key, for: .sessionRevoked)
         return wasLive
     }
 
-    // MARK: Families and subjects
+    // MARK: Lineages and subjects
 
     func hasEnded(_ lineage: Lineage) -> Bool { self.ends[lineage] != nil }
 
-    /// Removes every token and session of the family and remembers that it ended.
+    /// Removes every token and session of the lineage and remembers that the lineage has ended.
     mutating func end(_ lineage: Lineage, at now: UnixTime) {
         var bornUntil = now
         while let place = self.kept.first(lineage.hashValue, where: { $0.key.lineage == lineage }) {
@@ -152,8 +152,8 @@ struct MemoryRecords {
         self.schedule(.end(lineage), due: memory.until)
     }
 
-    /// Removes a record of the subject that was written before `epoch`, and returns when it would have ended; nil if
-    /// there is none.
+    /// Removes a record of the subject that was written before `epoch`, and returns the time when it would have ended.
+    /// `nil` if there is no such record.
     mutating func removeOne(of subject: String, bornBefore epoch: UInt64) -> UnixTime? {
         let place = self.kept.first(subject.hashValue) { kept in
             guard let owner = kept.content.owner else { return false }
@@ -162,8 +162,8 @@ struct MemoryRecords {
         return place.flatMap { self.remove($0, for: .sessionRevoked)?.expiresAt }
     }
 
-    /// The keys of the sessions that are found by `hash` and wanted, and when each began; the latest if there are more than
-    /// `limit`.
+    /// Returns the keys of the wanted sessions that `hash` finds, and when each began. If there are more than `limit`,
+    /// only the latest are returned.
     func sessions(
         _ hash: Int,
         limit: Int,
@@ -180,8 +180,8 @@ struct MemoryRecords {
         return found
     }
 
-    /// The sessions in the places below `end`, the latest first as above: at most `limit`, and after a look at no more than
-    /// `looks` places. Also says where it stopped; 0: there are no more.
+    /// Returns the sessions in the places below `end`, the latest first: at most `limit`, and after a look at no more
+    /// than `looks` places. Also returns the place where it stopped; 0 if there are no more.
     func sessions(below end: Int64, limit: Int, looks: Int32) -> (keys: [RecordKey], end: Int64) {
         var keys: [RecordKey] = []
         let first = Int32(clamping: min(end, Int64(self.kept.end)))
@@ -194,7 +194,7 @@ struct MemoryRecords {
         return (keys, Int64(place))
     }
 
-    /// The key of the session in one of all places, chosen by chance; nil: there is none.
+    /// Returns the key of the session in a place chosen at random; `nil` if the place has no session.
     func anySession() -> RecordKey? {
         guard self.kept.end > 0, let kept = self.kept[Int32.random(in: 0..<self.kept.end)],
             kept.content.session?.record.isListed == true
@@ -202,12 +202,12 @@ struct MemoryRecords {
         return kept.key
     }
 
-    /// How many places there are for records.
+    /// The number of places that have ever held a record.
     var places: Int { Int(self.kept.end) }
 
     // MARK: Expiry
 
-    /// Removes what has expired, looking at no more than `limit` deadlines; false when nothing more is due.
+    /// Removes expired records, looking at no more than `limit` deadlines. Returns false if nothing more is due.
     @discardableResult
     mutating func collect(at now: UnixTime, limit: Int) -> Bool {
         var left = limit
@@ -218,7 +218,7 @@ struct MemoryRecords {
             if deadline <= now {
                 self.remove(deadIn: place)
             } else {
-                // It was used after this deadline was set.
+                // The record was used after this deadline was set.
                 self.kept.change(place) { $0.due = deadline }
                 self.deadlines.push(place, due: deadline)
             }
@@ -242,11 +242,11 @@ struct MemoryRecords {
 
     func newVersion() -> RecordVersion { RecordVersion(value: self.limits.newVersion()) }
 
-    /// The record under `key` that is not a session.
+    /// Returns the record under `key` that is not a session.
     func opaque(_ key: RecordKey) -> OpaqueRecord? { self.place(of: key).flatMap { self.kept[$0]?.content.opaque } }
 
-    /// Whether it has neither expired nor idled out, and was written under its subject's current epoch. (An ended
-    /// family has no records.)
+    /// Reports whether the record has neither expired nor idled out, and was written under its subject's current epoch.
+    /// An ended lineage has no records.
     func isLive(_ content: Content, at now: UnixTime) -> Bool {
         now < content.deadline && self.isCurrent(content.owner)
     }
@@ -258,14 +258,14 @@ struct MemoryRecords {
 
     private func place(of key: RecordKey) -> Int32? { self.kept.first(key.hashValue) { $0.key == key } }
 
-    /// Writes a session whose place in the limits has been taken and whose family has not ended.
+    /// Writes a session whose place in the limits has been taken and whose lineage has not ended.
     mutating func write(_ new: NewSession, at now: UnixTime) {
         var session = new.session
         session.epoch = self.subjects.epoch(of: session.subject)
         self.keep(.session(Stored(record: session, version: self.newVersion(), usedAt: now)), under: new.key)
     }
 
-    /// Keeps what is new under `key`.
+    /// Keeps a new record under `key`.
     mutating func keep(_ content: Content, under key: RecordKey) {
         let deadline = content.deadline
         var hashes = [key.hashValue, key.lineage.hashValue]
@@ -278,14 +278,14 @@ struct MemoryRecords {
         }
         let place = self.kept.add(Kept(key: key, content: content, due: deadline), hashes: hashes)
         self.deadlines.push(place, due: deadline)
-        // Deadlines of records that were removed early are dropped when they outnumber the others.
+        // Deadlines of records that were removed early are dropped if they outnumber the others.
         if self.deadlines.count > 2 * self.kept.count + 64 {
             let kept = self.kept
             self.deadlines.compact { place, due in kept[place]?.due == due }
         }
     }
 
-    /// Removes what is under `key` and keeps its place in the limits.
+    /// Removes the record under `key` and keeps its place in the limits.
     @discardableResult
     mutating func forget(_ key: RecordKey) -> Content? { self.place(of: key).flatMap { self.forget($0) } }
 
@@ -297,7 +297,7 @@ struct MemoryRecords {
 
     /// Removes a record and gives back its place in the limits.
     ///
-    /// - Parameter reason: Why a session ends; nil: another session takes its place.
+    /// - Parameter reason: The reason why a session ends; `nil` if another session replaces it.
     @discardableResult
     private mutating func remove(_ place: Int32, for reason: Reason?) -> Content? {
         guard let kept = self.kept[place], let content = self.forget(place) else { return nil }
@@ -323,7 +323,7 @@ struct MemoryRecords {
         self.remove(place, for: reason)
     }
 
-    /// - Parameter reason: Why it ends; nil: another session takes its place.
+    /// - Parameter reason: The reason why the session ends; `nil` if another session replaces it.
     mutating func removeSession(_ key: RecordKey, for reason: Reason?) {
         if let place = self.place(of: key), self.kept[place]?.content.session != nil { self.remove(place, for: reason) }
     }
@@ -335,6 +335,6 @@ struct MemoryRecords {
 }
 
 extension Stored<Session> {
-    /// When the session ends if it is not used again.
+    /// The time when the session ends if it is not used again.
     fileprivate var idleEnd: UnixTime { (self.usedAt ?? self.record.issuedAt).advanced(by: self.record.idleLifetime) }
 }

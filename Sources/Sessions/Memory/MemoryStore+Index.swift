@@ -2,7 +2,7 @@ package import NIOCore
 import Synchronization
 package import Vocabulary
 
-/// The sessions of a memory store, found by something else than their keys.
+/// The index of a memory store, which finds sessions without their keys.
 extension MemoryStore {
     package func sessions(of subject: String, on loop: any EventLoop) -> EventLoopFuture<[RecordKey]> {
         self.latest(subject.hashValue, on: loop) { $0.subject.isExactly(subject) }
@@ -23,10 +23,10 @@ extension MemoryStore {
         return loop.makeSucceededFuture(found.prefix(limit).map(\.key))
     }
 
-    /// How many places of records a page looks at, so that no event loop waits long for the lock of a shard.
+    /// The number of places of records that a page looks at, so that no event loop waits long for the lock of a shard.
     private static let looksPerPage: Int32 = 2048
 
-    /// A place is a shard and the place in it below which the next page goes on.
+    /// Returns a page of sessions. An `IndexPlace` is a shard and the place in it below which the next page begins.
     package func sessions(from place: IndexPlace?, on loop: any EventLoop) -> EventLoopFuture<SessionPage> {
         let numbers = place?.numbers ?? [0, .max]
         guard numbers.count == 2, let number = Int(exactly: numbers[0]), self.shards.indices.contains(number) else {
@@ -51,7 +51,7 @@ extension MemoryStore {
             }
             return loop.makeSucceededFuture(SessionSample(noted: keys.count, drawn: keys.count, keys: keys))
         }
-        // A place is chosen among all, so that each has the same chance; some have no session.
+        // A place is chosen among all places, so that each has the same chance; some places have no session.
         var keys: [RecordKey] = []
         for _ in 0..<Self.sampleSize {
             var chosen = Int.random(in: 0..<count)

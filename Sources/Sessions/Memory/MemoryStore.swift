@@ -2,12 +2,12 @@ package import NIOCore
 import Synchronization
 package import Vocabulary
 
-/// The default store: in the memory of one process, bounded, lost when the process ends.
+/// The default store: in the memory of one process, bounded, and lost when the process ends.
 ///
 /// Records are divided into shards by lineage. Each shard has one lock, held for a few dictionary operations and never
-/// across a wait. When the store is full, sign-in and mint fail with `.full`. Nothing alive is ever evicted, and no
-/// marker: a marker that goes too early would let a used token be used again. Each write removes a few expired records,
-/// and `sweep()` removes the rest.
+/// across a wait. If the store is full, sign-in and mint fail with `.full`. No live record or marker is ever evicted:
+/// without its marker, a used token could be used again. Each write removes a few expired records, and `sweep()`
+/// removes the rest.
 package final class MemoryStore: RecordStore {
     final class Shard: Sendable {
         let records: Mutex<MemoryRecords>
@@ -18,9 +18,9 @@ package final class MemoryStore: RecordStore {
     }
 
     private static let shardCount = 16
-    /// How many expired records each write removes: more than one, so that removal keeps up with writing.
+    /// The number of expired records that each write removes: more than one, so that removal keeps up with writing.
     private static let collectedPerWrite = 4
-    /// How many are removed while a shard's lock is held once, so that no event loop waits long for it.
+    /// The number of records that are removed under one lock of a shard, so that no event loop waits long for the lock.
     private static let collectedPerHold = 64
 
     let shards: [Shard]
@@ -30,19 +30,20 @@ package final class MemoryStore: RecordStore {
     let documents = Mutex(MemoryDocuments())
     let clock: Clock
     let caches: SessionCaches
-    /// Another number in each process, as the process before this one is forgotten.
+    /// A random number that differs in each process, because the ids of the previous process are forgotten.
     let epoch = UInt64.random(in: 1 ... .max)
     let begunAt: UnixTime
-    /// Until when a presented token may be from before this process.
+    /// The time until which a presented token may come from the previous process.
     private let recallsUntil: UnixTime
     private let lapsed: LapseReceiver
 
-    /// A store with room for `maxSessions` sessions, as many replaceable records, `maxMarkers` single-use records and
-    /// markers together, and as many ids that are presented once. It reports ends to `caches`.
+    /// Creates a store with room for `maxSessions` sessions and as many replaceable records, for `maxMarkers`
+    /// single-use records and markers together, and for as many ids that are presented once. The store reports ends to
+    /// `caches`.
     ///
     /// - Parameters:
-    ///   - longestSession: How long a session of the process before this one may have lived.
-    ///   - lapsed: Is told of sessions that have ended by time, at the latest by the next sweep.
+    ///   - longestSession: The longest life of a session of the previous process.
+    ///   - lapsed: Receives the sessions that have ended by time, within one sweep.
     package init(
         maxSessions: Int,
         maxMarkers: Int,
@@ -64,20 +65,19 @@ package final class MemoryStore: RecordStore {
         self.lapsed = lapsed
     }
 
-    /// The number of sessions kept now, including those that have expired but were not removed yet.
+    /// The number of sessions kept now, including expired ones that have not been removed yet.
     package var sessionCount: Int { self.limits.sessions.count }
 
-    /// The number of single-use records and markers kept now, including those that have expired but were not removed
-    /// yet.
+    /// The number of single-use records and markers kept now, including expired ones that have not been removed yet.
     package var markerCount: Int { self.limits.markers.count }
 
-    /// How many sessions there is room for.
+    /// The maximum number of sessions.
     package var sessionLimit: Int { self.limits.sessions.limit }
 
-    /// How many single-use records and markers there is room for.
+    /// The maximum number of single-use records and markers.
     package var markerLimit: Int { self.limits.markers.limit }
 
-    /// Removes everything that has expired. Meant to be run every minute, off the event loops.
+    /// Removes all expired records. Meant to be run every minute, off the event loops.
     package func sweep() {
         while self.collect() {}
     }
@@ -95,7 +95,7 @@ package final class MemoryStore: RecordStore {
         }
         lapses.forEach(self.lapsed)
         if let stored { return receiver(.success(.live(stored))) }
-        // A token that nobody was given is told apart from one of the process before this one by nothing.
+        // Nothing distinguishes a token that was never issued from a token of the previous process.
         receiver(.success(.absent(reason ?? (now < self.recallsUntil ? .sessionForgotten : .sessionUnknown))))
     }
 
@@ -129,7 +129,7 @@ package final class MemoryStore: RecordStore {
     package func end(_ key: RecordKey, on loop: any EventLoop) -> EventLoopFuture<Bool> {
         let now = self.clock.now()
         let wasThere = self.shard(of: key.lineage).records.withLock { $0.end(key, at: now) }
-        // Also when it was not there: a cache may keep it for some seconds longer than the store.
+        // The caches hear of it even if the session was gone: they may keep it some seconds longer than the store.
         return self.caches.invalidate(.session(key), on: loop).map { wasThere }
     }
 
@@ -142,7 +142,7 @@ package final class MemoryStore: RecordStore {
     package func names(of subject: String) -> [String] { [subject] }
 
     package func end(subject: String, on loop: any EventLoop) -> EventLoopFuture<Void> {
-        // The new epoch alone ends them.
+        // The new epoch alone ends the sessions.
         let epoch = self.subjects.end(subject, at: self.clock.now())
         let ended = self.caches.invalidate(.subject(subject), on: loop)
         self.makeRoom(after: subject, epoch, on: loop)
@@ -175,12 +175,12 @@ package final class MemoryStore: RecordStore {
     // MARK: Steps
 
     func shard(of lineage: Lineage) -> Shard {
-        // `Hasher` is seeded for each process, so a client cannot choose tags that all fall into one shard.
+        // `Hasher` is seeded per process, so a client cannot choose tags that all fall into one shard.
         self.shards[Int(UInt(bitPattern: lineage.hashValue) % UInt(self.shards.count))]
     }
 
-    /// One write in the lineage's shard. When there is no room, expired records are removed from all shards and the
-    /// write is tried once more.
+    /// Performs one write in the lineage's shard. If there is no room, expired records are removed from all shards, and
+    /// the write is retried.
     func write<Answer: Sendable>(
         in lineage: Lineage,
         _ step: (inout MemoryRecords, UnixTime) throws(StoreError) -> Answer
@@ -198,7 +198,7 @@ package final class MemoryStore: RecordStore {
         }
     }
 
-    /// Removes a bounded number of expired records in every shard; true when there may be more.
+    /// Removes a bounded number of expired records in every shard. Returns true if more may be due.
     @discardableResult
     func collect() -> Bool {
         let now = self.clock.now()

@@ -1,9 +1,9 @@
 import Synchronization
 import Vocabulary
 
-/// Ids that were presented once, each kept for as long as it must be remembered. None is evicted early.
+/// The ids that were presented once, each kept for as long as it must be remembered. No id is evicted early.
 final class OnceTable: Sendable {
-    /// An id with its hash, which is long to compute and is needed several times.
+    /// An id with its hash, which is slow to compute and is needed several times.
     private struct Key: Sendable, Hashable {
         let id: OnceID
         let value: Int
@@ -24,7 +24,7 @@ final class OnceTable: Sendable {
             var left = limit
             while left > 0, let id = self.deadlines.popDue(at: now) {
                 left -= 1
-                // The id was presented again after it had expired; a later entry of the queue covers it.
+                // If the id was presented again after it had expired, a later entry of the queue covers it.
                 guard let until = self.seen[id], until <= now else { continue }
                 self.seen[id] = nil
                 places.giveBack()
@@ -38,7 +38,7 @@ final class OnceTable: Sendable {
 
     private let shards: [Shard]
     private let places: Places
-    /// How many expired ids are removed with each new one.
+    /// The number of expired ids that are removed with each new id.
     private static let collectedPerEntry = 4
 
     init(shards: Int, places: Places) {
@@ -46,7 +46,7 @@ final class OnceTable: Sendable {
         self.places = places
     }
 
-    /// Adds the id until `end`; false when it is present.
+    /// Adds the id until `end`. Returns false if it is already present.
     func enter(_ id: OnceID, until end: UnixTime, at now: UnixTime) throws(StoreError) -> Bool {
         let id = Key(id)
         let shard = self.shards[Int(UInt(bitPattern: id.value) % UInt(self.shards.count))]

@@ -1,21 +1,21 @@
 import Synchronization
 import Vocabulary
 
-/// The epoch of every subject whose sessions were ended. An epoch is the time at which it began, in milliseconds.
+/// The epochs of the subjects whose sessions were ended. An epoch is the time when it began, in milliseconds.
 ///
-/// Its locks are innermost: a shard of records may take one while it holds its own, never the reverse.
+/// The locks of the directory are innermost: a shard of records may take one while it holds its own, never the reverse.
 final class SubjectDirectory: Sendable {
-    /// The epoch of a subject that is not in the directory: its sessions were never ended.
+    /// The epoch of a subject whose sessions were never ended, and which is not in the directory.
     private static let firstEpoch: UInt64 = 0
-    /// The minimum time for which an end is remembered: as long as a provider usually lets a token live. Tokens that the
-    /// gateway has not seen are judged by it (`ForeignSessions`).
+    /// The minimum time for which an end is remembered: the usual maximum life of a provider's token. The end decides
+    /// on tokens that the gateway has not seen (`ForeignSessions`).
     private static let leastMemory = Duration.seconds(86_400)
 
     private struct Entry {
         var epoch: UInt64
-        /// How many records of this epoch there are: it is not forgotten before the last of them.
+        /// The number of records of this epoch. The epoch is not forgotten before the last of them.
         var members = 0
-        /// How long the epoch must be remembered without members; nil: no longer.
+        /// The time until which the epoch must be remembered even without members; `nil` if it need not be.
         var remembered: (until: UnixTime, holdsPlace: Bool)?
     }
 
@@ -40,16 +40,15 @@ final class SubjectDirectory: Sendable {
         self.shards[Int(UInt(bitPattern: subject.hashValue) % UInt(self.shards.count))]
     }
 
-    /// The subject's current epoch.
+    /// Returns the subject's current epoch.
     func epoch(of subject: String) -> UInt64 {
         self.shard(of: subject).part.withLock { $0.entries[subject]?.epoch ?? Self.firstEpoch }
     }
 
-    /// Notes a record that was written under an epoch of its subject.
+    /// Counts a record that was written under an epoch of its subject.
     func join(_ owner: RecordOwner) { self.count(owner, by: 1) }
 
-    /// Notes that such a record is removed. The epoch is forgotten with its last record, unless the end must be
-    /// remembered.
+    /// Counts a record as removed. The epoch is forgotten with its last record, unless the end must be remembered.
     func leave(_ owner: RecordOwner) { self.count(owner, by: -1) }
 
     private func count(_ owner: RecordOwner, by change: Int) {
@@ -61,7 +60,7 @@ final class SubjectDirectory: Sendable {
         }
     }
 
-    /// Raises the epoch and returns it. The records written under earlier ones have ended.
+    /// Raises the epoch and returns it. The records written under earlier epochs have ended.
     func end(_ subject: String, at now: UnixTime) -> UInt64 {
         self.shard(of: subject).part.withLock { part in
             let former = part.entries[subject]
@@ -96,7 +95,7 @@ final class SubjectDirectory: Sendable {
                 while left > 0, let subject = part.ends.popDue(at: now) {
                     left -= 1
                     guard var entry = part.entries[subject], let memory = entry.remembered else { continue }
-                    // It is remembered for longer; a later entry of the queue covers that.
+                    // If the end is remembered for longer, a later entry of the queue covers it.
                     guard memory.until <= now else { continue }
                     if memory.holdsPlace { self.limits.ends.giveBack() }
                     entry.remembered = nil
@@ -106,7 +105,7 @@ final class SubjectDirectory: Sendable {
         }
     }
 
-    /// Reduces the queue to one entry for each remembered end, when repeated ends of a subject have left many.
+    /// Reduces the queue to one entry per remembered end, if repeated ends of a subject have left many.
     private func dropOutdated(_ part: inout Part) {
         guard part.ends.count > 2 * part.entries.count + 64 else { return }
         let entries = part.entries

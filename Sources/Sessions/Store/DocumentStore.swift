@@ -1,16 +1,15 @@
 package import NIOCore
 package import Vocabulary
 
-/// A kind of document that caches follow: every change is reported to the caches of all gateways
-/// (`Invalidation.document`).
+/// A kind of document that caches follow: all gateways' caches hear of every change (`Invalidation.document`).
 ///
 /// A document lives until it is deleted and belongs to no lineage. All documents of a kind can be listed.
 package protocol Document: RecordCodable {
     /// The name of the collection: lower-case letters, digits and `-`.
     static var collection: String { get }
-    /// The maximum size of a document in bytes; larger ones fail with `RecordTooLarge`.
+    /// The maximum size of a document in bytes. Larger documents fail with `RecordTooLarge`.
     static var sizeLimit: Int { get }
-    /// The maximum number of documents in a collection; one more fails with `.full`.
+    /// The maximum number of documents in a collection. Further documents fail with `.full`.
     static var countLimit: Int { get }
 }
 
@@ -22,7 +21,7 @@ extension Document {
 /// Identifies a document.
 package struct DocumentKey: Sendable, Hashable {
     package let collection: String
-    /// At most `longestID` bytes.
+    /// The id, of at most `longestID` bytes.
     package let id: String
 
     package init(collection: String, id: String) {
@@ -34,7 +33,7 @@ package struct DocumentKey: Sendable, Hashable {
     package static let longestID = 512
 }
 
-/// The name of a document where a store reports changes. It does not reveal the document's id.
+/// The name of a document in the changes that a store reports. It does not reveal the document's id.
 package struct DocumentName: Sendable, Hashable {
     package let collection: String
     package let name: String
@@ -58,24 +57,24 @@ package struct ListedDocument<Content: Document>: Sendable {
 
 /// Keeps documents of every kind.
 package protocol DocumentStore: Sendable {
-    /// The document with this id; nil if there is none.
+    /// Returns the document with this id; `nil` if it does not exist.
     func document<Content: Document>(
         _ id: String,
         as kind: Content.Type,
         on loop: any EventLoop
     ) -> EventLoopFuture<Stored<Content>?>
 
-    /// All documents of the kind, in the order of their ids. A document that changes meanwhile is returned as it was
-    /// before or after the change.
+    /// Returns all documents of the kind, in the order of their ids. A document that changes meanwhile is returned as
+    /// it was before or after the change.
     func documents<Content: Document>(
         of kind: Content.Type,
         on loop: any EventLoop
     ) -> EventLoopFuture<[ListedDocument<Content>]>
 
-    /// Compare-and-swap, as `ReplaceableStore.replace`. The future succeeds when every loop of this process has been
-    /// notified.
+    /// Writes the document by compare-and-swap, as `ReplaceableStore.replace` does. The future succeeds after every
+    /// loop of this process has been notified.
     ///
-    /// - Parameter judged: The version that was read; nil if no such document may exist yet.
+    /// - Parameter judged: The version that was read; `nil` if no document may exist yet.
     func put<Content: Document>(
         _ document: Content,
         id: String,
@@ -84,17 +83,17 @@ package protocol DocumentStore: Sendable {
         on loop: any EventLoop
     ) -> EventLoopFuture<Replacement>
 
-    /// Deletes the document; true when it existed. May be repeated. The future succeeds when every loop of this process
-    /// has been notified.
+    /// Deletes the document and returns true if it existed. The call may be repeated. The future succeeds after every
+    /// loop of this process has been notified.
     func delete(_ key: DocumentKey, on loop: any EventLoop) -> EventLoopFuture<Bool>
 
-    /// The store's names of a document in `Invalidation.document`: at least one, and several while names made under an
-    /// older secret are in use. Answered from memory.
+    /// Returns the store's names of a document in `Invalidation.document`, from memory. There is at least one, and
+    /// there are several while names made under an older secret are in use.
     func names(of key: DocumentKey) -> [DocumentName]
 }
 
 extension Document {
-    /// The document's bytes as a store keeps them, with the attempt that wrote it in front.
+    /// Returns the document's bytes as a store keeps them, preceded by the attempt that wrote it.
     package func encoded(id: String, attempt: AttemptID) throws(RecordTooLarge) -> [UInt8] {
         guard id.utf8.count <= DocumentKey.longestID else {
             throw RecordTooLarge(size: id.utf8.count, limit: DocumentKey.longestID)
@@ -111,7 +110,7 @@ extension Document {
 
 /// A document as a store keeps it.
 package struct DocumentEnvelope {
-    /// The attempt that wrote it.
+    /// The attempt that wrote the document.
     package let attempt: AttemptID
     package let id: String
     private let content: CompactReader
@@ -124,7 +123,7 @@ package struct DocumentEnvelope {
         self.content = reader
     }
 
-    /// The document itself.
+    /// Reads the document.
     package func document<Content: Document>(as kind: Content.Type) throws(CompactFormatError) -> Content {
         var reader = self.content
         let document = try Content.read(from: &reader)

@@ -1,24 +1,24 @@
 public import NIOCore
 
-/// An answer that may be known at once, as from the store in memory, or come later, as from Redis. The same steps follow
-/// in both cases; what is known at once costs no future and no other tick of the event loop.
+/// An answer that may be known at once, as from the store in memory, or come later, as from Redis. The steps after it
+/// are the same in both cases. A known answer costs no future and no further tick of the event loop.
 @usableFromInline
 package enum Eventual<Value: Sendable>: Sendable {
     case now(Result<Value, any Error>)
     case later(EventLoopFuture<Value>)
 
-    /// An answer that is known.
+    /// Returns an answer that is known.
     @inlinable package static func success(_ value: Value) -> Self { .now(.success(value)) }
 
-    /// An error that is known.
+    /// Returns an error that is known.
     @inlinable package static func failure(_ error: any Error) -> Self { .now(.failure(error)) }
 
-    /// The answer of `step`, or the error that it throws.
+    /// Creates the answer of `step`, or the error that it throws.
     @inlinable package init(catching step: () throws -> Eventual<Value>) {
         do { self = try step() } catch { self = .failure(error) }
     }
 
-    /// The answer that `change` makes of this one.
+    /// Returns the answer that `change` makes from the value.
     @inlinable package func map<New>(_ change: @escaping @Sendable (Value) -> New) -> Eventual<New> {
         switch self {
         case .now(let result): .now(result.map(change))
@@ -26,7 +26,7 @@ package enum Eventual<Value: Sendable>: Sendable {
         }
     }
 
-    /// The answer to the next step.
+    /// Returns the answer of the next step.
     @inlinable package func flatMap<New>(_ next: @escaping @Sendable (Value) -> Eventual<New>) -> Eventual<New> {
         switch self {
         case .now(.success(let value)): next(value)
@@ -35,7 +35,7 @@ package enum Eventual<Value: Sendable>: Sendable {
         }
     }
 
-    /// Both answers. Both were asked for already, so that they come at the same time.
+    /// Returns both answers. Both were asked for already, so they come at the same time.
     @inlinable package func and<Other>(_ other: Eventual<Other>) -> Eventual<(Value, Other)> {
         switch (self, other) {
         case (.now(let left), .now(let right)): .now(left.flatMap { left in right.map { (left, $0) } })
@@ -44,7 +44,7 @@ package enum Eventual<Value: Sendable>: Sendable {
         }
     }
 
-    /// What takes the place of an error: a value, or another error.
+    /// Replaces an error with a value, or with another error.
     @inlinable package func flatMapErrorThrowing(_ mend: @escaping @Sendable (any Error) throws -> Value) -> Self {
         switch self {
         case .now(.success): self
@@ -53,7 +53,7 @@ package enum Eventual<Value: Sendable>: Sendable {
         }
     }
 
-    /// The same as a future of `loop`, which must be the loop that was asked on.
+    /// Returns the answer as a future of `loop`, which must be the loop of the question.
     @inlinable package func future(on loop: any EventLoop) -> EventLoopFuture<Value> {
         switch self {
         case .now(let result): loop.makeCompletedFuture(result)
@@ -61,7 +61,7 @@ package enum Eventual<Value: Sendable>: Sendable {
         }
     }
 
-    /// The answer, for callers that are `async`.
+    /// Returns the answer to `async` callers.
     package func get() async throws -> Value {
         switch self {
         case .now(let result): try result.get()
@@ -69,7 +69,7 @@ package enum Eventual<Value: Sendable>: Sendable {
         }
     }
 
-    /// Calls `receiver` once, possibly before this returns. Must be called on the loop that was asked on.
+    /// Calls `receiver` once, possibly before this returns. Must be called on the loop of the question.
     @inlinable package func whenComplete(_ receiver: @escaping (Result<Value, any Error>) -> Void) {
         switch self {
         case .now(let result): receiver(result)

@@ -1,10 +1,10 @@
 package import NIOCore
 package import Vocabulary
 
-/// An id that may be presented only once: that of a proof or of an answer (`jti`, a nonce), with the scope in which it
-/// is unique.
+/// An id that may be presented only once, and the scope in which it is unique: the id of a proof or of an answer
+/// (`jti`, a nonce).
 package struct OnceID: Sendable, Hashable {
-    /// The issuer of the ids, e.g. `dpop <thumbprint>`: the same id in another scope is a different one.
+    /// The issuer of the ids, e.g. `dpop <thumbprint>`: equal ids in different scopes are different ids.
     package let scope: String
     /// The id itself, as its issuer wrote it.
     package let id: String
@@ -15,11 +15,11 @@ package struct OnceID: Sendable, Hashable {
     }
 }
 
-/// How far back a store remembers ids.
+/// The extent of a store's memory of ids.
 package struct OnceMemory: Sendable, Hashable {
-    /// The same at all gateways that share the store, and another number whenever the store may have forgotten ids.
+    /// A number that all gateways of the store share. It changes whenever the store may have forgotten ids.
     package let epoch: UInt64
-    /// Ids that were presented earlier, by the store's clock, may be forgotten.
+    /// The time by the store's clock before which presented ids may be forgotten.
     package let since: UnixTime
 
     package init(epoch: UInt64, since: UnixTime) {
@@ -27,27 +27,26 @@ package struct OnceMemory: Sendable, Hashable {
         self.since = since
     }
 
-    /// Whether the store may have begun to remember only after something was presented that was made at `time`. Who makes
-    /// such things writes whole seconds, rounded down.
+    /// Reports whether the store may have begun to remember only after something made at `time` was presented. Issuers
+    /// state whole seconds, rounded down.
     package func mayFollow(_ time: UnixTime) -> Bool { time.advanced(by: .seconds(1)) <= self.since }
 }
 
 /// Remembers ids that were presented.
 package protocol OnceStore: Sendable {
-    /// What this process knows of the store's memory. Cheap enough for every request.
+    /// The store's memory as far as this process knows it. Cheap enough for every request.
     var onceMemory: OnceMemory { get }
 
-    /// True the first time, false when the id was presented before. It is remembered for at least `lifetime`;
-    /// presenting it again does not prolong that.
+    /// Reports true the first time, and false if the id was presented before. The id is remembered for at least
+    /// `lifetime`; presenting it again does not prolong that.
     ///
-    /// Fails with `.full` when the id cannot be remembered, and with `.unavailable` when it is unknown whether it was
-    /// presented before; the caller must treat neither as a first time. If an answer is lost, the id may count as
-    /// presented.
+    /// Fails with `.full` if the id cannot be remembered, and with `.unavailable` if it is unknown whether it was
+    /// presented before. The caller must treat neither as a first time. If an answer is lost, the id may be remembered.
     func eventualOnce(_ id: OnceID, for lifetime: Duration, on loop: any EventLoop) -> Eventual<Bool>
 }
 
 extension OnceStore {
-    /// `eventualOnce` as a future.
+    /// Returns the answer of `eventualOnce` as a future.
     package func once(_ id: OnceID, for lifetime: Duration, on loop: any EventLoop) -> EventLoopFuture<Bool> {
         self.eventualOnce(id, for: lifetime, on: loop).future(on: loop)
     }

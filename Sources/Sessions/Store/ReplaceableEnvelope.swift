@@ -1,7 +1,7 @@
 package import Vocabulary
 
 extension ReplaceableRecord {
-    /// The record's bytes as a store keeps them, with the attempt that writes it in front.
+    /// Returns the record's bytes as a store keeps them, preceded by the attempt that writes it.
     package func encoded(attempt: AttemptID) throws(RecordTooLarge) -> [UInt8] {
         try self.encoded(after: { $0.write(attempt.value) }, limit: Self.sizeLimit)
     }
@@ -9,7 +9,7 @@ extension ReplaceableRecord {
 
 /// A replaceable record as a store keeps it.
 package struct ReplaceableEnvelope {
-    /// The attempt that wrote it.
+    /// The attempt that wrote the record.
     package let attempt: AttemptID
     private let content: CompactReader
 
@@ -20,7 +20,7 @@ package struct ReplaceableEnvelope {
         self.content = reader
     }
 
-    /// The record itself.
+    /// Reads the record.
     package func record<Record: ReplaceableRecord>(as kind: Record.Type) throws(CompactFormatError) -> Record {
         var reader = self.content
         let record = try Record.read(from: &reader)

@@ -7,7 +7,7 @@ package import Vocabulary
 // wrote it. It must not be reported as absent.
 
 extension Session {
-    /// The session's bytes: always the same for the same session.
+    /// The session's bytes. Equal sessions have equal bytes.
     package var encoded: [UInt8] {
         var writer = CompactWriter()
         self.write(to: &writer)
@@ -66,16 +66,15 @@ extension Session {
         }
     }
 
-    /// What follows the parts that every session has. Those that were written before there were other parts stay
-    /// readable.
+    /// The parts that follow the common parts of all sessions. Sessions written before a part existed stay readable.
     private enum Form: UInt8 {
         case web = 1
         case native = 2
-        /// With the terms of an access token, and perhaps a key.
+        /// With the terms of an access token, and possibly a key.
         case access = 3
         /// With a key.
         case bound = 4
-        /// With a client's certificate, and perhaps a key. Only tokens of providers are bound to certificates.
+        /// With a client's certificate, and possibly a key. Only tokens of providers are bound to certificates.
         case certified = 5
     }
 
@@ -83,11 +82,11 @@ extension Session {
     private static let aloneBit: UInt8 = 0x40
     /// Added to the form of a session in which somebody acts for the user.
     private static let actorBit: UInt8 = 0x20
-    /// Added to the form of a session that ends with the name of its realm. Without it the realm is the default one.
+    /// Added to the form of a session that includes the name of its realm. Without it, the realm is the default one.
     private static let realmBit: UInt8 = 0x10
     /// Added to the form of a session whose cookie the browser keeps.
     private static let persistentBit: UInt8 = 0x08
-    /// Added to the form of a session that does not have its first token any more.
+    /// Added to the form of a session that no longer has its first token.
     private static let successionBit: UInt8 = 0x80
 
     private var form: Form {

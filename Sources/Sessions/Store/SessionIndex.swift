@@ -1,47 +1,48 @@
 package import NIOCore
 package import Vocabulary
 
-/// Finds sessions by something else than their keys. What is found by is written after the fact: a session may be missing
-/// for a moment, and one that has ended, or has never begun, may be named. Whether a session lives, only its record says.
+/// Finds sessions without their keys. The index is written after the fact: a session may be missing for a moment, and a
+/// session that has ended or never began may be listed. Only a session's record says whether it is live.
 package protocol SessionIndex: Sendable {
-    /// The keys of the subject's sessions, in any order: of those noted under one secret the latest, if there are more than
-    /// `listCapacity`.
+    /// Returns the keys of the subject's sessions, in any order. If more than `listCapacity` are noted under one
+    /// secret, only the latest of those are returned.
     func sessions(of subject: String, on loop: any EventLoop) -> EventLoopFuture<[RecordKey]>
 
-    /// The keys of the sessions whose users had this email address when they began; otherwise as above.
+    /// Returns the keys of the sessions whose users had this email address when they began, in any order. If more than
+    /// `listCapacity` are noted under one secret, only the latest of those are returned.
     func sessions(with address: EmailAddress, on loop: any EventLoop) -> EventLoopFuture<[RecordKey]>
 
-    /// Some of all sessions, in an order of the store's own.
+    /// Returns a page of all sessions, in an order that the store chooses.
     ///
-    /// - Parameter place: Where the page before ended (`SessionPage.next`); nil: the first page. A place that no page
-    ///   named finds some sessions or none.
+    /// - Parameter place: The end of the previous page (`SessionPage.next`); `nil` for the first page. A place that no
+    ///   page named finds some sessions or none.
     func sessions(from place: IndexPlace?, on loop: any EventLoop) -> EventLoopFuture<SessionPage>
 
-    /// Some of all sessions, chosen by chance: all of them, unless there are more than `sampleSize`.
+    /// Returns a random sample of all sessions, or all of them unless there are more than `sampleSize`.
     func sample(on loop: any EventLoop) -> EventLoopFuture<SessionSample>
 }
 
 extension SessionIndex {
-    /// How many sessions of a subject, or with an address, are remembered.
+    /// The number of sessions of a subject, or with an address, that are remembered.
     package static var listCapacity: Int { 256 }
-    /// How many sessions a page has at most.
+    /// The maximum number of sessions on a page.
     package static var pageSize: Int { 100 }
-    /// How many sessions a sample has at most.
+    /// The maximum number of sessions in a sample.
     package static var sampleSize: Int { 256 }
 }
 
-/// Where a page of sessions ended. Only the store that made it can interpret it.
+/// The place where a page of sessions ended. Only the store that made it can interpret it.
 package struct IndexPlace: Sendable, Hashable {
     package let numbers: [Int64]
 
-    /// The most numbers, which is enough for every store.
+    /// The maximum number of numbers, which is enough for every store.
     private static let most = 4
 
     package init(_ numbers: [Int64]) {
         self.numbers = numbers
     }
 
-    /// Reads `text`; nil if it is none.
+    /// Reads `text`; `nil` if it is not a place.
     package init?(_ text: String) {
         let parts = text.utf8.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
         let numbers = parts.compactMap { part in
@@ -52,14 +53,14 @@ package struct IndexPlace: Sendable, Hashable {
         self.numbers = numbers
     }
 
-    /// The place as it is told to clients.
+    /// The place as clients see it.
     package var text: String { self.numbers.map { "\($0)" }.joined(separator: ".") }
 }
 
-/// Some of all sessions.
+/// A page of all sessions.
 package struct SessionPage: Sendable {
     package var keys: [RecordKey]
-    /// Where the next page begins; nil: this was the last one. A page may be empty and yet not the last.
+    /// The place where the next page begins; `nil` on the last page. A page may be empty without being the last.
     package var next: IndexPlace?
 
     package init(keys: [RecordKey] = [], next: IndexPlace? = nil) {
@@ -68,13 +69,13 @@ package struct SessionPage: Sendable {
     }
 }
 
-/// Some of all sessions, chosen by chance.
+/// A random sample of all sessions.
 package struct SessionSample: Sendable {
-    /// How many sessions are noted in all, also those that have ended.
+    /// The number of all noted sessions, including those that have ended.
     package var noted: Int
-    /// How many of them were drawn, some maybe twice; as many as are noted, if all were.
+    /// The number of sessions that were drawn, some possibly twice; equal to `noted` if all were drawn.
     package var drawn: Int
-    /// The keys of those that were drawn, but for some that have certainly ended.
+    /// The keys of the sessions that were drawn, without some that have certainly ended.
     package var keys: [RecordKey]
 
     package init(noted: Int, drawn: Int, keys: [RecordKey]) {
@@ -85,9 +86,9 @@ package struct SessionSample: Sendable {
 }
 
 extension Session {
-    /// Whether users find it among their sessions: an access token is a part of the session from which it comes.
+    /// Whether users find the session among their sessions. Access tokens are parts of other sessions.
     package var isListed: Bool { self.access == nil }
 
-    /// The user's email address, vouched for or not; nil if the provider names none.
+    /// The user's email address, verified or not; `nil` if the provider names none.
     package var address: EmailAddress? { self.identity.traitsDocument["email"]?.string.flatMap(EmailAddress.init) }
 }

@@ -2,23 +2,23 @@ package import NIOCore
 import Synchronization
 package import Vocabulary
 
-/// The errors of a store. Neither says anything about the token: absence is an answer, not an error.
+/// The errors of a store. They say nothing about the token: absence is an answer, not an error.
 package enum StoreError: Error, Sendable, Equatable {
-    /// The store cannot be reached or cannot guarantee its answer: 503 with `Retry-After`, nothing burned, nothing
-    /// cleared.
+    /// The store cannot be reached or cannot guarantee its answer. The answer is 503 with `Retry-After`; nothing is
+    /// burned or cleared.
     case unavailable
-    /// There is no room for another record or marker: sign-in and mint answer 503, existing sessions continue.
+    /// There is no room for another record or marker. Sign-in and mint answer 503; existing sessions continue.
     case full
 }
 
-/// A record together with the version that was read: a compare-and-act on it names the version that was judged.
+/// A record together with the version that was read. A compare-and-act names the version that was judged.
 ///
-/// A reference, because it is passed on often and copying a record would count references to its many parts.
+/// It is a class, because it is passed on often and copying a record would count references to its many parts.
 @usableFromInline
 package final class Stored<Record: Sendable>: Sendable {
     @usableFromInline package let record: Record
     package let version: RecordVersion
-    /// The time of the last use in milliseconds. It changes, because a store gives the same object to every loop.
+    /// The time of the last use in milliseconds. It is atomic, because a store gives the same object to every loop.
     private let lastUse: Atomic<Int64>
 
     private static var unknownUse: Int64 { .min }
@@ -29,7 +29,7 @@ package final class Stored<Record: Sendable>: Sendable {
         self.lastUse = Atomic(usedAt?.milliseconds ?? Self.unknownUse)
     }
 
-    /// When any gateway last noted a use in the store, or the record was written; nil if the store does not say.
+    /// The last use that a gateway noted in the store, or the time of the record's writing; `nil` if unknown.
     package var usedAt: UnixTime? {
         let time = self.lastUse.load(ordering: .relaxed)
         return time == Self.unknownUse ? nil : UnixTime(milliseconds: time)
@@ -40,19 +40,19 @@ package final class Stored<Record: Sendable>: Sendable {
 }
 
 extension Session {
-    /// How long further uses are not noted after one was, in milliseconds: arithmetic with `Duration` is slower.
+    /// The milliseconds after a noted use in which further uses are not noted. `Duration` arithmetic is slower.
     var useMilliseconds: Int64 { min(60_000, self.idleLifetime.wholeMilliseconds / 10) }
 }
 
 extension Stored where Record == Session {
-    /// Whether a use is to be noted now: noting each would be a write for every request.
+    /// Reports whether a use is to be noted now. Noting every use would cost one write per request.
     package func isUseDue(at now: UnixTime) -> Bool {
         let last = self.usedAt ?? self.record.issuedAt
         return now.milliseconds >= last.milliseconds + self.record.useMilliseconds
     }
 }
 
-/// Identifies the exact bytes (or value) that were judged; only the store that made it can interpret it.
+/// The identity of the exact bytes or value that were judged. Only the store that made it can interpret it.
 package struct RecordVersion: Sendable, Hashable {
     package let value: UInt64
 
@@ -72,22 +72,22 @@ package struct NewSession: Sendable {
     }
 }
 
-/// What ends together with a presented session.
+/// The reach of the end of a presented session.
 package enum EndReach: Sendable {
-    /// The presenter may not end it.
+    /// The presenter may not end the session.
     case nothing
     case session
-    /// All of its family.
+    /// The whole lineage of the session.
     case lineage
 }
 
 /// The result of ending a presented session.
 package enum PresentedEnd: Sendable {
-    /// The store knows nothing of it any more.
+    /// The store no longer knows the session.
     case absent
-    /// The presenter may not end it; it continues.
+    /// The presenter may not end the session, so it continues.
     case kept
-    /// It ended now, or had ended before and cannot come back.
+    /// The session ended now, or had ended before and cannot come back.
     case ended(Session)
 }
 
@@ -95,36 +95,35 @@ package enum PresentedEnd: Sendable {
 package enum Invalidation: Sendable, Hashable {
     /// A session ended.
     case session(RecordKey)
-    /// A session's record changed: it was replaced, removed or written. It is read again before it is used.
+    /// A session's record was replaced, removed or written. It is read again before it is used.
     case sessionRecord(RecordKey)
     case lineage(Lineage)
     /// Every session of the subject with this name in the store (`SessionStore.names`).
     case subject(String)
-    /// Everything that the client with this id got before then; nil: and all that it ever gets.
+    /// Everything that the client with this id got before `before`; if `nil`, also everything that it ever gets.
     case client(String, before: UnixTime?)
-    /// A replaceable record.
+    /// A replaceable record ended or changed.
     case record(RecordKey)
     /// A document was written or deleted.
     case document(DocumentName)
-    /// Ends nothing itself, but all that is known may be wrong: after a reload, or when the store lost or forgot
-    /// something.
+    /// Ends nothing, but all that is cached may be wrong: after a reload, or if the store lost or forgot something.
     case all
 }
 
 /// The result of looking for a session.
 package enum SessionFinding: Sendable {
     case live(Stored<Session>)
-    /// There is none, for this reason, as far as the store knows it: `session.unknown`, or one that is for the logs only
-    /// (`Reason.told`).
+    /// There is no live session, for this reason, as far as the store knows it. The reason is `session.unknown`, or one
+    /// that is for the logs only (`Reason.told`).
     case absent(Reason)
 
-    /// The live session; nil if there is none.
+    /// The live session; `nil` if it was not found.
     package var session: Stored<Session>? {
         if case .live(let stored) = self { stored } else { nil }
     }
 }
 
-/// Receives what was found, or the store's error.
+/// Receives the finding, or the store's error.
 package typealias SessionReceiver = (Result<SessionFinding, StoreError>) -> Void
 
 /// Everything that a deployment keeps. The gateway judges in Swift; the store compares and acts in one atomic step over
@@ -133,7 +132,7 @@ package typealias SessionReceiver = (Result<SessionFinding, StoreError>) -> Void
 /// Every method answers on the caller's loop. A failure is a `StoreError`, or `RecordTooLarge` where a record is
 /// written; absence is a value, not an error.
 package protocol RecordStore: SessionStore, SessionIndex, SingleUseStore, ReplaceableStore, OnceStore, DocumentStore {
-    /// The single-use record under `key` and the session that it comes from, as `singleUse` and then `session` find them.
+    /// Finds the single-use record under `key` and its parent session, as `singleUse` and then `session` would.
     func singleUseWithParent<Record: SingleUseRecord>(
         _ key: RecordKey,
         as kind: Record.Type,
@@ -150,7 +149,7 @@ extension RecordStore {
         self.singleUseThenParent(key, as: kind, on: loop)
     }
 
-    /// The same by one read after the other.
+    /// Finds a single-use record and then its parent session, with two reads in a row.
     package func singleUseThenParent<Record: SingleUseRecord>(
         _ key: RecordKey,
         as kind: Record.Type,
@@ -167,29 +166,31 @@ extension RecordStore {
 
 /// Keeps sessions.
 package protocol SessionStore: Sendable {
-    /// The live session under `key`: neither expired, idled out, ended with its lineage, nor made before the subject's
-    /// current epoch. nil if there is none.
+    /// Returns the live session under `key`: neither expired, idled out, ended with its lineage, nor made before the
+    /// subject's current epoch. `nil` if no session is live.
     func session(_ key: RecordKey, on loop: any EventLoop) -> EventLoopFuture<Stored<Session>?>
 
-    /// The same without a future, for every request whose session is not in the cache, with the reason why there is
-    /// none. Must be called on `loop`, where `receiver` is called too: once, possibly before this returns.
+    /// Finds the live session under `key` without a future, or the reason for its absence. Used for every request with
+    /// a session that is not cached. Must be called on `loop`, where `receiver` is called once, maybe before this
+    /// returns.
     func session(_ key: RecordKey, on loop: any EventLoop, _ receiver: @escaping SessionReceiver)
 
-    /// Writes a new session under the subject's current epoch; fails with `.full` when there is no room.
+    /// Writes a new session under the subject's current epoch. Fails with `.full` if there is no room.
     func create(_ session: NewSession, on loop: any EventLoop) -> EventLoopFuture<Void>
 
-    /// Puts a session into its subject's list (`SessionIndex`), if the store keeps one apart from the sessions: that of one
-    /// whose creation was not answered may lack it. Never fails, and need not be waited for.
+    /// Adds a session to its subject's list (`SessionIndex`) if the store keeps the list apart from the sessions. A
+    /// session whose creation was not answered may be missing there. Never fails, and need not be awaited.
     func note(_ session: NewSession, on loop: any EventLoop)
 
-    /// Compare-and-swap: if the live session under `key` is still `judged`, `session` replaces it and keeps its idle
-    /// deadline and its epoch. It must have the same subject, lineage and expiry. A session that has ended, idled out
-    /// or expired, or whose subject's sessions ended since it began, is never written again: `.absent`.
+    /// Replaces the live session under `key` with `session` if it is still `judged` (compare-and-swap). The idle
+    /// deadline and the epoch are kept. `session` must have the same subject, lineage and expiry. A session that has
+    /// ended, idled out or expired, or whose subject's sessions ended since it began, is never written again:
+    /// `.absent`.
     ///
-    /// The future succeeds when every loop of this process has forgotten the former session; other processes forget it
-    /// as they do a session that ended. Streams stay open. When an answer is lost, read and judge again.
+    /// The future succeeds after every loop of this process has dropped the former session. Other processes drop it as
+    /// they drop a session that ended. Streams stay open. If an answer is lost, the caller reads and judges again.
     ///
-    /// If a failover undoes it, the former session is back.
+    /// If a failover undoes the replacement, the former session is back.
     func replace(
         _ key: RecordKey,
         judged: RecordVersion,
@@ -197,48 +198,47 @@ package protocol SessionStore: Sendable {
         on loop: any EventLoop
     ) -> EventLoopFuture<Replacement>
 
-    /// How many of these sessions of the subject live, access tokens not counted (`Session.isListed`).
+    /// Counts the live sessions among these sessions of the subject, without access tokens (`Session.isListed`).
     func liveCount(of subject: String, _ sessions: [RecordKey], on loop: any EventLoop) -> EventLoopFuture<Int>
 
-    /// Notes that the session was used now, which extends its idle deadline. If a note is lost, the session only ends
-    /// early.
+    /// Notes a use of the session now, which extends its idle deadline. If a note is lost, the session ends early.
     func touch(_ key: RecordKey, on loop: any EventLoop) -> EventLoopFuture<Void>
 
-    /// Ends one session; true when it existed.
+    /// Ends one session and returns true if it existed.
     func end(_ key: RecordKey, on loop: any EventLoop) -> EventLoopFuture<Bool>
 
-    /// Ends every token and session of the family, including those made later from one of its tokens.
+    /// Ends every token and session of the lineage, including those made later from one of its tokens.
     func end(_ lineage: Lineage, on loop: any EventLoop) -> EventLoopFuture<Void>
 
-    /// Ends what a presented token names, whatever its state: a sign-out whose first try was not confirmed is repeated,
-    /// and must not succeed before it is certain that the session cannot come back.
+    /// Ends the session that a presented token names, whatever its state. A sign-out whose first try was not confirmed
+    /// is repeated, and must not succeed before it is certain that the session cannot come back.
     ///
-    /// - Parameter reach: What ends together with the session, which may have ended before.
+    /// - Parameter reach: Returns what ends together with the session, which may have ended before.
     func end(
         presented key: RecordKey,
         reaching reach: @escaping @Sendable (Session) -> EndReach,
         on loop: any EventLoop
     ) -> EventLoopFuture<PresentedEnd>
 
-    /// The store's names of a subject in `Invalidation.subject`: at least one, and several while names made under an
-    /// older secret are in use. Answered from memory.
+    /// Returns the store's names of a subject in `Invalidation.subject`, from memory. There is at least one, and there
+    /// are several while names made under an older secret are in use.
     func names(of subject: String) -> [String]
 
     /// Ends every session of the subject that exists now ("log out everywhere").
     func end(subject: String, on loop: any EventLoop) -> EventLoopFuture<Void>
 
-    /// The subject's current epoch, for records that end with the subject's sessions (`RecordOwner`): the time at which
-    /// its sessions were last ended, in milliseconds by the store's clock, or a little later if they were ended several
-    /// times at once; 0 if they were never ended.
+    /// Returns the subject's current epoch, for records that end with the subject's sessions (`RecordOwner`). The epoch
+    /// is the time when the subject's sessions last ended, in milliseconds by the store's clock. It is a little
+    /// later if they ended several times at once, and 0 if they never ended.
     func eventualEpoch(of subject: String, on loop: any EventLoop) -> Eventual<UInt64>
 
-    /// The time by the clock that makes epochs: an end that begins after this call has no earlier epoch. In a Redis Cluster
-    /// its epoch may be earlier by as much as the clocks of the primaries differ.
+    /// Returns the time by the clock that makes epochs: an end that begins after this call has no earlier epoch. In a
+    /// Redis Cluster its epoch may be earlier by as much as the clocks of the primaries differ.
     func now(on loop: any EventLoop) -> EventLoopFuture<UnixTime>
 }
 
 extension SessionStore {
-    /// `eventualEpoch` as a future.
+    /// Returns the answer of `eventualEpoch` as a future.
     package func epoch(of subject: String, on loop: any EventLoop) -> EventLoopFuture<UInt64> {
         self.eventualEpoch(of: subject, on: loop).future(on: loop)
     }
@@ -253,10 +253,10 @@ extension SessionStore {
         }
     }
 
-    /// For stores that find a subject's sessions themselves.
+    /// Does nothing, for stores that find a subject's sessions themselves.
     package func note(_ session: NewSession, on loop: any EventLoop) {}
 
-    /// For stores that never lose what they have acknowledged.
+    /// Ends the session that a presented token names, for stores that never lose what they have acknowledged.
     package func end(
         presented key: RecordKey,
         reaching reach: @escaping @Sendable (Session) -> EndReach,

@@ -1,12 +1,12 @@
 package import NIOCore
 package import Vocabulary
 
-/// A kind of record that is used once: a transfer token, a code, a ticket. Its use leaves a marker in its place.
+/// A kind of record that is used once: a transfer token, a code, a ticket. Its use replaces it with a marker.
 ///
-/// Single use never fails open: where there are replicas, a use is only acknowledged after a replica has it, and a
-/// record written before the store's primary was replaced or restarted is never used.
+/// Single use never fails open. If there are replicas, a use is acknowledged only after a replica has it. A record
+/// written before the store's primary was replaced or restarted is never used.
 package protocol SingleUseRecord: StoredRecord {
-    /// Whether records of the kind are read together with the session in their terms (`RecordStore.singleUseWithParent`).
+    /// Whether records of the kind are read together with their parent session (`RecordStore.singleUseWithParent`).
     static var isReadWithParent: Bool { get }
 }
 
@@ -16,12 +16,11 @@ extension SingleUseRecord {
 
 /// Rules for single-use records of every kind.
 package enum SingleUse {
-    /// How long a marker stays: much longer than any record (`StoredRecord.longestLife`), so that a replay in this time
-    /// is recognised.
+    /// The lifetime of a marker, much longer than `StoredRecord.longestLife`, so that a replay is recognised.
     package static let markerLife = Duration.seconds(3600)
 }
 
-/// One attempt to use or replace a record. When an attempt is repeated because its answer was lost, it is recognised by its id.
+/// One attempt to use or replace a record. If it is repeated because its answer was lost, its id identifies it.
 package struct AttemptID: Sendable, Hashable {
     package let value: String
 
@@ -30,14 +29,14 @@ package struct AttemptID: Sendable, Hashable {
     }
 }
 
-/// What remains in place of a used or burned single-use record.
+/// The marker that replaces a used or burned single-use record.
 package enum Marker: Sendable, Hashable {
-    /// Used by this attempt, which made the session with this key (nil only if it made none).
+    /// Used by this attempt, which made the session with this key; `nil` if the attempt made no session.
     case used(AttemptID, session: RecordKey?)
-    /// Burned by a refusal.
+    /// Burned by a rejection, for this reason.
     case burned(AttemptID, Reason)
 
-    /// The attempt that left it.
+    /// The attempt that left the marker.
     package var attempt: AttemptID {
         switch self {
         case .used(let attempt, session: _), .burned(let attempt, _): attempt
@@ -55,7 +54,7 @@ package enum SingleUseLookup<Record: SingleUseRecord>: Sendable {
 /// A single-use record, and the session under its `RecordTerms.parent`.
 package struct LookupWithParent<Record: SingleUseRecord>: Sendable {
     package let lookup: SingleUseLookup<Record>
-    /// nil: it does not live, or there is no record that could be used.
+    /// The parent session; `nil` if it is not live, or if there is no record that could be used.
     package let parent: Stored<Session>?
 
     package init(_ lookup: SingleUseLookup<Record>, parent: Stored<Session>? = nil) {
@@ -66,15 +65,15 @@ package struct LookupWithParent<Record: SingleUseRecord>: Sendable {
 
 /// The answer to a compare-and-act on a single-use record.
 package enum Consumption: Sendable, Equatable {
-    /// This attempt consumed it, now or when it was made before.
+    /// This attempt consumed the record, now or when it was made before.
     case done
-    /// Another attempt had consumed or burned it.
+    /// Another attempt had consumed or burned the record.
     case spent(Marker)
-    /// It is no longer what was judged, or it or the session that it depends on is gone: judge again or refuse.
+    /// The record is not the judged one, or it or its parent session is gone. The caller judges again or rejects.
     case changed
-    /// It was written under another reign of the store's primary: a failover or a restart happened since, and whether
-    /// the record was used is unknown. It is never used; nothing was written. Only a store that can lose acknowledged
-    /// writes gives this answer.
+    /// The record was written under another reign of the store's primary. A failover or a restart has happened since,
+    /// and it is unknown whether the record was used. It is never used, and nothing was written. Only a store that can
+    /// lose acknowledged writes gives this answer.
     case quarantined
 }
 
@@ -84,7 +83,7 @@ package enum NewRecord: Sendable {
     case singleUse(RecordKey, any SingleUseRecord)
     case replaceable(RecordKey, any ReplaceableRecord)
 
-    /// The key under which it is written.
+    /// The key under which the record is written.
     package var key: RecordKey {
         switch self {
         case .session(let new): new.key
@@ -95,28 +94,28 @@ package enum NewRecord: Sendable {
 
 /// Keeps single-use records of every kind.
 package protocol SingleUseStore: Sendable {
-    /// Keeps a record until it is used or expires; fails with `.full` when there is no room. Nothing is kept if the
-    /// lineage has ended.
+    /// Keeps a record until it is used or expires, or not at all if the lineage has ended. Fails with `.full` if there
+    /// is no room.
     func create<Record: SingleUseRecord>(
         _ record: Record,
         key: RecordKey,
         on loop: any EventLoop
     ) -> EventLoopFuture<Void>
 
-    /// The record under `key`, or the marker that replaced it.
+    /// Returns the record under `key`, or the marker that replaced it.
     func singleUse<Record: SingleUseRecord>(
         _ key: RecordKey,
         as kind: Record.Type,
         on loop: any EventLoop
     ) -> EventLoopFuture<SingleUseLookup<Record>>
 
-    /// Compare-and-act: if there is no marker under `key` and the record is still `judged`, then delete it, leave
-    /// `marker` and write all of `creating` (in the same lineage) in one atomic step. A repeated attempt id gets
-    /// `.done` again, even if the record and its parent have gone.
+    /// Consumes the record under `key` (compare-and-act). If there is no marker under `key` and the record is still
+    /// `judged`, one atomic step deletes it, leaves `marker` and writes all of `creating` (in the same lineage). A
+    /// repeated attempt id gets `.done` again, even if the record and its parent are gone.
     ///
-    /// If something is created, the session under the record's `RecordTerms.parent` must still exist in the same step:
-    /// when it ended after the judgement, the answer is `.changed` and nothing is written. So no web session is made
-    /// from a native session that was signed out.
+    /// If something is created, the session under the record's `RecordTerms.parent` must still exist in that step. If
+    /// it ended after the judgement, the answer is `.changed` and nothing is written. So no web session is made from a
+    /// native session that was signed out.
     func consume(
         _ key: RecordKey,
         judged: RecordVersion,
@@ -125,15 +124,15 @@ package protocol SingleUseStore: Sendable {
         on loop: any EventLoop
     ) -> EventLoopFuture<Consumption>
 
-    /// Makes sure that the marker will not be lost. The attempt that left it calls this before its result is reported:
-    /// its first answer may have been lost because that was not certain.
+    /// Makes sure that the marker will not be lost. The attempt that left the marker calls this before its result is
+    /// reported: its first answer may have been lost because that was not certain.
     ///
-    /// Fails with `.unavailable` when it is still uncertain, or when the marker is gone.
+    /// Fails with `.unavailable` if it is still uncertain, or if the marker is gone.
     func confirm(_ marker: Marker, of key: RecordKey, on loop: any EventLoop) -> EventLoopFuture<Void>
 }
 
 extension SingleUseStore {
-    /// The same for a use that creates one session, or nothing.
+    /// Consumes the record under `key` for a use that creates one session, or nothing.
     package func consume(
         _ key: RecordKey,
         judged: RecordVersion,

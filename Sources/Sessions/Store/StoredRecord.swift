@@ -2,29 +2,28 @@ package import Vocabulary
 
 /// The bytes of one kind of record, written and read in one place.
 ///
-/// Bytes written by an earlier version of the gateway must stay readable, and the same record always has the same
-/// bytes.
+/// Bytes written by an earlier version of the gateway must stay readable, and equal records have equal bytes.
 package protocol RecordCodable: Sendable {
     /// Writes every part of the record, in a fixed order.
     func write(to writer: inout CompactWriter)
 
-    /// Reads the output of `write(to:)`. The arguments of a call are evaluated in their order, so those of an initialiser
-    /// may be read where they stand: its order is that of the fields.
+    /// Reads the output of `write(to:)`. Swift evaluates the arguments of a call in order, so an initialiser's
+    /// arguments may be read in place: they are in the order of the fields.
     static func read(from reader: inout CompactReader) throws(CompactFormatError) -> Self
 }
 
-/// A record of the store that is not a session: the store keeps its bytes and knows only its `terms`.
+/// A record of the store that is not a session. The store keeps its bytes and knows only its `terms`.
 ///
 /// The conforming type is the one place for everything particular to the kind: the letter of its keys, its bytes, how
 /// long a record lives and how large it may be.
 package protocol StoredRecord: RecordCodable {
-    /// The kind of every key under which such a record is kept.
+    /// The kind of every key under which the kind's records are kept.
     static var kind: RecordKind { get }
-    /// The longest that a record of the kind lives, whatever its own terms say.
+    /// The longest life of a record of the kind, whatever its own terms say.
     static var longestLife: Duration { get }
-    /// The maximum size of a record of the kind in bytes; larger ones fail with `RecordTooLarge`.
+    /// The maximum size of a record of the kind in bytes. Larger records fail with `RecordTooLarge`.
     static var sizeLimit: Int { get }
-    /// How long this record lives, and what it ends with.
+    /// The lifetime of the record, and what it ends with.
     var terms: RecordTerms { get }
 }
 
@@ -32,15 +31,15 @@ extension StoredRecord {
     package static var sizeLimit: Int { 65_536 }
 }
 
-/// What a store must know of a record that it does not interpret. In addition, every record ends with its lineage.
+/// The facts that a store must know about a record. In addition, every record ends with its lineage.
 package struct RecordTerms: Sendable, Hashable {
-    /// When the lifetime began; a record that replaces another keeps this time.
+    /// The time when the lifetime began; a record that replaces another keeps this time.
     package var since: UnixTime
     package var expiresAt: UnixTime
-    /// The subject whose end of sessions also ends the record, and the epoch under which it was made; nil while no
-    /// subject is known.
+    /// The subject whose end of sessions also ends the record, and the epoch of the record; `nil` while no subject is
+    /// known.
     package var owner: RecordOwner?
-    /// The session that must still exist when the record is used to create something.
+    /// The session that must still exist if the record is used to create something.
     package var parent: RecordKey?
 
     package init(since: UnixTime, expiresAt: UnixTime, owner: RecordOwner? = nil, parent: RecordKey? = nil) {
@@ -62,18 +61,18 @@ package struct RecordOwner: Sendable, Hashable {
     }
 }
 
-/// A record is larger than its kind allows; nothing was written. An error of the caller, not of the store.
+/// The error for a record that is too large for its kind. Nothing was written. It is an error of the caller.
 package struct RecordTooLarge: Error, Sendable, Hashable, CustomStringConvertible {
     /// The size of the record in bytes.
     package let size: Int
-    /// The maximum size of its kind.
+    /// The maximum size of a record of its kind in bytes.
     package let limit: Int
 
     package var description: String { "the record has \(self.size) bytes, more than the \(self.limit) of its kind" }
 }
 
 extension RecordCodable {
-    /// The record's bytes, preceded by `header`.
+    /// Returns the record's bytes, preceded by `header`.
     func encoded(after header: (inout CompactWriter) -> Void, limit: Int) throws(RecordTooLarge) -> [UInt8] {
         var writer = CompactWriter()
         header(&writer)
@@ -86,7 +85,7 @@ extension RecordCodable {
 }
 
 extension StoredRecord {
-    /// The record's bytes as a store keeps them.
+    /// Returns the record's bytes as a store keeps them.
     package func encoded() throws(RecordTooLarge) -> [UInt8] {
         try self.encoded(after: { _ in }, limit: Self.sizeLimit)
     }
@@ -99,7 +98,7 @@ extension StoredRecord {
         return record
     }
 
-    /// When the record ends if it is written at `now`.
+    /// Returns the time when the record ends if it is written at `now`.
     package func end(writtenAt now: UnixTime) -> UnixTime {
         min(self.terms.expiresAt, now.advanced(by: Self.longestLife))
     }

@@ -5,17 +5,18 @@ package import Vocabulary
 // Parts that several kinds of record share.
 
 extension CompactWriter {
-    /// Milliseconds since 1970.
+    /// Writes a time as milliseconds since 1970.
     package mutating func write(_ time: UnixTime) { self.write(time.milliseconds) }
 
-    /// Exact: both parts that the standard library keeps.
+    /// Writes a duration exactly, in both parts that the standard library keeps.
     package mutating func write(_ duration: Duration) {
         let (seconds, attoseconds) = duration.components
         self.write(seconds)
         self.write(attoseconds)
     }
 
-    /// One byte for the kind (1 session, 2 transfer token, else its letter), the lineage's tag, the digest in base64url.
+    /// Writes the kind in one byte (1 session, 2 transfer token, otherwise its letter), the tag, and the base64url
+    /// digest.
     package mutating func write(_ key: RecordKey) {
         switch key.kind {
         case .session: self.write(byte: 1)
@@ -26,7 +27,7 @@ extension CompactWriter {
         self.write(key.digest.base64URL)
     }
 
-    /// The address in 128 bits, the network, the user agent.
+    /// Writes the address in 128 bits, the autonomous system number, and the user agent.
     package mutating func write(_ device: DeviceFacts) {
         let bits = device.address.bits
         self.write(UInt64(truncatingIfNeeded: bits >> 64))
@@ -37,22 +38,22 @@ extension CompactWriter {
 }
 
 extension CompactReader {
-    /// The milliseconds of all times and durations that are written. Sums of any that are read fit into their numbers.
+    /// The valid milliseconds of times and durations. Sums of valid values do not overflow.
     private static let milliseconds: ClosedRange<Int64> = (-1 << 52)...(1 << 52)
 
-    /// A time, as `CompactWriter` wrote it.
+    /// Reads a time, as `CompactWriter` wrote it.
     package mutating func time() throws(CompactFormatError) -> UnixTime {
         let milliseconds = try self.signed()
         guard Self.milliseconds.contains(milliseconds) else { throw CompactFormatError() }
         return UnixTime(milliseconds: milliseconds)
     }
 
-    /// A time, or nothing, as `CompactWriter` wrote it.
+    /// Reads an optional time, as `CompactWriter` wrote it.
     package mutating func optionalTime() throws(CompactFormatError) -> UnixTime? {
         try self.optional { (reader) throws(CompactFormatError) in try reader.time() }
     }
 
-    /// A duration, as `CompactWriter` wrote it.
+    /// Reads a duration, as `CompactWriter` wrote it.
     package mutating func duration() throws(CompactFormatError) -> Duration {
         let seconds = try self.signed()
         let attoseconds = try self.signed()
@@ -62,20 +63,20 @@ extension CompactReader {
         return Duration(secondsComponent: seconds, attosecondsComponent: attoseconds)
     }
 
-    /// A family's tag, as it was written.
+    /// Reads a lineage's tag, as it was written.
     package mutating func lineage() throws(CompactFormatError) -> Lineage {
         guard let lineage = Lineage(stored: try self.text()) else { throw CompactFormatError() }
         return lineage
     }
 
-    /// The key of a record of this kind, as `CompactWriter` wrote it. Whoever looks a record up relies on its kind.
+    /// Reads the key of a record of this kind, as `CompactWriter` wrote it. Look-ups rely on the kind.
     package mutating func key(of kind: RecordKind) throws(CompactFormatError) -> RecordKey {
         let key = try self.key()
         guard key.kind == kind else { throw CompactFormatError() }
         return key
     }
 
-    /// A record's key, as `CompactWriter` wrote it.
+    /// Reads a record's key, as `CompactWriter` wrote it.
     package mutating func key() throws(CompactFormatError) -> RecordKey {
         let kind: RecordKind
         switch try self.byte() {
@@ -88,19 +89,19 @@ extension CompactReader {
         return RecordKey(kind: kind, lineage: try self.lineage(), digest: try self.digest())
     }
 
-    /// A digest, as it was written in base64url.
+    /// Reads a digest, as it was written in base64url.
     package mutating func digest() throws(CompactFormatError) -> Digest256 {
         guard let digest = Digest256(base64URL: Array(try self.text().utf8)[...]) else { throw CompactFormatError() }
         return digest
     }
 
-    /// A number of 32 bits.
+    /// Reads a number of 32 bits.
     package mutating func number() throws(CompactFormatError) -> UInt32 {
         guard let number = UInt32(exactly: try self.unsigned()) else { throw CompactFormatError() }
         return number
     }
 
-    /// A device, as `CompactWriter` wrote it.
+    /// Reads a device, as `CompactWriter` wrote it.
     package mutating func device() throws(CompactFormatError) -> DeviceFacts {
         DeviceFacts(
             address: IPAddress(v6High: try self.unsigned(), v6Low: try self.unsigned()),
@@ -109,12 +110,12 @@ extension CompactReader {
         )
     }
 
-    /// A list of texts, as `CompactWriter` wrote it.
+    /// Reads a list of texts, as `CompactWriter` wrote it.
     package mutating func texts() throws(CompactFormatError) -> [String] {
         try self.list { (reader) throws(CompactFormatError) in try reader.text() }
     }
 
-    /// A text, or nothing, as `CompactWriter` wrote it.
+    /// Reads an optional text, as `CompactWriter` wrote it.
     package mutating func optionalText() throws(CompactFormatError) -> String? {
         try self.optional { (reader) throws(CompactFormatError) in try reader.text() }
     }
