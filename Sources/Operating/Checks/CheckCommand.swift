@@ -83,22 +83,22 @@ struct CheckCommand: WiredCommand {
         let verdicts = try await self.verdicts(on: loaded.settings, wiring)
         self.say("network", verdicts?.map(Self.line) ?? ["nothing to connect to: sessions and users are kept here"])
         let isBroken = verdicts?.contains(where: { $0.level == .error }) ?? false
-        // What cannot be connected to cannot be asked either, and has been told.
+        // A store that cannot be reached is already reported by a verdict.
         self.say("clients that are not as in the file", (try? await ClientDrift.lines(loaded, wiring)) ?? [])
         if isBroken { throw ExitCode.failure }
     }
 
-    /// Prints what lets this proxy ask.
+    /// Prints a configuration that lets this proxy ask the gateway.
     private static func sayConfiguration(of proxy: ProxyKind, _ settings: Settings, _ draft: Draft) throws {
         if let fault = proxy.fault(in: settings) { throw Console.failure(fault) }
         guard let plan = draft.plan(for: proxy) else { return }
         if let fault = plan.fault { throw Console.failure(fault) }
-        // Standard output goes to a file. As comments, they do no harm there either.
+        // Warnings go to standard error, too, as comments: they are seen, and a redirected configuration stays valid.
         for warning in plan.warnings { Console.complain("# WARNING: \(warning)") }
         Console.say(exactly: Array(proxy.configuration(plan).utf8))
     }
 
-    /// What is right and wrong with the servers that the settings name; nil: they name none.
+    /// Connects to the servers in the settings and returns one verdict per check. `nil` if there are no servers.
     private func verdicts(on settings: Settings, _ wiring: GatewayWiring) async throws -> [Verdict]? {
         var verdicts = try await wiring.checkStore(settings.store)
         let client = CallClient(group: try TransportGroup(count: 1))

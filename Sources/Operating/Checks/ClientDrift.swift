@@ -4,16 +4,16 @@ import SignOn
 import Transport
 import Vocabulary
 
-/// What operators have changed of the clients at run time, for `check --network`.
+/// The differences between the clients in the file and the clients in use, for `check --network`.
 enum ClientDrift {
-    /// One line for each member that differs from the file; nil if there is no shared store to read.
+    /// Returns one line for each member that differs from the file. `nil` if there is no shared store to read.
     ///
     /// - Throws: An error of the store's configuration.
     static func lines(_ loaded: LoadedSettings, _ wiring: GatewayWiring) async throws -> [String]? {
         guard loaded.settings.store.isShared, let secrets = loaded.settings.secrets else { return nil }
         let keys = ProcessKeys(secrets)
         let group = try TransportGroup(count: 1)
-        // What is wrong with the store is among the verdicts.
+        // Problems of the store are already reported by the verdicts.
         let backing = try wiring.backing(loaded.settings.store, keys, group)
         try await backing.start()
         let overlay = ClientOverlay(
