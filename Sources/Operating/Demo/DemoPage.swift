@@ -3,18 +3,18 @@ import Endpoints
 import Pages
 import Vocabulary
 
-/// The page of the demo's app: who the user is, as the gateway says it, and what to try.
+/// The page of the demo's app: the user as the gateway reports it, and experiments to try.
 enum DemoPage {
-    /// Where the button of the native app is posted: a public page, so that nobody needs to be signed in.
+    /// The path that the native app's button posts to. It is public, so it works without a session.
     static let nativePath = "/public/native-app"
-    /// Where the native app begins a sign-in in the browser.
+    /// The path that starts the native app's sign-in in the browser.
     static let signInPath = "/public/native-app/sign-in"
-    /// The parameter of its query with the user whom the native app signs in.
+    /// The query parameter of `nativePath` that selects the user whom the native app signs in.
     static let user = "user"
-    /// The query of a page that the native app opens.
+    /// The query of a page that the native app has opened.
     static let isFromNative = "opened-by=the-native-app"
 
-    /// The page for this request.
+    /// Returns the page for this request.
     static func answer(_ request: EndpointRequest) -> EndpointResponse {
         let lines = (request.head ?? "").split(separator: "\n")
         let identity = lines.dropFirst().filter { $0.lowercased().hasPrefix("x-auth-") }
@@ -38,9 +38,9 @@ enum DemoPage {
         )
     }
 
-    /// What the native app shows of its session.
+    /// Returns the native app's page about its session.
     ///
-    /// - Parameter received: The request that it has sent with its access token, as the API behind the gateway got it.
+    /// - Parameter received: The request that the app sent with its access token, as its API received it.
     static func signedIn(_ received: String) -> EndpointResponse {
         let identity = received.split(separator: "\n").filter { $0.lowercased().hasPrefix("x-auth-") }
         return self.page(
@@ -123,7 +123,7 @@ enum DemoPage {
             """
     }
 
-    /// The way of this request, from the browser to the app.
+    /// Draws the path of this request from the browser to the app.
     private static func way(_ request: EndpointRequest) -> String {
         let email = HTMLText.escaped(request.field("x-auth-email") ?? "")
         let app = (
@@ -150,13 +150,13 @@ enum DemoPage {
         }
     }
 
-    /// Who takes part, in order. The names and sentences are markup.
+    /// Draws the participants in order. Names and sentences are markup.
     private static func flow(_ parts: [(name: String, sentence: String)]) -> String {
         let items = parts.map { "<li><strong>\($0.name)</strong> <span>\($0.sentence)</span></li>" }
         return "<ol class=\"flow\">\n\(items.joined(separator: "\n"))\n</ol>"
     }
 
-    /// Why a page that the native app opened shows the browser's own session.
+    /// Explains why a page that the native app opened shows the browser's existing session.
     private static func note(_ request: EndpointRequest) -> String {
         guard request.field("x-auth-origin") != "transfer",
             request.head?.split(separator: "\n").first?.utf8.contains(self.isFromNative.utf8) == true
@@ -262,6 +262,6 @@ enum DemoPage {
         .buttons>*+*{margin-top:.75rem;text-align:center}}
         """
 
-    /// In the padded base64 of CSP (CSP3 2.3.1).
+    /// The digest of the style in the padded base64 of CSP (CSP3 2.3.1).
     private static let styleDigest = Base64.encode(SHA256.digest(Array(style.utf8)).bytes)
 }
