@@ -11,7 +11,7 @@ import Settings
 import SignOn
 import Vocabulary
 
-/// `sallyport explain`: what the gateway would do with a request, without sending one.
+/// `sallyport explain`: prints what the gateway would do with a request, without sending one.
 struct ExplainCommand: WiredCommand {
     static let configuration = CommandConfiguration(
         commandName: "explain",
@@ -169,7 +169,7 @@ struct ExplainCommand: WiredCommand {
         }
         let isName = self.session.map { Fingerprint($0) != nil || $0.hasPrefix("ses_") } ?? true
         guard isName else {
-            // Never a token: the logs have none.
+            // Tokens are never accepted here, because the logs do not contain any.
             throw ValidationError("--session must be a fingerprint of ten characters, or an id that begins with ses_.")
         }
     }
@@ -241,7 +241,7 @@ struct ExplainCommand: WiredCommand {
         byCookie.add(cookie: "\(settings.handoff.cookieNames.first ?? "session_transfer_token")=\(text)")
         let explanation = try await self.explanation(of: byCookie, peer, certificate, assumed, draft)
         guard explanation.handoff == nil else { return explanation }
-        // The client of the route takes no cookie, or no token at all.
+        // The client of the route accepts no cookie, or no token at all.
         request.add(parameter: "\(settings.handoff.queryParameter)=\(text)")
         return try await self.explanation(of: request, peer, certificate, assumed, draft)
     }
@@ -308,8 +308,8 @@ struct ExplainCommand: WiredCommand {
         throw ValidationError("The file of --token-file cannot be read.")
     }
 
-    /// The provider whose user is assumed: of those of the host that the request is for, the one that is named, else the
-    /// first that has users of this kind.
+    /// Returns the provider of the assumed user: the one in `--provider`, or else the first of the host's providers
+    /// that has users of the requested kind.
     private func provider(of request: ExplainedRequest, _ settings: Settings) throws -> NamedProvider? {
         let all = Self.providers(of: request, settings)
         if let name = self.provider {
@@ -326,7 +326,7 @@ struct ExplainCommand: WiredCommand {
         return fitting ?? all.first
     }
 
-    /// The providers of the host that the request is for.
+    /// Returns the providers of the host that the request is for.
     private static func providers(of request: ExplainedRequest, _ settings: Settings) -> [NamedProvider] {
         let host = SignInHosts(settings.hosts).host(request.authority.lowercased())
         let all = (host?.providers ?? []).compactMap { name in settings.providers.first { $0.name == name } }
@@ -360,7 +360,7 @@ struct ExplainCommand: WiredCommand {
         )
     }
 
-    /// The certificate of the client; nil: none is assumed.
+    /// Reads the client's certificate. `nil` if the options contain none.
     private func certificate() throws -> ClientCertificate? {
         guard let file = self.clientCertificate else { return nil }
         guard let certificate = ClientCertificate(file: try Self.content(of: file, "--client-certificate")) else {
@@ -380,13 +380,13 @@ struct ExplainCommand: WiredCommand {
 
     private static func content(of file: String, _ option: String) throws -> [UInt8] {
         if let bytes = Console.read(file, atMost: .max) {
-            // Some editors put a byte order mark before a text.
+            // Some editors write a byte order mark before a text.
             return bytes.starts(with: [0xEF, 0xBB, 0xBF]) ? Array(bytes.dropFirst(3)) : bytes
         }
         throw ValidationError("The file of \(option) cannot be read.")
     }
 
-    /// The user whose session is assumed; nil: none is.
+    /// Returns the user whose session is assumed. `nil` if the options contain none, or if the user may not sign in.
     private func assumedUser(_ provider: NamedProvider?, _ links: AccountLinks?) throws -> AssumedUser? {
         guard self.user == nil || self.claims == nil else { throw ValidationError("Use --user or --claims, not both.") }
         if let user = self.user { return try AssumedUser(named: user, provider) }
@@ -400,7 +400,7 @@ struct ExplainCommand: WiredCommand {
         }
     }
 
-    /// Where the user signs in.
+    /// Describes where and how the user signs in.
     private func signIn(_ settings: Settings) throws -> [String] {
         let request = try ExplainedRequest(url: self.url ?? "", method: self.method, headers: [])
         let name = request.authority.lowercased()
@@ -418,7 +418,7 @@ struct ExplainCommand: WiredCommand {
         return lines
     }
 
-    /// How users of a provider sign in.
+    /// Describes how users of a provider sign in.
     private static func lines(
         of way: NamedProvider,
         on place: SignInHosts.Host,

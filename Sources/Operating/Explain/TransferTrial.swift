@@ -6,15 +6,14 @@ import SignOn
 import Transport
 import Vocabulary
 
-/// What would become of a session-transfer token, for `explain --token-file`. The store is read and never written: the
-/// token is as good afterwards as it was before.
+/// Finds out what would happen to a session-transfer token, for `explain --token-file`. The store is only read.
 struct TransferTrial {
     let wiring: GatewayWiring
     let draft: Draft
-    /// Whether the store may be asked.
+    /// True if the command may connect to the store.
     let usesNetwork: Bool
 
-    /// The lines for the request that would consume the token.
+    /// Returns lines about the request that would use up the token.
     func lines(_ request: HandoffRequest) async -> [String] {
         let store = self.draft.settings.store
         guard store.isShared else {
@@ -33,7 +32,7 @@ struct TransferTrial {
 
     private func ask(_ request: HandoffRequest) async throws -> [String] {
         let (draft, settings) = (self.draft, self.draft.settings)
-        // Connections to the store need loops of the transport.
+        // Connections to the store need event loops of the transport.
         let group = try TransportGroup(count: 1)
         let backing = try self.wiring.backing(settings.store, draft.keys, group)
         try await backing.start()
