@@ -3,11 +3,11 @@ import Cryptography
 import Settings
 import Vocabulary
 
-/// Reads the certificates of `tls`, and says what clients would refuse.
+/// Reads the certificates of `tls`, and reports what clients would reject.
 enum CertificateJudge {
-    /// What a certificate says.
+    /// Reads the first certificate of a chain.
     ///
-    /// - Throws: Why no client would accept it, or why it cannot be served.
+    /// - Throws: The reason why no client would accept the certificate, or why it cannot be served.
     static func facts(
         _ chain: [UInt8],
         _ key: Secret,
@@ -55,7 +55,7 @@ enum CertificateJudge {
         return facts
     }
 
-    /// What is wrong with a file of authorities, in a sentence; nil: nothing.
+    /// Returns a sentence with the fault of a file of authorities. `nil` if the file is valid.
     static func fault(inAuthorities pem: [UInt8], now: UnixTime) -> String? {
         guard let authorities = Certificate.all(inPEM: pem) else { return self.damage }
         if authorities.isEmpty { return self.other(pem).found }
@@ -68,7 +68,7 @@ enum CertificateJudge {
 
     private static let damage = "a damaged certificate, or one that does not begin at the left margin"
 
-    /// What a file is that has no certificate by PEM, and how to make one of it.
+    /// Describes a file without a PEM certificate, and how to convert it.
     private static func other(_ bytes: [UInt8]) -> (found: String, mend: String) {
         func has(_ label: String) -> Bool { bytes.contains("-----BEGIN \(label)-----".utf8) }
         if bytes.isEmpty { return ("an empty file", "write the certificate and its issuers") }
@@ -93,7 +93,7 @@ enum CertificateJudge {
         return ("no certificate in PEM form", "write it with its lines -----BEGIN and -----END CERTIFICATE-----")
     }
 
-    /// What a file is that has no key by PEM which can be read, and how to make one of it.
+    /// Describes a file without a readable PEM key, and how to convert it.
     private static func otherKey(_ bytes: [UInt8]) -> (found: String, mend: String) {
         if bytes.isEmpty { return ("an empty file", "write the key of the certificate") }
         if bytes.contains("ENCRYPTED".utf8) {
