@@ -7,7 +7,7 @@ import Vocabulary
 import Glibc
 #endif
 
-/// `sallyport certificate`
+/// `sallyport certificate`: makes a self-signed certificate and its key.
 struct CertificateCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "certificate",
@@ -53,7 +53,7 @@ struct CertificateCommand: ParsableCommand {
             do {
                 try PrivateFile.make(at: self.certificateFile, with: made.certificate, mode: 0o644)
             } catch {
-                // A key without its certificate would only be in the way of the next call.
+                // Without its certificate, the key would only make the next call fail.
                 unlink(self.keyFile)
                 throw error
             }
@@ -66,10 +66,10 @@ struct CertificateCommand: ParsableCommand {
         )
     }
 
-    /// Whether a certificate can have it: a host name, a wildcard of one label, or an IP address.
+    /// True for what a certificate can contain: a host name, a wildcard of one label, or an IP address.
     private static func isName(_ name: String) -> Bool {
         if IPAddress(name) != nil { return !name.utf8.contains(UInt8(ascii: "%")) }
-        // Digits alone are a damaged address to every client.
+        // Clients take a name of only digits and dots for a damaged address.
         if name.utf8.allSatisfy({ $0 == 0x2E || $0 &- 0x30 <= 9 }) { return false }
         let bare = name.hasPrefix("*.") ? name.dropFirst(2) : name[...]
         let labels = bare.split(separator: ".", omittingEmptySubsequences: false)

@@ -3,9 +3,9 @@ import Glibc
 import JOSE
 import Vocabulary
 
-/// `sallyport dpop-proof`: a proof for one request, for trying out routes and endpoints with curl.
+/// `sallyport dpop-proof`: makes a proof for one request, for trying out routes and endpoints with curl.
 struct DPoPProofCommand: ParsableCommand {
-    /// Far more than a key in PEM has.
+    /// The limit for a key file in bytes, far above the size of a PEM key.
     private static let longestKey = 65_536
 
     static let configuration = CommandConfiguration(
@@ -72,7 +72,7 @@ struct DPoPProofCommand: ParsableCommand {
         }
     }
 
-    /// The key in the file, which is made if there is none.
+    /// Returns the key in the file. A missing file is created with a new key.
     private func signingKey() throws -> SigningKey {
         guard access(self.key, F_OK) == 0 else {
             let key = SigningKey.generated(.es256)
@@ -86,7 +86,7 @@ struct DPoPProofCommand: ParsableCommand {
         }
     }
 
-    /// The access token, without line breaks at its end.
+    /// Returns the access token, without line breaks at its end. `nil` without `--token-file`.
     private func token() throws -> Secret? {
         guard let file = self.tokenFile else { return nil }
         var token = try Self.content(file, limit: Console.longestToken)

@@ -6,10 +6,10 @@ import Vocabulary
 import Glibc
 #endif
 
-/// A user in a file of users.
+/// An entry in a file of users.
 enum UserEntry {
-    /// The element of the list, in YAML; the name is quoted, as it may be anything. An address is the user's email, too,
-    /// which apps get.
+    /// Returns the list element in YAML. The name is quoted, because it may contain anything. A name that is an address
+    /// becomes the user's email, too, which apps receive.
     static func text(of name: String, hash: String, groups: [String] = []) -> String {
         let quoted = String(decoding: JSONText.encode(.string(name)), as: UTF8.self)
         var traits = name.contains("@") ? ["email: \(quoted)"] : []
@@ -19,7 +19,7 @@ enum UserEntry {
     }
 }
 
-/// `sallyport hash-password`: the `password_hash` of a user in the settings.
+/// `sallyport hash-password`: prints the `password_hash` of a user in the settings.
 struct HashPasswordCommand: ParsableCommand {
     /// The longest password that the static provider accepts, in bytes.
     private static let longest = 1024
@@ -49,7 +49,7 @@ struct HashPasswordCommand: ParsableCommand {
                 let count = password.count > Self.longest ? "more than \(Self.longest)" : "\(password.count)"
                 throw PrivateFileFailure("the password has \(count) bytes; allowed are 1 to \(Self.longest)")
             }
-            // Browsers and apps send UTF-8: a password in another encoding would never be right.
+            // Browsers and apps send UTF-8, so a password in another encoding would never match.
             guard String(validating: password, as: UTF8.self) != nil else {
                 throw PrivateFileFailure("the password is not UTF-8: set the encoding of the terminal or file to it")
             }
@@ -65,7 +65,7 @@ struct HashPasswordCommand: ParsableCommand {
         return first
     }
 
-    /// The first line of standard input, byte by byte as it is; no more of it than shows that it is too long.
+    /// Returns the first line of standard input, byte for byte. Reading stops once the line is too long.
     private static func firstLine() -> [UInt8] {
         var line: [UInt8] = []
         while line.count <= Self.longest + 1 {

@@ -5,10 +5,10 @@ import Sessions
 import Settings
 import Vocabulary
 
-/// `sallyport keys`: makes the secret and rotates it while any number of gateways run.
+/// `sallyport keys`: makes the secret, and rotates it while any number of gateways run.
 ///
-/// A gateway never meets a token or record of a secret that it does not accept: a new secret is first accepted
-/// everywhere (`add`), then used (`promote`), and the old one is removed when nothing made with it is left (`retire`).
+/// No gateway ever meets a token or record of a secret that it does not accept. A new secret is first accepted
+/// everywhere (`add`), then used (`promote`). The old one is removed when nothing made with it is left (`retire`).
 struct KeysCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "keys",
@@ -25,13 +25,13 @@ struct KeysCommand: ParsableCommand {
     )
 }
 
-/// The argument that all steps take.
+/// The file argument of all key commands.
 struct SecretFileArgument: ParsableArguments {
     @Argument(help: ArgumentHelp("The file in secret_file.", valueName: "file"), completion: .file())
     var file: String
 }
 
-/// `sallyport keys make FILE`
+/// `sallyport keys make FILE`: makes a file with a new secret.
 struct MakeKeys: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "make",
@@ -55,7 +55,7 @@ struct MakeKeys: ParsableCommand {
     }
 }
 
-/// `sallyport keys add FILE`
+/// `sallyport keys add FILE`: adds a secret that is accepted, but does not sign.
 struct AddKey: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "add",
@@ -85,7 +85,7 @@ struct AddKey: ParsableCommand {
     }
 }
 
-/// `sallyport keys promote FILE`
+/// `sallyport keys promote FILE`: makes the added secret the one that signs.
 struct PromoteKey: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "promote",
@@ -113,7 +113,7 @@ struct PromoteKey: ParsableCommand {
     }
 }
 
-/// `sallyport keys retire FILE`
+/// `sallyport keys retire FILE`: removes the secrets that no longer sign.
 struct RetireKeys: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "retire",
@@ -135,7 +135,7 @@ struct RetireKeys: ParsableCommand {
     }
 }
 
-/// `sallyport keys list FILE`
+/// `sallyport keys list FILE`: prints the id and use of each secret.
 struct ListKeys: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "list",
@@ -155,13 +155,13 @@ struct ListKeys: ParsableCommand {
     }
 }
 
-/// What the steps share.
+/// Functions and texts that the key commands share.
 enum KeysStep {
-    /// How long the published keys may be cached, and how long to wait until verifiers know a new one.
+    /// How long clients may cache the published keys.
     static let maxAge = "\(KeySetEndpoints.maxAge.components.seconds / 60) minutes"
     static let settling = "\(KeySetEndpoints.settlingTime.components.seconds / 60) minutes"
 
-    /// Changes the file at `path` and prints what `change` returns.
+    /// Changes the file at `path` and prints the text that `change` returns.
     static func change(_ path: String, _ change: (inout SecretFile) throws -> String) throws {
         try PrivateFileFailure.reported {
             let place = try PrivateFile(at: path)
@@ -183,8 +183,8 @@ enum KeysStep {
 }
 
 extension Secret {
-    /// 384 random bits as base64url, under an id that none of `others` has. The id in a token tells which secret made
-    /// it.
+    /// Makes a secret of 384 random bits in base64url, with an id that none of `others` has. Tokens contain the id of
+    /// the secret that made them.
     static func generated(besides others: [Secret]) -> Secret {
         let taken = Set(others.map { TokenAuthority.keyID(of: $0) })
         while true {

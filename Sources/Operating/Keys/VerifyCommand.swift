@@ -1,7 +1,7 @@
 import ArgumentParser
 import JOSE
 
-/// `sallyport verify-jws`: verifies one token as the gateway would, for test vectors and for operators.
+/// `sallyport verify-jws`: verifies one token as the gateway would, for operators and for test vectors.
 struct VerifyCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "verify-jws",
@@ -56,7 +56,7 @@ struct VerifyCommand: ParsableCommand {
         throw Console.failure("\(self.jwks) cannot be read")
     }
 
-    /// What is on standard input, without line breaks at its end.
+    /// Returns the token on standard input, without line breaks at its end.
     private static func token() -> [UInt8] {
         var token = Console.read("-", atMost: JOSELimits.token + 1024) ?? []
         while let last = token.last, last == UInt8(ascii: "\n") || last == UInt8(ascii: "\r") { token.removeLast() }
