@@ -3,16 +3,16 @@ import Cryptography
 import Providers
 import Vocabulary
 
-/// Whether the provider knows the gateway. What it does not say without a user cannot be told, and the words say so.
+/// Checks whether the provider knows the gateway. Some answers need a user; the messages say so.
 extension ProviderCheck {
     // MARK: Redirect URIs
 
-    /// Asks for a sign-in without a user, for each callback.
+    /// Requests a sign-in without a user for each callback.
     func redirects(by provider: some BrowserProvider) async -> [Verdict] {
         var verdicts: [Verdict] = []
         for callback in self.callbacks {
             guard let url = try? await provider.begin(BrowserSignIn(callback: callback)).url else { continue }
-            // The provider shall answer at once instead of showing its pages (OpenID Connect Core 3.1.2.1).
+            // With `none`, the provider must answer at once instead of showing pages (OpenID Connect Core 3.1.2.1).
             let quiet = url.utf8.contains("&prompt=".utf8) ? url : "\(url)&prompt=none"
             let call = OutgoingCall(
                 "GET",
@@ -62,7 +62,7 @@ extension ProviderCheck {
         )
     }
 
-    /// What a provider answers that knows the client and the redirect URI, and would need the user.
+    /// The error codes of a provider that accepts the client and the redirect URI, but needs the user.
     private static let expected: Set<String> = [
         "login_required", "interaction_required", "consent_required", "account_selection_required",
     ]
@@ -78,7 +78,7 @@ extension ProviderCheck {
         }
     }
 
-    /// What the error page of a provider is about, in the words of those in use.
+    /// Recognizes what a provider's error page is about, by the words of common providers.
     private static func refusal(in text: String) -> Refusal? {
         let text = text.lowercased()
         let redirect = [
@@ -103,7 +103,7 @@ extension ProviderCheck {
 
     // MARK: Credentials
 
-    /// Redeems a code that does not exist. The client is judged before the code (RFC 6749 5.2).
+    /// Redeems a code that does not exist. Providers judge the client before the code (RFC 6749 5.2).
     func credentials(_ client: ProviderClientAuthentication, at url: EndpointURL) async -> Verdict {
         let subject = "provider client"
         let call = await client.post(
@@ -117,7 +117,7 @@ extension ProviderCheck {
         return await .of { () async throws(Verdict) in
             let answer = try await self.ask(call, subject)
             switch JSONText.decode(answer.body)?["error"]?.string {
-            // GitHub and glewlwyd have words of their own for a code that does not exist.
+            // GitHub and glewlwyd use these codes for an authorization code that does not exist.
             case "invalid_grant", "bad_verification_code", "invalid_code":
                 return .ok(subject, "it accepts the credentials of \(client.clientID)")
             case "invalid_client", "incorrect_client_credentials": return .error(subject, Self.refusedClient(client))
@@ -144,9 +144,9 @@ extension ProviderCheck {
 
     // MARK: Introspection and userinfo
 
-    /// Asks about a token that does not exist.
+    /// Introspects a token that does not exist.
     ///
-    /// - Parameter audience: Who the provider is, in a client assertion.
+    /// - Parameter audience: The audience of a client assertion, which identifies the provider.
     func introspection(_ client: ProviderClientAuthentication, at url: EndpointURL?, audience: EndpointURL) async
         -> Verdict
     {
@@ -178,7 +178,7 @@ extension ProviderCheck {
         }
     }
 
-    /// Asks without a token, which must be refused.
+    /// Sends a request without a token, which the provider must reject.
     func userinfo(at url: EndpointURL) async -> Verdict {
         let subject = "provider userinfo"
         let call = OutgoingCall("GET", url.text, for: .userinfo, fields: Self.json)

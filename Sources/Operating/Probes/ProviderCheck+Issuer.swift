@@ -7,7 +7,7 @@ import Vocabulary
 extension ProviderCheck {
     // MARK: Metadata
 
-    /// Reads the metadata of the issuer; without them nothing else can be checked.
+    /// Reads the issuer's metadata. Without them nothing else can be checked.
     func metadata(of issuer: EndpointURL) async -> (verdicts: [Verdict], metadata: ProviderMetadata?) {
         let subject = "provider metadata"
         let location = ProviderMetadata.location(of: issuer)
@@ -44,10 +44,11 @@ extension ProviderCheck {
 
     // MARK: Time
 
-    /// The field `Date` against this machine's clock: tokens that seem to be of the future, or expired, are refused.
+    /// Compares the `Date` field with this machine's clock. A large difference makes tokens seem expired or not yet
+    /// valid.
     private func time(of answer: CallAnswer, took: Duration) -> [Verdict] {
         guard let text = answer.field("date"), let date = HTTPDate.time(text) else { return [] }
-        // The answer was made in between.
+        // The provider answered about halfway between request and response.
         let ours = self.clock.now().advanced(by: .zero - took / 2)
         let ahead = date.seconds - ours.seconds
         guard abs(ahead) > Int64(Self.clockTolerance) else {

@@ -1,9 +1,9 @@
 import Calls
 import Providers
 
-/// Messages for the operator about the provider. What it wrote is shown only in a short form without control characters.
+/// Messages for the operator about the provider. Its text is shortened and stripped of control characters.
 enum ProviderWords {
-    /// Why there is no answer, and how to correct it.
+    /// Returns why a call got no answer, and how to correct it.
     static func failure(_ error: CallError) -> String {
         let mend =
             switch error.cause {
@@ -20,9 +20,9 @@ enum ProviderWords {
         return mend.isEmpty ? error.detail : "\(error.detail): \(mend)"
     }
 
-    /// What an unexpected status means.
+    /// Returns the likely cause of an unexpected status.
     ///
-    /// - Parameter isDocument: Whether the call was for a public document.
+    /// - Parameter isDocument: True if the call was for a public document.
     static func status(_ answer: CallAnswer, forDocument isDocument: Bool = false) -> String {
         let words = "answers with status \(answer.status)"
         switch answer.status {
@@ -39,10 +39,10 @@ enum ProviderWords {
         }
     }
 
-    /// An error code (RFC 6749 5.2) or, if it is no code, its length.
+    /// Returns an error code (RFC 6749 5.2), shortened and without control characters.
     static func code(_ error: String) -> String { self.short(error) }
 
-    /// What an error code of an endpoint asks the operator to change.
+    /// Returns what the operator can change about an error code of an endpoint.
     static func mend(of error: String) -> String {
         switch error {
         case "invalid_scope": "write scopes that the provider allows for this client"
@@ -55,7 +55,7 @@ enum ProviderWords {
         }
     }
 
-    /// `RS256, ES256`, at most ten.
+    /// Returns up to ten names, as in `RS256, ES256`.
     static func list(_ names: [String]) -> String {
         let shown = names.prefix(10).map(self.short).joined(separator: ", ")
         return names.count > 10 ? "\(shown), ..." : shown

@@ -3,8 +3,8 @@ import RedisStore
 import Vocabulary
 
 extension RedisCheck {
-    /// Why `endpoint` could not be asked, and how to correct it. Where the failure alone does not tell, the server is
-    /// examined again over connections that carry no secret.
+    /// Returns why `endpoint` did not answer, and how to correct it. If the error is ambiguous, the server is examined
+    /// again over connections that carry no secret.
     func explain(_ error: any Error, at endpoint: RedisEndpoint) async -> String {
         switch RedisMessages.doubt(error) {
         case .certificate: await self.distrust(endpoint) ?? RedisMessages.failure(error, of: self.configuration)
@@ -13,7 +13,7 @@ extension RedisCheck {
         }
     }
 
-    /// Why its certificate is not trusted; nil when it presents none now.
+    /// Returns why the server's certificate is not trusted. `nil` if the server presents no certificate now.
     private func distrust(_ endpoint: RedisEndpoint) async -> String? {
         let shown = try? await RedisDiagnosis.certificates(of: endpoint, over: self.connector, on: self.loop).get()
         guard let shown else { return nil }
@@ -25,7 +25,7 @@ extension RedisCheck {
         return "its certificate is not signed by an authority that is trusted here: ca= of the URL names another one"
     }
 
-    /// What answers there, if it is not what the URL says; nil when it may be.
+    /// Returns what answers at `endpoint`, if it is not the server in the URL. `nil` if it may be that server.
     private func stranger(_ endpoint: RedisEndpoint) async -> String? {
         async let greeting = RedisDiagnosis.firstBytes(of: endpoint, over: self.connector, on: self.loop).get()
         async let certificates = RedisDiagnosis.certificates(of: endpoint, over: self.connector, on: self.loop).get()

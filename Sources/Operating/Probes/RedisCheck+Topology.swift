@@ -2,7 +2,7 @@ import RedisStore
 import Vocabulary
 
 extension RedisCheck {
-    /// Asks every sentinel where the primary is; nil when none knows.
+    /// Asks every sentinel for the primary's address. The address is `nil` if no sentinel knows it.
     func check(_ sentinels: RedisConfiguration.Sentinels) async -> (verdicts: [Verdict], primary: RedisEndpoint?) {
         var verdicts: [Verdict] = []
         var named: [RedisEndpoint] = []
@@ -24,13 +24,13 @@ extension RedisCheck {
                     }
                     named.append(primary)
                     verdicts.append(self.ok(endpoint, "sentinel", "\(sentinels.primaryName) is at \(primary)"))
-                    // Over another connection: a sentinel that wants a password closes this one at the first question.
+                    // This uses another connection, because a sentinel that requires a password closes the first one.
                     let heard = try await self.ask(subscriptions, of: endpoint, greeting: greeting)
                     let unheard = zip(channels, heard).filter { _, reply in
                         if case .error(let error) = reply { error.code == "NOPERM" } else { false }
                     }
                     if !unheard.isEmpty {
-                        // A look every ten seconds finds failovers that were not announced.
+                        // The gateway also asks every ten seconds, so it finds failovers that were not announced.
                         let rules = unheard.map { " &\($0.0)" }.joined()
                         let finding =
                             "its user may not subscribe to news of failovers, so they are noticed late: grant +subscribe\(rules)"
@@ -49,7 +49,7 @@ extension RedisCheck {
             }
         }
         if !named.isEmpty {
-            // Sentinels that are unreachable do not matter: the gateway needs one that answers.
+            // One sentinel that answers is enough for the gateway, so unreachable ones are only warnings.
             for index in verdicts.indices where verdicts[index].level == .error { verdicts[index].level = .warning }
         }
         if Set(named).count > 1 {
@@ -63,7 +63,7 @@ extension RedisCheck {
     private static func names(in reply: RedisReply?) -> String {
         guard case .array(let primaries)? = reply else { return "" }
         let names = primaries.compactMap { primary -> String? in
-            // Each is a list of fields and values, `name` first.
+            // Each primary is a list of fields and values that begins with `name`.
             guard case .array(let fields) = primary, fields.count > 1, case .bulk(let name) = fields[1] else {
                 return nil
             }
@@ -90,7 +90,7 @@ extension RedisCheck {
         return await self.explain(error, at: endpoint)
     }
 
-    /// Asks the nodes in turn for the cluster's primaries; nil when none knows them.
+    /// Asks the nodes, one after another, for the cluster's primaries. The topology is `nil` if no node knows it.
     func check(seeds: [RedisEndpoint]) async -> (verdicts: [Verdict], topology: Topology?) {
         var verdicts: [Verdict] = []
         for seed in seeds {
@@ -128,7 +128,7 @@ extension RedisCheck {
 }
 
 extension RedisEndpoint {
-    /// The answer to `SENTINEL GET-MASTER-ADDR-BY-NAME`: host and port.
+    /// Reads the answer to `SENTINEL GET-MASTER-ADDR-BY-NAME`: host and port.
     fileprivate init?(sentinelAnswer parts: [RedisReply]) {
         guard parts.count == 2, case .bulk(let host) = parts[0], case .bulk(let port) = parts[1],
             let number = UInt16(String(decoding: port, as: UTF8.self)), !host.isEmpty
