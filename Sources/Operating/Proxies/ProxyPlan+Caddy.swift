@@ -2,7 +2,7 @@ import RequestPath
 import Settings
 
 extension ProxyPlan {
-    /// A whole `Caddyfile`, for Caddy 2.6 or later.
+    /// A `Caddyfile` for Caddy 2.6 or later.
     var caddy: [String] {
         self.hosts.flatMap { host in [host.url.description + " {"] + self.caddySite(host).indented(4) + ["}", ""] }
     }
@@ -49,7 +49,7 @@ extension ProxyPlan {
 
     private static func caddyProxy(to app: App, on host: Host, for matcher: String = "") -> [String] {
         let line = "reverse_proxy\(matcher) \(app.servers.map(app.url).joined(separator: " "))"
-        // The client's spelling and port are not for the app.
+        // The app gets neither the client's spelling of the host nor its port.
         let port = host.url.port.map { ":\($0)" } ?? ""
         let name = host.isNamed ? host.url.authority : "{http.request.host}\(port)"
         var options = ["header_up Host \(name)", "header_up X-Forwarded-Host \(name)"]
@@ -89,7 +89,7 @@ extension ProxyPlan {
             + (tls.asksForCertificate ? ["tls_client_auth /etc/caddy/tls/proxy.pem /etc/caddy/tls/proxy.key"] : [])
     }
 
-    /// The names to remove, each also with `_`, which many apps read as `-`. `x-auth-*` is every name that begins so.
+    /// The names to remove, each also with `_`, which many apps read as `-`. `x-auth-*` removes all with that prefix.
     private var caddyRemoved: [String] {
         let prefixes = self.managed.prefixes
         let names = (self.removedNames + self.fields.map { $0.lowercased() }).filter { name in
@@ -102,7 +102,7 @@ extension ProxyPlan {
             }
     }
 
-    /// Every spelling with `-` or `_` in each place of a `-`.
+    /// Returns every spelling of a name that has `-` or `_` for each `-`.
     private static func spellings(_ name: String) -> [String] {
         name.reduce([""]) { spellings, letter in
             spellings.flatMap { spelling in

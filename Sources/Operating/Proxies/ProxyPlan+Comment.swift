@@ -1,8 +1,8 @@
 import Settings
 
-/// What stands above a configuration.
+/// The comment above a configuration.
 extension ProxyPlan {
-    /// The lines above the configuration, each as a comment.
+    /// The lines of the comment.
     var comment: [String] {
         var lines = [
             "Made by `sallyport check --for \(self.proxy.rawValue)`. The proxy asks Sallyport at \(self.checks) whether a request is",
@@ -26,8 +26,8 @@ extension ProxyPlan {
         return lines.map { $0.isEmpty ? "#" : "# \($0)" }
     }
 
-    /// What this proxy cannot do whatever the settings say, although the gateway itself does it: fields of a client that the
-    /// app gets.
+    /// Limits of this proxy that do not depend on the settings: fields of a client that reach the app, although the
+    /// gateway itself would remove them.
     private var shortcomings: [String] {
         var all: [String] = []
         switch self.proxy {

@@ -1,6 +1,6 @@
 import Settings
 
-/// Kubernetes: the gateway and the apps are services, whose names the settings do not know.
+/// Configurations for Kubernetes, where the gateway and the apps are services whose names the settings do not contain.
 extension ProxyPlan {
     /// Ingresses for ingress-nginx, without snippets.
     var ingressNginx: [String] {
@@ -56,7 +56,7 @@ extension ProxyPlan {
         ]
     }
 
-    /// Where the sign-in page is; with a wildcard on the name that was asked for, which nginx knows.
+    /// Returns the origin of the sign-in page. For a wildcard, nginx inserts the requested name.
     private static func signInOrigin(_ host: Host) -> String {
         guard host.url.isWildcard else { return host.url.description }
         return "\(host.url.scheme)://$host\(host.url.port.map { ":\($0)" } ?? "")"
@@ -117,7 +117,7 @@ extension ProxyPlan {
         ]
     }
 
-    /// RFC 1123: lower-case letters, digits and `-`.
+    /// Returns a name with lower-case letters, digits and `-` (RFC 1123).
     private static func kubernetesName(_ label: String) -> String {
         String(label.lowercased().map { $0 == "_" ? "-" : $0 })
     }

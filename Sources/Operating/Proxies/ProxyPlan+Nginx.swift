@@ -1,7 +1,7 @@
 import Settings
 
 extension ProxyPlan {
-    /// A whole `nginx.conf`, for nginx 1.15 or later with `auth_request`.
+    /// An `nginx.conf` for nginx 1.15 or later with `auth_request`.
     var nginx: [String] {
         let apps = self.apps.flatMap { app in
             ["upstream sallyport_app_\(app.label) {"] + Self.nginxServers(app) + ["    keepalive 32;", "}"]
@@ -33,7 +33,8 @@ extension ProxyPlan {
     }
 
     private func nginxServer(_ host: Host) -> [String] {
-        // The name that was asked for, in lower case and without its port; Sallyport refuses what is no name of the wildcard.
+        // For a wildcard this is the requested name, in lower case and without its port. Sallyport rejects names that
+        // the wildcard does not cover.
         let authority =
             host.url.isWildcard ? "$host\(host.url.port.map { ":\($0)" } ?? "")" : host.url.authority
         let scheme = host.url.scheme
@@ -178,10 +179,10 @@ extension ProxyPlan {
         return lines
     }
 
-    /// The numbers of the cookies that an answer to a check may have.
+    /// The numbers of the cookies that an answer to a check may contain.
     private static let cookies = 1...8
 
-    /// `return` and `proxy_pass` send these; an empty one is not sent.
+    /// The fields that `return` and `proxy_pass` add to an answer. nginx does not send empty fields.
     private var nginxAnswer: [String] {
         Self.cookies.map { "add_header Set-Cookie $sallyport_cookie_\($0) always;" }
             + ["add_header X-Sallyport-Reason $sallyport_reason always;"]
@@ -235,13 +236,13 @@ extension ProxyPlan {
         }
     }
 
-    /// The largest body that some route accepts, in bytes; nil: there is no limit.
+    /// The largest body in bytes that any route accepts. `nil` if a route has no limit.
     private var largestBody: Int? {
         let limits = self.settings.hosts.flatMap(\.routes).map(\.maxBody)
         return limits.contains(nil) ? nil : limits.compactMap(\.self).max() ?? self.settings.limits.body
     }
 
-    /// How the app's servers share its requests.
+    /// Returns the servers of an app, and how they share its requests.
     private static func nginxServers(_ app: App) -> [String] {
         let servers = app.servers.map { server in
             "    server \(server.address)\(server.weight == 1 ? "" : " weight=\(server.weight)");"

@@ -3,7 +3,7 @@ import Settings
 import Vocabulary
 
 extension ProxyPlan {
-    /// A dynamic configuration for the file provider, for Traefik 3.3 or later.
+    /// A dynamic configuration for the file provider of Traefik 3.3 or later.
     var traefik: [String] {
         var lines = [
             "http:",
@@ -69,7 +69,7 @@ extension ProxyPlan {
         return lines + [""]
     }
 
-    /// How Traefik speaks TLS with an app; empty if by its defaults.
+    /// Returns how Traefik connects to an app over TLS. Empty if its defaults apply.
     private static func traefikTransport(_ app: App) -> [String] {
         var lines = app.givenTLSName.map { ["serverName: \($0)"] } ?? []
         if let authority = app.files.authority { lines.append("rootCAs: [\(authority)]") }
@@ -105,7 +105,7 @@ extension ProxyPlan {
         return lines
     }
 
-    /// Which requests are for the host: a wildcard does not stand for the other hosts.
+    /// Returns the rule for requests to a host. A wildcard excludes the hosts that are configured themselves.
     private static func traefikRule(_ host: Host) -> String {
         guard host.url.isWildcard else { return "Host(`\(host.url.host)`)" }
         let others = host.others.map { " && !Host(`\($0.url.host)`)" }.joined()

@@ -1,9 +1,9 @@
 import Settings
 import Vocabulary
 
-/// What of the settings the printed configuration leaves out.
+/// Warnings about settings that the printed configuration leaves out.
 extension ProxyPlan {
-    /// What of the settings the proxy does not do as the gateway does, each in a sentence that names the place and the keys.
+    /// The settings that the proxy does not apply as the gateway would. Each sentence contains the place and the keys.
     var warnings: [String] {
         self.cookieWarnings + self.routeWarnings + self.appWarnings + self.serverWarnings
     }
@@ -36,8 +36,8 @@ extension ProxyPlan {
         }
     }
 
-    /// The keys of a route that only the gateway applies, because it forwards the request or the answer itself: those that
-    /// differ from their defaults.
+    /// Returns the keys of a route that only the gateway applies, because it forwards the request or the answer itself.
+    /// Keys with their default values are left out.
     static func unapplied(_ route: RouteSettings) -> [String] {
         let keys = [
             ("host", route.hostHeader != nil), ("strip_prefix", route.stripPrefix != nil),
@@ -45,15 +45,15 @@ extension ProxyPlan {
             ("response_headers", route.responseHeaders != FieldChanges()), ("cors", route.cors != nil),
             ("early_hints", !route.earlyHints), ("max_body", route.maxBody != nil),
             ("timeouts", route.responseTimeout != nil),
-            // A proxy shows its own certificate, so nobody would pass.
+            // A proxy presents its own certificate, so this rule would deny every client.
             ("require.client_certificate", route.require.clientCertificate != nil),
         ]
         return keys.filter(\.1).map(\.0)
     }
 
-    /// What the app gets of an allowed request, in words.
+    /// Describes what the app receives of an allowed request.
     ///
-    /// - Parameter host: The host of the request; one name of a wildcard, not the wildcard.
+    /// - Parameter host: The host of the request. For a wildcard, this is one of its names.
     func forwarded(on host: PublicURL, by route: RouteSettings) -> [String] {
         var lines = ["the method, the path and the query as the client sent them"]
         switch self.proxy {
@@ -89,7 +89,7 @@ extension ProxyPlan {
         }
     }
 
-    /// The keys of an app that the printed configuration does not have: those that differ from their defaults.
+    /// Returns the keys of an app that the printed configuration lacks. Keys with their default values are left out.
     private func unapplied(_ app: UpstreamSettings) -> [String] {
         let plain = UpstreamSettings(name: app.name, isHTTPS: app.isHTTPS, host: app.host, port: app.port)
         var keys = [
@@ -111,7 +111,7 @@ extension ProxyPlan {
                 ("key_file", app.keyFile != nil && !isPrinted),
             ]
         case .haproxy:
-            // It reads both from one file.
+            // HAProxy reads certificate and key from one file.
             keys += [("certificate_file", certificate), ("key_file", app.keyFile != nil)]
         case .traefik, .caddy:
             let standard = HealthSettings()
@@ -133,7 +133,7 @@ extension ProxyPlan {
         return keys.filter(\.1).map(\.0)
     }
 
-    /// What of an app's servers the proxy cannot do as the gateway does.
+    /// The settings of an app's servers that the proxy cannot apply as the gateway does.
     private var serverWarnings: [String] {
         let several = self.apps.filter(\.hasSeveralServers)
         var warnings: [String] = []
