@@ -3,7 +3,7 @@ import ArgumentParser
 import Settings
 import Vocabulary
 
-/// `sallyport limits`: what a running gateway counts against an address, and how to empty it.
+/// `sallyport limits`: shows or clears the sign-in limits of an address at a running gateway.
 struct LimitsCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "limits",
@@ -62,7 +62,7 @@ extension LimitsCommand {
         }
     }
 
-    /// A line for each limit.
+    /// Returns one line per limit.
     private static func table(_ body: String) -> String {
         guard case .array(let limits)? = JSONText.decode(Array(body.utf8))?["limits"] else { return body }
         return limits.map { limit in

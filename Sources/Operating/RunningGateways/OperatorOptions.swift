@@ -2,7 +2,7 @@ import ArgumentParser
 import Settings
 import Vocabulary
 
-/// What each command needs that calls admin listeners as an operator.
+/// The options of commands that call admin listeners as an operator.
 struct OperatorOptions: ParsableArguments {
     @OptionGroup var settings: SettingsOptions
 
@@ -26,9 +26,9 @@ struct OperatorOptions: ParsableArguments {
         }
     }
 
-    /// An admin listener, called with an operator's token.
+    /// An admin listener that is called with an operator's token.
     struct Gateway {
-        /// How long to wait for each answer, in seconds.
+        /// The time limit for each answer in seconds.
         private static let patience = 5
 
         fileprivate let target: AdminTarget
@@ -36,7 +36,7 @@ struct OperatorOptions: ParsableArguments {
 
         var address: String { "\(self.target.address)" }
 
-        /// The answer, if it is 2xx.
+        /// Sends a request and returns the answer. A status other than 2xx is an error.
         func ask(_ method: String, _ path: String) throws(AdminProbe.Failure) -> AdminProbe.Answer {
             let answer = try AdminProbe.get(
                 path,
@@ -56,7 +56,7 @@ struct OperatorOptions: ParsableArguments {
             return answer
         }
 
-        /// The same about a session; nil if there is none of that name.
+        /// Sends a request about one session. Returns `nil` if the session does not exist.
         func find(_ method: String, _ path: String) throws(AdminProbe.Failure) -> AdminProbe.Answer? {
             do throws(AdminProbe.Failure) {
                 return try self.ask(method, path)
@@ -78,7 +78,7 @@ struct OperatorOptions: ParsableArguments {
         }
     }
 
-    /// Calls `body` with each gateway. Where it fails, the others are called too, and the command fails in the end.
+    /// Calls `body` for each gateway. After a failed call the remaining gateways are called, then the command fails.
     func forEach(_ body: (Gateway) throws(AdminProbe.Failure) -> Void) throws {
         let token = Console.readToken(self.tokenFile) ?? []
         guard !token.isEmpty, token.allSatisfy({ (0x21...0x7E).contains($0) }) else {

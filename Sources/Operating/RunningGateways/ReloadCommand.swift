@@ -4,7 +4,7 @@ import ArgumentParser
 import Glibc
 #endif
 
-/// `sallyport reload`: has a running gateway on this machine read its settings again.
+/// `sallyport reload`: makes a running gateway on this machine reload its settings.
 struct ReloadCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "reload",

@@ -1,7 +1,7 @@
 import ArgumentParser
 import Vocabulary
 
-/// `sallyport sessions`: who is signed in at a running gateway, and signs users out.
+/// `sallyport sessions`: lists the sessions at a running gateway, and signs users out.
 struct SessionsCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "sessions",
@@ -16,7 +16,7 @@ struct SessionsCommand: ParsableCommand {
         defaultSubcommand: List.self
     )
 
-    /// Whose sessions are meant.
+    /// The options that select users.
     struct Choice: ParsableArguments {
         @Option(help: ArgumentHelp("The users with this email address, vouched for or not.", valueName: "address"))
         var email: String?
@@ -38,7 +38,7 @@ struct SessionsCommand: ParsableCommand {
             }
         }
 
-        /// The parameters of a list.
+        /// The query parameters that select users.
         fileprivate var query: [(name: String, value: String)] {
             [("email", self.email), ("subject", self.subject), ("provider", self.provider)].compactMap { name, value in
                 value.map { (name, $0) }
@@ -140,7 +140,7 @@ struct SessionsCommand: ParsableCommand {
             if !self.ignoreNotFound { throw nobody }
         }
 
-        /// Ends what is chosen, and says whether any session is.
+        /// Ends the selected sessions. Returns true if any session matches.
         private func end(at gateway: OperatorOptions.Gateway) throws(AdminProbe.Failure) -> Bool {
             guard let handle = self.handle else { return try self.signOut(at: gateway) }
             let path = "/sessions/\(PercentCoding.encoded(handle))"
@@ -151,14 +151,15 @@ struct SessionsCommand: ParsableCommand {
             return true
         }
 
-        /// Whether any session matches. A user who is named is signed out in any case: a session may be in no list yet.
+        /// Signs out the selected users. Returns true if any session matches. A user in `--subject` is signed out in
+        /// any case, because a new session may not be listed yet.
         private func signOut(at gateway: OperatorOptions.Gateway) throws(AdminProbe.Failure) -> Bool {
             let named = self.choice.subject.map { [$0, self.choice.provider ?? ""] }
             var (seen, done): (Set<String>, Set<[String]>) = ([], [])
             var isOneOut = false
-            // Somebody may sign in while the pages are read, or have a session that is listed a moment later.
+            // Users may sign in while the pages are read, or a new session may be listed a moment later.
             for pass in 0..<Self.passes {
-                // The handles of the sessions of each user.
+                // The handles of each user's sessions.
                 var users: [[String]: [String]] = [:]
                 if pass == 0, let named { users[named] = [] }
                 try SessionsCommand.forEach(self.choice.query, at: gateway) { session in
@@ -180,12 +181,12 @@ struct SessionsCommand: ParsableCommand {
             return isOneOut
         }
 
-        /// How often the sessions are listed, at most, until nobody new is among them.
+        /// The limit for listings, which are repeated until they contain no new users.
         private static let passes = 3
 
-        /// Signs the users out and adds them to `done`.
+        /// Signs out the users and adds them to `done`.
         ///
-        /// - Returns: Whether any session has ended.
+        /// - Returns: True if any session has ended.
         private static func signOut(
             _ users: [[String]: [String]],
             after done: inout Set<[String]>,
@@ -201,7 +202,7 @@ struct SessionsCommand: ParsableCommand {
                     done.insert(user)
                 } catch {
                     failure = error
-                    // A gateway that does not answer does not for the next one either.
+                    // A gateway that does not answer one request does not answer the next one either.
                     guard error.status != nil else { break }
                 }
             }
@@ -210,9 +211,9 @@ struct SessionsCommand: ParsableCommand {
             throw failure
         }
 
-        /// Signs a user out, or where the provider of their sessions is configured no more, ends each of these.
+        /// Signs out a user. If the provider of the sessions is no longer configured, each session is ended separately.
         ///
-        /// - Returns: Whether any session has ended. True for one that was listed and has ended meanwhile.
+        /// - Returns: True if any session has ended, including a listed session that has ended in the meantime.
         private static func signOut(
             _ user: [String],
             _ handles: [String],
@@ -235,16 +236,16 @@ struct SessionsCommand: ParsableCommand {
         }
     }
 
-    /// Says that no session matches; the exit status, which is that of no other fault.
+    /// Prints that no session matches, and returns an exit status that no other error has.
     fileprivate static func nobody(_ words: String) -> ExitCode {
         Console.complain("no session matches \(words.printable)")
         return ExitCode(2)
     }
 
-    /// How many sessions a list shows by default.
+    /// The number of sessions that a list shows by default.
     fileprivate static let shown = 100
 
-    /// Calls `body` with each session of a list, until it returns false; true if it was called with all.
+    /// Calls `body` with each session of a list until it returns false. Returns true if `body` got all sessions.
     @discardableResult
     private static func forEach(
         _ query: [(name: String, value: String)],
@@ -269,7 +270,7 @@ struct SessionsCommand: ParsableCommand {
     }
 }
 
-/// A session as the admin listener shows it.
+/// A session in an answer of the admin listener.
 private struct OperatorSession {
     let handle: String
     let subject: String
@@ -286,7 +287,7 @@ private struct OperatorSession {
         self.members = members
     }
 
-    /// The session in a list.
+    /// The session as a line of a list.
     var line: String {
         let user = self.members["email"]?.string.map { "\($0) (\(self.name))" } ?? self.name
         let place = self.members["host"]?.string ?? self.members["client_id"]?.string ?? "native app"
@@ -298,7 +299,7 @@ private struct OperatorSession {
 
     private var name: String { self.provider.map { "\(self.subject) of \($0)" } ?? self.subject }
 
-    /// All that is known of it, one member a line.
+    /// All members of the session, one per line.
     var text: String {
         self.members.sorted { $0.key < $1.key }.map { name, value in
             "\(name): \((value.string ?? String(decoding: JSONText.encode(value), as: UTF8.self)).printable)"
@@ -307,7 +308,7 @@ private struct OperatorSession {
 }
 
 extension String {
-    /// The text without what could move the cursor of a terminal: a provider names users as it likes.
+    /// The text without characters that could move a terminal's cursor. Providers choose the names of users freely.
     fileprivate var printable: String {
         let hidden: Set<Unicode.GeneralCategory> = [.control, .format, .lineSeparator, .paragraphSeparator]
         return String(
