@@ -7,7 +7,7 @@ import Vocabulary
 import Glibc
 #endif
 
-/// `sallyport init`: writes settings to begin with, and the secrets beside them.
+/// `sallyport init`: writes initial settings, with the secrets in separate files.
 struct InitCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "init",
@@ -68,7 +68,7 @@ struct InitCommand: ParsableCommand {
             for (name, _, _) in files where self.isThere(self.path(name)) {
                 throw PrivateFileFailure("\(self.path(name)) exists already: nothing is written")
             }
-            // Before anything is written: a value of the command line that the gateway would refuse.
+            // Values of the command line that the gateway would reject are found before anything is written.
             try self.judge(files)
             if mkdir(self.directory, 0o755) != 0, errno != EEXIST { throw PrivateFileFailure.system(self.directory) }
             var made: [String] = []
@@ -78,7 +78,7 @@ struct InitCommand: ParsableCommand {
                     made.append(self.path(name))
                 }
             } catch {
-                // A part of the files would stand in the way of the next try.
+                // Remaining files would make the next call fail.
                 for path in made { unlink(path) }
                 throw error
             }
@@ -89,23 +89,23 @@ struct InitCommand: ParsableCommand {
         }
     }
 
-    /// Also a link to nothing is there.
+    /// True if the path exists, even as a link to a missing file.
     private func isThere(_ path: String) -> Bool {
         var status = stat()
         return lstat(path, &status) == 0
     }
 
-    /// The public URL as the gateway sends it, so that what is registered at the provider is what the provider receives.
+    /// The public URL as the gateway sends it, so that the URL to register at the provider is the one that it receives.
     private var origin: String { PublicURL(self.publicURL)?.description ?? self.publicURL }
 
-    /// Where it listens: where a plain URL of this machine says, since nothing else is there; else at the default.
+    /// The address to listen on: the one in a plain-http URL of this machine, which nothing else serves, or the
+    /// default.
     private var listen: String {
         guard let url = PublicURL(self.publicURL), !url.isHTTPS, url.isLoopback else { return "127.0.0.1:8080" }
         return "\(url.host.hasPrefix("[") ? url.host : "127.0.0.1"):\(url.port ?? 80)"
     }
 
-    /// Where operators and probes reach the gateway: not at the default's port, which is also that of a Prometheus on the
-    /// same machine.
+    /// The admin listener's address. It avoids the default port, which a Prometheus on this machine also uses.
     private var adminListen: String { "127.0.0.1:\(self.listen.hasSuffix(":9091") ? 9095 : 9091)" }
 
     private func path(_ name: String) -> String { self.directory == "." ? name : "\(self.directory)/\(name)" }
@@ -135,13 +135,13 @@ struct InitCommand: ParsableCommand {
         }
     }
 
-    /// The options by the keys that they set.
+    /// The options of the command by the keys that they set.
     private static let options = [
         "public_url": "--public-url", "upstream": "--upstream", "provider.oidc.issuer": "--issuer",
         "provider.oidc.client_id": "--client-id", "provider.kratos.public_url": "--kratos-url",
     ]
 
-    /// A problem of the settings, by the option that has it: no file is written yet.
+    /// Returns a problem of the settings with the option that causes it, because no file is written yet.
     private static func line(_ problem: SettingsProblem) -> String {
         let place = problem.key.isEmpty ? "\(problem.origin)" : "\(problem.origin): \(problem.key)"
         let finding = problem.description.trimmingPrefix(place)
@@ -171,7 +171,7 @@ struct InitCommand: ParsableCommand {
         return files
     }
 
-    /// A text as YAML takes it, whatever is in it.
+    /// Returns a text as a quoted YAML string.
     private static func quoted(_ text: String) -> String {
         String(decoding: JSONText.encode(.string(text)), as: UTF8.self)
     }
@@ -241,7 +241,7 @@ struct InitCommand: ParsableCommand {
         }
     }
 
-    /// The program as it was called, so that what is printed can be pasted.
+    /// The program as it was called, so that printed commands can be pasted.
     private static var program: String {
         CommandLine.arguments.first.flatMap { $0.contains("/") ? $0 : nil } ?? "sallyport"
     }
