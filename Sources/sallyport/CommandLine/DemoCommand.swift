@@ -8,7 +8,7 @@ import Settings
 import Glibc
 #endif
 
-/// `sallyport demo`: the gateway, an app behind it and two users in one process on loopback, with commands to try.
+/// `sallyport demo`: starts the gateway, an app and two users in one process on loopback, and prints commands to try.
 struct DemoCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "demo",
@@ -123,7 +123,7 @@ struct DemoCommand: AsyncParsableCommand {
             """
     }
 
-    /// A port that is free now. The public URL contains the port, so it must be known before the gateway listens.
+    /// Returns a free port. The public URL contains the port, so it must be known before the gateway listens.
     private static func freePort() throws -> Int {
         let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
         defer { close(descriptor) }

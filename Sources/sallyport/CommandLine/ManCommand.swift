@@ -2,7 +2,7 @@ import ArgumentParser
 import Operating
 import Vocabulary
 
-/// `sallyport man`: the manual page, made of what `--help` says.
+/// `sallyport man`: prints the manual page, made from the help of all commands.
 struct ManCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "man",
@@ -21,7 +21,7 @@ struct ManCommand: ParsableCommand {
 struct ManualPage {
     private(set) var text: String
 
-    /// - Parameter root: The program, as the command-line library describes it.
+    /// - Parameter root: The description of the program by the command-line library.
     init(_ root: JSONValue) {
         self.text = ".TH SALLYPORT 1 \"\" \"sallyport \(Version.current)\"\n.SH NAME\n"
         self.text += "sallyport \\- \(Self.plain(root["abstract"]?.string ?? ""))\n"
@@ -65,7 +65,7 @@ struct ManualPage {
         self.text += ".TP\n\\fB\(Self.plain(shown))\\fR\n\(Self.plain(argument["abstract"]?.string ?? ""))\n"
     }
 
-    /// Text that groff takes as it is: no escapes, and no request at the beginning of a line.
+    /// Returns text that groff prints unchanged, without escapes and without a request at the beginning of a line.
     private static func plain(_ text: String) -> String {
         let escaped = text.map { character -> String in
             switch character {

@@ -3,7 +3,7 @@ import Observability
 import Operating
 import Settings
 
-/// `sallyport run`: serves until it is stopped.
+/// `sallyport run`: serves until the process is stopped.
 struct RunCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "run",
