@@ -8,7 +8,7 @@ import Synchronization
 import Vocabulary
 
 extension Gateway {
-    /// Reads the settings again and replaces them as a whole; on any error, the former ones stay in use.
+    /// Reloads the settings as a whole. After any error, the old settings stay in use.
     func reloadSettings() async {
         guard let reload = self.reload else { return }
         let registry = self.foundations.registry
@@ -34,7 +34,7 @@ extension Gateway {
         registry.increment(registry.counter(MetricNames.configReloads, "success"))
     }
 
-    /// Makes all that other settings need before any of it is used: what can fail, fails while nothing has changed.
+    /// Makes all parts of the new settings before any is used, so that failures change nothing.
     private func prepare(
         _ loaded: LoadedSettings
     ) throws -> (former: Assembly, assembly: Assembly, operators: [EndpointServer.Prepared]) {
@@ -62,13 +62,13 @@ extension Gateway {
 }
 
 extension Settings {
-    /// Keeps what a reload cannot change as it was.
+    /// Restores the settings that a reload cannot change.
     ///
     /// - Parameter backing: The store in use.
     /// - Returns: A warning for each setting that takes effect at the next start.
     fileprivate mutating func keepFixed(of former: Settings, by backing: any StoreBacking) -> [String] {
         var warnings: [String] = []
-        // What is bound is known by its place in the list.
+        // Bound listeners are matched with their settings by position.
         if former.listen.map(\.address) != self.listen.map(\.address) {
             warnings.append("listen: has other addresses; all of it takes effect at the next start")
             self.listen = former.listen
@@ -89,7 +89,7 @@ extension Settings {
             warnings.append("authorization.listen: takes effect at the next start")
             if let listen = former.authorization?.listen { self.authorization?.listen = listen }
         }
-        // What stays bound with TLS keeps it.
+        // Listeners that stay bound with TLS keep their certificates.
         if self.tls == nil { self.tls = former.tls }
         if self.accounts.keepKey(of: former.accounts) {
             warnings.append(
@@ -97,7 +97,7 @@ extension Settings {
                     + "with other subjects: put the former key back unless that is meant"
             )
         }
-        // The rest is read once, by what lives as long as the process.
+        // The remaining settings are read only once, by parts that live until the process ends.
         if former.eventLoops != self.eventLoops { warnings.append("event_loops: takes effect at the next start") }
         if former.secrets != self.secrets { warnings.append("secret_file: takes effect at the next start") }
         if !backing.mayReload(former.store, self.store) { warnings.append("store: takes effect at the next start") }
