@@ -2,10 +2,10 @@ import Logging
 import Sessions
 import SignOn
 
-/// Logs what happens to providers' tokens. The ids of sessions in the lines are public.
+/// Logs what happens to providers' tokens. The session ids in the lines are public.
 final class GrantLog: Sendable {
     private let logger: Logger
-    /// In an outage of the provider, every session in use is a failure.
+    /// Limits the lines. In an outage of the provider, every session in use fails.
     private let later = SeldomLine()
 
     init(logger: Logger) {

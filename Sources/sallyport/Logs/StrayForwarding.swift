@@ -2,7 +2,7 @@ import AddressIntelligence
 import Logging
 import Synchronization
 
-/// Warns about a proxy that `trusted_proxies` does not list, once in the life of the process.
+/// Warns once per process about a proxy that is not listed in `trusted_proxies`.
 final class StrayForwarding: Sendable {
     private let hasTold = Mutex(false)
     private let logger: Logger

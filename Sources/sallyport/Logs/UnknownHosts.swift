@@ -2,7 +2,7 @@ import AddressIntelligence
 import Logging
 import RequestPath
 
-/// Warns of requests for names that no host has, once a minute: mostly a proxy in front does not pass `Host` on.
+/// Warns once a minute about requests for unknown hosts. The usual cause is a proxy that does not pass on `Host`.
 final class UnknownHosts: Sendable {
     private let line = SeldomLine()
     private let logger: Logger

@@ -5,7 +5,7 @@ import RequestPath
 import Vocabulary
 
 extension UpstreamNotice {
-    /// Writes a warning for the operator; the app is named in its fields.
+    /// Logs a warning for the operator, with the app in a field.
     func log(to logger: Logger) {
         var metadata: Logger.Metadata = ["upstream": "\(self.upstream)", "reason": "\(self.reason.rawValue)"]
         if let field = self.field { metadata["field"] = "\(field)" }
@@ -24,7 +24,7 @@ extension UpstreamNotice {
 }
 
 extension ServerNotice {
-    /// Writes that a server of an app is left out, or serves again.
+    /// Logs that a server of an app is left out, or serves again.
     func log(to logger: Logger) {
         let metadata: Logger.Metadata = ["upstream": "\(self.upstream)", "server": "\(self.server)"]
         if let fault = self.fault {
@@ -36,7 +36,7 @@ extension ServerNotice {
 }
 
 extension NameNotice {
-    /// Counts a lookup, and writes what has changed by it.
+    /// Counts a lookup, and logs its changes.
     func note(in registry: MetricsRegistry, _ logger: Logger) {
         let result =
             switch self.change {
@@ -60,7 +60,7 @@ extension NameNotice {
         }
     }
 
-    /// At most eight addresses, without their ports.
+    /// Returns up to eight addresses without their ports.
     private static func list(_ addresses: [SocketAddress]) -> String {
         let shown = addresses.prefix(8).map { $0.ipAddress ?? "?" }.joined(separator: ", ")
         return addresses.count > 8 ? "\(shown) and \(addresses.count - 8) more" : shown
