@@ -26,16 +26,16 @@ enum ClientDrift {
         overlay.attach(registry)
         await overlay.refresh()
         await backing.stop()
-        guard overlay.hasRead else { return ["what was changed at run time cannot be read"] }
+        guard overlay.hasRead else { return ["the changes made at run time cannot be read"] }
         return self.lines(registry.catalogue)
     }
 
     private static func lines(_ catalogue: ClientCatalogue) -> [String] {
         let changed = catalogue.clients.flatMap { client in
             client.drift.map { drift in
-                let what = drift.path.isEmpty ? "is not in the file" : "\(drift.path) is not as in the file"
+                let what = drift.path.isEmpty ? "is not in the file" : "\(drift.path) differs from the file"
                 return "\(client.id): \(what)\(self.since(drift.mark))"
-            } + (client.fault.map { ["\(client.id): takes no part until this is mended: \($0.sentence)"] } ?? [])
+            } + (client.fault.map { ["\(client.id): is not used until this is fixed: \($0.sentence)"] } ?? [])
         }
         return changed + catalogue.deleted.map { "\($0.id): is in the file, but was deleted\(self.since($0.mark))" }
     }

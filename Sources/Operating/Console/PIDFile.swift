@@ -6,7 +6,7 @@ package enum PIDFile {
     /// replaced unless its gateway is still running.
     package static func claim(_ path: String) throws {
         if let former = self.process(in: path), former != getpid(), self.isGateway(former) {
-            throw PrivateFileFailure("\(path): the gateway with process id \(former) is running")
+            throw PrivateFileFailure("\(path): a gateway with process id \(former) is already running")
         }
         unlink(path)
         try PrivateFile.make(at: path, with: [], mode: 0o644)
@@ -21,7 +21,7 @@ package enum PIDFile {
     /// Returns the process id in a file.
     static func read(_ path: String) throws -> Int32 {
         guard let process = self.process(in: path) else {
-            throw Console.failure("\(path) holds no process id: its gateway has ended, or begins just now")
+            throw Console.failure("\(path) contains no process id: its gateway has ended or is still starting")
         }
         return process
     }

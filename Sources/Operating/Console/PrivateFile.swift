@@ -101,7 +101,9 @@ struct PrivateFile: ~Copyable {
                 && (now.st_uid == self.status.st_uid && now.st_gid == self.status.st_gid
                     || fchown(copy, self.status.st_uid, self.status.st_gid) == 0)
             guard owned else { throw .system("\(draft) cannot have the owner of \(self.path)") }
-            guard fchmod(copy, self.status.st_mode & 0o777) == 0 else { throw .system("\(draft): its mode") }
+            guard fchmod(copy, self.status.st_mode & 0o777) == 0 else {
+                throw .system("\(draft) cannot have the mode of \(self.path)")
+            }
             guard rename(draft, self.path) == 0 else { throw .system("\(self.path) cannot be replaced") }
         } catch {
             unlink(draft)

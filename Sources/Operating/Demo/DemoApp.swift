@@ -61,8 +61,8 @@ package enum DemoApp {
         _ request: EndpointRequest
     ) -> EndpointResponse {
         guard let url = self.returnURL(request, at: place) else {
-            let sentence = "Browsers go back to apps by https, on this machine, or by an app's own scheme"
-            return .text(400, "\(sentence): not by http to \(request.field("host") ?? "").\n")
+            let sentence = "Browsers return to apps only with https, on this machine, or with an app's own scheme"
+            return .text(400, "\(sentence), and not with http to \(request.field("host") ?? "").\n")
         }
         let begun = native.beginInBrowser(returningTo: url)
         waiting.keep(begun.verifier, of: begun.state)
@@ -81,7 +81,10 @@ package enum DemoApp {
         guard let url = self.returnURL(request, at: place), let verifier = waiting.take(for: request),
             let code = request.parameters("code").first
         else {
-            return .text(400, "The native app waits for no sign-in in this browser. Begin at \(DemoPage.signInPath).\n")
+            return .text(
+                400,
+                "No sign-in of the native app is waiting in this browser. Begin at \(DemoPage.signInPath).\n"
+            )
         }
         do {
             let token = try await native.accessToken(code: code, verifier: verifier, returnedTo: url)

@@ -48,14 +48,14 @@ enum DemoPage {
             <section class="card">
             \(self.brand)
             <h1>The native app is signed in</h1>
-            <p>This page plays a native app that has signed its user in with the browser.</p>
+            <p>This page acts as a native app that has signed its user in with the browser.</p>
             \(self.flow([
                 ("The native app", "opened the gateway in the browser, and kept a secret."),
                 ("Your browser", "is signed in, so it brought a code back at once."),
-                ("Sallyport", "gave the app tokens of its own for both. Whoever sees the code has nothing."),
+                ("Sallyport", "gave the app its own tokens for both. The code alone is useless."),
             ]))
             <div class="buttons">
-            <a class="quiet" href="/.sallyport/sessions">My sessions, with the app's</a>
+            <a class="quiet" href="/.sallyport/sessions">My sessions, including the app's</a>
             <a class="quiet" href="/hello">Back to the app in the browser</a>
             </div>
             </section>
@@ -103,7 +103,7 @@ enum DemoPage {
         let groups = text("x-auth-groups").split(separator: ",").joined(separator: ", ")
         return """
             <h1>Hello, \(text("x-auth-name"))</h1>
-            <p>This app has no sign-in of its own: the gateway in front of it has signed you in.</p>
+            <p>This app has no sign-in. The gateway in front of it has signed you in.</p>
             \(self.way(request))
             <dl>
             <dt>Account</dt><dd>\(text("x-auth-email"))</dd>
@@ -119,7 +119,7 @@ enum DemoPage {
             <a class="quiet" href="/.sallyport/logout?return_to=/public/">Sign out</a>
             </div>
             <p class="soft" id="native">Native apps open pages like this one for their user without a sign-in page. The first button
-            plays such an app.</p>
+            acts as such an app.</p>
             """
     }
 
@@ -133,18 +133,18 @@ enum DemoPage {
         switch request.field("x-auth-origin") {
         case "transfer":
             return self.flow([
-                ("The native app", "is signed in. It opened this page with a token that is good once, for a minute."),
+                ("The native app", "is signed in. It opened this page with a token that is valid once, for a minute."),
                 ("Sallyport", "took the token out of the URL, and gave your browser a session: no sign-in page."), app,
             ])
         case "native":
             return self.flow([
                 ("The native app", "is signed in, and sends its session token."),
-                ("Sallyport", "checks the token, and keeps it to itself."), app,
+                ("Sallyport", "checks the token, and does not pass it on."), app,
             ])
         default:
             return self.flow([
                 ("Your browser", "sends a cookie, and knows nothing else."),
-                ("Sallyport", "asked for your password once. It checks the cookie each time, and keeps it to itself."),
+                ("Sallyport", "asked for your password once. It checks the cookie each time, and does not pass it on."),
                 app,
             ])
         }
@@ -173,7 +173,7 @@ enum DemoPage {
         \(flow([
             ("Your browser", "sends its request, signed in or not."),
             ("Sallyport", "lets everybody through to this path, and drops identity headers that visitors send."),
-            ("This app", "has no sign-in of its own, and is told nothing about who visits."),
+            ("This app", "has no sign-in, and learns nothing about its visitors."),
         ]))
         <div class="buttons">
         <form method="post" action="\(nativePath)">
@@ -181,8 +181,8 @@ enum DemoPage {
         </form>
         <a class="quiet" href="/hello">A page that needs a session</a>
         </div>
-        <p class="soft" id="native">Native apps open pages for their user without a sign-in page. The first button plays such an app
-        on the phone of \(DemoUser.all[0].name): if nobody is signed in here, \(DemoUser.all[0].name) is then.</p>
+        <p class="soft" id="native">Native apps open pages for their user without a sign-in page. The first button acts as such an app
+        on the phone of \(DemoUser.all[0].name): if nobody is signed in here, \(DemoUser.all[0].name) will be.</p>
         """
 
     // MARK: The rest
@@ -198,7 +198,7 @@ enum DemoPage {
         <span class="whole">\(DemoUser.all[1].identifier)</span> /
         <span class="whole">\(DemoUser.all[1].password)</span>.</li>
         <li><a href="\(signInPath)">The native app signs its user in with this browser</a> (web to native): nobody types a
-        password, and the app gets tokens of its own.</li>
+        password, and the app gets its own tokens.</li>
         <li><a href="/public/">A public page</a>: anybody may read it.</li>
         <li><a href="/orders/1">An API for native apps</a>: a browser's session does not open it; access tokens do
         (<code>sallyport demo --long-walk</code>).</li>

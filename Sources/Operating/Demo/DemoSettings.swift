@@ -89,7 +89,7 @@ package struct DemoSettings: Sendable {
               - client_id: \(Self.webClient)
                 session_transfer:
                   allowed_authentication_methods: [cookie, query]
-                  # Where other machines come in, the app that plays the native one is at another address than the browser.
+                  # If other machines can connect, the app that acts as the native one has another address than the browser.
                   enforce_device_binding: \(place.seesAddresses ? "ip" : "none")
               - client_id: \(Self.apiClient)
                 client_secret_file: \(Self.secretFile)

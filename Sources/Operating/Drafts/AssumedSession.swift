@@ -23,12 +23,12 @@ struct AssumedUser {
     init(named identifier: String, _ provider: NamedProvider?) throws {
         guard let provider, let users = (provider.settings as? FixedUsersSettings)?.users else {
             throw ValidationError(
-                "--user names a user of the static provider: write the claims of a user to a file for --claims."
+                "--user needs the static provider. For another provider, write the user's claims to a file for --claims."
             )
         }
         let wanted = UserIdentifier(identifier)
         guard let wanted, let user = users.first(where: { UserIdentifier($0.identifier) == wanted }) else {
-            throw ValidationError("--user must name a user of the static provider.")
+            throw ValidationError("--user must be a user of the static provider.")
         }
         self.init(user, realm: Realm(provider.name))
     }
@@ -83,7 +83,7 @@ struct AssumedUser {
             value = .object(try JSONText.object(document, loneSurrogates: .replaced))
         } catch {
             throw ValidationError(
-                "The file of --claims must hold a JSON object, such as {\"sub\": \"1\", \"email\": \"ada@example.com\"}; it \(error.rawValue)."
+                "The file of --claims must contain a JSON object, such as {\"sub\": \"1\", \"email\": \"ada@example.com\"}; it \(error.rawValue)."
             )
         }
         guard let provider, let mapping = provider.settings.claimMapping else {

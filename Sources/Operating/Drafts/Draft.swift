@@ -60,7 +60,7 @@ package struct Draft {
             guard let scope = endpoints.scope(taking: route.path, on: host.settings) else { return nil }
             let mend =
                 switch scope {
-                case .everyHost: "remove the route, or let the app have other paths"
+                case .everyHost: "remove the route, or give the app other paths"
                 case .appNamingHosts: "remove the route, or well_known: true"
                 case .endpointHosts, .hostsWith: self.wayBack(from: self.takers(of: host.settings))
                 }
@@ -85,10 +85,10 @@ package struct Draft {
                 continue
             }
             findings.append(
-                "clients[\(index)].callbacks: no app can take the https callback on \(host.publicURL.authority), because "
-                    + "\(closed.joined(separator: " and ")) \(closed.count == 1 ? "needs" : "need") a session there; write "
-                    + "well_known: true for the host and name the apps (ios_app_ids, android_apps), or add the route "
-                    + "{path: /.well-known/**, auth: public} to an app that has these documents"
+                "clients[\(index)].callbacks: no app can open the https callback on \(host.publicURL.authority), because "
+                    + "\(closed.joined(separator: " and ")) \(closed.count == 1 ? "needs" : "need") a session there; set "
+                    + "well_known: true for the host and list the apps (ios_app_ids, android_apps), or add the route "
+                    + "{path: /.well-known/**, auth: public} to an app that serves these documents"
             )
         }
         return findings
@@ -139,7 +139,7 @@ package struct Draft {
     }
 
     private func wayBack(from keys: [String]) -> String {
-        "taken because of \(keys.joined(separator: ", ")); to give them back to the app, write endpoints: true on a host of its own, without routes"
+        "taken because of \(keys.joined(separator: ", ")); to give them back to the app, set endpoints: true on a separate host without routes"
     }
 
     /// Returns the paths of this host that the gateway answers itself.

@@ -42,7 +42,7 @@ struct RuleTrial {
         let deciding = objection.flatMap { objection in rules.firstIndex { $0.name == objection.rule } }
         let lines = rules.enumerated().map { index, rule in
             guard rule.condition.applies(to: event) else { return "\(rule.name): does not apply" }
-            if rule.isDryRun { return "\(rule.name): applies; in dry run, else \(Self.words(rule))" }
+            if rule.isDryRun { return "\(rule.name): applies as a dry run, otherwise \(Self.words(rule))" }
             guard index == deciding || rule.effect == .scopes && index < deciding ?? rules.count else {
                 return "\(rule.name): applies; an earlier rule decides"
             }
@@ -56,7 +56,7 @@ struct RuleTrial {
         case .deny: rule.text.map { "denies: \($0)" } ?? "denies"
         case .signIn: "asks the user to sign in"
         case .scopes:
-            "takes scopes away: " + Self.words(rule.scopes)
+            "removes scopes: " + Self.words(rule.scopes)
         }
     }
 

@@ -18,11 +18,11 @@ struct TransferTrial {
         let store = self.draft.settings.store
         guard store.isShared else {
             return [
-                "it is in the memory of the gateway that minted it, another process, which this command cannot see:",
-                "whether it was used, burned or never minted, only a gateway with store.redis can tell",
+                "this command cannot see the memory of the gateway that minted it, which is another process:",
+                "it only shows with store.redis whether the token was used, burned or never minted",
             ]
         }
-        guard self.usesNetwork else { return ["--network asks \(store.title) what has become of it"] }
+        guard self.usesNetwork else { return ["--network asks \(store.title) what happened to it"] }
         do {
             return try await self.ask(request)
         } catch {
@@ -73,11 +73,11 @@ struct TransferTrial {
     private static func words(_ inspection: HandoffInspection, _ now: UnixTime) -> [String] {
         switch inspection {
         case .foreign(let reason):
-            return ["it is no token that this secret has made: \(reason.rawValue)"]
+            return ["it was not made with this secret: \(reason.rawValue)"]
         case .absent:
             return ["it is unknown: never minted, expired, or ended with its app (\(Reason.handoffUnknown.rawValue))"]
         case .spent(.used):
-            return ["it was used: presented again, it is refused (\(Reason.handoffReplayed.rawValue))"]
+            return ["it was used: if presented again, it is refused (\(Reason.handoffReplayed.rawValue))"]
         case .spent(.burned(_, let reason)):
             return ["it was burned by a refusal: \(reason.rawValue)"]
         case .live(let token, let outcome, let burns):
@@ -85,7 +85,7 @@ struct TransferTrial {
             return [
                 "minted \(now.since(token.issuedAt).components.seconds) s ago by \(token.clientID) for "
                     + "\(token.parent.identity.id)\(token.actor.map { ", for whom \($0) acts" } ?? ""), at \(token.device.address)\(network)",
-                "good for \(max(0, token.expiresAt.since(now).components.seconds)) s more, on "
+                "valid for \(max(0, token.expiresAt.since(now).components.seconds)) s more, on "
                     + (token.host ?? "every host"),
                 Self.words(outcome, burns),
             ]

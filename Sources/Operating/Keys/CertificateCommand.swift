@@ -13,36 +13,36 @@ struct CertificateCommand: ParsableCommand {
         commandName: "certificate",
         abstract: "Make a certificate and its key, for trying the gateway with TLS.",
         discussion: """
-            The certificate has a key on P-256 and vouches for itself, so browsers warn of it and other clients need it as \
-            their authority (curl --cacert). Existing files are never overwritten; the key gets mode 0600.
+            The certificate is self-signed and has a P-256 key. Browsers warn about it, and other clients need it as their \
+            authority (curl --cacert). Existing files are never overwritten. The key file gets mode 0600.
             """
     )
 
-    @Flag(help: "Confirms that no authority signs it: without this nothing is made.")
+    @Flag(help: "Confirm that no authority signs the certificate. Without this flag nothing is made.")
     var selfSigned = false
 
-    @Option(name: .customLong("name"), help: "A name or address of the server; several may be given.")
+    @Option(name: .customLong("name"), help: "A name or address of the server. Repeatable.")
     var names: [String] = ["localhost", "127.0.0.1", "::1"]
 
-    @Option(help: "How many days it is valid, from 1 to 397.")
+    @Option(help: "The days that the certificate is valid, from 1 to 397.")
     var days = 90
 
-    @Option(help: "Where the certificate is written.", completion: .file())
+    @Option(help: "The file for the certificate.", completion: .file())
     var certificateFile = "certificate.pem"
 
-    @Option(help: "Where the key is written.", completion: .file())
+    @Option(help: "The file for the key.", completion: .file())
     var keyFile = "key.pem"
 
     func validate() throws {
         guard self.selfSigned else {
-            throw ValidationError("write --self-signed: the gateway is no authority, and signs no other certificates")
+            throw ValidationError("add --self-signed: the gateway is not an authority and makes no other certificates")
         }
-        guard (1...397).contains(self.days) else { throw ValidationError("--days takes 1 to 397") }
+        guard (1...397).contains(self.days) else { throw ValidationError("--days must be 1 to 397") }
         for name in self.names where !Self.isName(name) {
             throw ValidationError("--name \(name): write a host name in ASCII, *.example.com, or an IP address")
         }
         guard self.certificateFile != self.keyFile else {
-            throw ValidationError("--certificate-file and --key-file are one file: write two")
+            throw ValidationError("--certificate-file and --key-file must be two files")
         }
     }
 
@@ -61,7 +61,7 @@ struct CertificateCommand: ParsableCommand {
         Console.say(
             """
             made \(self.certificateFile) for \(self.names.joined(separator: ", ")), valid for \(self.days) days, and \(self.keyFile)
-            next: name them in tls.certificate_file and tls.key_file; clients trust it with curl --cacert \(self.certificateFile)
+            next: set tls.certificate_file and tls.key_file to them; curl trusts the certificate with --cacert \(self.certificateFile)
             """
         )
     }

@@ -12,9 +12,9 @@ struct DPoPProofCommand: ParsableCommand {
         commandName: "dpop-proof",
         abstract: "Print a DPoP proof (RFC 9449) for one request, to try out endpoints and routes.",
         discussion: """
-            The key file is made if it does not exist: EC P-256 in PEM, mode 0600. Each proof is good for one request, \
-            and for about five minutes. The first answer may be use_dpop_nonce: make another proof with the value of \
-            its DPoP-Nonce field.
+            A key file that does not exist is created: EC P-256 in PEM, mode 0600. Each proof is valid for one request \
+            and for about five minutes. If the first answer is use_dpop_nonce, make another proof with the value of its \
+            DPoP-Nonce field.
 
             curl -H "Authorization: DPoP $TOKEN" \
             -H "DPoP: $(sallyport dpop-proof --key k.pem --method GET --url $URL --token-file token)" $URL
@@ -33,14 +33,19 @@ struct DPoPProofCommand: ParsableCommand {
     @Option(
         name: .customLong("token-file"),
         help: ArgumentHelp(
-            "The file with the access token that the request carries; - is standard input. Without it the proof is for the token endpoint.",
+            "The file with the access token of the request (- for standard input). Without it the proof is for the token endpoint.",
             valueName: "file"
         ),
         completion: .file()
     )
     var tokenFile: String?
 
-    @Option(help: ArgumentHelp("The last DPoP-Nonce of the server; with = if it begins with -.", valueName: "text"))
+    @Option(
+        help: ArgumentHelp(
+            "The last DPoP-Nonce of the server. Attach it with = if it begins with -.",
+            valueName: "text"
+        )
+    )
     var nonce: String?
 
     @Flag(help: "Print the thumbprint of the key (dpop_jkt, cnf.jkt) instead of a proof.")
@@ -48,7 +53,7 @@ struct DPoPProofCommand: ParsableCommand {
 
     func validate() throws {
         if self.thumbprint { return }
-        guard let url = self.url else { throw ValidationError("--url is missing, or --thumbprint.") }
+        guard let url = self.url else { throw ValidationError("Add --url, or --thumbprint.") }
         guard url.hasPrefix("https://") || url.hasPrefix("http://") else {
             throw ValidationError("--url must begin with https:// or http://.")
         }
@@ -92,7 +97,7 @@ struct DPoPProofCommand: ParsableCommand {
         var token = try Self.content(file, limit: Console.longestToken)
         while let last = token.last, last == UInt8(ascii: "\n") || last == UInt8(ascii: "\r") { token.removeLast() }
         guard !token.isEmpty else {
-            throw PrivateFileFailure("\(file == "-" ? "standard input" : file) holds no access token")
+            throw PrivateFileFailure("\(file == "-" ? "standard input" : file) contains no access token")
         }
         return Secret(token)
     }

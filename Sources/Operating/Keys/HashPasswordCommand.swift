@@ -28,8 +28,8 @@ struct HashPasswordCommand: ParsableCommand {
         commandName: "hash-password",
         abstract: "Print the scrypt hash of a password, for password_hash of a static user.",
         discussion: """
-            At a terminal it asks for the password twice and shows nothing of it. Otherwise the password is the first \
-            line of standard input. With --user it prints the user's whole entry, to append to users.yaml.
+            On a terminal it asks for the password twice without showing it. Otherwise the password is the first line of \
+            standard input. With --user it prints the user's whole entry, which you can append to users.yaml.
             """
     )
 
@@ -47,11 +47,11 @@ struct HashPasswordCommand: ParsableCommand {
             let password = try self.password()
             guard (1...Self.longest).contains(password.count) else {
                 let count = password.count > Self.longest ? "more than \(Self.longest)" : "\(password.count)"
-                throw PrivateFileFailure("the password has \(count) bytes; allowed are 1 to \(Self.longest)")
+                throw PrivateFileFailure("the password has \(count) bytes, but only 1 to \(Self.longest) are allowed")
             }
             // Browsers and apps send UTF-8, so a password in another encoding would never match.
             guard String(validating: password, as: UTF8.self) != nil else {
-                throw PrivateFileFailure("the password is not UTF-8: set the encoding of the terminal or file to it")
+                throw PrivateFileFailure("the password is not UTF-8: set the terminal or file to UTF-8")
             }
             let hash = String(decoding: Scrypt.hash(password: password).bytes, as: UTF8.self)
             Console.say(self.user.map { UserEntry.text(of: $0, hash: hash) } ?? hash)

@@ -14,10 +14,10 @@ struct KeysCommand: ParsableCommand {
         commandName: "keys",
         abstract: "Make the secret, and rotate it without ending any session.",
         discussion: """
-            A rotation has three steps: add, promote, retire. After each, give the file to every gateway and restart \
-            them one by one. Each step says what comes next and when. Secrets are never printed.
+            A rotation has three steps: add, promote, retire. After each step, copy the file to every gateway and \
+            restart the gateways one by one. Each step prints what to do next and when. Secrets are never printed.
 
-            rotate-signing is apart from that: it replaces the key in the store that signs id_tokens.
+            rotate-signing is separate: it replaces the key in the store that signs id_tokens.
             """,
         subcommands: [
             MakeKeys.self, AddKey.self, PromoteKey.self, RetireKeys.self, ListKeys.self, RotateSigningKey.self,
@@ -35,7 +35,7 @@ struct SecretFileArgument: ParsableArguments {
 struct MakeKeys: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "make",
-        abstract: "Make a new file with one secret, mode 0600; an existing file is never overwritten."
+        abstract: "Make a new file with one secret and mode 0600. An existing file is never overwritten."
     )
 
     @OptionGroup var place: SecretFileArgument
@@ -48,7 +48,7 @@ struct MakeKeys: ParsableCommand {
         Console.say(
             """
             made \(self.place.file): key \(TokenAuthority.keyID(of: secret.ring.current)) signs and seals
-            next: name this file in secret_file or SALLYPORT_SECRET_FILE of every gateway, the same file for all; only the \
+            next: set secret_file or SALLYPORT_SECRET_FILE of every gateway to this file, the same for all; only the \
             gateway's user should be able to read it
             """
         )
@@ -70,16 +70,16 @@ struct AddKey: ParsableCommand {
             guard file.add(secret) else {
                 throw PrivateFileFailure(
                     file.entries.contains(where: \.isWaiting)
-                        ? "another secret waits already: promote it first, with `sallyport keys promote \(self.place.file)`"
-                        : "there are \(file.entries.count) secrets: remove old ones first, with `sallyport keys retire`"
+                        ? "another secret is already waiting: promote it first with `sallyport keys promote \(self.place.file)`"
+                        : "there are \(file.entries.count) secrets: remove old ones first with `sallyport keys retire`"
                 )
             }
             return """
-                added key \(TokenAuthority.keyID(of: secret)), which waits; \(TokenAuthority.keyID(of: file.ring.current)) signs and seals as before
-                next: give this file to every gateway and restart each; once all of them run with it, and not before:
+                added key \(TokenAuthority.keyID(of: secret)), which is not used yet; \(TokenAuthority.keyID(of: file.ring.current)) still signs and seals
+                next: copy this file to every gateway and restart each; only when all of them run with it:
                   sallyport keys promote \(self.place.file)
-                if apps verify X-Auth-Assertion, wait \(KeysStep.settling) more before that: they keep the keys of \
-                jwks.json for a while (caches \(KeysStep.maxAge)), and must know the new one before it signs
+                if apps verify X-Auth-Assertion, wait \(KeysStep.settling) more before that: they cache the keys of \
+                jwks.json (for \(KeysStep.maxAge)), and must know the new key before it signs
                 """
         }
     }
@@ -89,7 +89,7 @@ struct AddKey: ParsableCommand {
 struct PromoteKey: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "promote",
-        abstract: "Step 2: use the added secret to sign and seal; the others stay accepted."
+        abstract: "Step 2: sign and seal with the added secret. The other secrets stay accepted."
     )
 
     @OptionGroup var place: SecretFileArgument
@@ -99,14 +99,14 @@ struct PromoteKey: ParsableCommand {
             let former = TokenAuthority.keyID(of: file.ring.current)
             guard file.promote() else {
                 throw PrivateFileFailure(
-                    "no secret waits for its promotion: add one first, with `sallyport keys add \(self.place.file)`"
+                    "no secret is waiting: add one first with `sallyport keys add \(self.place.file)`"
                 )
             }
             return """
-                key \(TokenAuthority.keyID(of: file.ring.current)) signs and seals now; \(former) stays accepted
-                next: give this file to every gateway and restart each, in any order
-                then wait until all earlier sessions have ended: session.native.absolute (90d unless set otherwise) or \
-                session.absolute, whichever is longer, counted from the last restart; then:
+                key \(TokenAuthority.keyID(of: file.ring.current)) now signs and seals; \(former) stays accepted
+                next: copy this file to every gateway and restart each, in any order
+                then wait until all earlier sessions have ended: session.native.absolute (90d by default) or \
+                session.absolute, whichever is longer, after the last restart; then:
                   sallyport keys retire \(self.place.file)
                 """
         }
@@ -118,7 +118,7 @@ struct RetireKeys: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "retire",
         abstract:
-            "Step 3: remove every secret that does not sign. Tokens and sessions made with those are refused from then on."
+            "Step 3: remove every secret that does not sign. Tokens and sessions made with the removed ones are refused from then on."
     )
 
     @OptionGroup var place: SecretFileArgument
@@ -126,10 +126,10 @@ struct RetireKeys: ParsableCommand {
     func run() throws {
         try KeysStep.change(self.place.file) { file in
             let dropped = file.retire().map { TokenAuthority.keyID(of: $0) }
-            guard !dropped.isEmpty else { throw PrivateFileFailure("there is one secret, and it signs") }
+            guard !dropped.isEmpty else { throw PrivateFileFailure("there is only one secret, and it signs") }
             return """
-                dropped \(dropped.joined(separator: ", ")); \(TokenAuthority.keyID(of: file.ring.current)) signs and seals as before
-                next: give this file to every gateway and restart each; sessions and tokens of dropped keys end with that
+                removed \(dropped.joined(separator: ", ")); \(TokenAuthority.keyID(of: file.ring.current)) still signs and seals
+                next: copy this file to every gateway and restart each; sessions and tokens of removed keys then end
                 """
         }
     }

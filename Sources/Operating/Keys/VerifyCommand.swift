@@ -9,11 +9,11 @@ struct VerifyCommand: ParsableCommand {
         discussion: """
             The token is a JWS in compact form (RFC 7515), at most 8 KiB. Its payload goes to standard output byte by \
             byte. If it is refused, the reason goes to standard error and the exit status is 1. Claims such as exp are \
-            not judged.
+            not checked.
 
             The file holds a JWK Set, or one JWK (RFC 7517): public or private keys, or shared secrets for HS256, HS384 \
-            and HS512, but not both. Keys that cannot verify signatures are left out. Read no file here that another \
-            party has written as if it held secrets.
+            and HS512, but not both. Keys that cannot verify signatures are left out. Do not use a file from another \
+            party as if it contained secrets.
             """
     )
 
@@ -22,7 +22,7 @@ struct VerifyCommand: ParsableCommand {
 
     @Option(
         help: ArgumentHelp(
-            "An algorithm that is allowed, e.g. ES256; may be given several times. Default: all that fit a key of the file.",
+            "An allowed algorithm, e.g. ES256. Repeatable. Default: all that fit a key in the file.",
             valueName: "name"
         )
     )

@@ -5,7 +5,7 @@ package import Settings
 package struct SettingsOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(
-            "The YAML file with the settings. Default: the file in SALLYPORT_CONFIG, or the environment alone.",
+            "The YAML file with the settings. Default: the file in SALLYPORT_CONFIG, or only the environment.",
             valueName: "file"
         ),
         completion: .file()
@@ -40,8 +40,8 @@ package struct SettingsOptions: ParsableArguments {
         let hasFile = self.config != nil || argument?.file != nil
         if !hasFile, !Process.environment.keys.contains(where: { $0.hasPrefix("SALLYPORT_") }) {
             return
-                "there are no settings: name a file, or set SALLYPORT_PUBLIC_URL, SALLYPORT_UPSTREAM and a provider; "
-                + "`sallyport init` writes a file to begin with, and the shortest way to see the gateway at work is `sallyport demo`"
+                "there are no settings: pass a file, or set SALLYPORT_PUBLIC_URL, SALLYPORT_UPSTREAM and a provider; "
+                + "`sallyport init` writes a first file, and `sallyport demo` shows the gateway at work"
         }
         let count = failure.problems.count
         return (["invalid: \(count) problem\(count == 1 ? "" : "s")"] + failure.problems.map { "  \($0)" })
@@ -62,7 +62,7 @@ package struct SettingsFileArgument: ParsableArguments {
     /// Rejects a command line with two files.
     package func validate(besides options: SettingsOptions) throws {
         guard self.file == nil || options.config == nil else {
-            throw ValidationError("Name the file once: \(self.file ?? ""), or --config \(options.config ?? "").")
+            throw ValidationError("Pass the file only once: \(self.file ?? ""), or --config \(options.config ?? "").")
         }
     }
 }
@@ -75,11 +75,11 @@ package struct InsecureOptions: ParsableArguments {
     @Flag(help: "Allow the static provider on addresses other than loopback.")
     var insecureStaticUsers = false
 
-    @Flag(help: "Allow trusted_proxies of 0.0.0.0/0 or ::/0: every client can then name any address as its own.")
+    @Flag(help: "Allow 0.0.0.0/0 or ::/0 in trusted_proxies. Every client can then claim any address.")
     var insecureTrustAllProxies = false
 
     @Flag(
-        help: "Allow device bindings behind https without trusted_proxies: with a proxy in front they have no effect."
+        help: "Allow device bindings with https and without trusted_proxies. They have no effect behind a proxy."
     )
     var insecureUnnamedProxy = false
 
