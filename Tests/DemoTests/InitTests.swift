@@ -224,7 +224,7 @@ import Vocabulary
             try stranger.run()
             defer { stranger.terminate() }
             let other = try Self.run(["reload", file, "--pid", "\(stranger.processIdentifier)"])
-            #expect(other.status == 1 && other.output.contains("is no running gateway"), "\(other.output)")
+            #expect(other.status == 1 && other.output.contains("is not a running gateway"), "\(other.output)")
             #expect(stranger.isRunning)
             for pid in ["0", "-1", "999999999"] {
                 #expect(try Self.run(["reload", file, "--pid=\(pid)"]).status == 1, "\(pid)")

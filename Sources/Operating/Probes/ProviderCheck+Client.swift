@@ -36,7 +36,7 @@ extension ProviderCheck {
         if let location = answer.field("location"), (300..<400).contains(answer.status) {
             guard location.hasPrefix(callback) else {
                 return self.refusal(in: location).map { Verdict.error(subject, $0.sentence(callback)) }
-                    ?? Verdict.ok(subject, "it does not refuse \(callback), as far as can be told without a user")
+                    ?? Verdict.ok(subject, "it does not refuse \(callback), as far as a check without a user shows")
             }
             let error = self.parameter("error", of: location)
             guard let error, !self.expected.contains(error) else { return .ok(subject, "it accepts \(callback)") }
@@ -53,7 +53,10 @@ extension ProviderCheck {
             return .error(subject, Refusal.redirect.sentence(callback))
         }
         guard answer.status >= 400 else {
-            return .ok(subject, "it shows a page and does not refuse \(callback), as far as can be told without a user")
+            return .ok(
+                subject,
+                "it shows a page and does not refuse \(callback), as far as a check without a user shows"
+            )
         }
         return .warning(
             subject,
@@ -127,19 +130,19 @@ extension ProviderCheck {
                     "it answers unauthorized_client: client_id or the secret is wrong there, or the authorization code flow is not allowed for \(client.clientID)"
                 )
             case "invalid_dpop_proof", "use_dpop_nonce":
-                return .ok(subject, "it binds tokens to keys (DPoP); whether it accepts the credentials cannot be told")
+                return .ok(subject, "it binds tokens to keys (DPoP), so the credentials cannot be checked")
             case let error?:
                 let words = "\(ProviderWords.code(error)): \(ProviderWords.mend(of: error))"
                 return .warning(subject, "it answers a code that does not exist with \(words)")
             case nil where answer.status == 401: return .error(subject, Self.refusedClient(client))
-            case nil: return .error(subject, "\(url) \(ProviderWords.status(answer)), and not as a token endpoint")
+            case nil: return .error(subject, "\(url) \(ProviderWords.status(answer)), not like a token endpoint")
             }
         }
     }
 
     private static func refusedClient(_ client: ProviderClientAuthentication) -> String {
-        "it refuses the credentials of \(client.clientID): are client_id, the secret or key, and client_authentication "
-            + "those that are registered there?"
+        "it refuses the credentials of \(client.clientID): do client_id, the secret or key, and "
+            + "client_authentication match its registration?"
     }
 
     // MARK: Introspection and userinfo
@@ -152,8 +155,8 @@ extension ProviderCheck {
     {
         let subject = "provider introspection"
         guard let url else {
-            let mend = "write provider.oidc.introspection.url, or remove introspection"
-            return .error(subject, "its metadata name no introspection_endpoint: \(mend)")
+            let mend = "set provider.oidc.introspection.url, or remove introspection"
+            return .error(subject, "its metadata contain no introspection_endpoint: \(mend)")
         }
         let parameters = [(name: "token", value: "sallyport-check-\(Random.base64URL(16))")]
         var call = await client.post(parameters, to: url, audience: audience)
@@ -164,16 +167,16 @@ extension ProviderCheck {
             switch answer.status {
             case 200 where value?["active"] == .bool(false): return .ok(subject, "\(url) answers \(client.clientID)")
             case 200 where value?["active"] == .bool(true):
-                return .error(subject, "\(url) calls a token good that does not exist: it must not be used")
+                return .error(subject, "\(url) accepts a token that does not exist: do not use it")
             case 400 where value?["error"]?.string == "invalid_client", 401:
                 return .error(subject, Self.refusedClient(client))
             case 403:
                 return .error(
                     subject,
-                    "\(url) does not allow \(client.clientID) to ask: give it the right to introspect"
+                    "\(url) does not let \(client.clientID) introspect tokens: allow it there"
                 )
             default:
-                return .error(subject, "\(url) \(ProviderWords.status(answer)), and not as an introspection endpoint")
+                return .error(subject, "\(url) \(ProviderWords.status(answer)), not like an introspection endpoint")
             }
         }
     }
@@ -185,8 +188,8 @@ extension ProviderCheck {
         return await .of { () async throws(Verdict) in
             let answer = try await self.ask(call, subject)
             switch answer.status {
-            case 400, 401, 403: return .ok(subject, "\(url) asks for a token")
-            case 200: return .error(subject, "\(url) answers without a token: it cannot say who a user is")
+            case 400, 401, 403: return .ok(subject, "\(url) requires a token")
+            case 200: return .error(subject, "\(url) answers without a token, so it cannot identify users")
             default: return .error(subject, "\(url) \(ProviderWords.status(answer))")
             }
         }

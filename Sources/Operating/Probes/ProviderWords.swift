@@ -10,7 +10,7 @@ enum ProviderWords {
             case .name: "is the name right, and does this machine's DNS know it?"
             case .connection: "are host and port right, and does a firewall allow it?"
             case .proxy: "see its log, and the user and password in http_proxy or in the variable"
-            case .certificate: "name its authority in ca_file"
+            case .certificate: "set ca_file to its authority"
             case .certificateName: "write the name in the certificate, or give the server a certificate for this name"
             case .notTLS: "does the server speak https on this port?"
             case .tls: "does the server speak TLS 1.2 or later?"
@@ -28,12 +28,12 @@ enum ProviderWords {
         switch answer.status {
         case 300..<400:
             let location = answer.field("location").map { " to \(self.short($0))" } ?? ""
-            return "\(words): it redirects\(location), which is not followed; write the URL that answers"
+            return "\(words): it redirects\(location), which is not followed; use the URL that answers"
         case 404 where isDocument: return "\(words): is the issuer complete, with the path of its realm or tenant?"
         case 404: return "\(words): is the URL right?"
         case 401 where isDocument, 403 where isDocument:
             return "\(words): it must be public, or is something in front of it?"
-        case 429: return "\(words): it has had too many requests; try again later"
+        case 429: return "\(words): it has received too many requests; try again later"
         case 500...599: return "\(words): see its log"
         default: return words
         }

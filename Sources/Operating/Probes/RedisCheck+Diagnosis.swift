@@ -22,7 +22,7 @@ extension RedisCheck {
         guard self.configuration.tls?.authorityFile != nil else {
             return "its certificate is not signed by an authority that is trusted here: write ca= into the URL"
         }
-        return "its certificate is not signed by an authority that is trusted here: ca= of the URL names another one"
+        return "its certificate is not signed by an authority that is trusted here: ca= of the URL contains another one"
     }
 
     /// Returns what answers at `endpoint`, if it is not the server in the URL. `nil` if it may be that server.
@@ -35,7 +35,7 @@ extension RedisCheck {
         if text.hasPrefix("SSH-") { return "an SSH server answers there, not Redis: are host and port right?" }
         switch (isRedis: ["+PONG", "-"].contains { text.hasPrefix($0) }, isSecure: self.configuration.tls != nil) {
         case (true, true):
-            return "it does not speak TLS there: write redis:// into the URL, or name its tls-port"
+            return "it does not speak TLS there: write redis:// into the URL, or use its tls-port"
         case (false, false):
             if speaksTLS {
                 return "it speaks TLS there: write rediss:// into the URL (tls=true for Sentinel and Cluster)"

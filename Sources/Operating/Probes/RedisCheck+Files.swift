@@ -14,10 +14,10 @@ extension RedisCheck {
         let faults = files.compactMap { name, path, what, holds -> Verdict? in
             guard let path else { return nil }
             guard access(path, R_OK) == 0 else {
-                return Self.fault("\(name)= of the URL names no file that this user can read: \(path)")
+                return Self.fault("\(name)= of the URL is no file that this user can read: \(path)")
             }
             return holds(path)
-                ? nil : Self.fault("\(name)= of the URL names a file that holds no \(what) in PEM: \(path)")
+                ? nil : Self.fault("\(name)= of the URL is a file without a \(what) in PEM: \(path)")
         }
         guard faults.isEmpty, let certificate = tls.certificateFile, let key = tls.keyFile,
             !RedisDiagnosis.isKey(file: key, ofCertificateIn: certificate)

@@ -44,7 +44,7 @@ extension RedisNeeds.Courtesy {
     fileprivate var loss: String {
         switch self {
         case .name: "connections have no name in CLIENT LIST"
-        case .sessions: "sallyport sessions finds those of a user or an address only, and live sessions are not counted"
+        case .sessions: "sallyport sessions finds sessions only by user or address, and live sessions are not counted"
         }
     }
 }

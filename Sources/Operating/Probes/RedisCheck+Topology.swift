@@ -19,7 +19,7 @@ extension RedisCheck {
                 switch replies.first {
                 case .array(let parts):
                     guard let primary = RedisEndpoint(sentinelAnswer: parts) else {
-                        verdicts.append(self.error(endpoint, "sentinel", "its answer names no address"))
+                        verdicts.append(self.error(endpoint, "sentinel", "its answer contains no address"))
                         continue
                     }
                     named.append(primary)
@@ -42,7 +42,9 @@ extension RedisCheck {
                 case .error(let error):
                     verdicts.append(self.error(endpoint, "sentinel", Self.sentinelRefusal(error)))
                 default:
-                    verdicts.append(self.error(endpoint, "sentinel", "its answer names no address: is it a sentinel?"))
+                    verdicts.append(
+                        self.error(endpoint, "sentinel", "its answer contains no address: is it a sentinel?")
+                    )
                 }
             } catch {
                 verdicts.append(self.error(endpoint, "sentinel", await self.sentinelFailure(error, endpoint)))
@@ -53,7 +55,7 @@ extension RedisCheck {
             for index in verdicts.indices where verdicts[index].level == .error { verdicts[index].level = .warning }
         }
         if Set(named).count > 1 {
-            let finding = "they name different primaries: a failover is running, or some are cut off"
+            let finding = "they report different primaries: a failover is running, or some are cut off"
             verdicts.append(.warning("sentinels", finding))
         }
         let counted = Dictionary(grouping: named, by: { $0 }).max { $0.value.count < $1.value.count }
@@ -74,13 +76,13 @@ extension RedisCheck {
 
     private static func sentinelRefusal(_ error: RedisServerError) -> String {
         switch error.code {
-        case "NOAUTH": "it wants a password of its own: sentinel_password= in the URL (is it a sentinel?)"
+        case "NOAUTH": "it requires its own password: write sentinel_password= into the URL (is it a sentinel?)"
         case "WRONGPASS": "sentinel_user or sentinel_password of the URL is wrong"
         case "NOPERM": "its user lacks +sentinel|get-master-addr-by-name"
         case "ERR" where error.message.utf8.contains("without any password configured".utf8):
             "it has no password: remove sentinel_password= from the URL"
         case "ERR" where error.isUnknownCommand:
-            "it is not a sentinel: name one (usually port 26379), or write redis:// into the URL"
+            "it is not a sentinel: use one (usually port 26379), or write redis:// into the URL"
         default: RedisMessages.refusal(error)
         }
     }

@@ -206,8 +206,8 @@ package struct RedisCheck: Sendable {
     private var origin: String {
         switch self.configuration.deployment {
         case .standalone: ""
-        case .sentinel: " (the sentinels name this address)"
-        case .cluster: " (the cluster names this address)"
+        case .sentinel: " (the sentinels report this address)"
+        case .cluster: " (the cluster reports this address)"
         }
     }
 
@@ -221,10 +221,10 @@ package struct RedisCheck: Sendable {
     private func role(_ facts: RedisFacts, _ endpoint: RedisEndpoint) -> Verdict {
         guard facts.isPrimary else {
             if case .sentinel = self.configuration.deployment {
-                let finding = "the sentinels name it, but it is a replica: a failover is running"
+                let finding = "the sentinels report it, but it is a replica: a failover is running"
                 return self.error(endpoint, "role", finding)
             }
-            return self.error(endpoint, "role", "it is a replica: name the primary, or the sentinels that know it")
+            return self.error(endpoint, "role", "it is a replica: use the primary, or the sentinels that know it")
         }
         switch (facts.isCluster, self.configuration.isCluster) {
         case (true, false):

@@ -83,7 +83,7 @@ extension RedisMessages {
             return "its certificate is not signed by an authority that is trusted here, or is not valid today"
         }
         if words.utf8.contains("WRONG_VERSION_NUMBER".utf8) || words.utf8.contains("HTTP_REQUEST".utf8) {
-            return "it does not speak TLS there: write redis:// into the URL, or name its tls-port"
+            return "it does not speak TLS there: write redis:// into the URL, or use its tls-port"
         }
         if words.utf8.contains("PROTOCOL_VERSION".utf8) || words.utf8.contains("UNSUPPORTED_PROTOCOL".utf8) {
             return "it speaks neither TLS 1.2 nor 1.3: see its tls-protocols"

@@ -22,10 +22,11 @@ package enum RedisMessages {
         switch error.code {
         case "NOAUTH": "it requires a password: write user:password@ into the URL"
         case "WRONGPASS": "the user or the password in the URL is wrong, or the user is disabled"
-        case "NOPERM": "the ACL user may not run a command that the gateway needs: `sallyport check --network` names it"
+        case "NOPERM":
+            "the ACL user may not run a command that the gateway needs: `sallyport check --network` shows which"
         case "DENIED": "it is in protected mode: give it a user with a password, or bind it to loopback"
         case "LOADING": "it is loading its data, and will serve when that is done"
-        case "READONLY", "MASTERDOWN": "it is a replica: name the primary, or the sentinels that know it"
+        case "READONLY", "MASTERDOWN": "it is a replica: use the primary, or the sentinels that know it"
         case "CLUSTERDOWN": "the cluster is down: some hash slots have no primary"
         case "MOVED", "ASK": "it is a node of a cluster: write redis+cluster:// into the URL"
         case "MISCONF": "it cannot save to disk and refuses writes: see its log"
@@ -62,12 +63,12 @@ package enum RedisMessages {
     package static func strangers(_ strangers: SecretRegister.Strangers) -> String? {
         if strangers.earlier > 0 {
             return
-                "\(strangers.earlier) gateways of this Redis, which were here before, have none of this gateway's secrets: "
-                + "it can read none of their sessions. Give it the secret_file of the others, or also accept their secret"
+                "\(strangers.earlier) gateways that joined this Redis earlier have none of this gateway's secrets: "
+                + "it cannot read their sessions. Give it their secret_file, or also accept their secret"
         }
         guard strangers.later > 0 else { return nil }
-        return "\(strangers.later) gateways of this Redis that came later have none of this gateway's secrets: "
-            + "their sessions are unknown here, and those of this gateway there. They are not ready"
+        return "\(strangers.later) gateways that joined this Redis later have none of this gateway's secrets: "
+            + "neither side can read the sessions of the other. They are not ready"
     }
 
     /// Recognizes replies with the generic code `ERR` by their text.

@@ -30,8 +30,8 @@ extension ProxyPlan {
                 let keys = Self.unapplied(route)
                 guard !keys.isEmpty else { return nil }
                 return "the route \(host.publicURL)\(route.path): \(keys.joined(separator: ", ")) "
-                    + "\(keys.count == 1 ? "is" : "are") not in this configuration. Write by hand what "
-                    + "\(keys.count == 1 ? "it says" : "they say"), or let Sallyport forward the route."
+                    + "\(keys.count == 1 ? "is" : "are") not in this configuration. Add "
+                    + "\(keys.count == 1 ? "it" : "them") by hand, or let Sallyport forward the route."
             }
         }
     }
@@ -65,7 +65,7 @@ extension ProxyPlan {
                 "X-Forwarded-Proto: \(host.scheme)",
             ]
         }
-        lines.append("those fields of the answer above that have a value, and never the client's own")
+        lines.append("the fields of the answer above that have a value, never those of the client")
         if self.proxy != .envoy {
             lines.append("the credentials that the client sent: the session cookie, X-Session-Token, Authorization")
         }
@@ -85,7 +85,7 @@ extension ProxyPlan {
             guard !keys.isEmpty else { return nil }
             return
                 "upstreams.\(settings.name): \(keys.joined(separator: ", ")) \(keys.count == 1 ? "is" : "are") not in this "
-                + "configuration. Write by hand what \(keys.count == 1 ? "it says" : "they say")."
+                + "configuration. Add \(keys.count == 1 ? "it" : "them") by hand."
         }
     }
 
@@ -142,7 +142,9 @@ extension ProxyPlan {
         case .nginx, .traefik, .caddy, .envoy, .haproxy: break
         }
         for app in several where app.balance == .sticky {
-            warnings.append("app_\(app.label): sticky goes by the client's address, as this proxy knows no sessions.")
+            warnings.append(
+                "app_\(app.label): sticky uses the client's address, because this proxy does not know sessions."
+            )
         }
         let usesHosts = self.proxy == .caddy || self.proxy == .traefik
         for app in several where app.isHTTPS && !app.hasOneTLSName && self.proxy != .haproxy && self.proxy != .envoy {
@@ -153,7 +155,7 @@ extension ProxyPlan {
         }
         if self.proxy == .caddy {
             for app in several where app.hasWeights && app.balance != .roundRobin {
-                warnings.append("app_\(app.label): this proxy has weights for round_robin only.")
+                warnings.append("app_\(app.label): this proxy applies weights only with round_robin.")
             }
         }
         return warnings

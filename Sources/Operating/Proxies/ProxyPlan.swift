@@ -98,14 +98,14 @@ struct ProxyPlan {
     var fault: String? {
         if !self.settings.listen.contains(where: Self.isPlain) {
             return
-                "the proxy passes on what browsers ask of Sallyport itself, but every address of listen has TLS or proxy_protocol: add one for it, such as {address: \"127.0.0.1:8080\", tls: false}"
+                "the proxy forwards requests for Sallyport's own paths, but every address of listen has TLS or proxy_protocol: add one without, such as {address: \"127.0.0.1:8080\", tls: false}"
         }
         if self.checksTLS?.asksForCertificate == true, !self.proxy.showsCertificate {
             return
-                "authorization.peer_certificate: \(self.proxy.rawValue) shows no certificate when it asks: remove the key, and let authorization.peers and the network name the proxy"
+                "authorization.peer_certificate: \(self.proxy.rawValue) presents no certificate when it asks: remove the key, and identify the proxy by authorization.peers and the network"
         }
         if let field = self.fields.first(where: { !$0.utf8.allSatisfy(Self.isPlain) }) {
-            return "identity.headers: proxies cannot name \(field): use letters, digits, - and _"
+            return "identity.headers: proxies cannot write \(field): use letters, digits, - and _"
         }
         let names = Set(self.settings.hosts.flatMap { $0.routes.compactMap(\.upstream) })
         if let app = self.settings.upstreams.first(where: { $0.hasSocket && names.contains($0.name) }) {
@@ -113,7 +113,8 @@ struct ProxyPlan {
                 "the app \(app.name) is behind a socket of this machine, which is not printed: write it by hand, or give the app an address"
         }
         if let path = self.hosts.lazy.compactMap(\.dividedPath).first {
-            return "the path \(path) leads to one app or another by the method, which is not printed: write it by hand"
+            return
+                "the path \(path) leads to different apps depending on the method, which is not printed: write it by hand"
         }
         return nil
     }

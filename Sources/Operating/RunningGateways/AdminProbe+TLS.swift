@@ -53,13 +53,13 @@ extension AdminProbe {
     private static func words(of error: any Error) -> String {
         let text = "\(error)".utf8
         let isPlain = ["WRONG_VERSION_NUMBER", "HTTP_REQUEST"].contains { text.firstRange(of: $0.utf8) != nil }
-        if isPlain { return "answers without TLS: leave out https:// if admin.listen has none" }
+        if isPlain { return "answers without TLS: remove https:// if admin.listen has no TLS" }
         return error is NIOSSLError || error is BoringSSLError
             ? "fails in the TLS handshake: see its log" : "cannot be asked over TLS: \(error)"
     }
 
     private static let foreign =
-        "shows a certificate that is none of tls.certificates in these settings: nothing was sent; a renewed one is in use within a minute"
+        "presents a certificate that is not in tls.certificates of these settings, so nothing was sent; a renewed one is in use within a minute"
 }
 
 /// Sends a request and collects the whole answer.

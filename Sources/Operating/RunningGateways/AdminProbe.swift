@@ -50,7 +50,7 @@ enum AdminProbe {
             default: address.host
             }
         let place = host.utf8.contains(UInt8(ascii: ":")) ? "[\(host)]:\(address.port)" : "\(host):\(address.port)"
-        guard address.port != 0 else { throw Failure(description: "admin.listen has port 0: name a port to ask it") }
+        guard address.port != 0 else { throw Failure(description: "admin.listen has port 0: set a fixed port") }
         let socket = try self.connect(host, address.port, seconds: seconds, place: place)
         var head = "\(method) \(path) HTTP/1.1\r\nHost: \(place)\r\nConnection: close\r\n"
         if let token { head += "Authorization: Bearer \(token)\r\n" }

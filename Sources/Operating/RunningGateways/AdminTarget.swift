@@ -68,7 +68,7 @@ extension SettingsOptions {
 
     private static func ownCertificate(_ file: String) throws -> NIOSSLCertificate {
         guard let certificate = try? NIOSSLCertificate.fromPEMFile(file).first else {
-            throw Console.failure("\(file) has no certificate, so the admin listener cannot be known by it")
+            throw Console.failure("\(file) contains no certificate, so the admin listener cannot be verified")
         }
         return certificate
     }

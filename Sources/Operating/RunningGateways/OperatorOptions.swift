@@ -7,14 +7,14 @@ struct OperatorOptions: ParsableArguments {
     @OptionGroup var settings: SettingsOptions
 
     @Option(
-        help: ArgumentHelp("A file with the operator's token; - is standard input.", valueName: "file"),
+        help: ArgumentHelp("A file with the operator's token (- for standard input).", valueName: "file"),
         completion: .file()
     )
     var tokenFile: String
 
     @Option(
         help: ArgumentHelp(
-            "The address of an admin listener, instead of the one in the settings; with https:// in front it has TLS. Repeatable.",
+            "The address of an admin listener, instead of the one in the settings. Write https:// in front for TLS. Repeatable.",
             valueName: "address:port"
         )
     )
@@ -68,11 +68,11 @@ struct OperatorOptions: ParsableArguments {
 
         private static func advice(_ status: Int) -> String {
             switch status {
-            case 400: "it knows no such provider or session, or there are several providers and none is named"
+            case 400: "the provider or session is unknown, or --provider is missing although there are several"
             case 401: "the token is not in its admin.tokens_file"
             case 403: "the token needs the scope read to show, and sessions to end or clear"
             case 404: "it has no admin.tokens_file"
-            case 503: "its store cannot be asked, or its audit stream is full"
+            case 503: "its store does not answer, or its audit stream is full"
             default: "see its log"
             }
         }
@@ -82,7 +82,7 @@ struct OperatorOptions: ParsableArguments {
     func forEach(_ body: (Gateway) throws(AdminProbe.Failure) -> Void) throws {
         let token = Console.readToken(self.tokenFile) ?? []
         guard !token.isEmpty, token.allSatisfy({ (0x21...0x7E).contains($0) }) else {
-            throw ValidationError("The file of --token-file must hold an operator's token.")
+            throw ValidationError("The file of --token-file must contain an operator's token.")
         }
         var hasFailed = false
         for target in try self.settings.adminTargets(self.admin, sendsSecret: true) {

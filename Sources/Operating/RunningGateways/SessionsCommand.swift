@@ -7,10 +7,10 @@ struct SessionsCommand: ParsableCommand {
         commandName: "sessions",
         abstract: "Show who is signed in, and sign users out.",
         discussion: """
-            Asks the admin listener with the token of an operator (admin.tokens_file): one with the scope read to show, and \
-            sessions to end. Gateways that share a Redis share the sessions, so one of them is enough; with store.memory name \
-            the admin listener of each. Over TLS the token is sent only to a gateway that shows one of tls.certificates in \
-            the settings.
+            Calls the admin listener with an operator's token (admin.tokens_file). The token needs the scope read to show \
+            sessions, and sessions to end them. Gateways with the same Redis share their sessions, so one of them is enough; \
+            with store.memory, pass the admin listener of each. Over TLS the token is sent only to a gateway that presents \
+            one of tls.certificates in the settings.
             """,
         subcommands: [List.self, Show.self, End.self],
         defaultSubcommand: List.self
@@ -18,15 +18,20 @@ struct SessionsCommand: ParsableCommand {
 
     /// The options that select users.
     struct Choice: ParsableArguments {
-        @Option(help: ArgumentHelp("The users with this email address, vouched for or not.", valueName: "address"))
+        @Option(help: ArgumentHelp("The users with this email address, verified or not.", valueName: "address"))
         var email: String?
 
         @Option(
-            help: ArgumentHelp("The user's id at the provider, or the name that apps know.", valueName: "subject")
+            help: ArgumentHelp("The user's id at the provider, or the subject that apps get.", valueName: "subject")
         )
         var subject: String?
 
-        @Option(help: ArgumentHelp("Only users of this provider; with --subject, whose user it is.", valueName: "name"))
+        @Option(
+            help: ArgumentHelp(
+                "Only users of this provider. With --subject, the provider of that user.",
+                valueName: "name"
+            )
+        )
         var provider: String?
 
         func validate() throws {
@@ -51,13 +56,13 @@ struct SessionsCommand: ParsableCommand {
 
     struct List: ParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Show the sessions of a user, or some of all, the latest first."
+            abstract: "Show the sessions of one user or of all users, the latest first."
         )
 
         @OptionGroup var choice: Choice
         @OptionGroup var operators: OperatorOptions
 
-        @Flag(help: "Show all, not only the first \(SessionsCommand.shown).")
+        @Flag(help: "Show all sessions, not only the first \(SessionsCommand.shown).")
         var all = false
 
         func run() throws {
@@ -75,7 +80,7 @@ struct SessionsCommand: ParsableCommand {
     }
 
     struct Show: ParsableCommand {
-        static let configuration = CommandConfiguration(abstract: "Show all that is known of a session.")
+        static let configuration = CommandConfiguration(abstract: "Show all that is known about a session.")
 
         @Argument(
             help: ArgumentHelp("The session's handle, the first word of its line in the list.", valueName: "handle")
@@ -100,10 +105,10 @@ struct SessionsCommand: ParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "End a session, or sign users out.",
             discussion: """
-                A user is signed out as a whole: also sessions that began a moment ago and are in no list yet end. With \
-                --provider alone all users of that provider are signed out, with --all everybody.
+                Signing out a user ends all of the user's sessions, including new ones that are not listed yet. Without a \
+                user, --provider signs out all users of that provider, and --all signs out everybody.
 
-                The exit status is 2 if no session matches, so that a name that is mistyped does not look like a sign-out.
+                The exit status is 2 if no session matches, so that a mistyped name does not look like a sign-out.
                 """
         )
 
@@ -116,16 +121,16 @@ struct SessionsCommand: ParsableCommand {
         @Flag(help: "Sign everybody out.")
         var all = false
 
-        @Flag(help: "Only say what would end.")
+        @Flag(help: "Only show what would end.")
         var dryRun = false
 
-        @Flag(help: "Exit with status 0 also if no session matches.")
+        @Flag(help: "Exit with status 0 even if no session matches.")
         var ignoreNotFound = false
 
         func validate() throws {
             let isChoice = !self.choice.query.isEmpty
             guard [self.handle != nil, isChoice, self.all].count(where: { $0 }) == 1 else {
-                throw ValidationError("Name one of: a handle, --email, --subject, --provider, --all.")
+                throw ValidationError("Use one of: a handle, --email, --subject, --provider, --all.")
             }
         }
 

@@ -8,9 +8,9 @@ struct UpstreamsCommand: ParsableCommand {
         commandName: "upstreams",
         abstract: "Show the servers of all apps: whether they serve, and what they do now.",
         discussion: """
-            Asks the admin listener: that of --admin, else SALLYPORT_ADMIN_LISTEN, else admin.listen in the settings file. \
-            Each gateway sees the servers for itself, so name the admin listener of each. Nothing secret is sent, so over TLS \
-            its certificate is not verified.
+            Asks the admin listener in --admin, SALLYPORT_ADMIN_LISTEN or admin.listen in the settings file, in this order. \
+            Each gateway judges the servers by itself, so pass the admin listener of each. Nothing secret is sent, so with \
+            TLS the certificate of the listener is not verified.
             """
     )
 
@@ -19,7 +19,7 @@ struct UpstreamsCommand: ParsableCommand {
 
     @Option(
         help: ArgumentHelp(
-            "The address of an admin listener, instead of the one in the settings; with https:// in front it has TLS. Repeatable.",
+            "The address of an admin listener, instead of the one in the settings. Write https:// in front for TLS. Repeatable.",
             valueName: "address:port"
         )
     )

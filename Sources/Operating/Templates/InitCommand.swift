@@ -13,7 +13,7 @@ struct InitCommand: ParsableCommand {
         commandName: "init",
         abstract: "Write a settings file with comments, the secret and, with --users, a first user.",
         discussion: """
-            Nothing that exists is overwritten. The settings are valid as they are; `sallyport check` says what they mean.
+            Existing files are never overwritten. The settings are valid as they are; `sallyport check` explains them.
             """
     )
 
@@ -22,7 +22,7 @@ struct InitCommand: ParsableCommand {
 
         static func help(for value: Provider) -> ArgumentHelp? {
             switch value {
-            case .users: "Users in a file, for trying and for a few people on this machine (the default)."
+            case .users: "Users in a file, for trials and for a few people on this machine (the default)."
             case .oidc: "Users of an OpenID provider."
             case .kratos: "Users of Ory Kratos."
             }
@@ -31,12 +31,12 @@ struct InitCommand: ParsableCommand {
 
     @Flag var provider = Provider.users
 
-    @Option(help: ArgumentHelp("Where the files are written.", valueName: "directory"), completion: .directory)
+    @Option(help: ArgumentHelp("The directory for the files.", valueName: "directory"), completion: .directory)
     var directory = "."
 
     @Option(
         name: .customLong("public-url"),
-        help: ArgumentHelp("The URL by which browsers reach the gateway.", valueName: "URL")
+        help: ArgumentHelp("The URL that browsers use for the gateway.", valueName: "URL")
     )
     var publicURL = "http://localhost:8080"
 
@@ -49,10 +49,13 @@ struct InitCommand: ParsableCommand {
     @Option(help: ArgumentHelp("With --oidc: the provider's issuer.", valueName: "URL"))
     var issuer = "https://id.example.com"
 
-    @Option(name: .customLong("client-id"), help: ArgumentHelp("With --oidc: the gateway's id there.", valueName: "id"))
+    @Option(
+        name: .customLong("client-id"),
+        help: ArgumentHelp("With --oidc: the gateway's client id there.", valueName: "id")
+    )
     var clientID = "sallyport"
 
-    @Option(help: ArgumentHelp("With --kratos: its public URL.", valueName: "URL"))
+    @Option(help: ArgumentHelp("With --kratos: the public URL of Kratos.", valueName: "URL"))
     var kratosURL = "http://127.0.0.1:4433"
 
     func validate() throws {
@@ -178,10 +181,10 @@ struct InitCommand: ParsableCommand {
 
     private var settings: String {
         """
-        # Settings of Sallyport. `sallyport check sallyport.yaml` says what they mean; every other key has a default:
+        # Settings of Sallyport. `sallyport check sallyport.yaml` explains them. Every other key has a default:
         # Config/sallyport.reference.yaml shows them all.
 
-        # The URL by which browsers reach the gateway. Cookies, redirects and tokens are made from it.
+        # The URL that browsers use for the gateway. Cookies, redirects and tokens are made from it.
         public_url: \(Self.quoted(self.origin))
 
         # Where it listens. Behind a proxy on another machine: "0.0.0.0:8080", and the proxy's address in trusted_proxies.
@@ -195,7 +198,7 @@ struct InitCommand: ParsableCommand {
         # The app behind the gateway.
         upstream: \(Self.quoted(self.upstream))
 
-        # From it all keys are made. Without it every session ends with the process; all gateways of one store share it.
+        # All keys are made from it. Without it every session ends with the process. All gateways of one store share it.
         secret_file: secret
 
         # Where users sign in.
