@@ -211,7 +211,7 @@ struct Assembly: Sendable {
         let faults = clients.catalogue.withheld.filter { known[$0.key] == nil }.sorted { $0.key < $1.key }
         guard !faults.isEmpty else { return }
         let lines = faults.map { id, fault in
-            "clients: \(id), as it was changed at run time, does not fit this file: \(fault.sentence)"
+            "clients: the changes made to \(id) at run time do not fit this file: \(fault.sentence)"
         }
         throw StartRefusal(description: lines.joined(separator: "\n"))
     }

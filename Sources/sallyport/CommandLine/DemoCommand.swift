@@ -15,12 +15,12 @@ struct DemoCommand: AsyncParsableCommand {
         abstract: "Start a gateway, a sample app and two users on loopback, and print curl commands to try them."
     )
 
-    @Option(help: ArgumentHelp("The port of the gateway on loopback; 0 takes a free one.", valueName: "port"))
+    @Option(help: ArgumentHelp("The port of the gateway on loopback; 0 selects a free one.", valueName: "port"))
     var port = 8080
 
     @Option(
         help: ArgumentHelp(
-            "Listen at this address instead, for containers and phones, e.g. 0.0.0.0:8080. Whoever reaches it can sign in: the passwords are known.",
+            "Listen on this address instead, for containers and phones, e.g. 0.0.0.0:8080. Anybody who can reach it can sign in, because the passwords are public.",
             valueName: "address"
         )
     )
@@ -29,7 +29,7 @@ struct DemoCommand: AsyncParsableCommand {
     @Option(
         name: .customLong("public-url"),
         help: ArgumentHelp(
-            "The URL by which browsers reach it, if that is not localhost with the port.",
+            "The URL that browsers use, if it is not localhost with the port.",
             valueName: "URL"
         )
     )
@@ -52,7 +52,7 @@ struct DemoCommand: AsyncParsableCommand {
             throw ValidationError("--port must be a number from 0 to 65535.")
         }
         guard self.listen == nil || self.port == 8080 else {
-            throw ValidationError("Write the port in --listen, and leave --port out.")
+            throw ValidationError("Write the port in --listen and remove --port.")
         }
         do {
             _ = try DemoPlace(listen: self.listen, port: self.port, publicURL: self.publicURL) { 1 }
@@ -78,7 +78,7 @@ struct DemoCommand: AsyncParsableCommand {
         } catch {
             terminal?.finish()
             Console.complain("the demo cannot start: \(error)")
-            Console.complain("If port \(place.port) is in use, `sallyport demo --port 0` takes a free one.")
+            Console.complain("If port \(place.port) is in use, `sallyport demo --port 0` selects a free one.")
             throw ExitCode.failure
         }
         Console.say(self.introduction(place, adminPort: gateway.adminPort))
@@ -112,10 +112,10 @@ struct DemoCommand: AsyncParsableCommand {
         let reach =
             place.isLocal
             ? "nothing leaves this machine."
-            : "reachable at \(place.listen): whoever reaches it can sign in, as the passwords are known."
+            : "reachable at \(place.listen): anybody who can reach it can sign in, because the passwords are public."
         return """
             # Sallyport demo: gateway and app in one process, sessions in memory, \(reach)
-            # The page shows what the gateway does, and has a button that plays the native app.
+            # The page shows what the gateway does, and has a button that acts as the native app.
             # Users and passwords:
             \(users.joined(separator: "\n"))
             \(admin)# Commands to try in a terminal: sallyport demo --walk

@@ -28,10 +28,10 @@ struct ManualPage {
         self.text += ".SH SYNOPSIS\n.B sallyport\n.I command\n[options]\n.SH COMMANDS\n"
         self.tell(root, below: "sallyport")
         self.text +=
-            ".SH EXIT STATUS\n0 when all is well, 1 when the command could not do its work or found a fault, 64 for a "
+            ".SH EXIT STATUS\n0 on success, 1 if the command failed or found a problem, 64 for an invalid "
         self.text +=
-            "command line that is wrong.\n.SH FILES\nThe settings are in a YAML file (\\-\\-config, SALLYPORT_CONFIG), "
-        self.text += "of which Config/sallyport.reference.yaml shows all keys.\n"
+            "command line.\n.SH FILES\nThe settings are in a YAML file (\\-\\-config, SALLYPORT_CONFIG). "
+        self.text += "Config/sallyport.reference.yaml shows all keys.\n"
     }
 
     private mutating func tell(_ command: JSONValue, below path: String) {

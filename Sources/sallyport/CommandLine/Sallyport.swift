@@ -59,7 +59,7 @@ struct Sallyport: AsyncParsableCommand {
     private static func emptyValue(in words: some Sequence<String>) -> String? {
         var option = ""
         for word in words.prefix(while: { $0 != "--" }) {
-            if word.isEmpty { return option.isEmpty ? "there is an empty word" : "\(option) has no value" }
+            if word.isEmpty { return option.isEmpty ? "there is an empty argument" : "\(option) has no value" }
             guard word.hasPrefix("--") else { continue }
             option = String(word.prefix { $0 != "=" })
             if word.utf8.count == option.utf8.count + 1 { return "\(option) has no value" }

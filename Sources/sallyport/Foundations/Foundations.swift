@@ -93,7 +93,7 @@ extension IDTokenKeys.Notice {
         case .made(let keyID):
             logger.info("id_tokens: there was no signing key, so one was made", metadata: ["kid": "\(keyID)"])
         case .restored: logger.warning("id_tokens: the store had lost the signing keys, which were written again")
-        case .resealed: logger.info("id_tokens: the signing keys are sealed under the current secret now")
+        case .resealed: logger.info("id_tokens: the signing keys are now sealed under the current secret")
         case .rotated(let keyID, let signsFrom):
             logger.info(
                 "id_tokens: there is a new signing key",
@@ -109,11 +109,11 @@ extension ClientOverlay.Notice {
     fileprivate func log(to logger: Logger) {
         switch self {
         case .unreadable:
-            logger.warning("clients: what was changed at run time cannot be read; the last known changes stay in use")
-        case .readable: logger.info("clients: what was changed at run time can be read again")
+            logger.warning("clients: the changes made at run time cannot be read; the last known changes stay in use")
+        case .readable: logger.info("clients: the changes made at run time can be read again")
         case .withheld(let id, let fault):
             logger.error(
-                "clients: a client does not take part, because its changes do not fit the file",
+                "clients: a client is not used, because its changes do not fit the file",
                 metadata: ["client_id": "\(id)", "fault": "\(fault)"]
             )
         }

@@ -43,16 +43,16 @@ extension Gateway {
             The admin listener of Sallyport \(Version.current)
 
             GET  /healthz                           the process is alive
-            GET  /readyz[?verbose]                  it should get requests, and why not
+            GET  /readyz[?verbose]                  whether it should get requests, and if not, why
             GET  /metrics                           for Prometheus
             GET  /upstreams                         the servers of all apps; as a command: sallyport upstreams
 
             \(hasTokens ? "With a token of admin.tokens_file" : "These are served with admin.tokens_file"):
             GET  /sessions[?subject=|?email=]       who is signed in (read); sallyport sessions
-            DELETE /sessions?subject=               ends all of a user (sessions)
-            GET, DELETE /sessions/{id}              shows or ends one (read, sessions)
-            POST /subjects/{subject}/sign-out       ends all of a user (sessions)
-            GET, DELETE /limits?address=            what is counted at sign-in (read, sessions); sallyport limits
+            DELETE /sessions?subject=               ends all sessions of a user (sessions)
+            GET, DELETE /sessions/{id}              shows or ends a session (read, sessions)
+            POST /subjects/{subject}/sign-out       ends all sessions of a user (sessions)
+            GET, DELETE /limits?address=            the sign-in limits of an address (read, sessions); sallyport limits
             GET, POST   /api/v2/clients             clients at run time (read, clients)
             GET, PATCH, DELETE /api/v2/clients/{id}
 

@@ -39,7 +39,7 @@ extension Gateway {
             )
             registry.increment(registry.counter(MetricNames.tlsReloads, "success"))
         case .kept(let reason):
-            self.logger.error("certificates not renewed, the former ones are in use: \(reason)")
+            self.logger.error("certificates not renewed, the old ones stay in use: \(reason)")
             registry.increment(registry.counter(MetricNames.tlsReloads, "failure"))
         }
     }
@@ -53,7 +53,7 @@ extension Gateway {
                 self.logger.info("TLS with an app renewed", metadata: ["upstream": "\(target.settings.name)"])
                 registry.increment(registry.counter(MetricNames.tlsReloads, "success"))
             } catch {
-                self.logger.error("TLS with an app not renewed, the former files are in use: \(error)")
+                self.logger.error("TLS with an app not renewed, the old files stay in use: \(error)")
                 registry.increment(registry.counter(MetricNames.tlsReloads, "failure"))
             }
         }

@@ -17,7 +17,7 @@ extension Gateway {
             prepared = try self.prepare(try reload())
         } catch {
             self.state.withLock { $0.lastReloadSucceeded = false }
-            self.logger.error("configuration not reloaded, the former one is in use: \(error)")
+            self.logger.error("configuration not reloaded, the old one stays in use: \(error)")
             self.foundations.audit.emit(AuditEvent(.configReloadFailed))
             registry.increment(registry.counter(MetricNames.configReloads, "failure"))
             return
@@ -70,7 +70,7 @@ extension Settings {
         var warnings: [String] = []
         // Bound listeners are matched with their settings by position.
         if former.listen.map(\.address) != self.listen.map(\.address) {
-            warnings.append("listen: has other addresses; all of it takes effect at the next start")
+            warnings.append("listen: the addresses have changed; the whole list takes effect at the next start")
             self.listen = former.listen
         }
         if former.redirectListen?.address != self.redirectListen?.address {
@@ -93,8 +93,8 @@ extension Settings {
         if self.tls == nil { self.tls = former.tls }
         if self.accounts.keepKey(of: former.accounts) {
             warnings.append(
-                "accounts.key_file: has another key, which takes effect at the next start; the users of accounts.link are others then, "
-                    + "with other subjects: put the former key back unless that is meant"
+                "accounts.key_file: the new key takes effect at the next start, and then gives the users of accounts.link other "
+                    + "subjects: restore the old key unless you want that"
             )
         }
         // The remaining settings are read only once, by parts that live until the process ends.

@@ -312,11 +312,11 @@ extension Gateway {
         if let files = ConnectionGate.filesNeeded(for: clients, apps: apps) {
             let appFiles = "\(min(clients, apps)) for apps (upstreams.NAME.max_connections x event_loops)"
             self.logger.warning(
-                "limits.connections: this process may open too few files for so many",
+                "limits.connections: this process may not open enough files for so many",
                 metadata: [
                     "connections": "\(clients)", "used": "\(self.gate.effectiveLimit)",
                     "files": "\(ConnectionGate.openFiles)",
-                    "needed": "\(clients) for clients, \(appFiles), \(ConnectionGate.reserve) for all else",
+                    "needed": "\(clients) for clients, \(appFiles), \(ConnectionGate.reserve) for everything else",
                     "mend": "set LimitNOFILE (systemd), --ulimit nofile (docker) or ulimits (compose) to \(files)",
                 ]
             )

@@ -24,7 +24,7 @@ extension Gateway {
             let isClosed = signal == .sighup && self.signals.wasInForeground && !Terminal.isThere
             if ServingSignals.ignored.contains(signal) {
                 self.logger.warning(
-                    "a signal without a meaning is ignored: SIGHUP reads the settings again, SIGTERM stops the gateway",
+                    "a signal without a meaning is ignored: SIGHUP reloads the settings, SIGTERM stops the gateway",
                     metadata: ["signal": "\(signal)"]
                 )
             } else if signal == .sighup, !isClosed {
@@ -83,7 +83,7 @@ extension Gateway {
     private func stop(by deadline: ContinuousClock.Instant) {
         Task.detached {
             try? await Task.sleep(until: deadline)
-            self.logger.warning("stopping at once: calls of the store or of a provider take too long")
+            self.logger.warning("stopping at once: calls to the store or to a provider take too long")
             _ = self.logs.flush(timeout: .milliseconds(200))
             self.end(1)
         }

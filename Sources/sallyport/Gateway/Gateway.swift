@@ -106,7 +106,7 @@ final class Gateway: Sendable {
                 // served.
                 (
                     name: "configuration", ok: true,
-                    detail: reloaded ? "current" : "last reload failed, the former is in use"
+                    detail: reloaded ? "current" : "last reload failed, the old configuration is in use"
                 ),
             ] + self.foundations.backing.checks + self.watch.checks
         return (checks.allSatisfy { $0.ok }, checks)

@@ -18,7 +18,7 @@ final class OutageLog: Sendable {
         guard let unsaid = self.line.due() else { return }
         self.logger.warning(
             """
-            \(self.name): it gave no answer that can be used, so requests may be answered 503 (provider.unavailable): \
+            \(self.name): it gave no usable answer, so requests may get 503 (provider.unavailable): \
             \(reason); \(unsaid) more since the last such line
             """
         )

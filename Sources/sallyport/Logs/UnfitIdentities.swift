@@ -40,7 +40,7 @@ final class UnfitIdentities: Sendable {
     private func words(_ unfit: UnfitValue) -> String {
         guard let field = unfit.field else {
             return "a user's identity.headers together are larger than identity.max_size, so the requests are refused "
-                + "(identity.too_large): raise it, or keep fewer groups by claims.groups_only"
+                + "(identity.too_large): raise it, or keep fewer groups with claims.groups_only"
         }
         let trait = unfit.path.split(separator: ".").dropFirst(2).first
         let isTrait = unfit.path.hasPrefix("identity.traits.")
@@ -48,9 +48,9 @@ final class UnfitIdentities: Sendable {
         let source = claim.map { "\(unfit.path), from the claim \(ClaimSettings.text(of: $0))," } ?? unfit.path
         let member =
             claim.map { path in
-                "name a member in claims.traits, such as \(ClaimSettings.text(of: path + ["name"])), or write "
+                "use a member in claims.traits, such as \(ClaimSettings.text(of: path + ["name"])), or write "
                     + "\(ClaimSettings.text(of: path)){} for the names of its members"
-            } ?? "name a member of it, such as \(unfit.path).name"
+            } ?? "use a member of it, such as \(unfit.path).name"
         switch unfit.fault {
         case .object: return "\(field) is missing: \(source) is an object: \(member)"
         case .listOfObjects:
@@ -59,7 +59,7 @@ final class UnfitIdentities: Sendable {
                 + "objects: \(member)"
         case .unsafe, .size:
             return "\(field) cannot be written, so the requests are refused (identity.unsafe_value): \(source) has a "
-                + "character that a field cannot give back, such as a line break, or the delimiter in an element"
+                + "character that a field cannot carry, such as a line break, or the delimiter in an element"
         }
     }
 }

@@ -19,7 +19,7 @@ extension UpstreamNotice {
             case .clientStalled: "a request is ended"
             default: "an answer of the app is refused"
             }
-        logger.warning("\(subject): \(place)\(self.sentence); told once a minute", metadata: metadata)
+        logger.warning("\(subject): \(place)\(self.sentence); logged once a minute", metadata: metadata)
     }
 }
 
@@ -53,7 +53,7 @@ extension NameNotice {
             logger.info("the name of an app's server has other addresses", metadata: metadata)
         case .failed(let cause):
             logger.warning(
-                "the name of an app's server cannot be resolved, its last addresses stay: \(cause)",
+                "the name of an app's server cannot be resolved, its last addresses stay in use: \(cause)",
                 metadata: metadata
             )
         case .recovered: logger.info("the name of an app's server is resolved again", metadata: metadata)

@@ -23,7 +23,7 @@ final class UserInfoLog: Sendable {
         self.registry.increment(self.counter)
         guard self.line.due() != nil else { return }
         self.logger.warning(
-            "\(self.name): users are known by their id_tokens alone, traits that only userinfo has are missing: \(reason)"
+            "\(self.name): only the id_tokens of users are used, so traits that only userinfo has are missing: \(reason)"
         )
     }
 }

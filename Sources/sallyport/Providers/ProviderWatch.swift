@@ -106,9 +106,9 @@ final class ProviderWatch: Sendable {
         return providers.values.sorted { $0.name < $1.name }.compactMap { provider -> ReadinessCheck? in
             guard let issuer = provider.issuer else { return nil }
             guard !issuer.isKnown else {
-                return (name: provider.name, ok: true, detail: "\(issuer.name) was asked for its metadata")
+                return (name: provider.name, ok: true, detail: "the metadata of \(issuer.name) are known")
             }
-            let reason = issuer.metadata.failure?.description ?? "its metadata are not here yet"
+            let reason = issuer.metadata.failure?.description ?? "its metadata have not arrived yet"
             let isNeeded = provider.isEssential ?? !provider.others.allSatisfy { $0.contains(where: isUsable) }
             return (
                 name: provider.name, ok: provider.wasKnown || !isNeeded, detail: "nobody can sign in: \(reason)"
@@ -121,7 +121,7 @@ final class ProviderWatch: Sendable {
     private func look(at provider: Watched, _ realm: Realm) {
         if let kratos = provider.kratos {
             self.settle(.sessions, kratos.failure, provider, realm) { reason in
-                "Kratos does not say whose sessions are, those it has vouched for serve for a while: \(reason)"
+                "Kratos does not confirm sessions, those it has confirmed stay valid for a while: \(reason)"
             }
         }
         guard let issuer = provider.issuer else { return }
@@ -129,12 +129,12 @@ final class ProviderWatch: Sendable {
         if isKnown { self.state.withLock { $0.providers[realm]?.wasKnown = true } }
         self.settle(.metadata, issuer.metadata.failure?.description, provider, realm) { reason in
             isKnown
-                ? "its metadata cannot be read again, those of the last time are used: \(reason)"
+                ? "its metadata cannot be read again, the last ones stay in use: \(reason)"
                 : "nobody can sign in until its metadata are read: \(reason)"
         }
         let faults = issuer.metadata.known?.faults ?? []
         self.settle(.endpoints, faults.isEmpty ? nil : faults.joined(separator: "; "), provider, realm) { reason in
-            "its metadata name endpoints that cannot be used and count as not named: \(reason)"
+            "its metadata contain unusable endpoints, which are ignored: \(reason)"
         }
         self.settle(.keys, issuer.keys.failure, provider, realm) { reason in "its keys cannot be read: \(reason)" }
     }

@@ -32,7 +32,7 @@ struct MemoryBacking: StoreBacking {
         }
         if store.markerCount >= store.markerLimit {
             words.append(
-                "store full: \(store.markerLimit) tokens (store.memory.max_markers), nothing can be handed over"
+                "store full: \(store.markerLimit) tokens (store.memory.max_markers), transfers fail"
             )
         }
         return words.joined(separator: "; ")

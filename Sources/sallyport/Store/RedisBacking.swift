@@ -162,7 +162,7 @@ final class RedisBacking: StoreBacking {
             (
                 "store_clock", knowsTime,
                 knowsTime
-                    ? "the time is the store's on every event loop" : "the event loops do not know the store's time yet"
+                    ? "every event loop uses the store's time" : "the event loops do not know the store's time yet"
             ),
             // Only the later gateway is not ready. One gateway with a wrong secret must not take the earlier ones down.
             (
@@ -172,8 +172,8 @@ final class RedisBacking: StoreBacking {
             (
                 "store_invalidation", isHeard,
                 isHeard
-                    ? "sign-outs at other gateways are heard"
-                    : "sign-outs at other gateways are not heard: each session is read before it is used"
+                    ? "sign-outs at other gateways are received"
+                    : "sign-outs at other gateways are not received: each session is read before it is used"
             ),
             (
                 "store_quorum", status.cutOff == nil,

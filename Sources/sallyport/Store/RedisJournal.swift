@@ -57,7 +57,7 @@ final class RedisJournal: Sendable {
             let details = [("address", endpoint.description), ("code", error.code)]
             self.audit.emit(AuditEvent(.storeWritesRefused, code: .warning, details: details))
         case .writesTaken(let endpoint):
-            self.log(.info, "it takes writes again", endpoint)
+            self.log(.info, "it accepts writes again", endpoint)
             self.audit.emit(AuditEvent(.storeWritesTaken, details: [("address", endpoint.description)]))
         case .primaryChanged(let endpoint): self.notePrimaryChange(endpoint)
         case .topologyChanged(let topology):
@@ -84,8 +84,8 @@ final class RedisJournal: Sendable {
         case .observed(let endpoint, let facts): self.noteSafety(of: endpoint, facts)
         case .clockSet: break
         case .doubted:
-            self.log(.warning, "sign-outs at other gateways are not heard: each session is read before it is used")
-        case .trusted: self.log(.info, "sign-outs at other gateways are heard")
+            self.log(.warning, "sign-outs at other gateways are not received: each session is read before it is used")
+        case .trusted: self.log(.info, "sign-outs at other gateways are received")
         }
     }
 

@@ -40,7 +40,7 @@ final class RedisWatch: Sendable {
     private static let pause = Duration.seconds(5)
     private static let rightsPause = Duration.seconds(10)
     private static let unexplained =
-        "it has denied a command for which the gateway's user seems to have the right: ACL LOG names it"
+        "it has denied a command although the gateway's user seems to have the right: see ACL LOG"
 
     private let client: RedisClient
     private let check: RedisCheck
@@ -160,7 +160,7 @@ final class RedisWatch: Sendable {
         if let lack {
             guard self.reminder.due() != nil || isNew else { return }
             self.logger.error(
-                "store.redis denies what the gateway needs, so it is not ready: \(lack); told once a minute"
+                "store.redis denies what the gateway needs, so the gateway is not ready: \(lack); logged once a minute"
             )
         } else if let since {
             let seconds = (ContinuousClock.now - since).components.seconds

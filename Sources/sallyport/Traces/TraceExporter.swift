@@ -136,7 +136,7 @@ final class TraceExporter: Sendable {
         self.queue.close()
         let lost = self.queue.lost(.failed) - former
         if lost > 0 {
-            self.logger.warning("spans are lost, as the gateway stops", metadata: ["spans": "\(lost)"])
+            self.logger.warning("spans are lost, because the gateway stops", metadata: ["spans": "\(lost)"])
         }
     }
 
@@ -187,7 +187,7 @@ final class TraceExporter: Sendable {
                     let count: Logger.Metadata = ["spans": "\(min(answer.rejected, spans))"]
                     self.tell("the collector has refused spans", count.merging(detail) { $1 })
                 } else if !detail.isEmpty {
-                    self.tell("the collector has taken spans with a warning", detail)
+                    self.tell("the collector has accepted spans with a warning", detail)
                 }
                 self.queue.giveBack(batch, lost: answer.rejected, .refused)
                 return nil
@@ -196,7 +196,7 @@ final class TraceExporter: Sendable {
                 self.queue.giveBack(batch, lost: .max, .refused)
                 return nil
             case .later(let detail, let after):
-                self.tell("the collector does not take traces", ["detail": "\(detail)"])
+                self.tell("the collector does not accept traces", ["detail": "\(detail)"])
                 let wait = pauses.take(asked: after)
                 // A gateway that stops does not wait for an unavailable collector.
                 guard ContinuousClock.now + wait < deadline, !self.isStopping.load(ordering: .relaxed) else {
@@ -243,7 +243,9 @@ final class TraceExporter: Sendable {
         let dropped = self.queue.lost(.queueFull)
         guard dropped > told else { return }
         let metadata: Logger.Metadata = ["spans": "\(dropped - told)"]
-        guard self.tell("spans are dropped: more come than the collector takes in this time", metadata) else { return }
+        guard self.tell("spans are dropped: more arrive than the collector accepts in this time", metadata) else {
+            return
+        }
         told = dropped
     }
 
