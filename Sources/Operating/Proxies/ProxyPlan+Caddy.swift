@@ -9,7 +9,7 @@ extension ProxyPlan {
 
     private func caddySite(_ host: Host) -> [String] {
         var lines = [
-            "# What browsers and native apps ask of Sallyport itself.",
+            "# Requests of browsers and native apps to Sallyport itself.",
             "@sallyport path_regexp ^(\(host.ownPaths))$",
             "handle @sallyport {",
             "    reverse_proxy \(self.gateway)",
@@ -17,7 +17,7 @@ extension ProxyPlan {
             "handle {",
             "    # In this order.",
             "    route {",
-            "        # What Connection names, Caddy keeps from the app: a client must not name the fields that say who it is.",
+            "        # Caddy removes the fields that Connection lists: a client must not list identity fields there.",
             "        @hop header_regexp Connection `(?i)\(self.hopPattern)`",
             "        error @hop 400",
             "        # A client must not set these: before 2.11.2, Caddy leaves a client's field where the check has none",

@@ -18,10 +18,10 @@ extension ProxyPlan {
             }
         }
         if self.apps.contains(where: \.isPlaceholder) {
-            lines.append("Write the app's own address for 127.0.0.1:3000: the settings do not name it (upstream).")
+            lines.append("Replace 127.0.0.1:3000 by the app's address: the settings do not contain it (upstream).")
         }
         lines += (self.warnings + self.shortcomings).flatMap { ["", "WARNING: \($0)"] }
-        lines += ["", "What cannot work beside another proxy:"]
+        lines += ["", "What does not work with a proxy that asks:"]
         lines += self.limits.map { "- \($0)" }
         return lines.map { $0.isEmpty ? "#" : "# \($0)" }
     }
@@ -33,15 +33,15 @@ extension ProxyPlan {
         switch self.proxy {
         case .nginx:
             all = [
-                "this proxy removes a client's fields by name only: an app must not believe names like X-Auth-*, X-Original-* and X-Forwarded-* that are not listed below."
+                "this proxy removes a client's fields by name only: an app must not trust names like X-Auth-*, X-Original-* and X-Forwarded-* that are not listed below."
             ]
         case .caddy:
             all = [
-                "this proxy removes a client's fields in the spellings with - and with _ only, unless it is 2.11 or later: an app must not believe others, such as X.Auth.Email. Before 2.11, the app gets an empty field where the user has no value."
+                "this proxy removes a client's fields in the spellings with - and with _ only, unless it is 2.11 or later: an app must not trust others, such as X.Auth.Email. Before 2.11, the app gets an empty field where the user has no value."
             ]
         case .ingressNginx, .gatewayAPI:
             all = [
-                "this proxy replaces the fields of the identity and no others: an app must not believe X-Forwarded-*, X-Original-* and Remote-* of a client."
+                "this proxy replaces the fields of the identity and no others: an app must not trust X-Forwarded-*, X-Original-* and Remote-* of a client."
             ]
         case .traefik, .envoy, .haproxy: break
         }
@@ -72,7 +72,7 @@ extension ProxyPlan {
         }
         if !self.proxy.passesCookiesOnSuccess {
             limits.append(
-                "A cookie that is due on an allowed request comes by a redirect, and is not cleared otherwise."
+                "A cookie for an allowed request is set by a redirect, and is not cleared otherwise."
             )
         }
         if self.proxy.dialect != .extAuthz {

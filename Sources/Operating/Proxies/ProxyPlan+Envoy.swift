@@ -90,7 +90,7 @@ extension ProxyPlan {
 
     private var envoyFilters: [String] {
         var lines = [
-            "# A client must not set these, in no spelling that an app may take for one of them.",
+            "# A client must not set these, in any spelling that an app may accept.",
             "- name: envoy.filters.http.header_mutation",
             "  typed_config:",
             "    \"@type\": type.googleapis.com/envoy.extensions.filters.http.header_mutation.v3.HeaderMutation",
@@ -128,7 +128,7 @@ extension ProxyPlan {
             "- name: envoy.filters.http.router",
             "  typed_config:",
             "    \"@type\": type.googleapis.com/envoy.extensions.filters.http.router.v3.Router",
-            "    # Among them is the host as the client spelled it.",
+            "    # One of them is the host as the client spelled it.",
             "    suppress_envoy_headers: true",
         ]
         return lines
@@ -151,7 +151,7 @@ extension ProxyPlan {
         }
         lines += [
             "  routes:",
-            "    # What browsers and native apps ask of Sallyport itself.",
+            "    # Requests of browsers and native apps to Sallyport itself.",
             "    - match: {safe_regex: {regex: '\(host.ownPaths)'}}",
             "      route: {cluster: sallyport, timeout: 0s}",
             "      typed_per_filter_config:",

@@ -83,15 +83,15 @@ extension ProxyPlan {
         let fields = self.fields.map { $0.lowercased() }.joined(separator: ",")
         lines += [
             "    http-request deny deny_status 421 unless \(known)",
-            "    # What Connection names ends at the next hop: a client must not name the fields that say who it is.",
+            "    # The fields that Connection lists end at the next hop: a client must not list identity fields there.",
         ]
         lines += self.hopPatterns.map {
             "    http-request deny deny_status 400 if { req.fhdr(connection) -m reg -i '\($0)' }"
         }
         lines += [
-            "    # What browsers and native apps ask of Sallyport itself.",
+            "    # Requests of browsers and native apps to Sallyport itself.",
             "    http-request set-var(txn.own) bool(true) if \(own)",
-            "    # A client must not set these, in no spelling that an app may take for one of them.",
+            "    # A client must not set these, in any spelling that an app may accept.",
         ]
         lines += self.removedPatterns.map {
             "    http-request del-header \($0) -m reg unless { var(txn.own) -m bool }"

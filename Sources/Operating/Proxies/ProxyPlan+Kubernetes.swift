@@ -32,7 +32,7 @@ extension ProxyPlan {
             lines += ["---"] + Self.ingress("host-\(name)", host, annotations)
             for (index, other) in host.otherApps.enumerated() {
                 lines += [
-                    "          # \(other.paths) leads to another app: give it an Ingress of its own (number \(index + 2))."
+                    "          # \(other.paths) leads to another app: give it a separate Ingress (number \(index + 2))."
                 ]
             }
             lines += Self.ingressPath("/", "Prefix", Self.kubernetesName("app_\(host.app.label)"), host.app.port)
@@ -88,7 +88,7 @@ extension ProxyPlan {
                 "---", "apiVersion: gateway.networking.k8s.io/v1", "kind: HTTPRoute", "metadata:", "  name: \(name)",
                 "spec:",
                 "  parentRefs: [{name: gateway}]", "  hostnames: [\(host.quotedName)]", "  rules:",
-                "    # What browsers and native apps ask of Sallyport itself.",
+                "    # Requests of browsers and native apps to Sallyport itself.",
                 "    - matches: [{path: {type: RegularExpression, value: '\(host.ownPaths)'}}]",
                 "      backendRefs: [{name: sallyport, port: \(self.gateway.port)}]",
             ]

@@ -141,7 +141,7 @@ extension ProxyPlan {
             "        proxy_buffer_size 32k;",
             "        proxy_buffers 4 32k;",
             "        proxy_cache off;",
-            "        # Else an error_page further out would ask the app for its page, without any identity.",
+            "        # Otherwise an outer error_page would request its page from the app, without any identity.",
             "        proxy_intercept_errors off;",
             "    }",
             "",
@@ -164,7 +164,7 @@ extension ProxyPlan {
             "        return 503;",
             "    }",
             "",
-            "    # What browsers and native apps ask of Sallyport itself.",
+            "    # Requests of browsers and native apps to Sallyport itself.",
             "    location ~ ^(\(host.ownPaths))$ {",
             "        proxy_pass http://sallyport;",
             "        proxy_intercept_errors off;",
@@ -198,7 +198,7 @@ extension ProxyPlan {
             "proxy_set_header Upgrade $http_upgrade;",
             "proxy_set_header Connection $sallyport_connection;",
         ] + self.fields.map { "proxy_set_header \($0) \(Self.nginxVariable($0));" }
-            + ["# A client must not set these; nginx cannot remove by prefix, so an app must not believe other names."]
+            + ["# A client must not set these; nginx cannot remove by prefix, so an app must not trust other names."]
             + self.removedNames.map { "proxy_set_header \($0) \"\";" }
     }
 

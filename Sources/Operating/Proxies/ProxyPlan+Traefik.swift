@@ -24,10 +24,10 @@ extension ProxyPlan {
             }
         }
         lines += [
-            "        # A client's own X-Forwarded-* fields are not believed.",
+            "        # A client's own X-Forwarded-* fields are not trusted.",
             "        trustForwardHeader: false",
             "        preserveLocationHeader: true",
-            "        # What is named here is removed from the request, in every spelling, and set from the answer.",
+            "        # Fields that match are removed from the request, in every spelling, and set from the answer.",
             "        authResponseHeadersRegex: '(?i)\(self.removedPattern)'",
         ]
         if self.fields.contains("Authorization") { lines += ["        authResponseHeaders: [Authorization]"] }
@@ -35,7 +35,7 @@ extension ProxyPlan {
         for host in self.hosts {
             let name = host.isNamed ? [("Host", host.url.authority), ("X-Forwarded-Host", host.url.authority)] : []
             lines += [
-                "    # What the app gets of its name, whatever the client's spelling of it.", "    name_\(host.label):",
+                "    # The host name that the app gets, whatever the client's spelling.", "    name_\(host.label):",
                 "      headers:", "        customRequestHeaders:",
             ]
             lines += (name + [("X-Forwarded-Proto", host.url.scheme)]).map { "          \($0): \"\($1)\"" }
@@ -44,7 +44,7 @@ extension ProxyPlan {
         for host in self.hosts {
             let rule = Self.traefikRule(host)
             let tls = host.url.isHTTPS ? ["      tls: {}"] : []
-            lines += ["    # What browsers and native apps ask of Sallyport itself.", "    own_\(host.label):"]
+            lines += ["    # Requests of browsers and native apps to Sallyport itself.", "    own_\(host.label):"]
             lines += ["      rule: '\(rule) && PathRegexp(`^(\(host.ownPaths))$`)'", "      priority: 1000"]
             lines += ["      service: sallyport"] + tls
             for (index, other) in host.otherApps.enumerated() {
