@@ -11,7 +11,7 @@ struct CheckCommand: WiredCommand {
     static let configuration = CommandConfiguration(
         commandName: "check",
         abstract:
-            "Validate the settings and print their effective values, without secrets. The exit status is 0 if they are valid, else 1.",
+            "Validate the settings and print their effective values, without secrets. The exit status is 0 if they are valid, otherwise 1.",
         discussion: """
             Without --network it makes no connections. With --network it connects to the Redis in store.redis and to the \
             provider, as the gateway would, and prints one finding per line; an error makes the exit status 1. With Redis it \

@@ -96,7 +96,7 @@ enum DemoPage {
     // MARK: The card
 
     private static let brand =
-        "<p class=\"kicker\"><img src=\"\(PageDesign.included.iconURL)\" alt=\"\"> The demo of Sallyport, a session gateway</p>"
+        "<p class=\"kicker\"><img src=\"\(PageDesign.included.iconURL)\" alt=\"\"> Sallyport demo</p>"
 
     private static func card(_ request: EndpointRequest) -> String {
         func text(_ field: String) -> String { HTMLText.escaped(request.field(field) ?? "") }

@@ -33,7 +33,7 @@ extension DemoWalk {
                 shows: ["sps_"]
             ),
             DemoStep(
-                "whoever has seen them both gets nothing.",
+                "anybody else who has seen both gets nothing.",
                 "both --interface 127.0.0.2; echo",
                 shows: [#""code":404"#, #"no session yet for this"#],
                 lacks: ["session_token"]

@@ -170,7 +170,7 @@ package struct DemoWalk: Sendable {
                 shows: ["303 \(origin)/public/"]
             ),
             DemoStep(
-                "The old cookie is not accepted any more.",
+                "The old cookie is no longer accepted.",
                 "curl -sS -b \"$OLD\" \(origin)/hello",
                 shows: [#""status":401"#]
             ),

@@ -49,7 +49,7 @@ enum ProviderWords {
         case "unauthorized_client": "allow the authorization code flow for this client at the provider"
         case "unsupported_response_type": "allow the response type code for this client at the provider"
         case "redirect_uri_mismatch": "register the redirect URI there"
-        case "invalid_request", "request_not_supported": "see the provider's log for what it misses"
+        case "invalid_request", "request_not_supported": "see the provider's log for what is missing"
         case "access_denied": "the provider refuses every user: see its rules for this client"
         default: "see the provider's log"
         }

@@ -59,7 +59,7 @@ extension ProxyPlan {
             "Open WebSockets and event streams do not end at a sign-out: the next request is refused.",
             "Rules for answers (Cache-Control: private, cookies of the app), limits of bodies and time limits of routes do not apply.",
             "The proxy reads the path again in its own way; what is ambiguous is refused.",
-            "Only the proxy vouches for the fields: an assertion (identity.assertion) is the proof that an app can verify.",
+            "An app has only the proxy's word for the fields: an assertion (identity.assertion) is a proof that it can verify.",
         ]
         if self.proxy == .envoy {
             limits.append(
