@@ -5,7 +5,7 @@ import Vocabulary
 
 /// Reads the certificates of `tls`, and reports what clients would reject.
 enum CertificateJudge {
-    /// Reads the first certificate of a chain.
+    /// Checks a chain with its key, and returns facts about the first certificate.
     ///
     /// - Throws: The reason why no client would accept the certificate, or why it cannot be served.
     static func facts(

@@ -30,8 +30,8 @@ enum Terminal {
 }
 
 extension Settings {
-    /// `ready: http://localhost:8080/ -> http://127.0.0.1:3000, sign-in by OpenID at https://id.example.com, sessions in
-    /// memory`
+    /// The line for a started gateway:
+    /// `ready: http://localhost:8080/ -> http://127.0.0.1:3000, sign-in by OpenID at https://id.test, sessions in memory`
     var readyLine: String {
         let host = self.hosts.first { !$0.publicURL.isWildcard } ?? self.hosts.first
         let url = host.map { "\($0.publicURL)/" } ?? "no host"
