@@ -10,7 +10,7 @@ struct DemoNativeApp: Sendable {
         let description: String
     }
 
-    /// The gateway's origin, e.g. `http://127.0.0.1:8080`.
+    /// The gateway's origin, e.g. `http://127.0.0.1:8080`, and its host.
     let gateway: String
     let host: String
     let transport: any CallTransport

@@ -31,7 +31,7 @@ enum Terminal {
 
 extension Settings {
     /// The line for a started gateway:
-    /// `ready: http://localhost:8080/ -> http://127.0.0.1:3000, sign-in by OpenID at https://id.test, sessions in memory`
+    /// `ready: http://localhost/ -> http://127.0.0.1:3000, sign-in by OpenID at https://id.test, sessions in memory`
     var readyLine: String {
         let host = self.hosts.first { !$0.publicURL.isWildcard } ?? self.hosts.first
         let url = host.map { "\($0.publicURL)/" } ?? "no host"
