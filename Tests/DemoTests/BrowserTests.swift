@@ -166,7 +166,7 @@ struct BrowserTests {
             #expect(try browser.value("document.querySelectorAll('.list li').length") == "2")
             // The same code twice gives nothing.
             try browser.visit(back)
-            #expect(try browser.value("document.body.innerText").contains("waits for no sign-in in this browser"))
+            #expect(try browser.value("document.body.innerText").contains("is waiting in this browser"))
         }
     }
 

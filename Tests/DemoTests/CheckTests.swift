@@ -48,7 +48,9 @@ import Testing
             #expect(all.contains("\n  \(path)\n"), "\(path): \(all)")
         }
         #expect(
-            all.contains("are taken because of clients; to give them back to the app, write endpoints: true on a host")
+            all.contains(
+                "are taken because of clients; to give them back to the app, set endpoints: true on a separate host"
+            )
         )
         let native = try told("exchange: {return_to: [\"com.example.app:/back\"]}")
         #expect(native.contains("\n  /sessions/{id}\n") && !native.contains("\n  /authorize\n"), "\(native)")
@@ -78,7 +80,7 @@ import Testing
             #expect(text.contains("taken because of"), "\(text)")
             #expect(
                 text.contains(
-                    "to give them back to the app, write endpoints: true on a host of its own, without routes"
+                    "to give them back to the app, set endpoints: true on a separate host without routes"
                 )
             )
         }

@@ -36,7 +36,7 @@ import Testing
         }
         for command in [["check"], ["run"], ["healthcheck"], ["upstreams"], ["keys", "rotate-signing"]] {
             let both = try Self.run(command + ["FILE", "--config", "FILE"], Self.settings)
-            #expect(both.status == 64 && both.output.contains("Name the file once: "), "\(both.output)")
+            #expect(both.status == 64 && both.output.contains("Pass the file only once: "), "\(both.output)")
         }
         let wrong = try Self.run(["run", "FILE"], Self.settings + "sesion: {}\nlisten: 8080\n")
         #expect(wrong.status == 1 && wrong.output.hasPrefix("invalid: 2 problems\n  /"), "\(wrong.output)")
@@ -48,7 +48,7 @@ import Testing
         for command in ["run", "check"] {
             let result = try Self.run([command])
             #expect(result.status == 1 && result.output.split(separator: "\n").count == 1, "\(result.output)")
-            for part in ["name a file", "SALLYPORT_PUBLIC_URL", "sallyport init", "sallyport demo"] {
+            for part in ["pass a file", "SALLYPORT_PUBLIC_URL", "sallyport init", "sallyport demo"] {
                 #expect(result.output.contains(part), "\(result.output)")
             }
         }
@@ -107,7 +107,7 @@ import Testing
         let loose = try Servers.run(Gateway.binary.path, ["check", "--quiet", "--without-files", overlay])
         #expect(loose.status == 0, "\(loose.output)")
         #expect(
-            loose.output.hasPrefix("valid, as far as can be told without the files that it names\n"),
+            loose.output.hasPrefix("valid, except for the files that the settings refer to, which were not read\n"),
             "\(loose.output)"
         )
         let wrong = try Self.run(

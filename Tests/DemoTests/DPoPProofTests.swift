@@ -74,13 +74,13 @@ import Testing
         try "\n".write(toFile: empty, atomically: false, encoding: .utf8)
         let url = ["--url", "https://a.example/"]
         let rows: [(arguments: [String], status: Int32, part: String)] = [
-            (["--key", self.key], 64, "--url is missing, or --thumbprint."),
+            (["--key", self.key], 64, "Add --url, or --thumbprint."),
             (["--key", self.key, "--url", "a.example"], 64, "--url must begin with https:// or http://."),
             (["--key", text] + url, 1, "\(text): this is no private key in PEM"),
             (["--key", self.folder.path("missing/key.pem")] + url, 1, "No such file or directory"),
             (["--key", self.key, "--token-file", "/missing"] + url, 1, "/missing cannot be read\n"),
-            (["--key", self.key, "--token-file", empty] + url, 1, "\(empty) holds no access token\n"),
-            (["--key", self.key, "--token-file", "-"] + url, 1, "standard input holds no access token\n"),
+            (["--key", self.key, "--token-file", empty] + url, 1, "\(empty) contains no access token\n"),
+            (["--key", self.key, "--token-file", "-"] + url, 1, "standard input contains no access token\n"),
         ]
         for row in rows {
             let result = try self.run(row.arguments)

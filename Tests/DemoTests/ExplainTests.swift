@@ -131,7 +131,7 @@ import Testing
         try Data(token.utf8).write(to: URL(filePath: file))
         let arguments = ["--url", "\(Self.origin)/x", "--token-file", file]
         let unknown = try Self.explain(arguments, provider: Self.oidc)
-        #expect(unknown.contains("for the provider to judge, which is not asked"), "\(unknown)")
+        #expect(unknown.contains("only the provider can verify the token, and it is not asked"), "\(unknown)")
         let output = try Self.explain(arguments + ["--claims", "-"], input: Self.claims, provider: Self.oidc)
         #expect(output.contains("X-Auth-Origin: native") && !output.contains(token), "\(output)")
         let introspection = """
@@ -243,7 +243,8 @@ import Testing
         let event = #"{"session_transfer_token": {"request": {"ip": "203.0.113.7"}}, "request": {"ip": "192.0.2.1"}}"#
         let consume = try Self.explain(["--event", "-"], input: event, provider: rules)
         for line in [
-            #""asn":"64500""#, "rules at consume", "trial: applies; in dry run, else denies", "other: does not apply",
+            #""asn":"64500""#, "rules at consume", "trial: applies as a dry run, otherwise denies",
+            "other: does not apply",
             "network: applies; asks the user to sign in", "later: applies; an earlier rule decides",
             "refused, rule.sign_in_required",
         ] { #expect(consume.contains(line), "\(line): \(consume)") }
@@ -371,7 +372,7 @@ import Testing
         let arguments = ["--url", "\(Self.origin)/public/x", "--http2"]
         let output = try Self.explain(arguments + ["--header", "X-Kept: 1"])
         #expect(
-            output.contains("HTTP/2\n  no address of listen speaks it\n") && output.contains("x-kept: 1"),
+            output.contains("HTTP/2\n  no address of listen accepts it\n") && output.contains("x-kept: 1"),
             "\(output)"
         )
         let refused = try Self.explain(arguments + ["--header", "Transfer-Encoding: chunked"])
@@ -395,7 +396,7 @@ import Testing
         let arguments = ["explain", file.path, "--http2", "--url", "\(Self.origin)/public/x"]
         let result = try Servers.run(Gateway.binary.path, arguments)
         #expect(try Servers.run(Gateway.binary.path, arguments + ["--config", file.path]).status == 64)
-        #expect(result.output.contains("HTTP/2\n  spoken at 127.0.0.1:8081\n"), "\(result.output)")
+        #expect(result.output.contains("HTTP/2\n  accepted at 127.0.0.1:8081\n"), "\(result.output)")
         #expect(result.output.contains("forwarded"), "\(result.output)")
     }
 
@@ -405,8 +406,11 @@ import Testing
         let output = try Self.explain(arguments, input: "\(token)\n")
         // The client takes tokens in the query only.
         #expect(output.contains("the token in the query would be consumed first"), "\(output)")
-        #expect(output.contains("transfer token\n  it is in the memory of the gateway that minted it"), "\(output)")
-        #expect(output.contains("another process, which this command cannot see"), "\(output)")
+        #expect(
+            output.contains("transfer token\n  this command cannot see the memory of the gateway that minted it"),
+            "\(output)"
+        )
+        #expect(output.contains("which is another process:"), "\(output)")
         #expect(!output.contains(token) && !output.contains("Authorization"), "\(output)")
         let open = try Self.explain(["--url", "\(Self.origin)/public/x", "--token-file", "-"], input: token)
         #expect(!open.contains("transfer token\n") && open.contains("forwarded"), "\(open)")

@@ -224,7 +224,7 @@ import Vocabulary
             try stranger.run()
             defer { stranger.terminate() }
             let other = try Self.run(["reload", file, "--pid", "\(stranger.processIdentifier)"])
-            #expect(other.status == 1 && other.output.contains("is no running gateway"), "\(other.output)")
+            #expect(other.status == 1 && other.output.contains("is not a running gateway"), "\(other.output)")
             #expect(stranger.isRunning)
             for pid in ["0", "-1", "999999999"] {
                 #expect(try Self.run(["reload", file, "--pid=\(pid)"]).status == 1, "\(pid)")
@@ -245,7 +245,7 @@ import Vocabulary
             #expect(told.status == 0, "\(told.output)")
             #expect(gateway.shows("reloaded") || gateway.shows("settings"), "\(gateway.output)")
             let second = try Self.run(["run", file, "--pid-file", "\(folder)/pid"])
-            #expect(second.status == 1 && second.output.contains("is running"), "\(second.output)")
+            #expect(second.status == 1 && second.output.contains("is already running"), "\(second.output)")
             let text = try String(contentsOfFile: file, encoding: .utf8)
             try Data((text + "\nsesion: {}\n").utf8).write(to: URL(filePath: file))
             let wrong = try Self.run(["reload", file, "--pid-file", "\(folder)/pid"])
@@ -266,12 +266,12 @@ import Vocabulary
             #expect(eventually { content()?.isEmpty == false })
             // One that may not start takes nothing away from the one that runs.
             let second = try Self.run(["run", file, "--pid-file", pid])
-            #expect(second.status == 1 && second.output.contains("is running"), "\(second.output)")
+            #expect(second.status == 1 && second.output.contains("is already running"), "\(second.output)")
             #expect(content()?.isEmpty == false)
             gateway.interrupt()
             #expect(gateway.hasEnded && content() == nil)
             let told = try Self.run(["reload", file, "--pid-file", pid])
-            #expect(told.status == 1 && told.output.contains("holds no process id"), "\(told.output)")
+            #expect(told.status == 1 && told.output.contains("contains no process id"), "\(told.output)")
 
             // Meanwhile somebody else has written to it.
             let another = try TerminalRun(["run", file, "--pid-file", pid], folder)

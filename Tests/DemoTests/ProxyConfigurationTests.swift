@@ -200,7 +200,7 @@ import Testing
                 [
                     "https://a.internal:8443 https://b.internal:443 {", "lb_policy least_conn", "lb_policy ip_hash",
                     "tls_server_name one.internal", "health_uri /healthz",
-                    "# WARNING: app_one_tls: this proxy has weights",
+                    "# WARNING: app_one_tls: this proxy applies weights",
                 ]
             ),
         ]

@@ -176,7 +176,7 @@ import Testing
         let demo = try Demo(["--listen", "0.0.0.0:\(port)", "--public-url", "http://\(name)"], walk: "--walk")
         defer { _ = demo.stop() }
         #expect(demo.origin == "http://\(name)")
-        #expect(demo.introduction.contains("reachable at 0.0.0.0:\(port): whoever reaches it can sign in"))
+        #expect(demo.introduction.contains("reachable at 0.0.0.0:\(port): anybody who can reach it can sign in"))
         // Another address than that of a demo for this machine alone, as another machine would use it.
         let curl =
             "JAR=$(mktemp); page() { curl -sS --resolve \(name):127.0.0.2 -b \"$JAR\" -c \"$JAR\" -H 'Accept: text/html' \"$@\"; }"
@@ -195,10 +195,10 @@ import Testing
         #expect(outputs[2].hasSuffix("303 \(demo.origin)/hello"), "\(outputs[2])")
         #expect(outputs[3].contains("<h1>Hello, Ada Lovelace</h1>"), "\(outputs[3])")
         #expect(outputs[3].contains("<td>browser</td>"), "\(outputs[3])")
-        // The button plays a native app that is at another address than the browser.
+        // The button acts as a native app that is at another address than the browser.
         #expect(outputs[5].hasSuffix(" \(demo.origin)/hello?opened-by=the-native-app"), "\(outputs[5])")
         #expect(outputs[5].contains("<td>transfer</td>"), "\(outputs[5])")
-        #expect(outputs[6].contains("not by http to \(name)"), "\(outputs[6])")
+        #expect(outputs[6].contains("and not with http to \(name)"), "\(outputs[6])")
         #expect(outputs[7] == "200", "\(outputs[7])")
         // The commands are for the same name, and need no address of this machine.
         #expect(demo.steps.count >= 10 && demo.steps.allSatisfy { !$0.command.contains("localhost") })
@@ -262,7 +262,7 @@ import Testing
                 for secret in ["spa_", "spr_"] { #expect(!output.contains(secret)) }
             }
             #expect(outputs[5].contains(" 2 \(origin)/public/native-app/signed-in?code=spc_"), "\(outputs[5])")
-            #expect(outputs[4].contains("waits for no sign-in in this browser"), "\(outputs[4])")
+            #expect(outputs[4].contains("is waiting in this browser"), "\(outputs[4])")
             #expect(outputs[6] == "200", "\(outputs[6])")
         }
         let written = try demo.written(until: #""path":"/oauth/token""#)

@@ -82,7 +82,7 @@ import Testing
         defer { app.stop() }
         let name = String(field.prefix { $0 != ":" })
         func warnings(_ gateway: Gateway) -> [Substring] {
-            gateway.output.split(separator: "\n").filter { $0.contains("does not name") }
+            gateway.output.split(separator: "\n").filter { $0.contains("from a peer that is not in trusted_proxies") }
         }
         try Gateway.with(Config.open(upstream: app.port, more: "trusted_proxies: [127.0.0.1]\n")) { gateway throws in
             for from in [nil, "127.0.0.2", "127.0.0.3", nil] {

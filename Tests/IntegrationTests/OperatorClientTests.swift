@@ -176,7 +176,7 @@ import Vocabulary
             #expect(
                 eventually {
                     gateway.output.contains("configuration not reloaded")
-                        && gateway.output.contains("server, as it was changed at run time, does not fit this file")
+                        && gateway.output.contains("the changes made to server at run time do not fit this file")
                 }
             )
             let kept = try self.json(try gateway.operate("GET", target, token: OperatorTokens.reader))

@@ -135,11 +135,17 @@ import Glibc
             try Gateway.with(try settings("wrong", ["w"])) { wrong throws in
                 #expect(eventually { (try? wrong.admin("/readyz").text) == "not ready: store_secrets\n" })
                 #expect(
-                    eventually { wrong.output.contains("which were here before, have none of this gateway's secrets") }
+                    eventually {
+                        wrong.output.contains("that joined this Redis earlier have none of this gateway's secrets")
+                    }
                 )
                 #expect(try wrong.admin("/metrics").text.contains("sallyport_redis_other_secrets 1"))
                 #expect(try first.admin("/readyz").status == 200)
-                #expect(eventually(within: 20) { first.output.contains("that came later have none of this gateway's") })
+                #expect(
+                    eventually(within: 20) {
+                        first.output.contains("that joined this Redis later have none of this gateway's")
+                    }
+                )
                 #expect(try first.admin("/readyz").status == 200)
             }
             #expect(eventually(within: 20) { first.output.contains("all gateways share a secret again") })

@@ -135,11 +135,11 @@ import Vocabulary
     func mistakes() throws {
         try self.with { gateway, run throws in
             for (arguments, sentence) in [
-                (["end"], "Name one of: a handle, --email, --subject, --provider, --all."),
-                (["end", "--all", "--email", "ada@example.com"], "Name one of"),
+                (["end"], "Use one of: a handle, --email, --subject, --provider, --all."),
+                (["end", "--all", "--email", "ada@example.com"], "Use one of"),
                 (["list", "--email", "ada"], "--email must be an email address"),
                 (["list", "--email", "ada@example.com", "--subject", "ada"], "exclude each other"),
-                (["list", "--provider", "nobody"], "it knows no such provider"),
+                (["list", "--provider", "nobody"], "the provider or session is unknown"),
                 (["show", "x"], "answers 400"),
             ] {
                 let answer = try run(arguments, OperatorTokens.all)
@@ -148,7 +148,7 @@ import Vocabulary
             let place = "https://127.0.0.1:\(gateway.adminPort)"
             let plain = try Servers.run(Gateway.binary.path, ["healthcheck", "--admin", place])
             #expect(
-                plain.status == 1 && plain.output.contains("answers without TLS: leave out https://"),
+                plain.status == 1 && plain.output.contains("answers without TLS: remove https://"),
                 "\(plain.output)"
             )
             #expect(!plain.output.contains("BoringSSL"), "\(plain.output)")

@@ -16,13 +16,13 @@ import Testing
             #expect(try gateway.get("/.sallyport/nowhere").reason == "route.not_found")
             func lines() -> [Substring] {
                 gateway.output.split(separator: "\n").filter {
-                    $0.contains("no host has the name that a client asks for")
+                    $0.contains("a client asks for a host that is not configured")
                 }
             }
             #expect(eventually { !lines().isEmpty })
             #expect(lines().count == 1)
             let line = lines().first.map(String.init) ?? ""
-            #expect(line.contains("configured: app.example.com. A proxy in front must pass Host on"), "\(line)")
+            #expect(line.contains("configured: app.example.com. A proxy in front must pass on Host"), "\(line)")
             #expect(line.contains(#""host":"127.0.0.1:8080""#), "\(line)")
         }
     }

@@ -72,7 +72,7 @@ import Testing
                 "redis://:not-\(Mistake.password)@\(loopback):\(server.port)",
                 "the user or the password in the URL is wrong"
             )
-            try await expect("redis+sentinel://\(loopback):\(server.port)/gate", "it is not a sentinel: name one")
+            try await expect("redis+sentinel://\(loopback):\(server.port)/gate", "it is not a sentinel: use one")
         }
         try await RedisServer.with(access: .tls(good)) { server in
             let parameters = [

@@ -61,7 +61,7 @@ import Testing
                 ],
                 environment: environment
             )
-            #expect(run.output.contains("web: name is not as in the file, since "), "\(run.output)")
+            #expect(run.output.contains("web: name differs from the file, since "), "\(run.output)")
             #expect(run.output.contains("\(id): is not in the file, since "))
             let keys = try server.keys("sp:*")
             let held = try keys.map { try $0 + server.command("DUMP", $0) }.joined()

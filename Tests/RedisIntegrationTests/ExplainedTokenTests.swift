@@ -42,7 +42,7 @@ import Testing
             func explain(_ token: String, _ more: String...) throws -> String {
                 try Self.explain(gateway, environment, token, more)
             }
-            #expect(try explain(token).contains("--network asks Redis what has become of it"))
+            #expect(try explain(token).contains("--network asks Redis what happened to it"))
             for _ in 0..<2 {
                 let good = try explain(token, "--network")
                 #expect(good.contains("s ago by native for user-1815, at 127.0.0.1"), "\(good)")

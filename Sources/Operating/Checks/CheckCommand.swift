@@ -11,11 +11,12 @@ struct CheckCommand: WiredCommand {
     static let configuration = CommandConfiguration(
         commandName: "check",
         abstract:
-            "Validate the settings and print their effective values, without secrets. Exit status: 0 when valid, else 1.",
+            "Validate the settings and print their effective values, without secrets. The exit status is 0 if they are valid, otherwise 1.",
         discussion: """
-            Makes no connections without --network. With it, it connects to the Redis of store.redis and asks the provider, \
-            as the gateway would. With Redis it also prints which clients operators have changed at run time. Each line says \
-            what is right or wrong with one of them, and an error makes the exit status 1. It signs nobody in: to the provider it shows a code and a token that do not exist.
+            Without --network it makes no connections. With --network it connects to the Redis in store.redis and to the \
+            provider, as the gateway would, and prints one finding per line; an error makes the exit status 1. With Redis it \
+            also lists the clients that operators have changed at run time. Nobody is signed in: the provider gets a code and \
+            a token that do not exist.
             """
     )
 
@@ -26,22 +27,22 @@ struct CheckCommand: WiredCommand {
     @Flag(help: "Print only the verdict, the problems and the warnings.")
     var quiet = false
 
-    @Flag(help: "Of the settings, print only those that the file or a variable sets to another value than the default.")
+    @Flag(help: "Print only those settings that the file or a variable changes from the default.")
     var changed = false
 
-    @Flag(help: "Also connect to the configured Redis and to the provider, and print what is wrong with them.")
+    @Flag(help: "Also connect to the configured Redis and to the provider, and report problems.")
     var network = false
 
     @Flag(
         help:
-            "Judge the settings without the files that they name, such as secrets: for pipelines that do not have them."
+            "Check the settings without the files that they refer to, such as secrets. For pipelines that do not have them."
     )
     var withoutFiles = false
 
     @Option(
         name: .customLong("for"),
         help: ArgumentHelp(
-            "Print only the configuration of a proxy that asks at authorization.listen, for these settings: \(ProxyKind.allCases.map(\.rawValue).joined(separator: ", ")).",
+            "Print only the configuration for a proxy that asks at authorization.listen, made from these settings: \(ProxyKind.allCases.map(\.rawValue).joined(separator: ", ")).",
             valueName: "proxy"
         )
     )
@@ -50,7 +51,7 @@ struct CheckCommand: WiredCommand {
     func validate() throws {
         try self.named.validate(besides: self.options)
         guard !self.network || !self.withoutFiles else {
-            throw ValidationError("--network needs the files: leave --without-files out.")
+            throw ValidationError("--network needs the files: remove --without-files.")
         }
     }
 
@@ -64,41 +65,46 @@ struct CheckCommand: WiredCommand {
             Console.say(self.options.report(failure, named: self.named))
             throw ExitCode.failure
         } catch {
-            Console.say("invalid: it cannot start")
+            Console.say("invalid: the gateway cannot start")
             for line in "\(error)".split(separator: "\n") { Console.say("  \(line)") }
             throw ExitCode.failure
         }
         if let proxy {
             if self.withoutFiles {
                 Console.complain(
-                    "# WARNING: ca_file, certificate_file and key_file of apps are left out, as --without-files says."
+                    "# WARNING: ca_file, certificate_file and key_file of apps are left out because of --without-files."
                 )
             }
             return try Self.sayConfiguration(of: proxy, loaded.settings, draft)
         }
-        Console.say(self.withoutFiles ? "valid, as far as can be told without the files that it names" : "valid")
+        Console.say(
+            self.withoutFiles ? "valid, except for the files that the settings refer to, which were not read" : "valid"
+        )
         self.say("warnings", loaded.warnings + draft.findings)
         if !self.quiet { self.sayAll(loaded, draft) }
         guard self.network else { return }
         let verdicts = try await self.verdicts(on: loaded.settings, wiring)
-        self.say("network", verdicts?.map(Self.line) ?? ["nothing to connect to: sessions and users are kept here"])
+        self.say(
+            "network",
+            verdicts?.map(Self.line) ?? ["nothing to connect to: the gateway keeps sessions and users itself"]
+        )
         let isBroken = verdicts?.contains(where: { $0.level == .error }) ?? false
-        // What cannot be connected to cannot be asked either, and has been told.
-        self.say("clients that are not as in the file", (try? await ClientDrift.lines(loaded, wiring)) ?? [])
+        // A store that cannot be reached is already reported by a verdict.
+        self.say("clients that differ from the file", (try? await ClientDrift.lines(loaded, wiring)) ?? [])
         if isBroken { throw ExitCode.failure }
     }
 
-    /// Prints what lets this proxy ask.
+    /// Prints a configuration that lets this proxy ask the gateway.
     private static func sayConfiguration(of proxy: ProxyKind, _ settings: Settings, _ draft: Draft) throws {
         if let fault = proxy.fault(in: settings) { throw Console.failure(fault) }
         guard let plan = draft.plan(for: proxy) else { return }
         if let fault = plan.fault { throw Console.failure(fault) }
-        // Standard output goes to a file. As comments, they do no harm there either.
+        // Warnings go to standard error, too, as comments: they are seen, and a redirected configuration stays valid.
         for warning in plan.warnings { Console.complain("# WARNING: \(warning)") }
         Console.say(exactly: Array(proxy.configuration(plan).utf8))
     }
 
-    /// What is right and wrong with the servers that the settings name; nil: they name none.
+    /// Connects to the servers in the settings and returns one verdict per check. `nil` if there are no servers.
     private func verdicts(on settings: Settings, _ wiring: GatewayWiring) async throws -> [Verdict]? {
         var verdicts = try await wiring.checkStore(settings.store)
         let client = CallClient(group: try TransportGroup(count: 1))
@@ -210,7 +216,7 @@ struct CheckCommand: WiredCommand {
         let methods = route.methods.isEmpty ? "any method" : route.methods.joined(separator: ", ")
         var words = [route.path, methods, "auth \(route.auth.rawValue)"]
         if !route.require.isEmpty { words.append("require {\(route.require.written)}") }
-        words.append("-> \(route.upstream ?? "no app: only for proxies that ask")")
+        words.append("-> \(route.upstream ?? "no app: only for checks of other proxies")")
         if route.handoff, let client = route.client { words.append("handoff as \(client)") }
         if route.leavesHandoffToApp { words.append("handoff left to the app") }
         if route.name != host.publicURL.authority + route.path { words.append("(\(route.name))") }

@@ -4,16 +4,16 @@ import SignOn
 import Transport
 import Vocabulary
 
-/// What operators have changed of the clients at run time, for `check --network`.
+/// The differences between the clients in the file and the clients in use, for `check --network`.
 enum ClientDrift {
-    /// One line for each member that differs from the file; nil if there is no shared store to read.
+    /// Returns one line for each member that differs from the file. `nil` if there is no shared store to read.
     ///
     /// - Throws: An error of the store's configuration.
     static func lines(_ loaded: LoadedSettings, _ wiring: GatewayWiring) async throws -> [String]? {
         guard loaded.settings.store.isShared, let secrets = loaded.settings.secrets else { return nil }
         let keys = ProcessKeys(secrets)
         let group = try TransportGroup(count: 1)
-        // What is wrong with the store is among the verdicts.
+        // Problems of the store are already reported by the verdicts.
         let backing = try wiring.backing(loaded.settings.store, keys, group)
         try await backing.start()
         let overlay = ClientOverlay(
@@ -26,16 +26,16 @@ enum ClientDrift {
         overlay.attach(registry)
         await overlay.refresh()
         await backing.stop()
-        guard overlay.hasRead else { return ["what was changed at run time cannot be read"] }
+        guard overlay.hasRead else { return ["the changes made at run time cannot be read"] }
         return self.lines(registry.catalogue)
     }
 
     private static func lines(_ catalogue: ClientCatalogue) -> [String] {
         let changed = catalogue.clients.flatMap { client in
             client.drift.map { drift in
-                let what = drift.path.isEmpty ? "is not in the file" : "\(drift.path) is not as in the file"
+                let what = drift.path.isEmpty ? "is not in the file" : "\(drift.path) differs from the file"
                 return "\(client.id): \(what)\(self.since(drift.mark))"
-            } + (client.fault.map { ["\(client.id): takes no part until this is mended: \($0.sentence)"] } ?? [])
+            } + (client.fault.map { ["\(client.id): is not used until this is fixed: \($0.sentence)"] } ?? [])
         }
         return changed + catalogue.deleted.map { "\($0.id): is in the file, but was deleted\(self.since($0.mark))" }
     }

@@ -1,32 +1,32 @@
 import Glibc
 
-/// The file in which a running gateway leaves its process id.
+/// The file that holds the process id of a running gateway.
 package enum PIDFile {
-    /// Leaves an empty file, so that nobody signals a process that does not listen for signals yet. A file that a gateway
-    /// left behind is replaced, unless that gateway still runs.
+    /// Creates an empty file, so that nobody signals the process before it handles signals. An existing file is
+    /// replaced unless its gateway is still running.
     package static func claim(_ path: String) throws {
         if let former = self.process(in: path), former != getpid(), self.isGateway(former) {
-            throw PrivateFileFailure("\(path): the gateway with process id \(former) is running")
+            throw PrivateFileFailure("\(path): a gateway with process id \(former) is already running")
         }
         unlink(path)
         try PrivateFile.make(at: path, with: [], mode: 0o644)
     }
 
-    /// Writes the id of this process into a file that was claimed.
+    /// Writes the id of this process to a file that `claim` has created.
     package static func write(to path: String) throws {
         unlink(path)
         try PrivateFile.make(at: path, with: Array("\(getpid())\n".utf8), mode: 0o644)
     }
 
-    /// The process id in a file.
+    /// Returns the process id in a file.
     static func read(_ path: String) throws -> Int32 {
         guard let process = self.process(in: path) else {
-            throw Console.failure("\(path) holds no process id: its gateway has ended, or begins just now")
+            throw Console.failure("\(path) contains no process id: its gateway has ended or is still starting")
         }
         return process
     }
 
-    /// Removes the file, if nobody else has written to it since this process claimed it.
+    /// Removes the file, unless another process has written to it since `claim`.
     package static func release(_ path: String) {
         guard let text = Console.readToken(path) else { return }
         if text.isEmpty || self.process(in: path) == getpid() { unlink(path) }
@@ -37,7 +37,7 @@ package enum PIDFile {
         return text.flatMap { Int32($0) }.flatMap { $0 >= 1 ? $0 : nil }
     }
 
-    /// Whether a process runs this program, so that no other is sent a signal that ends it.
+    /// True if the process runs this program, so that no other program gets a signal that would end it.
     static func isGateway(_ process: Int32) -> Bool {
         guard process >= 1 else { return false }
         func program(_ process: String) -> String? {
@@ -45,7 +45,7 @@ package enum PIDFile {
             let count = readlink("/proc/\(process)/exe", &path, path.count)
             guard count > 0 else { return nil }
             let text = String(decoding: path.prefix(count).map { UInt8(bitPattern: $0) }, as: UTF8.self)
-            // An upgrade has replaced the file since that program was started.
+            // Linux appends the mark if an upgrade has replaced the program's file.
             let mark = " (deleted)"
             return text.hasSuffix(mark) ? String(text.dropLast(mark.count)) : text
         }

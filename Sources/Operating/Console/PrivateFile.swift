@@ -4,7 +4,7 @@ import ArgumentParser
 import Glibc
 #endif
 
-/// Why a file of secrets could not be made, read or changed.
+/// The error for a file of secrets that cannot be created, read or changed.
 struct PrivateFileFailure: Error, CustomStringConvertible {
     let description: String
 
@@ -12,7 +12,7 @@ struct PrivateFileFailure: Error, CustomStringConvertible {
         self.description = description
     }
 
-    /// Does a command's work. A failure goes to standard error, and the exit status is 1.
+    /// Runs the work of a command. A `PrivateFileFailure` is printed to standard error; the exit status is then 1.
     static func reported(_ work: () throws -> Void) throws {
         do {
             try work()
@@ -21,16 +21,16 @@ struct PrivateFileFailure: Error, CustomStringConvertible {
         }
     }
 
-    /// The system's error for its last call.
+    /// Returns a failure that ends with the system's message for its last error.
     static func system(_ what: String) -> PrivateFileFailure {
         PrivateFileFailure("\(what): \(String(cString: strerror(errno)))")
     }
 }
 
-/// A file that one program at a time changes, in one step: a reader, also one after a crash, finds either the old or
-/// the new content, whole. It is locked as long as the value lives.
+/// A file that only one program at a time changes. Changes are atomic: a reader finds either the old or the new
+/// content, even after a crash. The file is locked until this value is destroyed.
 struct PrivateFile: ~Copyable {
-    /// The real path, with links resolved: the link itself must not be replaced by a file.
+    /// The real path, with links resolved, so that a link is never replaced by a file.
     private let path: String
     private let descriptor: Int32
     private let status: stat
@@ -61,7 +61,7 @@ struct PrivateFile: ~Copyable {
                 close(descriptor)
                 throw PrivateFileFailure("\(path) is not a file")
             }
-            // The file may have been replaced between opening and locking; then the lock is on the old file.
+            // If the file was replaced between opening and locking, the lock is on the old file.
             if stat(path, &current) == 0, current.st_ino == opened.st_ino, current.st_dev == opened.st_dev {
                 return (descriptor, opened)
             }
@@ -73,7 +73,7 @@ struct PrivateFile: ~Copyable {
         close(self.descriptor)
     }
 
-    /// The content; more than `limit` bytes are an error.
+    /// Returns the content. A file of more than `limit` bytes is an error.
     func read(limit: Int) throws(PrivateFileFailure) -> [UInt8] {
         var bytes = [UInt8](repeating: 0, count: limit + 1)
         var count = 0
@@ -88,20 +88,22 @@ struct PrivateFile: ~Copyable {
         throw PrivateFileFailure("\(self.path) has more than \(limit) bytes")
     }
 
-    /// Replaces this file by one with this content and the same owner and mode.
+    /// Replaces the file by one with this content and the old owner and mode.
     func replace(with bytes: [UInt8]) throws(PrivateFileFailure) {
         let draft = "\(self.path).\(getpid()).new"
         let copy = try Self.write(bytes, to: draft)
         defer { close(copy) }
         do throws(PrivateFileFailure) {
-            // A gateway that runs as another user must still be able to read it.
+            // A gateway that runs as another user must still be able to read the file.
             var now = stat()
             let owned =
                 fstat(copy, &now) == 0
                 && (now.st_uid == self.status.st_uid && now.st_gid == self.status.st_gid
                     || fchown(copy, self.status.st_uid, self.status.st_gid) == 0)
             guard owned else { throw .system("\(draft) cannot have the owner of \(self.path)") }
-            guard fchmod(copy, self.status.st_mode & 0o777) == 0 else { throw .system("\(draft): its mode") }
+            guard fchmod(copy, self.status.st_mode & 0o777) == 0 else {
+                throw .system("\(draft) cannot have the mode of \(self.path)")
+            }
             guard rename(draft, self.path) == 0 else { throw .system("\(self.path) cannot be replaced") }
         } catch {
             unlink(draft)
@@ -110,13 +112,13 @@ struct PrivateFile: ~Copyable {
         Self.sync(directoryOf: self.path)
     }
 
-    /// Makes a file that only its owner can read, or with another mode. An existing file is never overwritten.
+    /// Creates a file that only its owner can read, or with another `mode`. An existing file is never overwritten.
     static func make(at path: String, with bytes: [UInt8], mode: mode_t = 0o600) throws(PrivateFileFailure) {
         close(try Self.write(bytes, to: path, mode: mode))
         Self.sync(directoryOf: path)
     }
 
-    /// Makes a file with this mode and content on disk. The caller closes the descriptor.
+    /// Creates a file with this mode, and returns once its content is on disk. The caller closes the descriptor.
     private static func write(
         _ bytes: [UInt8],
         to path: String,
@@ -142,8 +144,8 @@ struct PrivateFile: ~Copyable {
         return descriptor
     }
 
-    /// Writes the directory, so that the new name survives a crash. Failures are ignored, because some file systems
-    /// cannot do it.
+    /// Flushes the directory, so that the new name survives a crash. Failures are ignored, because some file systems
+    /// cannot flush directories.
     private static func sync(directoryOf path: String) {
         let directory = path.lastIndex(of: "/").map { $0 == path.startIndex ? "/" : String(path[..<$0]) } ?? "."
         let descriptor = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC)

@@ -3,8 +3,7 @@ import Glibc
 
 /// The process as a whole.
 package enum Process {
-    /// Has a fault write a last line that names its signal, in the form of the log. Core dump and exit status stay what they
-    /// are.
+    /// Makes a crash write a last log line that names the signal. The core dump and the exit status do not change.
     package static func reportFatalSignals() {
         sallyport_use_signal_stack()
         sallyport_report_fatal_signals(self.standardOutput)
@@ -13,24 +12,25 @@ package enum Process {
     /// The descriptor of standard output.
     package static let standardOutput: Int32 = 1
 
-    /// Opens `/dev/null` in the place of each standard descriptor that is closed, so that no file or socket gets its number
-    /// and what is printed. It is opened the wrong way round: what is printed to a closed descriptor fails, as it should.
+    /// Opens `/dev/null` for each closed standard descriptor, so that no file or socket gets its number and receives
+    /// what is printed. The direction is reversed (input for writing, output for reading): using a closed descriptor
+    /// still fails.
     package static func occupyStandardDescriptors() {
         for descriptor in STDIN_FILENO...STDERR_FILENO where fcntl(descriptor, F_GETFD) == -1 {
             _ = open("/dev/null", descriptor == STDIN_FILENO ? O_WRONLY : O_RDONLY)
         }
     }
 
-    /// Ends the process with this exit status, after what was printed is written.
+    /// Ends the process with this exit status after flushing buffered output.
     ///
-    /// `exit` would also run the handlers of libraries while other threads go on: OpenSSL's frees what a thread may be
-    /// using to make a key. So no handler runs, and no thread does anything in a process that is half taken down.
+    /// No exit handler runs. `exit` would run the handlers of libraries while other threads continue, and OpenSSL's
+    /// handler frees memory that a thread may be using to make a key.
     package static func end(_ status: Int32) -> Never {
         fflush(nil)
         _exit(status)
     }
 
-    /// The variables of the environment. If a name occurs twice, its first value applies, as with `getenv`.
+    /// The environment variables. If a name occurs twice, its first value applies, as with `getenv`.
     package static let environment: [String: String] = {
         var variables: [String: String] = [:]
         guard var next = process_environment() else { return variables }
@@ -46,7 +46,7 @@ package enum Process {
 }
 
 extension Process {
-    /// The folder in which the process works, where relative paths begin. Empty if it has been removed.
+    /// The working directory, which relative paths start from. Empty if it has been removed.
     package static var folder: String {
         guard let path = getcwd(nil, 0) else { return "" }
         defer { free(path) }
@@ -62,15 +62,15 @@ extension Process {
         }
     }
 
-    /// The words behind the program's name. The runtime looks for them beside the environment, and finds none if a preloaded
-    /// library has moved that (`setenv`).
+    /// The arguments after the program's name. The runtime looks for them next to the environment and finds none if a
+    /// preloaded library has moved the environment (`setenv`), so `/proc` is the fallback.
     package static var words: [String] {
         let known = CommandLine.arguments
         guard known.isEmpty, let file = fopen("/proc/self/cmdline", "r") else { return Array(known.dropFirst()) }
         defer { fclose(file) }
         var bytes: [UInt8] = []
         while case let byte = getc(file), byte != EOF { bytes.append(UInt8(truncatingIfNeeded: byte)) }
-        // A zero byte ends each of them.
+        // Each argument ends with a zero byte.
         let words = bytes.split(separator: 0, omittingEmptySubsequences: false).dropFirst().dropLast()
         return words.map { String(decoding: $0, as: UTF8.self) }
     }

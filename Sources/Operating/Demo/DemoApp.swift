@@ -5,10 +5,10 @@ package import RequestPath
 import Settings
 import Transport
 
-/// The app behind the demo's gateway. It knows nothing of sign-in, and shows the request that it received. For visitors
-/// without a native app, its pages have a button that plays one.
+/// The app behind the demo's gateway. It has no sign-in and shows the request that it received. Its pages have a button
+/// that acts as a native app, for visitors without one.
 package enum DemoApp {
-    /// Starts the app on a free port of loopback.
+    /// Starts the app on a free loopback port.
     package static func start(at place: DemoPlace) async throws -> EndpointServer {
         let group = try TransportGroup(count: 1)
         let client = CallClient(group: group)
@@ -16,7 +16,7 @@ package enum DemoApp {
         let waiting = DemoWaitingSignIns()
         let methods = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]
         let app = Endpoint(path: "/**", methods: methods, bodyLimit: 1 << 20, isApp: true) { request in
-            // A page of the app leads there after a sign-out, by GET.
+            // After a sign-out, a page of the app redirects here, with GET.
             if ["GET", "POST"].contains(request.method), request.path == DemoPage.nativePath {
                 return await self.opened(by: native, request)
             }
@@ -33,7 +33,7 @@ package enum DemoApp {
         return try await EndpointServer.start(listener, setting: "the demo's app", on: group.loops[0], [app])
     }
 
-    /// Opens a page in the browser as the native app does, for the user whom the query names.
+    /// Opens a page in the browser as the native app does, for the user in the query.
     private static func opened(by native: DemoNativeApp, _ request: EndpointRequest) async -> EndpointResponse {
         let wished = request.parameters(DemoPage.user).first
         let user = DemoUser.all.first { $0.id == wished } ?? DemoUser.all[0]
@@ -45,14 +45,15 @@ package enum DemoApp {
         }
     }
 
-    /// The URL on this request's host at which the native app waits for its browser; nil where no app may have one.
+    /// The URL on this request's host to which the browser returns after the native app's sign-in. `nil` if an app may
+    /// not use a URL on this host.
     private static func returnURL(_ request: EndpointRequest, at place: DemoPlace) -> String? {
         let host = request.field("host") ?? ""
         return place.appReturns.first { $0.hasSuffix("//\(host)\(DemoPlace.returnPath)") }
     }
 
-    /// Sends the browser to the gateway, which signs the native app in with the browser's session. Without a session the
-    /// user signs in first.
+    /// Redirects the browser to the gateway, which signs the native app in with the browser's session. Without a
+    /// session the user signs in first.
     private static func signIn(
         to native: DemoNativeApp,
         _ waiting: DemoWaitingSignIns,
@@ -60,8 +61,8 @@ package enum DemoApp {
         _ request: EndpointRequest
     ) -> EndpointResponse {
         guard let url = self.returnURL(request, at: place) else {
-            let sentence = "Browsers go back to apps by https, on this machine, or by an app's own scheme"
-            return .text(400, "\(sentence): not by http to \(request.field("host") ?? "").\n")
+            let sentence = "Browsers return to apps only with https, on this machine, or with an app's own scheme"
+            return .text(400, "\(sentence), and not with http to \(request.field("host") ?? "").\n")
         }
         let begun = native.beginInBrowser(returningTo: url)
         waiting.keep(begun.verifier, of: begun.state)
@@ -70,7 +71,7 @@ package enum DemoApp {
         return .seeOther(begun.path, fields: [("set-cookie", cookie)])
     }
 
-    /// The browser is back with its code: the native app gets its tokens, and shows what its API sees with one.
+    /// Answers the browser that returns with a code: the native app redeems it and shows what its API receives.
     private static func signedIn(
         to native: DemoNativeApp,
         _ waiting: DemoWaitingSignIns,
@@ -80,7 +81,10 @@ package enum DemoApp {
         guard let url = self.returnURL(request, at: place), let verifier = waiting.take(for: request),
             let code = request.parameters("code").first
         else {
-            return .text(400, "The native app waits for no sign-in in this browser. Begin at \(DemoPage.signInPath).\n")
+            return .text(
+                400,
+                "No sign-in of the native app is waiting in this browser. Begin at \(DemoPage.signInPath).\n"
+            )
         }
         do {
             let token = try await native.accessToken(code: code, verifier: verifier, returnedTo: url)
@@ -90,7 +94,7 @@ package enum DemoApp {
         }
     }
 
-    /// The request as text: its first line, then the fields in order.
+    /// Answers with the request as text: its first line, then the fields in order.
     private static func text(_ request: EndpointRequest) -> EndpointResponse {
         let body = request.body.isEmpty ? "" : "\n(a body of \(request.body.count) bytes)\n"
         return .text(200, "\(request.head ?? "")\n\(body)")

@@ -3,14 +3,14 @@ import Cryptography
 import Providers
 import Vocabulary
 
-/// The demo's native app, for those who have none: it makes the calls that a real one makes.
+/// The demo's native app, which makes the calls of a real one.
 struct DemoNativeApp: Sendable {
-    /// A call that gave nothing.
+    /// The error for a call without a usable answer.
     struct Failure: Error, CustomStringConvertible {
         let description: String
     }
 
-    /// The gateway's origin, e.g. `http://127.0.0.1:8080`, and the host in it.
+    /// The gateway's origin, e.g. `http://127.0.0.1:8080`, and its host.
     let gateway: String
     let host: String
     let transport: any CallTransport
@@ -51,10 +51,10 @@ struct DemoNativeApp: Sendable {
 
     // MARK: Sign-in in the browser
 
-    /// Begins a sign-in in the browser by OAuth, with a secret of this sign-in (RFC 7636).
+    /// Begins an OAuth sign-in in the browser, with a code verifier for this sign-in (RFC 7636).
     ///
-    /// - Returns: The path of the page that the browser opens, the state that comes back with the code, and the secret
-    ///   that the app keeps.
+    /// - Returns: The path of the page that the browser opens, the state that comes back with the code, and the code
+    ///   verifier, which the app keeps.
     func beginInBrowser(returningTo url: String) -> (path: String, state: String, verifier: String) {
         let (state, verifier) = (Random.base64URL(16), Random.base64URL(32))
         let query = FormText.encoded([
@@ -66,7 +66,7 @@ struct DemoNativeApp: Sendable {
         return ("/authorize?\(query)", state, verifier)
     }
 
-    /// The access token for the code that the browser has brought back to `url`, and the secret that the app kept.
+    /// Redeems the code that the browser brought back to `url` for an access token, with the app's verifier.
     func accessToken(code: String, verifier: String, returnedTo url: String) async throws -> String {
         let form = FormText.encoded([
             ("grant_type", "authorization_code"), ("client_id", DemoSettings.nativeClient), ("redirect_uri", url),
@@ -83,7 +83,7 @@ struct DemoNativeApp: Sendable {
         )
     }
 
-    /// What the API behind the gateway answers to the native app.
+    /// Calls the API behind the gateway, and returns its answer.
     func order(with accessToken: String) async throws -> String {
         let fields = [(name: "authorization", value: "Bearer \(accessToken)")]
         let answer = try await self.transport.send(OutgoingCall("GET", "\(self.gateway)/orders/1", fields: fields))
@@ -93,7 +93,7 @@ struct DemoNativeApp: Sendable {
         return text
     }
 
-    /// A text in the document that answers the call.
+    /// Returns a text member of the document that answers the call.
     private func value(of member: String, in call: OutgoingCall) async throws -> String {
         guard let value = try await self.document(call)[member]?.string else {
             throw Failure(description: "an answer without \(member)")
@@ -103,7 +103,7 @@ struct DemoNativeApp: Sendable {
 
     private func document(_ call: OutgoingCall) async throws -> JSONValue {
         var call = call
-        // By it users tell the app from others in the list of their sessions.
+        // Users recognize the app by this name in the list of their sessions.
         call.fields.append(("user-agent", "DemoApp/1.0 (iPhone)"))
         let answer = try await self.transport.send(call)
         guard answer.status == 200, let document = JSONText.decode(answer.body) else {

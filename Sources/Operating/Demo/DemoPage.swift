@@ -3,18 +3,18 @@ import Endpoints
 import Pages
 import Vocabulary
 
-/// The page of the demo's app: who the user is, as the gateway says it, and what to try.
+/// The page of the demo's app: the user as the gateway reports it, and experiments to try.
 enum DemoPage {
-    /// Where the button of the native app is posted: a public page, so that nobody needs to be signed in.
+    /// The path that the native app's button posts to. It is public, so it works without a session.
     static let nativePath = "/public/native-app"
-    /// Where the native app begins a sign-in in the browser.
+    /// The path that starts the native app's sign-in in the browser.
     static let signInPath = "/public/native-app/sign-in"
-    /// The parameter of its query with the user whom the native app signs in.
+    /// The query parameter of `nativePath` that selects the user whom the native app signs in.
     static let user = "user"
-    /// The query of a page that the native app opens.
+    /// The query of a page that the native app has opened.
     static let isFromNative = "opened-by=the-native-app"
 
-    /// The page for this request.
+    /// Returns the page for this request.
     static func answer(_ request: EndpointRequest) -> EndpointResponse {
         let lines = (request.head ?? "").split(separator: "\n")
         let identity = lines.dropFirst().filter { $0.lowercased().hasPrefix("x-auth-") }
@@ -38,9 +38,9 @@ enum DemoPage {
         )
     }
 
-    /// What the native app shows of its session.
+    /// Returns the native app's page about its session.
     ///
-    /// - Parameter received: The request that it has sent with its access token, as the API behind the gateway got it.
+    /// - Parameter received: The request that the app sent with its access token, as its API received it.
     static func signedIn(_ received: String) -> EndpointResponse {
         let identity = received.split(separator: "\n").filter { $0.lowercased().hasPrefix("x-auth-") }
         return self.page(
@@ -48,14 +48,14 @@ enum DemoPage {
             <section class="card">
             \(self.brand)
             <h1>The native app is signed in</h1>
-            <p>This page plays a native app that has signed its user in with the browser.</p>
+            <p>This page acts as a native app that has signed its user in with the browser.</p>
             \(self.flow([
                 ("The native app", "opened the gateway in the browser, and kept a secret."),
                 ("Your browser", "is signed in, so it brought a code back at once."),
-                ("Sallyport", "gave the app tokens of its own for both. Whoever sees the code has nothing."),
+                ("Sallyport", "gave the app its own tokens for both. The code alone is useless."),
             ]))
             <div class="buttons">
-            <a class="quiet" href="/.sallyport/sessions">My sessions, with the app's</a>
+            <a class="quiet" href="/.sallyport/sessions">My sessions, including the app's</a>
             <a class="quiet" href="/hello">Back to the app in the browser</a>
             </div>
             </section>
@@ -96,14 +96,14 @@ enum DemoPage {
     // MARK: The card
 
     private static let brand =
-        "<p class=\"kicker\"><img src=\"\(PageDesign.included.iconURL)\" alt=\"\"> The demo of Sallyport, a session gateway</p>"
+        "<p class=\"kicker\"><img src=\"\(PageDesign.included.iconURL)\" alt=\"\"> Sallyport demo</p>"
 
     private static func card(_ request: EndpointRequest) -> String {
         func text(_ field: String) -> String { HTMLText.escaped(request.field(field) ?? "") }
         let groups = text("x-auth-groups").split(separator: ",").joined(separator: ", ")
         return """
             <h1>Hello, \(text("x-auth-name"))</h1>
-            <p>This app has no sign-in of its own: the gateway in front of it has signed you in.</p>
+            <p>This app has no sign-in. The gateway in front of it has signed you in.</p>
             \(self.way(request))
             <dl>
             <dt>Account</dt><dd>\(text("x-auth-email"))</dd>
@@ -119,11 +119,11 @@ enum DemoPage {
             <a class="quiet" href="/.sallyport/logout?return_to=/public/">Sign out</a>
             </div>
             <p class="soft" id="native">Native apps open pages like this one for their user without a sign-in page. The first button
-            plays such an app.</p>
+            acts as such an app.</p>
             """
     }
 
-    /// The way of this request, from the browser to the app.
+    /// Draws the path of this request from the browser to the app.
     private static func way(_ request: EndpointRequest) -> String {
         let email = HTMLText.escaped(request.field("x-auth-email") ?? "")
         let app = (
@@ -133,30 +133,30 @@ enum DemoPage {
         switch request.field("x-auth-origin") {
         case "transfer":
             return self.flow([
-                ("The native app", "is signed in. It opened this page with a token that is good once, for a minute."),
+                ("The native app", "is signed in. It opened this page with a token that is valid once, for a minute."),
                 ("Sallyport", "took the token out of the URL, and gave your browser a session: no sign-in page."), app,
             ])
         case "native":
             return self.flow([
                 ("The native app", "is signed in, and sends its session token."),
-                ("Sallyport", "checks the token, and keeps it to itself."), app,
+                ("Sallyport", "checks the token, and does not pass it on."), app,
             ])
         default:
             return self.flow([
                 ("Your browser", "sends a cookie, and knows nothing else."),
-                ("Sallyport", "asked for your password once. It checks the cookie each time, and keeps it to itself."),
+                ("Sallyport", "asked for your password once. It checks the cookie each time, and does not pass it on."),
                 app,
             ])
         }
     }
 
-    /// Who takes part, in order. The names and sentences are markup.
+    /// Draws the participants in order. Names and sentences are markup.
     private static func flow(_ parts: [(name: String, sentence: String)]) -> String {
         let items = parts.map { "<li><strong>\($0.name)</strong> <span>\($0.sentence)</span></li>" }
         return "<ol class=\"flow\">\n\(items.joined(separator: "\n"))\n</ol>"
     }
 
-    /// Why a page that the native app opened shows the browser's own session.
+    /// Explains why a page that the native app opened shows the browser's existing session.
     private static func note(_ request: EndpointRequest) -> String {
         guard request.field("x-auth-origin") != "transfer",
             request.head?.split(separator: "\n").first?.utf8.contains(self.isFromNative.utf8) == true
@@ -173,7 +173,7 @@ enum DemoPage {
         \(flow([
             ("Your browser", "sends its request, signed in or not."),
             ("Sallyport", "lets everybody through to this path, and drops identity headers that visitors send."),
-            ("This app", "has no sign-in of its own, and is told nothing about who visits."),
+            ("This app", "has no sign-in, and learns nothing about its visitors."),
         ]))
         <div class="buttons">
         <form method="post" action="\(nativePath)">
@@ -181,8 +181,8 @@ enum DemoPage {
         </form>
         <a class="quiet" href="/hello">A page that needs a session</a>
         </div>
-        <p class="soft" id="native">Native apps open pages for their user without a sign-in page. The first button plays such an app
-        on the phone of \(DemoUser.all[0].name): if nobody is signed in here, \(DemoUser.all[0].name) is then.</p>
+        <p class="soft" id="native">Native apps open pages for their user without a sign-in page. The first button acts as such an app
+        on the phone of \(DemoUser.all[0].name): if nobody is signed in here, \(DemoUser.all[0].name) will be.</p>
         """
 
     // MARK: The rest
@@ -198,7 +198,7 @@ enum DemoPage {
         <span class="whole">\(DemoUser.all[1].identifier)</span> /
         <span class="whole">\(DemoUser.all[1].password)</span>.</li>
         <li><a href="\(signInPath)">The native app signs its user in with this browser</a> (web to native): nobody types a
-        password, and the app gets tokens of its own.</li>
+        password, and the app gets its own tokens.</li>
         <li><a href="/public/">A public page</a>: anybody may read it.</li>
         <li><a href="/orders/1">An API for native apps</a>: a browser's session does not open it; access tokens do
         (<code>sallyport demo --long-walk</code>).</li>
@@ -262,6 +262,6 @@ enum DemoPage {
         .buttons>*+*{margin-top:.75rem;text-align:center}}
         """
 
-    /// In the padded base64 of CSP (CSP3 2.3.1).
+    /// The digest of the style in the padded base64 of CSP (CSP3 2.3.1).
     private static let styleDigest = Base64.encode(SHA256.digest(Array(style.utf8)).bytes)
 }

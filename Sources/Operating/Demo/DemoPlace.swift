@@ -1,32 +1,32 @@
 import Settings
 import Vocabulary
 
-/// The address of the demo, for the gateway and for its visitors.
+/// The addresses of the demo: where the gateway listens, and the URL that visitors open.
 package struct DemoPlace: Sendable, Equatable {
-    /// The address at which the gateway listens, e.g. `127.0.0.1:8080`.
+    /// The address that the gateway listens on, e.g. `127.0.0.1:8080`.
     package let listen: String
-    /// The port at which the gateway listens.
+    /// The port that the gateway listens on.
     package let port: Int
-    /// The URL by which browsers reach the demo, without a slash at its end.
+    /// The URL that browsers open, without a slash at its end.
     package let origin: String
-    /// True if only this machine reaches the demo.
+    /// True if only this machine can reach the demo.
     package let isLocal: Bool
-    /// True if the gateway sees the addresses of all clients: they are on this machine, and no tunnel ends TLS.
+    /// True if the gateway sees the addresses of all clients: they are on this machine, and no tunnel terminates TLS.
     package var seesAddresses: Bool { self.isLocal && !self.origin.hasPrefix("https://") }
-    /// The host by which the demo's own app reaches it.
+    /// The host that the demo's own app connects to.
     let insideHost: String
 
-    /// The error for options that name no address of a demo.
+    /// The error for options that do not make a valid address.
     package struct Fault: Error, Equatable {
-        /// Says which option is wrong, and what to write.
+        /// A sentence with the invalid option and what to write.
         package let sentence: String
     }
 
     /// - Parameters:
-    ///   - listen: An address with a port, or `nil` for loopback.
+    ///   - listen: An address with a port. `nil` for loopback.
     ///   - port: The port on loopback.
-    ///   - publicURL: The URL for browsers, or `nil` for localhost with the port.
-    ///   - freePort: Finds a port if the port is 0.
+    ///   - publicURL: The URL for browsers. `nil` for localhost with the port.
+    ///   - freePort: Finds a free port if the port is 0.
     package init(listen: String?, port: Int, publicURL: String?, freePort: () throws -> Int) throws {
         let text = listen ?? "127.0.0.1:\(port)"
         guard let colon = text.lastIndex(of: ":"), let number = UInt16(text[text.index(after: colon)...]),
@@ -47,7 +47,7 @@ package struct DemoPlace: Sendable, Equatable {
         self.origin = url.description
     }
 
-    /// The URL of a name of this machine, in the form that browsers send.
+    /// Returns the URL of a name of this machine, in the form that browsers send.
     private static func url(of host: String, _ port: Int) -> String {
         PublicURL("http://\(host):\(port)")?.description ?? "http://\(host):\(port)"
     }
@@ -59,16 +59,16 @@ package struct DemoPlace: Sendable, Equatable {
         return String(authority.prefix { $0 != ":" })
     }
 
-    /// The URL by which the demo's own app reaches it.
+    /// The URL that the demo's own app connects to.
     var inside: String { Self.url(of: self.insideHost, self.port) }
 
-    /// The path on which the demo's native app waits for browsers that come back from a sign-in.
+    /// The path that browsers return to after the demo's native app has signed its user in.
     static let returnPath = "/public/native-app/signed-in"
 
-    /// The URLs with it to which browsers may go back: by https, or by http on this machine (RFC 8252 7.3).
+    /// The URLs with `returnPath` that an app may use: those with https, and http only on this machine (RFC 8252 7.3).
     var appReturns: [String] { self.origins.map { $0 + Self.returnPath }.filter { RedirectURI($0) != nil } }
 
-    /// The URLs of the hosts: that one first, then the names of this machine.
+    /// The origins of all hosts: `origin` first, then the names of this machine.
     var origins: [String] {
         var origins = [self.origin]
         let own = ["localhost", "127.0.0.1"].map { Self.url(of: $0, self.port) } + [self.inside]

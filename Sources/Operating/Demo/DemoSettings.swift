@@ -4,7 +4,7 @@ package import Settings
 /// A user of the demo. The password is printed, so it is not a secret.
 package struct DemoUser: Sendable {
     var id: String
-    /// The name by which the user signs in.
+    /// The name that the user types at sign-in.
     package var identifier: String
     /// The password, which the demo prints.
     package var password: String
@@ -33,14 +33,14 @@ package struct DemoUser: Sendable {
 /// The demo's settings: a file made in memory and read by the same loader as any other.
 package struct DemoSettings: Sendable {
     static let nativeClient = "demo-native"
-    /// Where browsers go back to an app on a phone, after a sign-in and after a sign-out.
+    /// The URL that returns a browser to an app on a phone after a sign-in or a sign-out.
     static let phoneCallback = "com.example.demo:/callback"
     static let webClient = "demo-web"
-    /// Where the browser goes back to after a sign-in by two codes for a native app.
+    /// The URL that the browser returns to after a native app's sign-in with two codes.
     static let appReturn = "com.example.demo:/signed-in"
-    /// What the native app may do with the API.
+    /// The scope that the native app requests for the API.
     static let apiScope = "orders:read"
-    /// The server of the API, which may introspect tokens. Its secret is printed, as the users' passwords are.
+    /// The client that may introspect tokens: the API's server. Its secret is printed, like the users' passwords.
     static let apiClient = "demo-api"
     static let apiSecret = "only-for-the-demo"
     private static let secretFile = "demo-api.secret"
@@ -51,7 +51,7 @@ package struct DemoSettings: Sendable {
 
     /// - Parameters:
     ///   - appPort: The port of the demo's app.
-    ///   - logs: True to write the access log and the audit stream.
+    ///   - logs: True to write the access log and the audit log.
     package init(_ place: DemoPlace, appPort: Int, logs: Bool) {
         let users = DemoUser.all.map { user in
             """
@@ -89,7 +89,7 @@ package struct DemoSettings: Sendable {
               - client_id: \(Self.webClient)
                 session_transfer:
                   allowed_authentication_methods: [cookie, query]
-                  # Where other machines come in, the app that plays the native one is at another address than the browser.
+                  # If other machines can connect, the app that acts as the native one has another address than the browser.
                   enforce_device_binding: \(place.seesAddresses ? "ip" : "none")
               - client_id: \(Self.apiClient)
                 client_secret_file: \(Self.secretFile)
@@ -119,10 +119,11 @@ package struct DemoSettings: Sendable {
             """
     }
 
-    /// The name of the API's route on the host at this position.
+    /// Returns the name of the API's route on the host at this position.
     private static func orders(_ index: Int) -> String { index == 0 ? "orders" : "orders-\(index + 1)" }
 
-    /// One of the hosts, by which the same pages are reached. The names of other routes than the API's are for the first.
+    /// Returns the settings of one host. All hosts have the same pages. Route names must be unique, so only the first
+    /// host names its other routes.
     private static func host(_ origin: String, _ index: Int) -> String {
         func name(_ name: String) -> String { index == 0 ? "\n        name: \(name)" : "" }
         return """
@@ -146,7 +147,7 @@ package struct DemoSettings: Sendable {
             """
     }
 
-    /// The frame of the sign-in page, which says how to sign in: whoever opens it on a phone does not see the terminal.
+    /// The template of the sign-in page. It shows a password for people on a phone, who do not see the terminal.
     private static let signInPage = """
         <!DOCTYPE html>
         <html lang="{{language}}" dir="{{direction}}">
@@ -168,10 +169,10 @@ package struct DemoSettings: Sendable {
 
         """
 
-    /// Keeps what users type in one line, whatever is in it, and the notice apart from the heading below.
+    /// Keeps names and passwords unbroken, and leaves space between the notice and the heading below it.
     private static let signInStyle = "strong{white-space:nowrap}.notice+h1{margin-top:1.5rem}\n"
 
-    /// What only the demo has, and nobody who copies its settings.
+    /// Settings of the demo only, which people who copy the printed settings do not get.
     private static let pages = """
         pages:
           name: Sallyport demo
@@ -190,7 +191,7 @@ package struct DemoSettings: Sendable {
         return try SettingsLoader.load(
             file: "demo.yaml",
             environment: [:],
-            // Who listens for other machines has been told that they know the passwords.
+            // The demo has warned anybody who lets other machines connect that its passwords are public.
             flags: InsecureFlags(http: true, staticUsers: !self.isLocal),
             files: SettingsFiles(
                 read: { path, _ throws(SettingsFiles.Fault) in
@@ -202,7 +203,7 @@ package struct DemoSettings: Sendable {
         )
     }
 
-    /// A hash at the lowest cost that is accepted, because the password is printed anyway.
+    /// Returns a hash at the lowest accepted cost. The password is printed anyway.
     private static func hash(_ password: String) -> String {
         let salt = Random.bytes(16)
         let cost = Scrypt.Cost(n: 1024, r: 8, p: 1)

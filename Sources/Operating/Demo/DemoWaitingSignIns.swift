@@ -2,15 +2,15 @@ import Endpoints
 import Synchronization
 import Vocabulary
 
-/// The sign-ins that the demo's native app has begun in browsers: the secret of each, which the app keeps to itself.
+/// The sign-ins that the demo's native app has started in browsers, each with the code verifier that the app keeps.
 final class DemoWaitingSignIns: Sendable {
-    /// The cookie by which the app knows a browser again. A phone's app knows which browser it has opened.
+    /// The cookie that ties a sign-in to its browser. A real app on a phone needs none, because it opens the browser.
     static let cookie = "demo-native-app"
     private static let largest = 32
 
     private let waiting = Mutex<[(state: String, verifier: String)]>([])
 
-    /// Keeps the secret of a sign-in; the oldest goes when there are too many.
+    /// Keeps the verifier of a sign-in. If there are too many sign-ins, the oldest is dropped.
     func keep(_ verifier: String, of state: String) {
         self.waiting.withLock { waiting in
             waiting.append((state, verifier))
@@ -18,8 +18,8 @@ final class DemoWaitingSignIns: Sendable {
         }
     }
 
-    /// The secret of the sign-in that both the URL and the browser's cookie name, once; nil if the app has not begun it
-    /// in this browser.
+    /// Returns the verifier of the sign-in whose state is in both the URL and the browser's cookie, and forgets it.
+    /// `nil` if the app has not started that sign-in in this browser.
     func take(for request: EndpointRequest) -> String? {
         let start = "\(Self.cookie)="
         var states: [Substring] = []

@@ -1,6 +1,6 @@
-/// The part of the walk in which a native app signs its user in with the browser, from the sign-in to the sign-out.
+/// The steps of a native app that signs its user in through the browser without OAuth, up to the sign-out.
 extension DemoWalk {
-    /// It uses `token`, `field` and `transfer` of the steps before.
+    /// Returns the steps. They use the shell functions `token`, `field` and `transfer` of earlier steps.
     static func exchangeSteps(origin: String, user: DemoUser) -> [DemoStep] {
         let status = "-o /dev/null -w '%{http_code}\\n'"
         return [
@@ -20,7 +20,7 @@ extension DemoWalk {
             ),
             DemoStep(
                 "The user signs in there, and the browser goes back to the app with a second code.",
-                // curl would write a URL with such a scheme in another form.
+                // curl would rewrite a URL with a private scheme.
                 "BACK=$(curl -sS -o /dev/null -D - -H 'Origin: \(origin)' -d flow=\"$ID\" "
                     + "-d identifier=\(user.identifier) -d password=\(user.password) \(origin)/.sallyport/app "
                     + "| tr -d '\\r' | sed -n 's/^[Ll]ocation: //p'); echo \"$BACK\"",
@@ -33,7 +33,7 @@ extension DemoWalk {
                 shows: ["sps_"]
             ),
             DemoStep(
-                "whoever has seen them both gets nothing.",
+                "anybody else who has seen both gets nothing.",
                 "both --interface 127.0.0.2; echo",
                 shows: [#""code":404"#, #"no session yet for this"#],
                 lacks: ["session_token"]

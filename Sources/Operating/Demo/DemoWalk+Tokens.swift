@@ -1,12 +1,12 @@
-/// The part of the walk that shows the authorization server to a native app.
+/// The steps that show the authorization server to a native app.
 extension DemoWalk {
-    /// A verifier and its challenge (RFC 7636 appendix B). An app makes a new one for each sign-in.
+    /// A code verifier and its challenge from RFC 7636 appendix B. An app makes new ones for each sign-in.
     private static let verifier = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk"
     private static let challenge = "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM"
 
     /// - Parameters:
-    ///   - program: The path of this program, for the proofs.
-    ///   - user: Who is signed in with the cookies in `$JAR`.
+    ///   - program: The path of this program, which makes the proofs.
+    ///   - user: The user whose session is in the cookies of `$JAR`.
     static func tokenSteps(origin: String, program: String, user: DemoUser) -> [DemoStep] {
         let bearer = "-H \"Authorization: Bearer $ACCESS\" \(origin)/orders/1"
         return [

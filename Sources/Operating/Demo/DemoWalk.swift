@@ -1,15 +1,15 @@
-/// One command of the walk, and what the reader will see.
+/// One command of the walk, with the output to expect.
 struct DemoStep: Sendable {
     var title: String
-    /// One line of POSIX shell; variables and functions of earlier steps are still there.
+    /// One line of POSIX shell. Variables and functions of earlier steps are still defined.
     var command: String
     /// Text that the output contains.
     var shows: [String]
     /// Text that the output does not contain.
     var lacks: [String]
-    /// Whether it is one of the twelve that show the product.
+    /// True if the step belongs to the short walk of twelve steps.
     var isShort = false
-    /// Whether it needs sessions that are bound to the address.
+    /// True if the step needs tokens that are bound to the address.
     var needsBinding = false
 
     init(_ title: String, _ command: String, shows: [String], lacks: [String] = []) {
@@ -19,14 +19,14 @@ struct DemoStep: Sendable {
         self.lacks = lacks
     }
 
-    /// The same step in the short walk, too.
+    /// A copy of this step that belongs to the short walk.
     var short: DemoStep {
         var step = self
         step.isShort = true
         return step
     }
 
-    /// The same step, only where tokens are bound to the address.
+    /// A copy of this step that runs only if tokens are bound to the address.
     var whereBound: DemoStep {
         var step = self
         step.needsBinding = true
@@ -34,15 +34,15 @@ struct DemoStep: Sendable {
     }
 }
 
-/// The walk through the demo: printed for the reader, and run line by line by a test.
+/// The walk through the demo, which is printed for the reader and run line by line by a test.
 package struct DemoWalk: Sendable {
     let steps: [DemoStep]
 
     /// - Parameters:
     ///   - origin: The demo's public URL, e.g. `http://localhost:8080`.
-    ///   - host: Its host without a port.
+    ///   - host: The host in `origin`, without a port.
     ///   - program: The path of this program.
-    ///   - isWhole: True for all steps, false for the twelve that show the product.
+    ///   - isWhole: True for all steps, false for the short walk.
     ///   - isBound: True if tokens are bound to the address.
     package init(origin: String, host: String, program: String, user: DemoUser, isWhole: Bool, isBound: Bool) {
         let status = "-o /dev/null -w '%{http_code} %{redirect_url}\\n'"
@@ -170,7 +170,7 @@ package struct DemoWalk: Sendable {
                 shows: ["303 \(origin)/public/"]
             ),
             DemoStep(
-                "The old cookie is not accepted any more.",
+                "The old cookie is no longer accepted.",
                 "curl -sS -b \"$OLD\" \(origin)/hello",
                 shows: [#""status":401"#]
             ),
@@ -192,11 +192,11 @@ package struct DemoWalk: Sendable {
         self.steps = all.filter { (isWhole || $0.isShort) && (isBound || !$0.needsBinding) }
     }
 
-    /// The line before the first step and after the last.
+    /// The comments before the first step and after the last.
     static let start = "# --- the walk ---"
     static let end = "# --- end of the walk ---"
 
-    /// The walk as it is printed: comments and commands, to be pasted line by line or as a whole.
+    /// The printed walk: comments and commands, to be pasted line by line or as a whole.
     package var text: String {
         var lines = [Self.start]
         for (index, step) in self.steps.enumerated() {

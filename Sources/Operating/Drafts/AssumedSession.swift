@@ -8,7 +8,7 @@ import Vocabulary
 
 /// A user whose sign-in `explain` assumes.
 struct AssumedUser {
-    /// The provider would let the user sign in, and the gateway does not.
+    /// The error for a user whom the provider would sign in, but the gateway rejects.
     struct Refusal: Error {
         let words: String
     }
@@ -16,24 +16,24 @@ struct AssumedUser {
     let identity: Identity
     let aal: AssuranceLevel
     let methods: [String]
-    /// The provider's name in the session; nil: the user is in the settings.
+    /// The provider's name in the session. `nil` if the user is in the settings.
     let provider: String?
 
-    /// A user of the static provider.
+    /// Finds a user of the static provider by name.
     init(named identifier: String, _ provider: NamedProvider?) throws {
         guard let provider, let users = (provider.settings as? FixedUsersSettings)?.users else {
             throw ValidationError(
-                "--user names a user of the static provider: write the claims of a user to a file for --claims."
+                "--user needs the static provider. For another provider, write the user's claims to a file for --claims."
             )
         }
         let wanted = UserIdentifier(identifier)
         guard let wanted, let user = users.first(where: { UserIdentifier($0.identifier) == wanted }) else {
-            throw ValidationError("--user must name a user of the static provider.")
+            throw ValidationError("--user must be a user of the static provider.")
         }
         self.init(user, realm: Realm(provider.name))
     }
 
-    /// A user of the static provider.
+    /// Takes a user of the static provider from the settings.
     init(_ user: UserSettings, realm: Realm) {
         self.identity = Identity(id: user.id, traits: user.traits).inRealm(realm)
         self.aal = user.aal
@@ -41,7 +41,7 @@ struct AssumedUser {
         self.provider = nil
     }
 
-    /// A session that begins now for the user.
+    /// Returns a session of this user that begins now.
     func session(isNative: Bool, in lineage: Lineage, _ settings: SessionSettings, _ records: RecordAccess)
         -> Session
     {
@@ -70,10 +70,10 @@ struct AssumedUser {
         self.provider = provider
     }
 
-    /// A user with these claims at the configured provider.
+    /// Returns the user whom the configured provider would describe with these claims.
     ///
-    /// - Parameter links: Makes one account of the users of several providers, where they sign in; nil: an access token is
-    ///   presented, or there are none.
+    /// - Parameter links: Links accounts of several providers at sign-in. `nil` if the request presents an access
+    ///   token, or if accounts are not linked.
     /// - Throws: `Refusal`, or a `ValidationError`.
     static func with(claims document: [UInt8], _ provider: NamedProvider?, _ links: AccountLinks?) throws
         -> AssumedUser
@@ -83,7 +83,7 @@ struct AssumedUser {
             value = .object(try JSONText.object(document, loneSurrogates: .replaced))
         } catch {
             throw ValidationError(
-                "The file of --claims must hold a JSON object, such as {\"sub\": \"1\", \"email\": \"ada@example.com\"}; it \(error.rawValue)."
+                "The file of --claims must contain a JSON object, such as {\"sub\": \"1\", \"email\": \"ada@example.com\"}; it \(error.rawValue)."
             )
         }
         guard let provider, let mapping = provider.settings.claimMapping else {
@@ -115,14 +115,14 @@ struct AssumedUser {
     }
 }
 
-/// A session that is assumed to exist, stored in the draft's store.
+/// A session that is assumed to exist. It is in the draft's store.
 struct AssumedSession: Sendable {
     let token: String
     let session: Session
 
     var kind: Session.Kind { self.session.kind }
 
-    /// - Parameter isNative: Whether the request presents it as a bearer token, else as a cookie.
+    /// - Parameter isNative: True if the request presents the session as a bearer token, false for a cookie.
     init(
         of user: AssumedUser,
         isNative: Bool,

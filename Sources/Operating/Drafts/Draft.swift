@@ -6,12 +6,12 @@ import Settings
 package import SignOn
 package import Vocabulary
 
-/// The gateway that settings would make, assembled by the same code but never started. `check` and `explain` inspect
-/// it. It opens the files that the settings name, and no socket.
+/// A gateway that is assembled from settings by the code of a start, but never started. `check` and `explain` inspect
+/// it. It opens the files in the settings, but no sockets.
 package struct Draft {
-    /// The configuration by which requests would be judged.
+    /// The configuration that would judge requests.
     let configuration: PathConfiguration
-    /// A store in memory that has room for one session.
+    /// A store in memory with room for one session.
     let records: RecordAccess
     let keys: ProcessKeys
     let clients: ClientRegistry
@@ -44,7 +44,7 @@ package struct Draft {
 
     var settings: Settings { self.configuration.settings }
 
-    /// What is not as it may be meant, and no error: in the route table, and in what apps learn of the users in the settings.
+    /// The warnings about the route table, and about values of static users that apps would not get.
     var findings: [String] {
         self.configuration.routes.findings.filter { !$0.isError }.map(\.description)
             + self.settings.providers.flatMap(self.findings(of:))
@@ -53,14 +53,14 @@ package struct Draft {
 
     private func findings(of host: HostEntry) -> [String] { self.deadRoutes(of: host) + self.closedCallbacks(of: host) }
 
-    /// The routes of this host that get no request, because the gateway answers all of their paths itself.
+    /// Warns about routes of this host that get no request, because the gateway answers all of their paths itself.
     private func deadRoutes(of host: HostEntry) -> [String] {
         host.settings.routes.compactMap { route in
             let endpoints = self.configuration.endpoints
             guard let scope = endpoints.scope(taking: route.path, on: host.settings) else { return nil }
             let mend =
                 switch scope {
-                case .everyHost: "remove the route, or let the app have other paths"
+                case .everyHost: "remove the route, or give the app other paths"
                 case .appNamingHosts: "remove the route, or well_known: true"
                 case .endpointHosts, .hostsWith: self.wayBack(from: self.takers(of: host.settings))
                 }
@@ -70,8 +70,8 @@ package struct Draft {
         }
     }
 
-    /// The https callbacks of native apps on this host that no phone opens in the app, because its maker cannot fetch
-    /// whose they are.
+    /// Warns about https callbacks of native apps on this host that no phone opens in the app, because Apple or Google
+    /// cannot fetch the document that links the app to the host.
     private func closedCallbacks(of host: HostEntry) -> [String] {
         guard !host.settings.namesApps else { return [] }
         var findings: [String] = []
@@ -85,16 +85,16 @@ package struct Draft {
                 continue
             }
             findings.append(
-                "clients[\(index)].callbacks: no app can take the https callback on \(host.publicURL.authority), because "
-                    + "\(closed.joined(separator: " and ")) \(closed.count == 1 ? "needs" : "need") a session there; write "
-                    + "well_known: true for the host and name the apps (ios_app_ids, android_apps), or add the route "
-                    + "{path: /.well-known/**, auth: public} to an app that has these documents"
+                "clients[\(index)].callbacks: no app can open the https callback on \(host.publicURL.authority), because "
+                    + "\(closed.joined(separator: " and ")) \(closed.count == 1 ? "needs" : "need") a session there; set "
+                    + "well_known: true for the host and list the apps (ios_app_ids, android_apps), or add the route "
+                    + "{path: /.well-known/**, auth: public} to an app that serves these documents"
             )
         }
         return findings
     }
 
-    /// Lists the values of this provider's users in the settings that cannot be sent in header fields, each once.
+    /// Lists each value of this provider's static users that cannot be sent in a header field, once.
     private func findings(of provider: NamedProvider) -> [String] {
         guard let users = (provider.settings as? FixedUsersSettings)?.users else { return [] }
         let realm = Realm(provider.name)
@@ -111,15 +111,15 @@ package struct Draft {
         return findings
     }
 
-    /// What the configuration of a proxy says for these settings; `nil` if no proxy may ask.
+    /// Returns the plan for a proxy's configuration. `nil` if the settings have no listener for proxies.
     func plan(for proxy: ProxyKind) -> ProxyPlan? {
         self.settings.authorization.map { authorization in
             ProxyPlan(self.settings, authorization, for: proxy) { self.ownPaths(of: $0) }
         }
     }
 
-    /// How the app of a host gets the paths that the gateway takes outside of `/.sallyport/`, or which of them it has;
-    /// `nil` if the host has no app or no endpoints.
+    /// Explains how the app of this host can get back the paths that the gateway answers outside of `/.sallyport/`, or
+    /// which of them the app has. `nil` if the host has no routes or no endpoints.
     func wayBack(of host: HostSettings) -> String? {
         guard host.endpoints, !host.routes.isEmpty else { return nil }
         let own = Set(self.ownPaths(of: host))
@@ -132,17 +132,17 @@ package struct Draft {
         return "\(left); \(taken)"
     }
 
-    /// The keys because of which the gateway takes paths from the app of this host.
+    /// Returns the keys that make the gateway answer paths in front of this host's app.
     private func takers(of host: HostSettings) -> [String] {
         (host.asksForEndpoints ? ["endpoints: true"] : self.settings.endpointKeys)
             + (self.ownPaths(of: host).contains("/schemas") ? ["provider.kratos"] : [])
     }
 
     private func wayBack(from keys: [String]) -> String {
-        "taken because of \(keys.joined(separator: ", ")); to give them back to the app, write endpoints: true on a host of its own, without routes"
+        "taken because of \(keys.joined(separator: ", ")); to give them back to the app, set endpoints: true on a separate host without routes"
     }
 
-    /// The paths that the app of this host does not get.
+    /// Returns the paths of this host that the gateway answers itself.
     func ownPaths(of host: HostSettings) -> [String] {
         self.configuration.endpoints.takenPaths(of: host)
     }

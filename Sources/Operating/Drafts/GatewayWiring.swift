@@ -3,17 +3,16 @@ package import NIOCore
 package import Sessions
 package import Settings
 
-/// How a gateway's parts are put together, for commands that look at these parts without starting a gateway. The
-/// executable has the wiring and hands it to each command that needs it.
+/// The functions that assemble a gateway's parts, for commands that inspect the parts without starting a gateway. The
+/// executable passes the wiring to each command that needs it.
 package struct GatewayWiring: Sendable {
-    /// Assembles the gateway of these settings, or throws a `StartRefusal` with the message of a start.
+    /// Assembles the gateway of these settings. Throws a `StartRefusal` with the message that a start would print.
     let draft: @Sendable (LoadedSettings) throws -> Draft
-    /// Makes the store of these settings. It connects when it is started.
+    /// Makes the store of these settings. The store connects when it is started.
     let backing: @Sendable (StoreSettings, ProcessKeys, any EventLoopGroup) throws -> any StoreBacking
-    /// Asks the servers of the store of these settings, and returns what is right and wrong with them; `nil` without
-    /// servers.
+    /// Checks the servers of the store of these settings. Returns `nil` if the store has no servers.
     let checkStore: @Sendable (StoreSettings) async throws -> [Verdict]?
-    /// Asks a provider of any kind, and returns what is right and wrong with it.
+    /// Checks a provider of any kind.
     let checkProvider: ProviderCheck.OfAnyKind
 
     package init(
@@ -29,8 +28,8 @@ package struct GatewayWiring: Sendable {
     }
 }
 
-/// A command that looks at the parts of a gateway.
+/// A command that inspects the parts of a gateway.
 package protocol WiredCommand: ParsableCommand {
-    /// Does the work of the command.
+    /// Runs the command.
     func run(with wiring: GatewayWiring) async throws
 }

@@ -1,15 +1,15 @@
-/// The error for settings that name something with which the gateway cannot start.
+/// The error for settings that keep the gateway from starting.
 package struct StartRefusal: Error, CustomStringConvertible {
-    /// Names the setting, and says why the gateway cannot start with it.
+    /// The setting, and why the gateway cannot start with it.
     package let description: String
 
     package init(description: String) {
         self.description = description
     }
 
-    /// Returns the result of `make`, and turns its error into a refusal to start.
+    /// Returns the result of `make`, and turns an error of it into a `StartRefusal`.
     ///
-    /// - Parameter setting: The beginning of the description.
+    /// - Parameter setting: The beginning of the description, placed before the error.
     package static func naming<Value>(_ setting: String, _ make: () throws -> Value) throws -> Value {
         do {
             return try make()

@@ -11,18 +11,18 @@ import Settings
 import SignOn
 import Vocabulary
 
-/// `sallyport explain`: what the gateway would do with a request, without sending one.
+/// `sallyport explain`: prints what the gateway would do with a request, without sending one.
 struct ExplainCommand: WiredCommand {
     static let configuration = CommandConfiguration(
         commandName: "explain",
         abstract:
             "Print what the gateway would do with a request: normalised path, route, decision, headers to the app.",
         discussion: """
-            Sends nothing and asks neither a running gateway nor Redis nor the provider, so it checks only the form of a token. \
-            With --user or --claims it assumes a live session of that user. With --event it tries the rules instead, and \
-            with --session it tells from log lines what became of a session. A \
-            session-transfer token in --token-file is put into the request's cookie or query; with --network, Redis is \
-            asked what would become of it, and the token stays as it is.
+            Nothing is sent to a running gateway, to Redis or to the provider, so only the form of a token is checked. \
+            --user and --claims assume a live session of a user. --event applies the rules to an event instead, and \
+            --session finds out from log lines what happened to a session. A session-transfer token in --token-file is \
+            put into the request's cookie or query. With --network, Redis is asked what would happen to that token, \
+            without using it up.
             """
     )
 
@@ -30,12 +30,12 @@ struct ExplainCommand: WiredCommand {
     @OptionGroup var named: SettingsFileArgument
     @OptionGroup var insecure: InsecureOptions
 
-    @Option(help: ArgumentHelp("The URL as a client requests it; the path is used byte for byte.", valueName: "url"))
+    @Option(help: ArgumentHelp("The URL as a client requests it. The path is used byte for byte.", valueName: "url"))
     var url: String?
 
     @Option(
         help: ArgumentHelp(
-            "Instead of a request: say which rules apply to this event, a JSON file; - is standard input.",
+            "Instead of a request: show which rules apply to the event in this JSON file (- for standard input).",
             valueName: "file"
         ),
         completion: .file()
@@ -44,7 +44,7 @@ struct ExplainCommand: WiredCommand {
 
     @Option(
         help: ArgumentHelp(
-            "Instead of a request: tell what became of this session, by its fingerprint or id in the logs; needs --log.",
+            "Instead of a request: show what happened to the session with this fingerprint or id in the logs. Needs --log.",
             valueName: "fingerprint"
         )
     )
@@ -52,37 +52,37 @@ struct ExplainCommand: WiredCommand {
 
     @Option(
         help: ArgumentHelp(
-            "A file with what gateways wrote to standard output; - is standard input. Repeatable, for several gateways.",
+            "A file with the standard output of gateways (- for standard input). Repeatable, for several gateways.",
             valueName: "file"
         ),
         completion: .file()
     )
     var log: [String] = []
 
-    @Option(help: ArgumentHelp("The method.", valueName: "method"))
+    @Option(help: ArgumentHelp("The method of the request.", valueName: "method"))
     var method = "GET"
 
     @Option(
         name: .customLong("header"),
-        help: ArgumentHelp("A field, e.g. 'Accept: text/html'. Repeatable.", valueName: "field")
+        help: ArgumentHelp("A header field, e.g. 'Accept: text/html'. Repeatable.", valueName: "field")
     )
     var headers: [String] = []
 
     @Option(
         help: ArgumentHelp(
-            "A file with a bearer token or a session-transfer token for the request; - is standard input.",
+            "A file with a bearer token or a session-transfer token for the request (- for standard input).",
             valueName: "file"
         ),
         completion: .file()
     )
     var tokenFile: String?
 
-    @Flag(help: "Also ask the configured Redis what would become of the session-transfer token in --token-file.")
+    @Flag(help: "Also ask the configured Redis what would happen to the session-transfer token in --token-file.")
     var network = false
 
     @Option(
         help: ArgumentHelp(
-            "Assume a live session of this user of the static provider: by token with --token-file, else by cookie.",
+            "Assume a live session of this user of the static provider: a bearer token with --token-file, otherwise a cookie.",
             valueName: "identifier"
         )
     )
@@ -90,7 +90,7 @@ struct ExplainCommand: WiredCommand {
 
     @Option(
         help: ArgumentHelp(
-            "The same for a user of the provider: a JSON file with the claims, as in its id_token; - is standard input.",
+            "Assume a live session of the provider's user with the claims in this JSON file, as in an id_token (- for standard input).",
             valueName: "file"
         ),
         completion: .file()
@@ -98,7 +98,10 @@ struct ExplainCommand: WiredCommand {
     var claims: String?
 
     @Option(
-        help: ArgumentHelp("Whose user --user or --claims means, on a host with several providers.", valueName: "name")
+        help: ArgumentHelp(
+            "The provider of the user in --user or --claims, on a host with several providers.",
+            valueName: "name"
+        )
     )
     var provider: String?
 
@@ -107,7 +110,7 @@ struct ExplainCommand: WiredCommand {
 
     @Option(
         help: ArgumentHelp(
-            "Assume that the client has proven this certificate in the TLS handshake: a file in PEM or DER.",
+            "Assume that the client has presented this certificate in the TLS handshake: a file in PEM or DER.",
             valueName: "file"
         ),
         completion: .file()
@@ -116,13 +119,14 @@ struct ExplainCommand: WiredCommand {
 
     @Flag(
         name: .customLong("http2"),
-        help: "The client speaks HTTP/2. Pseudo-fields are given like others, e.g. ':protocol: websocket' with CONNECT."
+        help:
+            "Explain an HTTP/2 request. Pseudo-fields are given like other fields, e.g. ':protocol: websocket' with CONNECT."
     )
     var usesHTTP2 = false
 
     @Option(
         help: ArgumentHelp(
-            "Another proxy asks about the request: say how it is answered. One of \(ProxyKind.allCases.map(\.rawValue).joined(separator: ", ")).",
+            "Show the answer to a proxy that asks about the request. One of \(ProxyKind.allCases.map(\.rawValue).joined(separator: ", ")).",
             valueName: "proxy"
         )
     )
@@ -169,7 +173,7 @@ struct ExplainCommand: WiredCommand {
         }
         let isName = self.session.map { Fingerprint($0) != nil || $0.hasPrefix("ses_") } ?? true
         guard isName else {
-            // Never a token: the logs have none.
+            // Tokens are never accepted here, because the logs do not contain any.
             throw ValidationError("--session must be a fingerprint of ten characters, or an id that begins with ses_.")
         }
     }
@@ -178,7 +182,7 @@ struct ExplainCommand: WiredCommand {
         let logs = try self.log.map { try Self.content(of: $0, "--log") }
         let story = SessionStory(of: session, in: logs)
         guard !story.isEmpty else {
-            throw Console.failure("no line of the log is about \(session)")
+            throw Console.failure("no log line is about \(session)")
         }
         Console.say(story.text)
     }
@@ -189,7 +193,7 @@ struct ExplainCommand: WiredCommand {
         do throws(JSONFault) {
             for step in try trial.steps(of: content) { self.say(step.title, step.lines) }
         } catch {
-            throw ValidationError("The file of --event must hold a JSON object, the event; it \(error.rawValue).")
+            throw ValidationError("The file of --event must contain a JSON object, the event; it \(error.rawValue).")
         }
     }
 
@@ -200,7 +204,7 @@ struct ExplainCommand: WiredCommand {
         if self.usesHTTP2 {
             let place = request.http2Place(in: settings)
             let addresses = place.addresses.map { "\($0)" }.joined(separator: ", ")
-            self.say("HTTP/2", [addresses.isEmpty ? "no address of listen speaks it" : "spoken at \(addresses)"])
+            self.say("HTTP/2", [addresses.isEmpty ? "no address of listen accepts it" : "accepted at \(addresses)"])
             request.http2 = place
         }
         let host = draft.configuration.routes.host(named: request.authority)
@@ -241,7 +245,7 @@ struct ExplainCommand: WiredCommand {
         byCookie.add(cookie: "\(settings.handoff.cookieNames.first ?? "session_transfer_token")=\(text)")
         let explanation = try await self.explanation(of: byCookie, peer, certificate, assumed, draft)
         guard explanation.handoff == nil else { return explanation }
-        // The client of the route takes no cookie, or no token at all.
+        // The client of the route accepts no cookie, or no token at all.
         request.add(parameter: "\(settings.handoff.queryParameter)=\(text)")
         return try await self.explanation(of: request, peer, certificate, assumed, draft)
     }
@@ -308,13 +312,13 @@ struct ExplainCommand: WiredCommand {
         throw ValidationError("The file of --token-file cannot be read.")
     }
 
-    /// The provider whose user is assumed: of those of the host that the request is for, the one that is named, else the
-    /// first that has users of this kind.
+    /// Returns the provider of the assumed user: the one in `--provider`, or else the first of the host's providers
+    /// that has users of the requested kind.
     private func provider(of request: ExplainedRequest, _ settings: Settings) throws -> NamedProvider? {
         let all = Self.providers(of: request, settings)
         if let name = self.provider {
             guard let named = all.first(where: { $0.name == name }) else {
-                throw ValidationError("--provider must name a provider of the host.")
+                throw ValidationError("--provider must be a provider of the host.")
             }
             return named
         }
@@ -326,7 +330,7 @@ struct ExplainCommand: WiredCommand {
         return fitting ?? all.first
     }
 
-    /// The providers of the host that the request is for.
+    /// Returns the providers of the host that the request is for.
     private static func providers(of request: ExplainedRequest, _ settings: Settings) -> [NamedProvider] {
         let host = SignInHosts(settings.hosts).host(request.authority.lowercased())
         let all = (host?.providers ?? []).compactMap { name in settings.providers.first { $0.name == name } }
@@ -343,9 +347,9 @@ struct ExplainCommand: WiredCommand {
         guard draft.records.authority.key(.session, of: token) == nil else {
             let place =
                 settings.store.isShared
-                ? "in \(settings.store.title), which is not asked"
-                : "in the memory of the gateway, another process, which this command cannot see"
-            if !isAssumed { self.say("note", ["whether the token's session lives is \(place); --user assumes one"]) }
+                ? "\(settings.store.title) is not asked whether the token's session exists"
+                : "this command cannot see the token's session in the memory of the gateway, another process"
+            if !isAssumed { self.say("note", ["\(place); --user assumes a session"]) }
             return
         }
         let known = draft.parties.foreignTokens.first { $0.realm.name == provider?.name }
@@ -354,17 +358,17 @@ struct ExplainCommand: WiredCommand {
             "note",
             [
                 isForeign
-                    ? "the token is one for the provider to judge, which is not asked; --claims assumes that it is good"
+                    ? "only the provider can verify the token, and it is not asked; --claims assumes that the token is valid"
                     : "the token does not have the form of a session token made with this secret"
             ]
         )
     }
 
-    /// The certificate of the client; nil: none is assumed.
+    /// Reads the client's certificate. `nil` if the options contain none.
     private func certificate() throws -> ClientCertificate? {
         guard let file = self.clientCertificate else { return nil }
         guard let certificate = ClientCertificate(file: try Self.content(of: file, "--client-certificate")) else {
-            throw ValidationError("The file of --client-certificate holds no certificate in PEM or DER.")
+            throw ValidationError("The file of --client-certificate contains no certificate in PEM or DER.")
         }
         let names = certificate.names.map(\.text).joined(separator: ", ")
         self.say(
@@ -380,13 +384,13 @@ struct ExplainCommand: WiredCommand {
 
     private static func content(of file: String, _ option: String) throws -> [UInt8] {
         if let bytes = Console.read(file, atMost: .max) {
-            // Some editors put a byte order mark before a text.
+            // Some editors write a byte order mark before a text.
             return bytes.starts(with: [0xEF, 0xBB, 0xBF]) ? Array(bytes.dropFirst(3)) : bytes
         }
         throw ValidationError("The file of \(option) cannot be read.")
     }
 
-    /// The user whose session is assumed; nil: none is.
+    /// Returns the user whose session is assumed. `nil` if the options contain none, or if the user may not sign in.
     private func assumedUser(_ provider: NamedProvider?, _ links: AccountLinks?) throws -> AssumedUser? {
         guard self.user == nil || self.claims == nil else { throw ValidationError("Use --user or --claims, not both.") }
         if let user = self.user { return try AssumedUser(named: user, provider) }
@@ -400,7 +404,7 @@ struct ExplainCommand: WiredCommand {
         }
     }
 
-    /// Where the user signs in.
+    /// Describes where and how the user signs in.
     private func signIn(_ settings: Settings) throws -> [String] {
         let request = try ExplainedRequest(url: self.url ?? "", method: self.method, headers: [])
         let name = request.authority.lowercased()
@@ -414,11 +418,11 @@ struct ExplainCommand: WiredCommand {
             lines.append("that page offers \(ways.map(\.name).joined(separator: ", "))")
         }
         for way in ways { lines += Self.lines(of: way, on: place, isOnly: ways.count == 1, settings.pages) }
-        if ways.isEmpty { lines.append("nobody can sign in: no provider is configured that browsers are sent to") }
+        if ways.isEmpty { lines.append("nobody can sign in: no configured provider has a sign-in for browsers") }
         return lines
     }
 
-    /// How users of a provider sign in.
+    /// Describes how users of a provider sign in.
     private static func lines(
         of way: NamedProvider,
         on place: SignInHosts.Host,

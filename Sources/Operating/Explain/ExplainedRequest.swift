@@ -2,11 +2,11 @@ import ArgumentParser
 import RequestPath
 import Settings
 
-/// The request that is explained.
+/// The request to explain, made from the command's options.
 struct ExplainedRequest {
-    /// Whether its URL begins with `https`.
+    /// True if the URL begins with `https`.
     private let isSecure: Bool
-    /// The connection of HTTP/2 on which it comes; nil: one of HTTP/1.
+    /// The listeners for an HTTP/2 request. `nil` for HTTP/1.
     var http2: HTTP2Place?
     var authority: String
     var target: String
@@ -27,7 +27,7 @@ struct ExplainedRequest {
         self.headers = headers
     }
 
-    /// Adds a cookie to the request's own, as a browser sends them all in one field (RFC 6265 5.4).
+    /// Adds a cookie to the existing ones. Browsers send all cookies in one field (RFC 6265 5.4).
     mutating func add(cookie: String) {
         if let index = self.headers.firstIndex(where: { $0.lowercased().hasPrefix("cookie:") }) {
             self.headers[index] += "; \(cookie)"
@@ -40,7 +40,7 @@ struct ExplainedRequest {
         self.target += (self.target.utf8.contains(UInt8(ascii: "?")) ? "&" : "?") + parameter
     }
 
-    /// The head as a client would send it. The parser finds what is wrong with it.
+    /// The request head as a client would send it. Faults are left for the parser to find.
     var bytes: [UInt8] {
         let lines = ["\(self.method) \(self.target) HTTP/1.1", "Host: \(self.authority)"] + self.headers
         return Array((lines.joined(separator: "\r\n") + "\r\n\r\n").utf8)
@@ -48,13 +48,13 @@ struct ExplainedRequest {
 
     // MARK: HTTP/2
 
-    /// Where HTTP/2 is spoken, and whether with TLS: behind a proxy with TLS it is not.
+    /// The listeners that speak HTTP/2, and whether they use TLS. Behind a proxy with TLS they do not.
     struct HTTP2Place {
         var isSecure: Bool
         var addresses: [ListenAddress]
     }
 
-    /// Where clients may send it as HTTP/2.
+    /// Returns the listeners that accept this request as HTTP/2.
     func http2Place(in settings: Settings) -> HTTP2Place {
         let listeners = settings.listen.filter { $0.protocols.contains { $0 != .http1 } }
         let fitting = listeners.filter { $0.isSecure == self.isSecure }
@@ -64,7 +64,7 @@ struct ExplainedRequest {
         )
     }
 
-    /// Its head as the gateway reads it.
+    /// Reads the request head as the gateway would.
     func read(by configuration: PathConfiguration) -> HTTP2Reading {
         guard let place = self.http2 else { return .read(self.bytes) }
         var pseudo = [
@@ -74,7 +74,7 @@ struct ExplainedRequest {
         var fields: [(String, String)] = []
         for header in self.headers {
             let colon = header.dropFirst().firstIndex(of: ":") ?? header.endIndex
-            // Clients of HTTP/2 send names in lower case.
+            // HTTP/2 clients send names in lower case.
             let name = header[..<colon].lowercased()
             let value = String(header[colon...].dropFirst().drop { $0 == " " })
             guard name.hasPrefix(":") else {

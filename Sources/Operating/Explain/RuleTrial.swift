@@ -2,18 +2,18 @@ import AddressIntelligence
 import Rules
 import Vocabulary
 
-/// What the rules say of an event, for `explain --event`.
+/// Applies the rules to an event, for `explain --event`.
 struct RuleTrial {
     let rules: [Rule]
     let places: GeoDirectory?
     let numbers: ASNDirectory?
 
-    /// What the rules of each stage say, as a title and lines.
+    /// Returns a title and lines for each stage.
     ///
-    /// An event with a session-transfer token is one of a consumption, and one without is tried at the other stages. For
-    /// a request with an address, `geoip` and `asn` are looked up if they are not written.
+    /// An event with a session-transfer token is judged at the consume stage, one without at all other stages. For a
+    /// request with an address, missing `geoip` and `asn` values are looked up.
     ///
-    /// - Throws: Why `document` is no JSON object.
+    /// - Throws: The reason why `document` is not a JSON object.
     func steps(of document: [UInt8]) throws(JSONFault) -> [(title: String, lines: [String])] {
         var event = try JSONText.object(document)
         event["request"] = self.completed(event["request"])
@@ -42,7 +42,7 @@ struct RuleTrial {
         let deciding = objection.flatMap { objection in rules.firstIndex { $0.name == objection.rule } }
         let lines = rules.enumerated().map { index, rule in
             guard rule.condition.applies(to: event) else { return "\(rule.name): does not apply" }
-            if rule.isDryRun { return "\(rule.name): applies; in dry run, else \(Self.words(rule))" }
+            if rule.isDryRun { return "\(rule.name): applies as a dry run, otherwise \(Self.words(rule))" }
             guard index == deciding || rule.effect == .scopes && index < deciding ?? rules.count else {
                 return "\(rule.name): applies; an earlier rule decides"
             }
@@ -56,7 +56,7 @@ struct RuleTrial {
         case .deny: rule.text.map { "denies: \($0)" } ?? "denies"
         case .signIn: "asks the user to sign in"
         case .scopes:
-            "takes scopes away: " + Self.words(rule.scopes)
+            "removes scopes: " + Self.words(rule.scopes)
         }
     }
 

@@ -6,24 +6,23 @@ import SignOn
 import Transport
 import Vocabulary
 
-/// What would become of a session-transfer token, for `explain --token-file`. The store is read and never written: the
-/// token is as good afterwards as it was before.
+/// Finds out what would happen to a session-transfer token, for `explain --token-file`. The store is only read.
 struct TransferTrial {
     let wiring: GatewayWiring
     let draft: Draft
-    /// Whether the store may be asked.
+    /// True if the command may connect to the store.
     let usesNetwork: Bool
 
-    /// The lines for the request that would consume the token.
+    /// Returns lines about the request that would use up the token.
     func lines(_ request: HandoffRequest) async -> [String] {
         let store = self.draft.settings.store
         guard store.isShared else {
             return [
-                "it is in the memory of the gateway that minted it, another process, which this command cannot see:",
-                "whether it was used, burned or never minted, only a gateway with store.redis can tell",
+                "this command cannot see the memory of the gateway that minted it, which is another process:",
+                "it only shows with store.redis whether the token was used, burned or never minted",
             ]
         }
-        guard self.usesNetwork else { return ["--network asks \(store.title) what has become of it"] }
+        guard self.usesNetwork else { return ["--network asks \(store.title) what happened to it"] }
         do {
             return try await self.ask(request)
         } catch {
@@ -33,7 +32,7 @@ struct TransferTrial {
 
     private func ask(_ request: HandoffRequest) async throws -> [String] {
         let (draft, settings) = (self.draft, self.draft.settings)
-        // Connections to the store need loops of the transport.
+        // Connections to the store need event loops of the transport.
         let group = try TransportGroup(count: 1)
         let backing = try self.wiring.backing(settings.store, draft.keys, group)
         try await backing.start()
@@ -74,11 +73,11 @@ struct TransferTrial {
     private static func words(_ inspection: HandoffInspection, _ now: UnixTime) -> [String] {
         switch inspection {
         case .foreign(let reason):
-            return ["it is no token that this secret has made: \(reason.rawValue)"]
+            return ["it was not made with this secret: \(reason.rawValue)"]
         case .absent:
             return ["it is unknown: never minted, expired, or ended with its app (\(Reason.handoffUnknown.rawValue))"]
         case .spent(.used):
-            return ["it was used: presented again, it is refused (\(Reason.handoffReplayed.rawValue))"]
+            return ["it was used: if presented again, it is refused (\(Reason.handoffReplayed.rawValue))"]
         case .spent(.burned(_, let reason)):
             return ["it was burned by a refusal: \(reason.rawValue)"]
         case .live(let token, let outcome, let burns):
@@ -86,7 +85,7 @@ struct TransferTrial {
             return [
                 "minted \(now.since(token.issuedAt).components.seconds) s ago by \(token.clientID) for "
                     + "\(token.parent.identity.id)\(token.actor.map { ", for whom \($0) acts" } ?? ""), at \(token.device.address)\(network)",
-                "good for \(max(0, token.expiresAt.since(now).components.seconds)) s more, on "
+                "valid for \(max(0, token.expiresAt.since(now).components.seconds)) s more, on "
                     + (token.host ?? "every host"),
                 Self.words(outcome, burns),
             ]

@@ -3,11 +3,11 @@ import Cryptography
 import Settings
 import Vocabulary
 
-/// Reads the certificates of `tls`, and says what clients would refuse.
+/// Reads the certificates of `tls`, and reports what clients would reject.
 enum CertificateJudge {
-    /// What a certificate says.
+    /// Checks a chain with its key, and returns facts about the first certificate.
     ///
-    /// - Throws: Why no client would accept it, or why it cannot be served.
+    /// - Throws: The reason why no client would accept the certificate, or why it cannot be served.
     static func facts(
         _ chain: [UInt8],
         _ key: Secret,
@@ -55,7 +55,7 @@ enum CertificateJudge {
         return facts
     }
 
-    /// What is wrong with a file of authorities, in a sentence; nil: nothing.
+    /// Returns a sentence with the fault of a file of authorities. `nil` if the file is valid.
     static func fault(inAuthorities pem: [UInt8], now: UnixTime) -> String? {
         guard let authorities = Certificate.all(inPEM: pem) else { return self.damage }
         if authorities.isEmpty { return self.other(pem).found }
@@ -68,19 +68,20 @@ enum CertificateJudge {
 
     private static let damage = "a damaged certificate, or one that does not begin at the left margin"
 
-    /// What a file is that has no certificate by PEM, and how to make one of it.
+    /// Describes a file without a PEM certificate, and how to convert it.
     private static func other(_ bytes: [UInt8]) -> (found: String, mend: String) {
         func has(_ label: String) -> Bool { bytes.contains("-----BEGIN \(label)-----".utf8) }
         if bytes.isEmpty { return ("an empty file", "write the certificate and its issuers") }
         if bytes.contains("PRIVATE KEY-----".utf8) {
             return (
-                "a private key in place of a certificate", "name the key in key_file, and the certificate here"
+                "a private key instead of a certificate",
+                "set key_file to the key, and certificate_file to the certificate"
             )
         }
         if has("CERTIFICATE REQUEST") || has("NEW CERTIFICATE REQUEST") {
-            return ("a request for a certificate", "name the certificate that the authority has sent for it")
+            return ("a certificate request", "use the certificate that the authority has issued for it")
         }
-        if has("PKCS7") { return ("PKCS #7 in place of PEM", "convert it: openssl pkcs7 -print_certs -in FILE") }
+        if has("PKCS7") { return ("PKCS #7 instead of PEM", "convert it: openssl pkcs7 -print_certs -in FILE") }
         if bytes.starts(with: [0xFF, 0xFE]) || bytes.starts(with: [0xFE, 0xFF]) {
             return ("text in UTF-16", "save it as UTF-8 or ASCII")
         }
@@ -93,7 +94,7 @@ enum CertificateJudge {
         return ("no certificate in PEM form", "write it with its lines -----BEGIN and -----END CERTIFICATE-----")
     }
 
-    /// What a file is that has no key by PEM which can be read, and how to make one of it.
+    /// Describes a file without a readable PEM key, and how to convert it.
     private static func otherKey(_ bytes: [UInt8]) -> (found: String, mend: String) {
         if bytes.isEmpty { return ("an empty file", "write the key of the certificate") }
         if bytes.contains("ENCRYPTED".utf8) {
@@ -102,11 +103,11 @@ enum CertificateJudge {
         if bytes.contains("PRIVATE KEY-----".utf8) {
             return ("a damaged key, or one that does not begin at the left margin", "write it again")
         }
-        if bytes.contains("PUBLIC KEY-----".utf8) { return ("a public key", "name the private key of the certificate") }
+        if bytes.contains("PUBLIC KEY-----".utf8) { return ("a public key", "use the private key of the certificate") }
         if bytes[0] == 0x30 {
             return ("no private key in PEM form, but DER", "convert it: openssl pkey -inform DER -in FILE")
         }
-        return ("no private key in PEM form", "name the key of the certificate")
+        return ("no private key in PEM form", "use the key of the certificate")
     }
 
     private static func fault(_ found: String, _ mend: String, isOfKey: Bool = false) -> CertificateFault {
@@ -136,7 +137,7 @@ enum CertificateJudge {
         }
         throw self.fault(
             "a key that does not belong to the certificate of \(certificates[0].subject)",
-            "name the key with which that certificate was requested; both files are renewed together",
+            "use the key that the certificate was requested with; both files are renewed together",
             isOfKey: true
         )
     }
@@ -159,8 +160,8 @@ enum CertificateJudge {
             certificates.count == 1
         else { return }
         throw self.fault(
-            "\(last.subject) without the certificate of its issuer \(last.issuer), without which most clients refuse it",
-            "name the file with the whole chain (fullchain.pem), or append the issuer's certificate"
+            "\(last.subject) without the certificate of its issuer \(last.issuer), which most clients need",
+            "use the file with the whole chain (fullchain.pem), or append the issuer's certificate"
         )
     }
 

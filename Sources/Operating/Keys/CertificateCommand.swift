@@ -7,42 +7,42 @@ import Vocabulary
 import Glibc
 #endif
 
-/// `sallyport certificate`
+/// `sallyport certificate`: makes a self-signed certificate and its key.
 struct CertificateCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "certificate",
         abstract: "Make a certificate and its key, for trying the gateway with TLS.",
         discussion: """
-            The certificate has a key on P-256 and vouches for itself, so browsers warn of it and other clients need it as \
-            their authority (curl --cacert). Existing files are never overwritten; the key gets mode 0600.
+            The certificate is self-signed and has a P-256 key. Browsers warn about it, and other clients need it as their \
+            authority (curl --cacert). Existing files are never overwritten. The key file gets mode 0600.
             """
     )
 
-    @Flag(help: "Confirms that no authority signs it: without this nothing is made.")
+    @Flag(help: "Confirm that no authority signs the certificate. Without this flag nothing is made.")
     var selfSigned = false
 
-    @Option(name: .customLong("name"), help: "A name or address of the server; several may be given.")
+    @Option(name: .customLong("name"), help: "A name or address of the server. Repeatable.")
     var names: [String] = ["localhost", "127.0.0.1", "::1"]
 
-    @Option(help: "How many days it is valid, from 1 to 397.")
+    @Option(help: "The days that the certificate is valid, from 1 to 397.")
     var days = 90
 
-    @Option(help: "Where the certificate is written.", completion: .file())
+    @Option(help: "The file for the certificate.", completion: .file())
     var certificateFile = "certificate.pem"
 
-    @Option(help: "Where the key is written.", completion: .file())
+    @Option(help: "The file for the key.", completion: .file())
     var keyFile = "key.pem"
 
     func validate() throws {
         guard self.selfSigned else {
-            throw ValidationError("write --self-signed: the gateway is no authority, and signs no other certificates")
+            throw ValidationError("add --self-signed: the gateway is not an authority and makes no other certificates")
         }
-        guard (1...397).contains(self.days) else { throw ValidationError("--days takes 1 to 397") }
+        guard (1...397).contains(self.days) else { throw ValidationError("--days must be 1 to 397") }
         for name in self.names where !Self.isName(name) {
             throw ValidationError("--name \(name): write a host name in ASCII, *.example.com, or an IP address")
         }
         guard self.certificateFile != self.keyFile else {
-            throw ValidationError("--certificate-file and --key-file are one file: write two")
+            throw ValidationError("--certificate-file and --key-file must be two files")
         }
     }
 
@@ -53,7 +53,7 @@ struct CertificateCommand: ParsableCommand {
             do {
                 try PrivateFile.make(at: self.certificateFile, with: made.certificate, mode: 0o644)
             } catch {
-                // A key without its certificate would only be in the way of the next call.
+                // Without its certificate, the key would only make the next call fail.
                 unlink(self.keyFile)
                 throw error
             }
@@ -61,15 +61,15 @@ struct CertificateCommand: ParsableCommand {
         Console.say(
             """
             made \(self.certificateFile) for \(self.names.joined(separator: ", ")), valid for \(self.days) days, and \(self.keyFile)
-            next: name them in tls.certificate_file and tls.key_file; clients trust it with curl --cacert \(self.certificateFile)
+            next: set tls.certificate_file and tls.key_file to them; curl trusts the certificate with --cacert \(self.certificateFile)
             """
         )
     }
 
-    /// Whether a certificate can have it: a host name, a wildcard of one label, or an IP address.
+    /// True for what a certificate can contain: a host name, a wildcard of one label, or an IP address.
     private static func isName(_ name: String) -> Bool {
         if IPAddress(name) != nil { return !name.utf8.contains(UInt8(ascii: "%")) }
-        // Digits alone are a damaged address to every client.
+        // Clients take a name of only digits and dots for a damaged address.
         if name.utf8.allSatisfy({ $0 == 0x2E || $0 &- 0x30 <= 9 }) { return false }
         let bare = name.hasPrefix("*.") ? name.dropFirst(2) : name[...]
         let labels = bare.split(separator: ".", omittingEmptySubsequences: false)

@@ -3,18 +3,18 @@ import Glibc
 import JOSE
 import Vocabulary
 
-/// `sallyport dpop-proof`: a proof for one request, for trying out routes and endpoints with curl.
+/// `sallyport dpop-proof`: makes a proof for one request, for trying out routes and endpoints with curl.
 struct DPoPProofCommand: ParsableCommand {
-    /// Far more than a key in PEM has.
+    /// The limit for a key file in bytes, far above the size of a PEM key.
     private static let longestKey = 65_536
 
     static let configuration = CommandConfiguration(
         commandName: "dpop-proof",
         abstract: "Print a DPoP proof (RFC 9449) for one request, to try out endpoints and routes.",
         discussion: """
-            The key file is made if it does not exist: EC P-256 in PEM, mode 0600. Each proof is good for one request, \
-            and for about five minutes. The first answer may be use_dpop_nonce: make another proof with the value of \
-            its DPoP-Nonce field.
+            A key file that does not exist is created: EC P-256 in PEM, mode 0600. Each proof is valid for one request \
+            and for about five minutes. If the first answer is use_dpop_nonce, make another proof with the value of its \
+            DPoP-Nonce field.
 
             curl -H "Authorization: DPoP $TOKEN" \
             -H "DPoP: $(sallyport dpop-proof --key k.pem --method GET --url $URL --token-file token)" $URL
@@ -33,14 +33,19 @@ struct DPoPProofCommand: ParsableCommand {
     @Option(
         name: .customLong("token-file"),
         help: ArgumentHelp(
-            "The file with the access token that the request carries; - is standard input. Without it the proof is for the token endpoint.",
+            "The file with the access token of the request (- for standard input). Without it the proof is for the token endpoint.",
             valueName: "file"
         ),
         completion: .file()
     )
     var tokenFile: String?
 
-    @Option(help: ArgumentHelp("The last DPoP-Nonce of the server; with = if it begins with -.", valueName: "text"))
+    @Option(
+        help: ArgumentHelp(
+            "The last DPoP-Nonce of the server. Attach it with = if it begins with -.",
+            valueName: "text"
+        )
+    )
     var nonce: String?
 
     @Flag(help: "Print the thumbprint of the key (dpop_jkt, cnf.jkt) instead of a proof.")
@@ -48,7 +53,7 @@ struct DPoPProofCommand: ParsableCommand {
 
     func validate() throws {
         if self.thumbprint { return }
-        guard let url = self.url else { throw ValidationError("--url is missing, or --thumbprint.") }
+        guard let url = self.url else { throw ValidationError("Add --url, or --thumbprint.") }
         guard url.hasPrefix("https://") || url.hasPrefix("http://") else {
             throw ValidationError("--url must begin with https:// or http://.")
         }
@@ -72,7 +77,7 @@ struct DPoPProofCommand: ParsableCommand {
         }
     }
 
-    /// The key in the file, which is made if there is none.
+    /// Returns the key in the file. A missing file is created with a new key.
     private func signingKey() throws -> SigningKey {
         guard access(self.key, F_OK) == 0 else {
             let key = SigningKey.generated(.es256)
@@ -86,13 +91,13 @@ struct DPoPProofCommand: ParsableCommand {
         }
     }
 
-    /// The access token, without line breaks at its end.
+    /// Returns the access token, without line breaks at its end. `nil` without `--token-file`.
     private func token() throws -> Secret? {
         guard let file = self.tokenFile else { return nil }
         var token = try Self.content(file, limit: Console.longestToken)
         while let last = token.last, last == UInt8(ascii: "\n") || last == UInt8(ascii: "\r") { token.removeLast() }
         guard !token.isEmpty else {
-            throw PrivateFileFailure("\(file == "-" ? "standard input" : file) holds no access token")
+            throw PrivateFileFailure("\(file == "-" ? "standard input" : file) contains no access token")
         }
         return Secret(token)
     }

@@ -6,10 +6,10 @@ import Vocabulary
 import Glibc
 #endif
 
-/// A user in a file of users.
+/// An entry in a file of users.
 enum UserEntry {
-    /// The element of the list, in YAML; the name is quoted, as it may be anything. An address is the user's email, too,
-    /// which apps get.
+    /// Returns the list element in YAML. The name is quoted, because it may contain anything. A name that is an address
+    /// becomes the user's email, too, which apps receive.
     static func text(of name: String, hash: String, groups: [String] = []) -> String {
         let quoted = String(decoding: JSONText.encode(.string(name)), as: UTF8.self)
         var traits = name.contains("@") ? ["email: \(quoted)"] : []
@@ -19,7 +19,7 @@ enum UserEntry {
     }
 }
 
-/// `sallyport hash-password`: the `password_hash` of a user in the settings.
+/// `sallyport hash-password`: prints the `password_hash` of a user in the settings.
 struct HashPasswordCommand: ParsableCommand {
     /// The longest password that the static provider accepts, in bytes.
     private static let longest = 1024
@@ -28,8 +28,8 @@ struct HashPasswordCommand: ParsableCommand {
         commandName: "hash-password",
         abstract: "Print the scrypt hash of a password, for password_hash of a static user.",
         discussion: """
-            At a terminal it asks for the password twice and shows nothing of it. Otherwise the password is the first \
-            line of standard input. With --user it prints the user's whole entry, to append to users.yaml.
+            On a terminal it asks for the password twice without showing it. Otherwise the password is the first line of \
+            standard input. With --user it prints the user's whole entry, which you can append to users.yaml.
             """
     )
 
@@ -47,11 +47,11 @@ struct HashPasswordCommand: ParsableCommand {
             let password = try self.password()
             guard (1...Self.longest).contains(password.count) else {
                 let count = password.count > Self.longest ? "more than \(Self.longest)" : "\(password.count)"
-                throw PrivateFileFailure("the password has \(count) bytes; allowed are 1 to \(Self.longest)")
+                throw PrivateFileFailure("the password has \(count) bytes, but only 1 to \(Self.longest) are allowed")
             }
-            // Browsers and apps send UTF-8: a password in another encoding would never be right.
+            // Browsers and apps send UTF-8, so a password in another encoding would never match.
             guard String(validating: password, as: UTF8.self) != nil else {
-                throw PrivateFileFailure("the password is not UTF-8: set the encoding of the terminal or file to it")
+                throw PrivateFileFailure("the password is not UTF-8: set the terminal or file to UTF-8")
             }
             let hash = String(decoding: Scrypt.hash(password: password).bytes, as: UTF8.self)
             Console.say(self.user.map { UserEntry.text(of: $0, hash: hash) } ?? hash)
@@ -65,7 +65,7 @@ struct HashPasswordCommand: ParsableCommand {
         return first
     }
 
-    /// The first line of standard input, byte by byte as it is; no more of it than shows that it is too long.
+    /// Returns the first line of standard input, byte for byte. Reading stops once the line is too long.
     private static func firstLine() -> [UInt8] {
         var line: [UInt8] = []
         while line.count <= Self.longest + 1 {

@@ -5,19 +5,19 @@ import Sessions
 import Settings
 import Vocabulary
 
-/// `sallyport keys`: makes the secret and rotates it while any number of gateways run.
+/// `sallyport keys`: makes the secret, and rotates it while any number of gateways run.
 ///
-/// A gateway never meets a token or record of a secret that it does not accept: a new secret is first accepted
-/// everywhere (`add`), then used (`promote`), and the old one is removed when nothing made with it is left (`retire`).
+/// No gateway ever meets a token or record of a secret that it does not accept. A new secret is first accepted
+/// everywhere (`add`), then used (`promote`). The old one is removed when nothing made with it is left (`retire`).
 struct KeysCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "keys",
         abstract: "Make the secret, and rotate it without ending any session.",
         discussion: """
-            A rotation has three steps: add, promote, retire. After each, give the file to every gateway and restart \
-            them one by one. Each step says what comes next and when. Secrets are never printed.
+            A rotation has three steps: add, promote, retire. After each step, copy the file to every gateway and \
+            restart the gateways one by one. Each step prints what to do next and when. Secrets are never printed.
 
-            rotate-signing is apart from that: it replaces the key in the store that signs id_tokens.
+            rotate-signing is separate: it replaces the key in the store that signs id_tokens.
             """,
         subcommands: [
             MakeKeys.self, AddKey.self, PromoteKey.self, RetireKeys.self, ListKeys.self, RotateSigningKey.self,
@@ -25,17 +25,17 @@ struct KeysCommand: ParsableCommand {
     )
 }
 
-/// The argument that all steps take.
+/// The file argument of all key commands.
 struct SecretFileArgument: ParsableArguments {
     @Argument(help: ArgumentHelp("The file in secret_file.", valueName: "file"), completion: .file())
     var file: String
 }
 
-/// `sallyport keys make FILE`
+/// `sallyport keys make FILE`: makes a file with a new secret.
 struct MakeKeys: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "make",
-        abstract: "Make a new file with one secret, mode 0600; an existing file is never overwritten."
+        abstract: "Make a new file with one secret and mode 0600. An existing file is never overwritten."
     )
 
     @OptionGroup var place: SecretFileArgument
@@ -48,14 +48,14 @@ struct MakeKeys: ParsableCommand {
         Console.say(
             """
             made \(self.place.file): key \(TokenAuthority.keyID(of: secret.ring.current)) signs and seals
-            next: name this file in secret_file or SALLYPORT_SECRET_FILE of every gateway, the same file for all; only the \
+            next: set secret_file or SALLYPORT_SECRET_FILE of every gateway to this file, the same for all; only the \
             gateway's user should be able to read it
             """
         )
     }
 }
 
-/// `sallyport keys add FILE`
+/// `sallyport keys add FILE`: adds a secret that is accepted, but does not sign.
 struct AddKey: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "add",
@@ -70,26 +70,26 @@ struct AddKey: ParsableCommand {
             guard file.add(secret) else {
                 throw PrivateFileFailure(
                     file.entries.contains(where: \.isWaiting)
-                        ? "another secret waits already: promote it first, with `sallyport keys promote \(self.place.file)`"
-                        : "there are \(file.entries.count) secrets: remove old ones first, with `sallyport keys retire`"
+                        ? "another secret is already waiting: promote it first with `sallyport keys promote \(self.place.file)`"
+                        : "there are \(file.entries.count) secrets: remove old ones first with `sallyport keys retire`"
                 )
             }
             return """
-                added key \(TokenAuthority.keyID(of: secret)), which waits; \(TokenAuthority.keyID(of: file.ring.current)) signs and seals as before
-                next: give this file to every gateway and restart each; once all of them run with it, and not before:
+                added key \(TokenAuthority.keyID(of: secret)), which is not used yet; \(TokenAuthority.keyID(of: file.ring.current)) still signs and seals
+                next: copy this file to every gateway and restart each; only when all of them run with it:
                   sallyport keys promote \(self.place.file)
-                if apps verify X-Auth-Assertion, wait \(KeysStep.settling) more before that: they keep the keys of \
-                jwks.json for a while (caches \(KeysStep.maxAge)), and must know the new one before it signs
+                if apps verify X-Auth-Assertion, wait \(KeysStep.settling) more before that: they cache the keys of \
+                jwks.json (for \(KeysStep.maxAge)), and must know the new key before it signs
                 """
         }
     }
 }
 
-/// `sallyport keys promote FILE`
+/// `sallyport keys promote FILE`: makes the added secret the one that signs.
 struct PromoteKey: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "promote",
-        abstract: "Step 2: use the added secret to sign and seal; the others stay accepted."
+        abstract: "Step 2: sign and seal with the added secret. The other secrets stay accepted."
     )
 
     @OptionGroup var place: SecretFileArgument
@@ -99,26 +99,26 @@ struct PromoteKey: ParsableCommand {
             let former = TokenAuthority.keyID(of: file.ring.current)
             guard file.promote() else {
                 throw PrivateFileFailure(
-                    "no secret waits for its promotion: add one first, with `sallyport keys add \(self.place.file)`"
+                    "no secret is waiting: add one first with `sallyport keys add \(self.place.file)`"
                 )
             }
             return """
-                key \(TokenAuthority.keyID(of: file.ring.current)) signs and seals now; \(former) stays accepted
-                next: give this file to every gateway and restart each, in any order
-                then wait until all earlier sessions have ended: session.native.absolute (90d unless set otherwise) or \
-                session.absolute, whichever is longer, counted from the last restart; then:
+                key \(TokenAuthority.keyID(of: file.ring.current)) now signs and seals; \(former) stays accepted
+                next: copy this file to every gateway and restart each, in any order
+                then wait until all earlier sessions have ended: session.native.absolute (90d by default) or \
+                session.absolute, whichever is longer, after the last restart; then:
                   sallyport keys retire \(self.place.file)
                 """
         }
     }
 }
 
-/// `sallyport keys retire FILE`
+/// `sallyport keys retire FILE`: removes the secrets that no longer sign.
 struct RetireKeys: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "retire",
         abstract:
-            "Step 3: remove every secret that does not sign. Tokens and sessions made with those are refused from then on."
+            "Step 3: remove every secret that does not sign. Tokens and sessions made with the removed ones are refused from then on."
     )
 
     @OptionGroup var place: SecretFileArgument
@@ -126,16 +126,16 @@ struct RetireKeys: ParsableCommand {
     func run() throws {
         try KeysStep.change(self.place.file) { file in
             let dropped = file.retire().map { TokenAuthority.keyID(of: $0) }
-            guard !dropped.isEmpty else { throw PrivateFileFailure("there is one secret, and it signs") }
+            guard !dropped.isEmpty else { throw PrivateFileFailure("there is only one secret, and it signs") }
             return """
-                dropped \(dropped.joined(separator: ", ")); \(TokenAuthority.keyID(of: file.ring.current)) signs and seals as before
-                next: give this file to every gateway and restart each; sessions and tokens of dropped keys end with that
+                removed \(dropped.joined(separator: ", ")); \(TokenAuthority.keyID(of: file.ring.current)) still signs and seals
+                next: copy this file to every gateway and restart each; sessions and tokens of removed keys then end
                 """
         }
     }
 }
 
-/// `sallyport keys list FILE`
+/// `sallyport keys list FILE`: prints the id and use of each secret.
 struct ListKeys: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "list",
@@ -155,13 +155,13 @@ struct ListKeys: ParsableCommand {
     }
 }
 
-/// What the steps share.
+/// Functions and texts that the key commands share.
 enum KeysStep {
-    /// How long the published keys may be cached, and how long to wait until verifiers know a new one.
+    /// How long clients may cache the published keys.
     static let maxAge = "\(KeySetEndpoints.maxAge.components.seconds / 60) minutes"
     static let settling = "\(KeySetEndpoints.settlingTime.components.seconds / 60) minutes"
 
-    /// Changes the file at `path` and prints what `change` returns.
+    /// Changes the file at `path` and prints the text that `change` returns.
     static func change(_ path: String, _ change: (inout SecretFile) throws -> String) throws {
         try PrivateFileFailure.reported {
             let place = try PrivateFile(at: path)
@@ -183,8 +183,8 @@ enum KeysStep {
 }
 
 extension Secret {
-    /// 384 random bits as base64url, under an id that none of `others` has. The id in a token tells which secret made
-    /// it.
+    /// Makes a secret of 384 random bits in base64url, with an id that none of `others` has. Tokens contain the id of
+    /// the secret that made them.
     static func generated(besides others: [Secret]) -> Secret {
         let taken = Set(others.map { TokenAuthority.keyID(of: $0) })
         while true {

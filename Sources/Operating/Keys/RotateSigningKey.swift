@@ -8,14 +8,14 @@ import SignOn
 import Transport
 import Vocabulary
 
-/// `sallyport keys rotate-signing`
+/// `sallyport keys rotate-signing`: replaces the key in the store that signs id_tokens.
 struct RotateSigningKey: WiredCommand {
     static let configuration = CommandConfiguration(
         commandName: "rotate-signing",
-        abstract: "Replace the RSA key in Redis that signs id_tokens; no gateway has to be restarted.",
+        abstract: "Replace the RSA key in Redis that signs id_tokens. No gateway needs a restart.",
         discussion: """
-            The new key is published at once and signs an hour later, when clients know it. The old one stays published \
-            until its id_tokens have ended.
+            The new key is published at once and signs an hour later, when clients know it. The old key stays published \
+            until its id_tokens have expired.
             """
     )
 
@@ -25,7 +25,7 @@ struct RotateSigningKey: WiredCommand {
 
     @Flag(
         help: """
-            Forget the old keys, for example because one was stolen or their secret is lost. The new key signs at once, and \
+            Remove the old keys, for example because one was stolen or their secret is lost. The new key signs at once, and \
             clients refuse all earlier id_tokens.
             """
     )
@@ -47,14 +47,14 @@ struct RotateSigningKey: WiredCommand {
                 """
                 signing_key_file has an RSA key, which signs instead of the one in the store: append a new RSA key to the \
                 file, send SIGHUP to every gateway, wait \(KeysStep.settling), move the new key before the old one, and send \
-                SIGHUP again; remove the old key when its id_tokens have ended
+                SIGHUP again; remove the old key when its id_tokens have expired
                 """
             )
         }
         guard settings.store.isShared, let secrets = settings.secrets else {
             throw Console.failure(
                 """
-                store.memory keeps no key: each gateway makes one of its own, which ends with it. Configure store.redis, \
+                store.memory keeps no key: each gateway makes its own, which is lost when it ends. Configure store.redis, \
                 or write an RSA key into signing_key_file (openssl genrsa 2048)
                 """
             )
@@ -90,26 +90,26 @@ struct RotateSigningKey: WiredCommand {
         guard let former = rotation.former else {
             return """
                 made key \(rotation.keyID), which signs id_tokens from now on
-                \(isDiscard ? "earlier keys are not published any more" : "there was no other")
+                \(isDiscard ? "earlier keys are no longer published" : "there was no earlier key")
                 """
         }
         return """
-            made key \(rotation.keyID), which is published from now on and signs id_tokens from \
+            made key \(rotation.keyID), which is now published and signs id_tokens from \
             \(rotation.signsFrom.rfc3339Seconds) on
-            until then clients learn of it (caches keep jwks.json for \(KeysStep.maxAge)), and \(former.keyID) signs
-            \(former.keyID) stays published until its id_tokens have ended: \(former.publishedUntil.rfc3339Seconds)
-            every gateway of this \(store.title) follows by itself
+            until then \(former.keyID) signs, and clients learn about the new key (they cache jwks.json for \(KeysStep.maxAge))
+            \(former.keyID) stays published until its id_tokens have expired: \(former.publishedUntil.rfc3339Seconds)
+            all gateways of this \(store.title) switch by themselves
             """
     }
 
     private static func sentence(_ refusal: IDTokenKeys.RotationRefusal, of store: StoreSettings) -> String {
         switch refusal {
         case .waiting(let keyID, let until):
-            "key \(keyID) of an earlier rotation waits: it signs from \(until.rfc3339Seconds) on; rotate again after that"
+            "key \(keyID) of an earlier rotation is still waiting: it signs from \(until.rfc3339Seconds) on; rotate again after that"
         case .failure(.unreadable): IDTokenKeyFailure.unreadable.sentence
         case .failure(.unavailable):
             """
-            \(store.title) did not confirm the change: `sallyport check --network` says what is wrong with it; then rotate again, \
+            \(store.title) did not confirm the change: run `sallyport check --network` to find the problem, then rotate again, \
             which is refused if the change was made after all
             """
         }

@@ -1,7 +1,7 @@
 import ArgumentParser
 import JOSE
 
-/// `sallyport verify-jws`: verifies one token as the gateway would, for test vectors and for operators.
+/// `sallyport verify-jws`: verifies one token as the gateway would, for operators and for test vectors.
 struct VerifyCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "verify-jws",
@@ -9,11 +9,11 @@ struct VerifyCommand: ParsableCommand {
         discussion: """
             The token is a JWS in compact form (RFC 7515), at most 8 KiB. Its payload goes to standard output byte by \
             byte. If it is refused, the reason goes to standard error and the exit status is 1. Claims such as exp are \
-            not judged.
+            not checked.
 
             The file holds a JWK Set, or one JWK (RFC 7517): public or private keys, or shared secrets for HS256, HS384 \
-            and HS512, but not both. Keys that cannot verify signatures are left out. Read no file here that another \
-            party has written as if it held secrets.
+            and HS512, but not both. Keys that cannot verify signatures are left out. Do not use a file from another \
+            party as if it contained secrets.
             """
     )
 
@@ -22,7 +22,7 @@ struct VerifyCommand: ParsableCommand {
 
     @Option(
         help: ArgumentHelp(
-            "An algorithm that is allowed, e.g. ES256; may be given several times. Default: all that fit a key of the file.",
+            "An allowed algorithm, e.g. ES256. Repeatable. Default: all that fit a key in the file.",
             valueName: "name"
         )
     )
@@ -56,7 +56,7 @@ struct VerifyCommand: ParsableCommand {
         throw Console.failure("\(self.jwks) cannot be read")
     }
 
-    /// What is on standard input, without line breaks at its end.
+    /// Returns the token on standard input, without line breaks at its end.
     private static func token() -> [UInt8] {
         var token = Console.read("-", atMost: JOSELimits.token + 1024) ?? []
         while let last = token.last, last == UInt8(ascii: "\n") || last == UInt8(ascii: "\r") { token.removeLast() }

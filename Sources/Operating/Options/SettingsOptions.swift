@@ -1,11 +1,11 @@
 import ArgumentParser
 package import Settings
 
-/// The options by which a command finds the settings.
+/// The options that select the settings.
 package struct SettingsOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(
-            "The YAML file with the settings. Default: the file in SALLYPORT_CONFIG, or the environment alone.",
+            "The YAML file with the settings. Default: the file in SALLYPORT_CONFIG, or only the environment.",
             valueName: "file"
         ),
         completion: .file()
@@ -14,9 +14,9 @@ package struct SettingsOptions: ParsableArguments {
 
     package init() {}
 
-    /// Loads the settings from the file, the environment and the flags, and validates them.
+    /// Loads and validates the settings from the file, the environment and the flags.
     ///
-    /// - Parameter lacksFiles: True if the files that the settings name are not read.
+    /// - Parameter lacksFiles: True to leave the files that the settings refer to unread.
     /// - Throws: `SettingsFailure` with every problem.
     package func load(_ flags: InsecureFlags, lacksFiles: Bool = false) throws(SettingsFailure) -> LoadedSettings {
         try SettingsLoader.load(
@@ -28,20 +28,20 @@ package struct SettingsOptions: ParsableArguments {
         )
     }
 
-    /// Returns these options, with the file of `argument` if it names one.
+    /// Returns these options with the file of `argument`, if `argument` has one.
     package func naming(_ argument: SettingsFileArgument) -> SettingsOptions {
         var options = self
         if let file = argument.file { options.config = file }
         return options
     }
 
-    /// Describes the problems of the settings, in lines for a person.
+    /// Returns the problems of the settings as lines for a person.
     package func report(_ failure: SettingsFailure, named argument: SettingsFileArgument? = nil) -> String {
         let hasFile = self.config != nil || argument?.file != nil
         if !hasFile, !Process.environment.keys.contains(where: { $0.hasPrefix("SALLYPORT_") }) {
             return
-                "there are no settings: name a file, or set SALLYPORT_PUBLIC_URL, SALLYPORT_UPSTREAM and a provider; "
-                + "`sallyport init` writes a file to begin with, and the shortest way to see the gateway at work is `sallyport demo`"
+                "there are no settings: pass a file, or set SALLYPORT_PUBLIC_URL, SALLYPORT_UPSTREAM and a provider; "
+                + "`sallyport init` writes a first file, and `sallyport demo` shows the gateway at work"
         }
         let count = failure.problems.count
         return (["invalid: \(count) problem\(count == 1 ? "" : "s")"] + failure.problems.map { "  \($0)" })
@@ -49,7 +49,7 @@ package struct SettingsOptions: ParsableArguments {
     }
 }
 
-/// The file with the settings as a word of its own, as in `sallyport run sallyport.yaml`.
+/// The file with the settings as an argument without `--config`, as in `sallyport run sallyport.yaml`.
 package struct SettingsFileArgument: ParsableArguments {
     @Argument(
         help: ArgumentHelp("The YAML file with the settings, as with --config.", valueName: "file"),
@@ -59,15 +59,15 @@ package struct SettingsFileArgument: ParsableArguments {
 
     package init() {}
 
-    /// Refuses a command line that names two files.
+    /// Rejects a command line with two files.
     package func validate(besides options: SettingsOptions) throws {
         guard self.file == nil || options.config == nil else {
-            throw ValidationError("Name the file once: \(self.file ?? ""), or --config \(options.config ?? "").")
+            throw ValidationError("Pass the file only once: \(self.file ?? ""), or --config \(options.config ?? "").")
         }
     }
 }
 
-/// The flags without which insecure settings do not start. They are flags so that they show in the list of processes.
+/// The flags that insecure settings need to start. They are flags so that they show in the list of processes.
 package struct InsecureOptions: ParsableArguments {
     @Flag(help: "Allow plain-http public URLs, whose cookies lack Secure. For loopback and tests.")
     var insecureHttp = false
@@ -75,17 +75,17 @@ package struct InsecureOptions: ParsableArguments {
     @Flag(help: "Allow the static provider on addresses other than loopback.")
     var insecureStaticUsers = false
 
-    @Flag(help: "Allow trusted_proxies of 0.0.0.0/0 or ::/0: every client can then name any address as its own.")
+    @Flag(help: "Allow 0.0.0.0/0 or ::/0 in trusted_proxies. Every client can then claim any address.")
     var insecureTrustAllProxies = false
 
     @Flag(
-        help: "Allow device bindings behind https without trusted_proxies: with a proxy in front they have no effect."
+        help: "Allow device bindings with https and without trusted_proxies. They have no effect behind a proxy."
     )
     var insecureUnnamedProxy = false
 
     package init() {}
 
-    /// The flags as the loader of the settings reads them.
+    /// The flags in the form that the settings loader takes.
     package var flags: InsecureFlags {
         InsecureFlags(
             http: self.insecureHttp,

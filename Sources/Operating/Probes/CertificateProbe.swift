@@ -6,20 +6,22 @@ import Providers
 import RedisStore
 import Vocabulary
 
-/// Finds out why a server's certificate is not trusted, over a connection of its own that sends nothing.
+/// Finds out why a server's certificate is not trusted. It opens a connection for this and sends nothing over it.
 enum CertificateProbe {
     private static let patience = TimeAmount.seconds(2)
 
-    /// What is wrong with the times of the certificates; nil: nothing, so their authority is the reason.
+    /// Returns the fault in the validity times of a server's certificates. `nil` if the times are valid, so that the
+    /// authority must be the reason.
     static func fault(of url: EndpointURL, now: UnixTime) async -> String? {
         let loop = MultiThreadedEventLoopGroup.singleton.any()
         let validities = (try? await Self.validities(url, on: loop).get()) ?? []
         return self.fault(of: validities, now: now, mend: "renew it")
     }
 
-    /// The same of certificates that a server has shown, its own first.
+    /// Returns the fault in the validity times of certificates that a server has presented, with its own first. `nil`
+    /// if the times are valid.
     ///
-    /// - Parameter mend: What to do about its own if that has expired.
+    /// - Parameter mend: What to do if the server's own certificate has expired.
     static func fault(of validities: [RedisDiagnosis.Validity], now: UnixTime, mend: String) -> String? {
         guard let own = validities.first else { return nil }
         if own.until < now { return "its certificate expired on \(own.until.day): \(mend)" }
@@ -39,7 +41,7 @@ enum CertificateProbe {
         let connected = ClientBootstrap(group: loop).connectTimeout(self.patience).channelInitializer { channel in
             channel.eventLoop.makeCompletedFuture {
                 let context = try NIOSSLContext(configuration: .makeClientConfiguration())
-                // No certificate is accepted: the handshake ends before anything is sent.
+                // Every certificate is rejected, so the handshake ends before anything is sent.
                 let handler = try NIOSSLClientHandler(
                     context: context,
                     serverHostname: isAddress ? nil : host,

@@ -3,16 +3,16 @@ import Cryptography
 import Providers
 import Vocabulary
 
-/// Whether the provider knows the gateway. What it does not say without a user cannot be told, and the words say so.
+/// Checks whether the provider knows the gateway. Some answers need a user; the messages say so.
 extension ProviderCheck {
     // MARK: Redirect URIs
 
-    /// Asks for a sign-in without a user, for each callback.
+    /// Requests a sign-in without a user for each callback.
     func redirects(by provider: some BrowserProvider) async -> [Verdict] {
         var verdicts: [Verdict] = []
         for callback in self.callbacks {
             guard let url = try? await provider.begin(BrowserSignIn(callback: callback)).url else { continue }
-            // The provider shall answer at once instead of showing its pages (OpenID Connect Core 3.1.2.1).
+            // With `none`, the provider must answer at once instead of showing pages (OpenID Connect Core 3.1.2.1).
             let quiet = url.utf8.contains("&prompt=".utf8) ? url : "\(url)&prompt=none"
             let call = OutgoingCall(
                 "GET",
@@ -36,7 +36,7 @@ extension ProviderCheck {
         if let location = answer.field("location"), (300..<400).contains(answer.status) {
             guard location.hasPrefix(callback) else {
                 return self.refusal(in: location).map { Verdict.error(subject, $0.sentence(callback)) }
-                    ?? Verdict.ok(subject, "it does not refuse \(callback), as far as can be told without a user")
+                    ?? Verdict.ok(subject, "it does not refuse \(callback), as far as a check without a user shows")
             }
             let error = self.parameter("error", of: location)
             guard let error, !self.expected.contains(error) else { return .ok(subject, "it accepts \(callback)") }
@@ -53,7 +53,10 @@ extension ProviderCheck {
             return .error(subject, Refusal.redirect.sentence(callback))
         }
         guard answer.status >= 400 else {
-            return .ok(subject, "it shows a page and does not refuse \(callback), as far as can be told without a user")
+            return .ok(
+                subject,
+                "it shows a page and does not refuse \(callback), as far as a check without a user shows"
+            )
         }
         return .warning(
             subject,
@@ -62,7 +65,7 @@ extension ProviderCheck {
         )
     }
 
-    /// What a provider answers that knows the client and the redirect URI, and would need the user.
+    /// The error codes of a provider that accepts the client and the redirect URI, but needs the user.
     private static let expected: Set<String> = [
         "login_required", "interaction_required", "consent_required", "account_selection_required",
     ]
@@ -78,7 +81,7 @@ extension ProviderCheck {
         }
     }
 
-    /// What the error page of a provider is about, in the words of those in use.
+    /// Recognizes what a provider's error page is about, by the words of common providers.
     private static func refusal(in text: String) -> Refusal? {
         let text = text.lowercased()
         let redirect = [
@@ -103,7 +106,7 @@ extension ProviderCheck {
 
     // MARK: Credentials
 
-    /// Redeems a code that does not exist. The client is judged before the code (RFC 6749 5.2).
+    /// Redeems a code that does not exist. Providers judge the client before the code (RFC 6749 5.2).
     func credentials(_ client: ProviderClientAuthentication, at url: EndpointURL) async -> Verdict {
         let subject = "provider client"
         let call = await client.post(
@@ -117,7 +120,7 @@ extension ProviderCheck {
         return await .of { () async throws(Verdict) in
             let answer = try await self.ask(call, subject)
             switch JSONText.decode(answer.body)?["error"]?.string {
-            // GitHub and glewlwyd have words of their own for a code that does not exist.
+            // GitHub and glewlwyd use these codes for an authorization code that does not exist.
             case "invalid_grant", "bad_verification_code", "invalid_code":
                 return .ok(subject, "it accepts the credentials of \(client.clientID)")
             case "invalid_client", "incorrect_client_credentials": return .error(subject, Self.refusedClient(client))
@@ -127,33 +130,33 @@ extension ProviderCheck {
                     "it answers unauthorized_client: client_id or the secret is wrong there, or the authorization code flow is not allowed for \(client.clientID)"
                 )
             case "invalid_dpop_proof", "use_dpop_nonce":
-                return .ok(subject, "it binds tokens to keys (DPoP); whether it accepts the credentials cannot be told")
+                return .ok(subject, "it binds tokens to keys (DPoP), so the credentials cannot be checked")
             case let error?:
                 let words = "\(ProviderWords.code(error)): \(ProviderWords.mend(of: error))"
                 return .warning(subject, "it answers a code that does not exist with \(words)")
             case nil where answer.status == 401: return .error(subject, Self.refusedClient(client))
-            case nil: return .error(subject, "\(url) \(ProviderWords.status(answer)), and not as a token endpoint")
+            case nil: return .error(subject, "\(url) \(ProviderWords.status(answer)), not like a token endpoint")
             }
         }
     }
 
     private static func refusedClient(_ client: ProviderClientAuthentication) -> String {
-        "it refuses the credentials of \(client.clientID): are client_id, the secret or key, and client_authentication "
-            + "those that are registered there?"
+        "it refuses the credentials of \(client.clientID): do client_id, the secret or key, and "
+            + "client_authentication match its registration?"
     }
 
     // MARK: Introspection and userinfo
 
-    /// Asks about a token that does not exist.
+    /// Introspects a token that does not exist.
     ///
-    /// - Parameter audience: Who the provider is, in a client assertion.
+    /// - Parameter audience: The audience of a client assertion, which identifies the provider.
     func introspection(_ client: ProviderClientAuthentication, at url: EndpointURL?, audience: EndpointURL) async
         -> Verdict
     {
         let subject = "provider introspection"
         guard let url else {
-            let mend = "write provider.oidc.introspection.url, or remove introspection"
-            return .error(subject, "its metadata name no introspection_endpoint: \(mend)")
+            let mend = "set provider.oidc.introspection.url, or remove introspection"
+            return .error(subject, "its metadata contain no introspection_endpoint: \(mend)")
         }
         let parameters = [(name: "token", value: "sallyport-check-\(Random.base64URL(16))")]
         var call = await client.post(parameters, to: url, audience: audience)
@@ -164,29 +167,29 @@ extension ProviderCheck {
             switch answer.status {
             case 200 where value?["active"] == .bool(false): return .ok(subject, "\(url) answers \(client.clientID)")
             case 200 where value?["active"] == .bool(true):
-                return .error(subject, "\(url) calls a token good that does not exist: it must not be used")
+                return .error(subject, "\(url) accepts a token that does not exist: do not use it")
             case 400 where value?["error"]?.string == "invalid_client", 401:
                 return .error(subject, Self.refusedClient(client))
             case 403:
                 return .error(
                     subject,
-                    "\(url) does not allow \(client.clientID) to ask: give it the right to introspect"
+                    "\(url) does not let \(client.clientID) introspect tokens: allow it there"
                 )
             default:
-                return .error(subject, "\(url) \(ProviderWords.status(answer)), and not as an introspection endpoint")
+                return .error(subject, "\(url) \(ProviderWords.status(answer)), not like an introspection endpoint")
             }
         }
     }
 
-    /// Asks without a token, which must be refused.
+    /// Sends a request without a token, which the provider must reject.
     func userinfo(at url: EndpointURL) async -> Verdict {
         let subject = "provider userinfo"
         let call = OutgoingCall("GET", url.text, for: .userinfo, fields: Self.json)
         return await .of { () async throws(Verdict) in
             let answer = try await self.ask(call, subject)
             switch answer.status {
-            case 400, 401, 403: return .ok(subject, "\(url) asks for a token")
-            case 200: return .error(subject, "\(url) answers without a token: it cannot say who a user is")
+            case 400, 401, 403: return .ok(subject, "\(url) requires a token")
+            case 200: return .error(subject, "\(url) answers without a token, so it cannot identify users")
             default: return .error(subject, "\(url) \(ProviderWords.status(answer))")
             }
         }

@@ -7,7 +7,7 @@ import Vocabulary
 extension ProviderCheck {
     // MARK: Metadata
 
-    /// Reads the metadata of the issuer; without them nothing else can be checked.
+    /// Reads the issuer's metadata. Without them nothing else can be checked.
     func metadata(of issuer: EndpointURL) async -> (verdicts: [Verdict], metadata: ProviderMetadata?) {
         let subject = "provider metadata"
         let location = ProviderMetadata.location(of: issuer)
@@ -24,8 +24,8 @@ extension ProviderCheck {
         }
         do throws(MetadataError) {
             let metadata = try ProviderMetadata(answer.body, of: issuer)
-            let faults = metadata.faults.map { Verdict.warning(subject, "\(location): \($0); it counts as not named") }
-            return ([.ok(subject, "\(location) is the issuer's")] + faults + time, metadata)
+            let faults = metadata.faults.map { Verdict.warning(subject, "\(location): \($0); it is ignored") }
+            return ([.ok(subject, "\(location) belongs to the issuer")] + faults + time, metadata)
         } catch {
             let missing = Self.missing(in: answer.body)
             let finding = missing.count > 1 ? "\(missing.joined(separator: ", ")) are missing" : "\(error)"
@@ -44,10 +44,11 @@ extension ProviderCheck {
 
     // MARK: Time
 
-    /// The field `Date` against this machine's clock: tokens that seem to be of the future, or expired, are refused.
+    /// Compares the `Date` field with this machine's clock. A large difference makes tokens seem expired or not yet
+    /// valid.
     private func time(of answer: CallAnswer, took: Duration) -> [Verdict] {
         guard let text = answer.field("date"), let date = HTTPDate.time(text) else { return [] }
-        // The answer was made in between.
+        // The provider answered about halfway between request and response.
         let ours = self.clock.now().advanced(by: .zero - took / 2)
         let ahead = date.seconds - ours.seconds
         guard abs(ahead) > Int64(Self.clockTolerance) else {
@@ -94,7 +95,7 @@ extension ProviderCheck {
         if !announced.isEmpty, Set(announced).isDisjoint(with: settings.algorithms) {
             let allowed = ProviderWords.list(settings.algorithms)
             let words =
-                "it signs id_tokens by \(ProviderWords.list(announced)), and provider.oidc.algorithms allows \(allowed)"
+                "it signs id_tokens with \(ProviderWords.list(announced)), but provider.oidc.algorithms allows \(allowed)"
             verdicts.append(.error("provider algorithms", "\(words): \(Self.algorithmMend(announced))"))
         } else if !announced.isEmpty {
             let common = settings.algorithms.filter(announced.contains)
@@ -126,12 +127,12 @@ extension ProviderCheck {
         }
         if settings.userinfo == .required, metadata.userinfoEndpoint == nil {
             let words =
-                "its metadata name no userinfo_endpoint that can be used, and provider.oidc.userinfo is required"
-            verdicts.append(.error("provider userinfo", "\(words): nobody can sign in; write auto or off"))
+                "its metadata contain no usable userinfo_endpoint, but provider.oidc.userinfo is required"
+            verdicts.append(.error("provider userinfo", "\(words): nobody can sign in; set it to auto or off"))
         }
         let signOut =
             metadata.endSessionEndpoint == nil
-            ? "it names no end_session_endpoint that can be used: who signs out here stays signed in there"
+            ? "it has no usable end_session_endpoint: users who sign out here stay signed in there"
             : "users who sign out here are sent there to sign out as well"
         return verdicts + [.ok("provider sign-out", signOut)]
     }
@@ -141,6 +142,6 @@ extension ProviderCheck {
             return "let the provider sign with a private key, such as RS256 or ES256"
         }
         let known = announced.filter(OpenIDSettings.algorithms.contains)
-        return known.isEmpty ? "let the provider sign by one of these" : "add \(known[0]) there"
+        return known.isEmpty ? "let the provider sign with one of these" : "add \(known[0]) there"
     }
 }

@@ -3,9 +3,9 @@ import Providers
 package import Settings
 import Vocabulary
 
-/// Whether Kratos can be asked, and whether it sends browsers back to the hosts of the gateway.
+/// Checks whether Kratos answers, and whether it sends browsers back to the hosts of the gateway.
 extension ProviderCheck {
-    /// Asks Kratos for its health, for a session that does not exist, and for a login that leads back to each host.
+    /// Asks Kratos for its health, for a session that does not exist, and for a login that returns to each host.
     package func check(_ settings: KratosSettings) async -> [Verdict] {
         let url = settings.publicURL.description
         var verdicts = [await self.readiness(at: url, "kratos public API")]
@@ -32,7 +32,7 @@ extension ProviderCheck {
         }
     }
 
-    /// A session is asked for without a credential, which Kratos refuses in its own words.
+    /// Requests the session without a credential. Kratos must reject that with an error document.
     private func whoami(at url: String) async -> Verdict {
         let subject = "kratos sessions"
         return await .of { () async throws(Verdict) in
@@ -45,7 +45,7 @@ extension ProviderCheck {
         }
     }
 
-    /// Begins a login that leads back to a host.
+    /// Begins a login that returns to a host.
     private func returnTo(_ origin: String, at url: String) async -> Verdict {
         let subject = "kratos return_to"
         let query = FormText.encoded([("return_to", "\(origin)/")])

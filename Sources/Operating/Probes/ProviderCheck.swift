@@ -5,23 +5,23 @@ import Providers
 package import Settings
 import Vocabulary
 
-/// Asks the configured provider as the gateway would, and says what is wrong with it.
+/// Asks the configured provider as the gateway would, and reports problems.
 ///
-/// It signs nobody in, and sends a code and a token that no provider can know.
+/// It signs nobody in: it sends a code and a token that no provider can know.
 package struct ProviderCheck: Sendable {
-    /// What the gateway tolerates between two clocks when it judges a token.
+    /// The clock difference in seconds that the gateway tolerates in tokens.
     static let clockTolerance = 60
 
-    /// Asks a provider with these settings, and returns one verdict for each check.
+    /// Checks a provider with these settings, and returns one verdict per check.
     package typealias OfAnyKind = @Sendable (any ProviderSettings, ProviderCheck) async throws -> [Verdict]
 
     let transport: any CallTransport
-    /// Those through which the transport sends its calls.
+    /// The proxies for the calls of `transport`.
     let proxies: OutgoingProxies
     let clock: Clock
-    /// The callbacks of all hosts with endpoints: each must be registered.
+    /// The callbacks of all hosts with endpoints. Each must be registered at the provider.
     let callbacks: [String]
-    /// All hosts, of a wildcard one name: users come back to the page that they wanted.
+    /// The origins of all hosts, where users continue after sign-in. A wildcard is replaced by one name.
     let origins: [String]
 
     init(
@@ -42,11 +42,10 @@ package struct ProviderCheck: Sendable {
         }
     }
 
-    /// Checks a provider.
+    /// Runs all checks of a provider.
     ///
-    /// - Parameter check: Asks a provider of any kind.
-    /// - Returns: One verdict for each check, in the order in which they were made; `nil` if the gateway never calls the
-    ///   provider.
+    /// - Parameter check: Checks a provider of any kind.
+    /// - Returns: The verdicts in the order of the checks. `nil` if the gateway never calls the provider.
     func run(_ provider: any ProviderSettings, by check: ProviderCheck.OfAnyKind) async -> [Verdict]? {
         guard let url = provider.calledURL else { return nil }
         do {
@@ -56,7 +55,7 @@ package struct ProviderCheck: Sendable {
         }
     }
 
-    /// Which way the calls go, if there is a proxy.
+    /// Reports whether calls to this URL go through a proxy. Empty if no proxy is configured.
     private func way(to text: String) -> [Verdict] {
         guard self.proxies.secure != nil || self.proxies.plain != nil,
             let url = try? EndpointURL(text, allowsPlainHTTP: true)
@@ -74,7 +73,7 @@ package struct ProviderCheck: Sendable {
 
     // MARK: Kinds of providers
 
-    /// Asks for the metadata and the keys, and whether the provider knows the gateway.
+    /// Checks the metadata and the keys, and whether the provider knows the gateway.
     package func check(_ settings: OpenIDSettings) async throws -> [Verdict] {
         let issuer = try EndpointURL(settings.issuer)
         var (verdicts, metadata) = await self.metadata(of: issuer)
@@ -97,7 +96,7 @@ package struct ProviderCheck: Sendable {
         return verdicts
     }
 
-    /// Asks whether the provider knows the gateway.
+    /// Checks whether the provider knows the gateway.
     package func check(_ settings: OAuth2Settings) async throws -> [Verdict] {
         let provider = try OAuth2Provider(settings, transport: self.transport, clock: self.clock)
         let client = try ProviderClientAuthentication(settings.client, clock: self.clock)
@@ -107,7 +106,7 @@ package struct ProviderCheck: Sendable {
         ]
     }
 
-    /// Asks whether the provider knows the gateway.
+    /// Checks whether the introspection endpoint answers the gateway.
     package func check(_ settings: IntrospectionSettings) async throws -> [Verdict] {
         let client = try ProviderClientAuthentication(settings.client, clock: self.clock)
         guard let text = settings.url else { return [] }
@@ -117,15 +116,15 @@ package struct ProviderCheck: Sendable {
 
     // MARK: Asking
 
-    /// Sends a call.
+    /// Sends a call and returns its answer.
     ///
-    /// - Throws: The verdict on why there is no answer.
+    /// - Throws: A verdict that says why there is no answer.
     func ask(_ call: OutgoingCall, _ subject: String) async throws(Verdict) -> CallAnswer {
         do throws(CallError) {
             return try await self.transport.send(call)
         } catch {
             let finding = ProviderWords.failure(error)
-            // The probe goes directly.
+            // The probe connects directly, so it cannot examine a server behind a proxy.
             guard error.cause == .certificate, let url = try? EndpointURL(call.url), self.proxy(for: url) == nil,
                 let fault = await CertificateProbe.fault(of: url, now: self.clock.now())
             else { throw .error(subject, finding) }

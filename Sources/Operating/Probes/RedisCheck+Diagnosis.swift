@@ -3,8 +3,8 @@ import RedisStore
 import Vocabulary
 
 extension RedisCheck {
-    /// Why `endpoint` could not be asked, and how to correct it. Where the failure alone does not tell, the server is
-    /// examined again over connections that carry no secret.
+    /// Returns why `endpoint` did not answer, and how to correct it. If the error is ambiguous, the server is examined
+    /// again over connections that carry no secret.
     func explain(_ error: any Error, at endpoint: RedisEndpoint) async -> String {
         switch RedisMessages.doubt(error) {
         case .certificate: await self.distrust(endpoint) ?? RedisMessages.failure(error, of: self.configuration)
@@ -13,7 +13,7 @@ extension RedisCheck {
         }
     }
 
-    /// Why its certificate is not trusted; nil when it presents none now.
+    /// Returns why the server's certificate is not trusted. `nil` if the server presents no certificate now.
     private func distrust(_ endpoint: RedisEndpoint) async -> String? {
         let shown = try? await RedisDiagnosis.certificates(of: endpoint, over: self.connector, on: self.loop).get()
         guard let shown else { return nil }
@@ -22,10 +22,10 @@ extension RedisCheck {
         guard self.configuration.tls?.authorityFile != nil else {
             return "its certificate is not signed by an authority that is trusted here: write ca= into the URL"
         }
-        return "its certificate is not signed by an authority that is trusted here: ca= of the URL names another one"
+        return "its certificate is not signed by an authority that is trusted here: ca= of the URL contains another one"
     }
 
-    /// What answers there, if it is not what the URL says; nil when it may be.
+    /// Returns what answers at `endpoint`, if it is not the server in the URL. `nil` if it may be that server.
     private func stranger(_ endpoint: RedisEndpoint) async -> String? {
         async let greeting = RedisDiagnosis.firstBytes(of: endpoint, over: self.connector, on: self.loop).get()
         async let certificates = RedisDiagnosis.certificates(of: endpoint, over: self.connector, on: self.loop).get()
@@ -35,7 +35,7 @@ extension RedisCheck {
         if text.hasPrefix("SSH-") { return "an SSH server answers there, not Redis: are host and port right?" }
         switch (isRedis: ["+PONG", "-"].contains { text.hasPrefix($0) }, isSecure: self.configuration.tls != nil) {
         case (true, true):
-            return "it does not speak TLS there: write redis:// into the URL, or name its tls-port"
+            return "it does not speak TLS there: write redis:// into the URL, or use its tls-port"
         case (false, false):
             if speaksTLS {
                 return "it speaks TLS there: write rediss:// into the URL (tls=true for Sentinel and Cluster)"

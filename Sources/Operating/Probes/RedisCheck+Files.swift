@@ -2,9 +2,9 @@ import Glibc
 package import RedisStore
 import Vocabulary
 
-/// Checks the PEM files that the URL names. Makes no connections.
+/// Checks the PEM files in the URL, without connections.
 extension RedisCheck {
-    /// Says why the PEM files of a URL cannot be used, and how to correct that. Empty if they can be used.
+    /// Returns why the PEM files of a URL cannot be used, and how to correct that. Empty if they can be used.
     package static func faults(inFilesOf tls: RedisConfiguration.TLS) -> [Verdict] {
         let files: [(name: String, path: String?, what: String, holds: (String) -> Bool)] = [
             ("ca", tls.authorityFile, "certificate", { !RedisDiagnosis.certificates(inFile: $0).isEmpty }),
@@ -14,10 +14,10 @@ extension RedisCheck {
         let faults = files.compactMap { name, path, what, holds -> Verdict? in
             guard let path else { return nil }
             guard access(path, R_OK) == 0 else {
-                return Self.fault("\(name)= of the URL names no file that this user can read: \(path)")
+                return Self.fault("\(name)= of the URL is no file that this user can read: \(path)")
             }
             return holds(path)
-                ? nil : Self.fault("\(name)= of the URL names a file that holds no \(what) in PEM: \(path)")
+                ? nil : Self.fault("\(name)= of the URL is a file without a \(what) in PEM: \(path)")
         }
         guard faults.isEmpty, let certificate = tls.certificateFile, let key = tls.keyFile,
             !RedisDiagnosis.isKey(file: key, ofCertificateIn: certificate)
@@ -25,13 +25,13 @@ extension RedisCheck {
         return [Self.fault("key= of the URL is not the key of the certificate in cert=")]
     }
 
-    /// Certificates that have expired or are not valid yet.
+    /// Returns verdicts on certificates in the files that have expired or are not valid yet.
     func judgeFiles() -> [Verdict] {
         let now = Clock.system.now()
         return [("ca", self.configuration.tls?.authorityFile), ("cert", self.configuration.tls?.certificateFile)]
             .compactMap { name, file -> Verdict? in
                 let all = file.map { RedisDiagnosis.certificates(inFile: $0) } ?? []
-                // Of several authorities one may be enough; of a chain the first is the gateway's own.
+                // One valid authority is enough. In a chain, the first certificate is the gateway's own.
                 let judged = name == "ca" ? all : Array(all.prefix(1))
                 if let last = judged.map(\.until).max(), last < now {
                     return Self.fault("the certificate in \(name)= of the URL expired on \(last.day)")
@@ -48,6 +48,6 @@ extension RedisCheck {
 }
 
 extension UnixTime {
-    /// E.g. `2026-11-30`, in UTC.
+    /// The date in UTC, e.g. `2026-11-30`.
     var day: String { String(self.rfc3339.prefix(10)) }
 }

@@ -2,8 +2,7 @@ import RedisStore
 import Vocabulary
 
 extension RedisCheck {
-    /// Runs every command that the gateway uses, each in a harmless form. `ACL DRYRUN` needs Redis 7.0 and a right of
-    /// its own.
+    /// Runs every command that the gateway uses, harmlessly. `ACL DRYRUN` would need Redis 7.0 and a separate right.
     func rights(_ endpoint: RedisEndpoint, tag: String) async -> [Verdict] {
         do {
             let lacks = try await self.lacks(at: endpoint, tag: tag)
@@ -25,7 +24,7 @@ extension RedisCheck {
 
     /// Tries every command and every type of key at one server.
     ///
-    /// - Throws: What keeps the server from answering.
+    /// - Throws: An error if the server does not answer.
     func lacks(at endpoint: RedisEndpoint, tag: String) async throws -> RedisLacks {
         var needs = RedisNeeds.commands(tag: tag)
         if self.configuration.isCluster { needs += RedisNeeds.clusterOnly }
@@ -41,26 +40,26 @@ extension RedisCheck {
 }
 
 extension RedisNeeds.Courtesy {
-    /// What is missing without its commands.
+    /// What does not work if the commands are denied.
     fileprivate var loss: String {
         switch self {
         case .name: "connections have no name in CLIENT LIST"
-        case .sessions: "sallyport sessions finds those of a user or an address only, and live sessions are not counted"
+        case .sessions: "sallyport sessions finds sessions only by user or address, and live sessions are not counted"
         }
     }
 }
 
-/// What the gateway's user lacks, by the replies to what was tried.
+/// The rights that the gateway's user lacks, found from the replies to harmless commands.
 struct RedisLacks {
     /// The ACL user.
     let user: String
-    /// How many commands were tried.
+    /// The number of commands that were tried.
     let triedCount: Int
-    /// Why the server refuses writes, if it does.
+    /// The server's error for writes. `nil` if it accepts them.
     let writeRefusal: RedisServerError?
-    /// Rules that would grant it.
+    /// ACL rules that would grant the missing rights.
     private(set) var rules: [String] = []
-    /// Rules for what the gateway can do without.
+    /// ACL rules for commands that the gateway can work without.
     private(set) var courtesies: [RedisNeeds.Courtesy: [String]] = [:]
     private var commands: [String] = []
     private var unknown: [String] = []
@@ -87,7 +86,7 @@ struct RedisLacks {
         self.rules = self.commands
     }
 
-    /// - Parameter replies: The replies to the read and the write of each type, in turn.
+    /// - Parameter replies: The replies to the read and the write of each type, alternating.
     mutating func take(_ keys: [RedisNeeds.KeyType], _ replies: [RedisReply]) {
         for (index, key) in keys.enumerated() where index * 2 + 1 < replies.count {
             switch (replies[index * 2].denial == .key, replies[index * 2 + 1].denial == .key) {
@@ -118,11 +117,11 @@ struct RedisLacks {
         }
     }
 
-    /// The missing rights that are needed, in words, with the command that grants them; `nil` if none is missing.
+    /// The missing rights that the gateway should have, with the command that grants them. `nil` if none is missing.
     var finding: String? { self.finding(self.unknown) }
 
-    /// The missing rights that keep a gateway from working, in the same form as `finding`; `nil` if none does. A server
-    /// that has no `WAIT` at all, as some services do not, has no replicas to wait for either.
+    /// The missing rights without which a gateway does not work, in the form of `finding`. `nil` if none is missing.
+    /// `WAIT` is left out: a service without that command has no replicas to wait for.
     var obstacle: String? { self.finding(self.unknown.filter { $0 != "WAIT" }) }
 
     private func finding(_ unknown: [String]) -> String? {
@@ -146,7 +145,7 @@ struct RedisLacks {
 }
 
 extension RedisReply {
-    /// What an ACL has denied; `nil` if this reply denies nothing.
+    /// The right that an ACL has denied. `nil` if the reply is not a denial.
     fileprivate var denial: RedisDenial? {
         if case .error(let error) = self { error.denial } else { nil }
     }
@@ -161,6 +160,6 @@ extension RedisReply {
 }
 
 extension RedisServerError {
-    /// Whether the server has no such command, or has it under another name.
+    /// True if the server does not have the command, or has it under another name.
     var isUnknownCommand: Bool { self.code == "ERR" && self.message.lowercased().hasPrefix("err unknown command") }
 }

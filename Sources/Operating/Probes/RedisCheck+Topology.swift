@@ -2,7 +2,7 @@ import RedisStore
 import Vocabulary
 
 extension RedisCheck {
-    /// Asks every sentinel where the primary is; nil when none knows.
+    /// Asks every sentinel for the primary's address. The address is `nil` if no sentinel knows it.
     func check(_ sentinels: RedisConfiguration.Sentinels) async -> (verdicts: [Verdict], primary: RedisEndpoint?) {
         var verdicts: [Verdict] = []
         var named: [RedisEndpoint] = []
@@ -19,18 +19,18 @@ extension RedisCheck {
                 switch replies.first {
                 case .array(let parts):
                     guard let primary = RedisEndpoint(sentinelAnswer: parts) else {
-                        verdicts.append(self.error(endpoint, "sentinel", "its answer names no address"))
+                        verdicts.append(self.error(endpoint, "sentinel", "its answer contains no address"))
                         continue
                     }
                     named.append(primary)
                     verdicts.append(self.ok(endpoint, "sentinel", "\(sentinels.primaryName) is at \(primary)"))
-                    // Over another connection: a sentinel that wants a password closes this one at the first question.
+                    // This uses another connection, because a sentinel that requires a password closes the first one.
                     let heard = try await self.ask(subscriptions, of: endpoint, greeting: greeting)
                     let unheard = zip(channels, heard).filter { _, reply in
                         if case .error(let error) = reply { error.code == "NOPERM" } else { false }
                     }
                     if !unheard.isEmpty {
-                        // A look every ten seconds finds failovers that were not announced.
+                        // The gateway also asks every ten seconds, so it finds failovers that were not announced.
                         let rules = unheard.map { " &\($0.0)" }.joined()
                         let finding =
                             "its user may not subscribe to news of failovers, so they are noticed late: grant +subscribe\(rules)"
@@ -42,18 +42,20 @@ extension RedisCheck {
                 case .error(let error):
                     verdicts.append(self.error(endpoint, "sentinel", Self.sentinelRefusal(error)))
                 default:
-                    verdicts.append(self.error(endpoint, "sentinel", "its answer names no address: is it a sentinel?"))
+                    verdicts.append(
+                        self.error(endpoint, "sentinel", "its answer contains no address: is it a sentinel?")
+                    )
                 }
             } catch {
                 verdicts.append(self.error(endpoint, "sentinel", await self.sentinelFailure(error, endpoint)))
             }
         }
         if !named.isEmpty {
-            // Sentinels that are unreachable do not matter: the gateway needs one that answers.
+            // One sentinel that answers is enough for the gateway, so unreachable ones are only warnings.
             for index in verdicts.indices where verdicts[index].level == .error { verdicts[index].level = .warning }
         }
         if Set(named).count > 1 {
-            let finding = "they name different primaries: a failover is running, or some are cut off"
+            let finding = "they report different primaries: a failover is running, or some are cut off"
             verdicts.append(.warning("sentinels", finding))
         }
         let counted = Dictionary(grouping: named, by: { $0 }).max { $0.value.count < $1.value.count }
@@ -63,7 +65,7 @@ extension RedisCheck {
     private static func names(in reply: RedisReply?) -> String {
         guard case .array(let primaries)? = reply else { return "" }
         let names = primaries.compactMap { primary -> String? in
-            // Each is a list of fields and values, `name` first.
+            // Each primary is a list of fields and values that begins with `name`.
             guard case .array(let fields) = primary, fields.count > 1, case .bulk(let name) = fields[1] else {
                 return nil
             }
@@ -74,13 +76,13 @@ extension RedisCheck {
 
     private static func sentinelRefusal(_ error: RedisServerError) -> String {
         switch error.code {
-        case "NOAUTH": "it wants a password of its own: sentinel_password= in the URL (is it a sentinel?)"
+        case "NOAUTH": "it requires its own password: write sentinel_password= into the URL (is it a sentinel?)"
         case "WRONGPASS": "sentinel_user or sentinel_password of the URL is wrong"
         case "NOPERM": "its user lacks +sentinel|get-master-addr-by-name"
         case "ERR" where error.message.utf8.contains("without any password configured".utf8):
             "it has no password: remove sentinel_password= from the URL"
         case "ERR" where error.isUnknownCommand:
-            "it is not a sentinel: name one (usually port 26379), or write redis:// into the URL"
+            "it is not a sentinel: use one (usually port 26379), or write redis:// into the URL"
         default: RedisMessages.refusal(error)
         }
     }
@@ -90,7 +92,7 @@ extension RedisCheck {
         return await self.explain(error, at: endpoint)
     }
 
-    /// Asks the nodes in turn for the cluster's primaries; nil when none knows them.
+    /// Asks the nodes, one after another, for the cluster's primaries. The topology is `nil` if no node knows it.
     func check(seeds: [RedisEndpoint]) async -> (verdicts: [Verdict], topology: Topology?) {
         var verdicts: [Verdict] = []
         for seed in seeds {
@@ -128,7 +130,7 @@ extension RedisCheck {
 }
 
 extension RedisEndpoint {
-    /// The answer to `SENTINEL GET-MASTER-ADDR-BY-NAME`: host and port.
+    /// Reads the answer to `SENTINEL GET-MASTER-ADDR-BY-NAME`: host and port.
     fileprivate init?(sentinelAnswer parts: [RedisReply]) {
         guard parts.count == 2, case .bulk(let host) = parts[0], case .bulk(let port) = parts[1],
             let number = UInt16(String(decoding: port, as: UTF8.self)), !host.isEmpty

@@ -4,9 +4,9 @@ package import Settings
 import Transport
 import Vocabulary
 
-/// Connects to the configured Redis as the gateway would, and says what is wrong with it.
+/// Connects to the configured Redis as the gateway would, and reports problems.
 ///
-/// It neither reads nor changes data of the gateways: the only key that it writes expires after a millisecond.
+/// It neither reads nor changes data of gateways. The only key that it writes expires after a millisecond.
 package struct RedisCheck: Sendable {
     let configuration: RedisConfiguration
     /// Connects to the servers with the users and passwords that are valid now.
@@ -15,11 +15,11 @@ package struct RedisCheck: Sendable {
     private let usual: RedisConfiguration
     let loop: any EventLoop
 
-    /// Prepares the check. It connects when it runs.
+    /// Prepares the check, which connects when it runs.
     ///
-    /// - Parameter patience: The time for each connection; its answers get half of that. Long enough to tell a
-    ///   slow server from one that is missing.
-    /// - Throws: An error of NIOSSL for a certificate, key or authority file that cannot be used.
+    /// - Parameter patience: The time limit for each connection. Answers have half of it. It is long enough to
+    ///   distinguish a slow server from a missing one.
+    /// - Throws: An error of NIOSSL if a certificate, key or authority file cannot be used.
     package init(
         _ configuration: RedisConfiguration,
         _ settings: RedisSettings,
@@ -36,9 +36,9 @@ package struct RedisCheck: Sendable {
         self.loop = loop
     }
 
-    /// Checks the Redis of these settings, which were validated.
+    /// Checks the Redis of validated settings.
     ///
-    /// - Returns: One verdict for each check, in the order in which they were made.
+    /// - Returns: One verdict per check, in the order of the checks.
     package static func verdicts(on settings: RedisSettings) async throws -> [Verdict] {
         do {
             let configuration = try RedisConfiguration(url: settings.url)
@@ -51,7 +51,7 @@ package struct RedisCheck: Sendable {
         }
     }
 
-    /// One verdict for each check, in the order in which they were made.
+    /// Runs all checks, and returns their verdicts in order.
     private func run() async -> [Verdict] {
         var verdicts = self.judgeEncryption() + self.judgeFiles()
         guard !verdicts.contains(where: { $0.level == .error }) else { return verdicts }
@@ -73,8 +73,8 @@ package struct RedisCheck: Sendable {
     package struct MissingRights: Sendable {
         /// The missing rights that the gateway needs.
         package var needed: [Verdict] = []
-        /// True if a right is missing that only an operator would miss (`RedisNeeds.Courtesy`): Redis then denies
-        /// commands, and the gateway still works.
+        /// True if a right is missing that only operators would notice (`RedisNeeds.Courtesy`). Redis then denies some
+        /// commands, but the gateway works.
         package var lacksCourtesy = false
     }
 
@@ -93,7 +93,7 @@ package struct RedisCheck: Sendable {
         return missing
     }
 
-    /// Looks for the primaries. A key with its `tag` is kept by the primary.
+    /// Finds the primaries. A key with the `tag` of a primary is stored there.
     private func primaries() async -> (verdicts: [Verdict], primaries: [(endpoint: RedisEndpoint, tag: String)]) {
         switch self.configuration.deployment {
         case .standalone(let endpoint): return ([], [(endpoint, "check")])
@@ -106,10 +106,10 @@ package struct RedisCheck: Sendable {
         }
     }
 
-    /// Asks `endpoint` over a separate connection, which has signed in.
+    /// Sends commands to `endpoint` over a separate, authenticated connection.
     ///
-    /// - Parameter greeting: Nil: the user and the password that hold now. Other commands of the gateway's
-    ///   greeting are tried separately, because it matters here which one is refused.
+    /// - Parameter greeting: `nil` to authenticate with the current user and password only. The greeting's other
+    ///   commands are tried separately, so that a refused one can be reported.
     func ask(
         _ commands: [RedisCommand],
         of endpoint: RedisEndpoint,
@@ -146,11 +146,11 @@ package struct RedisCheck: Sendable {
     private func check(_ endpoint: RedisEndpoint, tag: String) async -> [Verdict] {
         var (verdicts, acquaintance) = await self.meet(endpoint)
         guard let acquaintance else {
-            // Other missing rights are reported even for a user who may not ask who the server is.
+            // Even if the user may not run `INFO`, other missing rights are reported.
             return verdicts.isEmpty ? await self.rights(endpoint, tag: tag) : verdicts
         }
         let facts = acquaintance.facts
-        // What another server, or one that is too old, lacks is of no interest.
+        // For a wrong or too old server, missing rights are of no interest.
         guard verdicts.allSatisfy({ $0.level != .error }) else { return verdicts }
         verdicts += self.safety(facts, endpoint)
         verdicts.append(self.clock(facts, endpoint, roundTrip: acquaintance.took))
@@ -158,8 +158,8 @@ package struct RedisCheck: Sendable {
         return verdicts
     }
 
-    /// Connects and asks the server what it is; nil, with the reason among the verdicts, when it does not tell. Without
-    /// any verdict its user may not ask, or the command has another name.
+    /// Connects and reads facts about the server. If that fails, a verdict has the reason. There is no verdict
+    /// either if the user may not run `INFO` or the command has another name.
     private func meet(
         _ endpoint: RedisEndpoint
     ) async -> (verdicts: [Verdict], acquaintance: (facts: RedisFacts, took: Duration)?) {
@@ -202,16 +202,16 @@ package struct RedisCheck: Sendable {
         return (verdicts, (facts, took))
     }
 
-    /// Says who named an address that is not in the URL.
+    /// Says where an address comes from that is not in the URL.
     private var origin: String {
         switch self.configuration.deployment {
         case .standalone: ""
-        case .sentinel: " (the sentinels name this address)"
-        case .cluster: " (the cluster names this address)"
+        case .sentinel: " (the sentinels report this address)"
+        case .cluster: " (the cluster reports this address)"
         }
     }
 
-    /// `CLIENT TRACKING` needs Redis 6.0.
+    /// Judges the server's version. `CLIENT TRACKING` needs Redis 6.0.
     private func version(_ facts: RedisFacts, _ endpoint: RedisEndpoint) -> Verdict {
         let major = facts.version.split(separator: ".").first.flatMap { Int($0) }
         guard let major, major < 6 else { return self.ok(endpoint, "version", facts.version) }
@@ -221,10 +221,10 @@ package struct RedisCheck: Sendable {
     private func role(_ facts: RedisFacts, _ endpoint: RedisEndpoint) -> Verdict {
         guard facts.isPrimary else {
             if case .sentinel = self.configuration.deployment {
-                let finding = "the sentinels name it, but it is a replica: a failover is running"
+                let finding = "the sentinels report it, but it is a replica: a failover is running"
                 return self.error(endpoint, "role", finding)
             }
-            return self.error(endpoint, "role", "it is a replica: name the primary, or the sentinels that know it")
+            return self.error(endpoint, "role", "it is a replica: use the primary, or the sentinels that know it")
         }
         switch (facts.isCluster, self.configuration.isCluster) {
         case (true, false):
@@ -261,7 +261,7 @@ package struct RedisCheck: Sendable {
         return verdicts
     }
 
-    /// Where clocks differ, gateways use Redis's clock, but logs and other machines do not.
+    /// Compares Redis's clock with this machine's. Gateways use Redis's clock, but logs and other machines do not.
     private func clock(_ facts: RedisFacts, _ endpoint: RedisEndpoint, roundTrip: Duration) -> Verdict {
         func warning(_ finding: String) -> Verdict { .warning("\(endpoint) clock", finding) }
         guard let time = facts.time else {
@@ -289,7 +289,7 @@ package struct RedisCheck: Sendable {
 }
 
 extension RedisEndpoint {
-    /// Whether the connection stays on this machine.
+    /// True if connections stay on this machine.
     fileprivate var isLocal: Bool {
         switch self {
         case .unix: true

@@ -9,7 +9,7 @@ import Glibc
 #endif
 
 extension RedisMessages {
-    /// Why a connection could not be made or used, and how to correct it.
+    /// Returns why a connection could not be made or used, and how to correct it.
     static func failure(_ error: any Error, of configuration: RedisConfiguration) -> String {
         switch error {
         case let error as IOError: Self.system(error)
@@ -27,15 +27,15 @@ extension RedisMessages {
         }
     }
 
-    /// What a failure does not tell.
+    /// A question that a failure leaves open.
     enum Doubt {
-        /// Why the server's certificate is not trusted.
+        /// Why the certificate of the server is not trusted.
         case certificate
-        /// Whether the server is what the URL says, or speaks another protocol.
+        /// Whether the server speaks another protocol than the URL says.
         case `protocol`
     }
 
-    /// What only another look at the server can tell; nil: the failure says enough.
+    /// Returns what a further probe of the server should find out. `nil` if the failure says enough.
     static func doubt(_ error: any Error) -> Doubt? {
         switch error {
         case let error as NIOSSLError:
@@ -77,13 +77,13 @@ extension RedisMessages {
             if case .uncleanShutdown = error { return Self.hangsUp }
             return "TLS fails: \(error)"
         }
-        // BoringSSL's text for the error; it holds nothing of ours.
+        // This text is BoringSSL's description of the error. It contains no data of the gateway.
         let words = "\(cause)".uppercased()
         if words.utf8.contains("CERTIFICATE_VERIFY_FAILED".utf8) {
             return "its certificate is not signed by an authority that is trusted here, or is not valid today"
         }
         if words.utf8.contains("WRONG_VERSION_NUMBER".utf8) || words.utf8.contains("HTTP_REQUEST".utf8) {
-            return "it does not speak TLS there: write redis:// into the URL, or name its tls-port"
+            return "it does not speak TLS there: write redis:// into the URL, or use its tls-port"
         }
         if words.utf8.contains("PROTOCOL_VERSION".utf8) || words.utf8.contains("UNSUPPORTED_PROTOCOL".utf8) {
             return "it speaks neither TLS 1.2 nor 1.3: see its tls-protocols"

@@ -1,9 +1,9 @@
 package import RedisStore
 import Vocabulary
 
-/// Messages for the operator about the gateway's Redis. They never quote a reply, which may quote what was sent.
+/// Messages for the operator about the gateway's Redis. They never quote a reply, which may contain what was sent.
 package enum RedisMessages {
-    /// Says why a connection was lost.
+    /// Returns why a connection was lost.
     package static func cause(_ cause: RedisError.Cause) -> String {
         switch cause {
         case .notConnected: "it could not be reached"
@@ -17,15 +17,16 @@ package enum RedisMessages {
         }
     }
 
-    /// Explains an error reply to the handshake, and says how to correct the cause.
+    /// Explains an error reply to the handshake, and how to correct its cause.
     package static func refusal(_ error: RedisServerError) -> String {
         switch error.code {
         case "NOAUTH": "it requires a password: write user:password@ into the URL"
         case "WRONGPASS": "the user or the password in the URL is wrong, or the user is disabled"
-        case "NOPERM": "the ACL user may not run a command that the gateway needs: `sallyport check --network` names it"
+        case "NOPERM":
+            "the ACL user may not run a command that the gateway needs: `sallyport check --network` shows which"
         case "DENIED": "it is in protected mode: give it a user with a password, or bind it to loopback"
         case "LOADING": "it is loading its data, and will serve when that is done"
-        case "READONLY", "MASTERDOWN": "it is a replica: name the primary, or the sentinels that know it"
+        case "READONLY", "MASTERDOWN": "it is a replica: use the primary, or the sentinels that know it"
         case "CLUSTERDOWN": "the cluster is down: some hash slots have no primary"
         case "MOVED", "ASK": "it is a node of a cluster: write redis+cluster:// into the URL"
         case "MISCONF": "it cannot save to disk and refuses writes: see its log"
@@ -38,17 +39,17 @@ package enum RedisMessages {
         }
     }
 
-    /// The codes that `refusal` explains: the reasons for which a primary does not serve.
+    /// The codes that `refusal` explains and that keep a primary from serving.
     private static let codes = [
         "NOAUTH", "WRONGPASS", "NOPERM", "DENIED", "LOADING", "READONLY", "MASTERDOWN", "CLUSTERDOWN", "MOVED",
         "NOMASTER", "BUSY",
     ]
 
-    /// Every reason for which Redis cannot be used: the values of `sallyport_redis_down{reason}`.
+    /// Every reason why Redis cannot be used: the values of `sallyport_redis_down{reason}`.
     package static let reasons =
         ["cut_off", "no_primary", "not_connected", "other_error"] + Self.codes.map { $0.lowercased() }
 
-    /// Returns the reason why Redis cannot be used now, or `nil` if it can be used.
+    /// Returns the reason why Redis cannot be used now. `nil` if it can be used.
     package static func reason(_ status: RedisStatus) -> String? {
         if status.cutOff != nil { return "cut_off" }
         guard !status.nodes.isEmpty else { return "no_primary" }
@@ -58,19 +59,19 @@ package enum RedisMessages {
         return status.isConnected ? nil : "not_connected"
     }
 
-    /// Says what follows from gateways with other secrets, or returns `nil` if there are no such gateways.
+    /// Describes the effect of gateways with other secrets. `nil` if there are no such gateways.
     package static func strangers(_ strangers: SecretRegister.Strangers) -> String? {
         if strangers.earlier > 0 {
             return
-                "\(strangers.earlier) gateways of this Redis, which were here before, have none of this gateway's secrets: "
-                + "it can read none of their sessions. Give it the secret_file of the others, or also accept their secret"
+                "\(strangers.earlier) gateways that joined this Redis earlier have none of this gateway's secrets: "
+                + "it cannot read their sessions. Give it their secret_file, or also accept their secret"
         }
         guard strangers.later > 0 else { return nil }
-        return "\(strangers.later) gateways of this Redis that came later have none of this gateway's secrets: "
-            + "their sessions are unknown here, and those of this gateway there. They are not ready"
+        return "\(strangers.later) gateways that joined this Redis later have none of this gateway's secrets: "
+            + "neither side can read the sessions of the other. They are not ready"
     }
 
-    /// Replies with the plain code `ERR` are told apart by their text.
+    /// Recognizes replies with the generic code `ERR` by their text.
     private static func other(_ error: RedisServerError) -> String {
         let text = error.message.lowercased()
         if text.utf8.contains("db index".utf8) {
@@ -97,7 +98,7 @@ package enum RedisMessages {
 
     /// Describes the state of the connections.
     ///
-    /// - Parameter reason: Says why connections are missing. `nil` if that is not known.
+    /// - Parameter reason: The reason why connections are missing. `nil` if it is not known.
     package static func connection(_ status: RedisStatus, reason: String?) -> String {
         var words = status.nodes.map { node in
             var words = "\(node.address): connected on \(node.connectedLoops) of \(status.loops) loops"
@@ -109,7 +110,7 @@ package enum RedisMessages {
         return words.joined(separator: "; ")
     }
 
-    /// Says since when and why these primaries refuse writes, and what follows.
+    /// Says how long and why these primaries have refused writes, and the effect.
     package static func writeRefusals(_ nodes: [RedisStatus.Node]) -> String {
         let words = nodes.compactMap { node in
             node.writeRefusal.map { refusal in
@@ -121,20 +122,19 @@ package enum RedisMessages {
         return words.joined(separator: "; ") + "; users cannot sign in and transfers fail; existing sessions still work"
     }
 
-    /// Says what follows if too few of the servers that choose the primary answer.
+    /// Describes the effect if too few of the servers that choose the primary answer.
     package static func silence(_ quorum: Quorum) -> String {
         "only \(quorum.heard) of \(quorum.count) sentinels, or primaries of the cluster, answer: another primary may have "
             + "been chosen without this gateway; no session is read and nothing is written until most of them answer again"
     }
 
-    /// Warns of a server that does not write each change to disk: it restarts with older data.
+    /// Warns about a server that does not write each change to disk, and so restarts with older data.
     package static let snapshotsOnly =
         "no append-only file: after a crash it has the data of its last snapshot. Users who signed in since then sign in again. "
         + "The gateways repeat the sign-outs of the last 15 minutes; earlier ones, and those at "
         + "gateways that were restarted, are undone: set appendonly yes"
 
-    /// Lists the ways in which a server could lose records that must be kept, and how to correct them. A used token
-    /// without its marker could be used again.
+    /// Lists how a server could lose records, and how to correct that. Without its marker, a token could be used again.
     package static func dangers(_ facts: RedisFacts) -> [String] {
         var dangers: [String] = []
         if facts.maxMemory > 0, facts.maxMemoryPolicy != "noeviction" {

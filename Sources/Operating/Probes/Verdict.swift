@@ -1,20 +1,20 @@
 /// A result of `check --network`.
 package struct Verdict: Sendable {
-    /// How bad a finding is.
+    /// The severity of a finding.
     package enum Level: String, Sendable {
         case ok, warning, error
     }
 
-    /// How bad the finding is.
+    /// The severity of this finding.
     package var level: Level
     /// The thing that was checked, e.g. `127.0.0.1:6379 commands` or `provider keys`.
     package var subject: String
-    /// Says what was found and, if something is wrong, how to correct it.
+    /// What was found and, if something is wrong, how to correct it.
     package var finding: String
 }
 
 extension Verdict {
-    /// The same, about the provider with this name.
+    /// Returns this verdict with the provider's name in its subject.
     func of(_ provider: String) -> Verdict {
         Verdict(level: self.level, subject: "\(provider): \(self.subject)", finding: self.finding)
     }
@@ -32,9 +32,9 @@ extension Verdict {
     }
 }
 
-/// Thrown by a check that cannot go on.
+/// A verdict is thrown by a check that cannot continue.
 extension Verdict: Error {
-    /// The verdict of a check, however it ends.
+    /// Returns the verdict of a check, whether returned or thrown.
     static func of(_ check: () async throws(Verdict) -> Verdict) async -> Verdict {
         do throws(Verdict) {
             return try await check()

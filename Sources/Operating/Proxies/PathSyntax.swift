@@ -1,23 +1,23 @@
-/// How a proxy reads a path and the regular expressions of paths in its configuration.
+/// The form of paths that a proxy matches, and the syntax of its regular expressions.
 enum PathSyntax {
-    /// The bytes of the decoded path, by PCRE.
+    /// The bytes of the decoded path, matched with PCRE.
     case bytes
-    /// The same, in a configuration that reads `\x` itself.
+    /// The bytes of the decoded path, in a configuration that interprets `\x` itself.
     case haproxy
-    /// The characters of the decoded path, by Go.
+    /// The characters of the decoded path, matched with Go's expressions.
     case characters
-    /// The same, but reserved characters stay escaped.
+    /// The characters of the decoded path, except that reserved characters stay escaped.
     case reserved
-    /// The path as it was sent, by RE2.
+    /// The path as the client sent it, matched with RE2.
     case raw
 
-    /// The expression of a route's paths: `/a/**` as `/a(/.*)?`, `/a/*` as `/a/[^/]+`.
+    /// Returns the expression for a route's paths: `/a/**` as `/a(/.*)?`, `/a/*` as `/a/[^/]+`.
     func route(_ path: String) -> String {
         self.expression(path) { segment in segment == "*" ? "[^/]+" : self.literal(segment) }
     }
 
-    /// The expression of the gateway's own paths: `/sessions/{id}` as `/sessions/[^/]+`. Other spellings of them may go to
-    /// the check, which refuses them.
+    /// Returns the expression for one of the gateway's own paths: `/sessions/{id}` as `/sessions/[^/]+`. Other
+    /// spellings may go to the check, which rejects them.
     func ownPath(_ path: String) -> String {
         let plain: PathSyntax = self == .raw || self == .reserved ? .characters : self
         return self.expression(path) { segment in segment.hasPrefix("{") ? "[^/]+" : plain.literal(segment) }
@@ -39,7 +39,7 @@ enum PathSyntax {
         let bytes = Array(String(scalar).utf8)
         let isLetter = bytes.count == 1 && Self.isLetterOrDigit(bytes[0])
         let isUnreserved = isLetter || "-_~.".unicodeScalars.contains(scalar)
-        // Everything else means something to some configuration.
+        // Every other character has a meaning in some configuration.
         let isPlain = isLetter || "-_~@:".unicodeScalars.contains(scalar)
         let code = String(scalar.value, radix: 16)
         let hex = bytes.map(Self.hex)
@@ -66,12 +66,12 @@ enum PathSyntax {
         byte &- 0x30 <= 9 || (byte | 0x20) &- 0x61 < 26
     }
 
-    /// Two digits.
+    /// Returns two hexadecimal digits.
     private static func hex(_ byte: UInt8) -> String {
         (byte < 16 ? "0" : "") + String(byte, radix: 16)
     }
 
-    /// `%c3%bc` in either case, as an expression.
+    /// Returns an expression for percent-encoded bytes, such as `%c3%bc`, in either case.
     private static func escaped(_ hex: [String]) -> String {
         hex.map { digits in
             "%" + digits.map { $0.isLetter ? "[\($0)\($0.uppercased())]" : String($0) }.joined()

@@ -2,13 +2,13 @@ import ArgumentParser
 import RequestPath
 import Settings
 
-/// A proxy for which `check --for` prints a configuration.
+/// A proxy that `check --for` prints a configuration for.
 enum ProxyKind: String, CaseIterable, ExpressibleByArgument {
     case nginx, traefik, caddy, envoy, haproxy
     case ingressNginx = "ingress-nginx"
     case gatewayAPI = "gateway-api"
 
-    /// The form in which it asks.
+    /// The protocol of the proxy's checks.
     var dialect: AuthorizationDialect {
         switch self {
         case .nginx, .ingressNginx: .authRequest
@@ -17,7 +17,8 @@ enum ProxyKind: String, CaseIterable, ExpressibleByArgument {
         }
     }
 
-    /// Where it asks. Envoy and Traefik let the app see a field without a value, and remove the client's fields before.
+    /// The path of the proxy's checks. Envoy and Traefik would pass a field without a value on to the app, but they
+    /// remove the client's fields first.
     var checkPath: String {
         switch self {
         case .envoy, .traefik: CheckForms.valuedFolder + self.dialect.rawValue
@@ -25,7 +26,7 @@ enum ProxyKind: String, CaseIterable, ExpressibleByArgument {
         }
     }
 
-    /// Whether cookies of an answer that allows a request reach the browser.
+    /// True if cookies of an answer that allows a request reach the browser.
     var passesCookiesOnSuccess: Bool {
         switch self {
         case .nginx, .traefik, .envoy: true
@@ -33,7 +34,7 @@ enum ProxyKind: String, CaseIterable, ExpressibleByArgument {
         }
     }
 
-    /// Whether it shows a certificate to the gateway when it asks.
+    /// True if the proxy presents a certificate to the gateway in checks.
     var showsCertificate: Bool {
         switch self {
         case .nginx, .traefik, .caddy, .envoy, .gatewayAPI: true
@@ -51,7 +52,7 @@ enum ProxyKind: String, CaseIterable, ExpressibleByArgument {
         }
     }
 
-    /// Why it cannot ask; nil: it can.
+    /// Returns why the settings do not let this proxy ask. `nil` if they do.
     func fault(in settings: Settings) -> String? {
         guard let authorization = settings.authorization else {
             return "no proxy may ask: add authorization with listen and peers"
@@ -60,7 +61,7 @@ enum ProxyKind: String, CaseIterable, ExpressibleByArgument {
             ? nil : "\(self.rawValue) asks in the dialect \(self.dialect.rawValue): add it to authorization.dialects"
     }
 
-    /// The whole configuration, for these settings.
+    /// Returns the configuration of the proxy as a whole file.
     func configuration(_ plan: ProxyPlan) -> String {
         let lines =
             switch self {

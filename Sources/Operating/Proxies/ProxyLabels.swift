@@ -1,18 +1,17 @@
-/// Names of things for a proxy's configuration, in letters, digits and `_`. Things whose names would be equal there are
-/// numbered.
+/// Labels for a proxy's configuration, made of letters, digits and `_`. Labels that would be equal are numbered.
 struct ProxyLabels {
     private var labels: [String: String] = [:]
     private var taken: Set<String> = []
 
     /// - Parameters:
-    ///   - thing: What no two things share.
+    ///   - thing: A unique key of the labelled thing.
     ///   - name: Its name in the settings.
     mutating func label(of thing: String, as name: String) -> String {
         if let label = self.labels[thing] { return label }
         let plain = String(name.map { $0.isASCII && ($0.isLetter || $0.isNumber) ? $0 : "_" })
         var label = plain
         var number = 1
-        // Kubernetes ignores letter case.
+        // Kubernetes ignores case.
         while !self.taken.insert(label.lowercased()).inserted {
             number += 1
             label = "\(plain)_\(number)"

@@ -2,21 +2,21 @@ import Settings
 import Vocabulary
 
 extension ProxyPlan {
-    /// An app, to which the proxy forwards.
+    /// An app behind the proxy.
     struct App: Equatable {
         let label: String
-        /// Its servers, of which there is one at least.
+        /// The app's servers, at least one.
         let servers: [Server]
         var isHTTPS = false
         var balance = ServerBalance.leastRequests
-        /// How its servers are asked whether they are there.
+        /// The health checks of the servers. `nil` if there are none.
         var health: HealthSettings?
-        /// What the settings say of it; `nil` if they do not name it.
+        /// The app's settings. `nil` if the settings do not contain the app.
         var settings: UpstreamSettings?
-        /// Whether the settings do not say where the app is.
+        /// True if the settings contain no address of the app.
         var isPlaceholder = true
 
-        /// An app that the settings do not name.
+        /// Makes an app without an address in the settings.
         init(label: String) {
             self.label = label
             self.servers = [Server(host: "127.0.0.1", port: 3000, weight: 1, tlsName: "", isNamed: false)]
@@ -41,20 +41,20 @@ extension ProxyPlan {
             self.isPlaceholder = false
         }
 
-        /// One of several servers, or the only one.
+        /// One of the app's servers.
         struct Server: Equatable {
             let host: String
             let port: Int
             let weight: Int
-            /// The name in its certificate.
+            /// The name in the server's certificate.
             let tlsName: String
-            /// Whether the settings say that name; else it is the host.
+            /// True if the settings contain the name of the certificate. Otherwise the host is used.
             let isNamed: Bool
 
             var address: String { "\(self.host):\(self.port)" }
         }
 
-        /// The files by which the proxy and the app's servers know each other in TLS.
+        /// The TLS files for the connections between the proxy and the app's servers.
         var files: Files {
             Files(
                 authority: self.settings?.caFile.map(ProxyPlan.path),
@@ -63,11 +63,11 @@ extension ProxyPlan {
             )
         }
 
-        /// Files in PEM, as `path` writes them; `nil` where the settings name none.
+        /// PEM files in the form that `path` writes. `nil` for files that the settings do not contain.
         struct Files: Hashable {
             /// The authorities for the certificates of the app's servers.
             let authority: String?
-            /// The certificate that is shown to them, and its key.
+            /// The certificate that the proxy presents to the app's servers.
             let certificate: String?
             let key: String?
         }
@@ -76,24 +76,24 @@ extension ProxyPlan {
         var hasWeights: Bool { self.servers.contains { $0.weight != 1 } }
         /// The port of the first server.
         var port: Int { self.servers[0].port }
-        /// The name in the certificate of the first server, which a proxy that knows one name asks all of them for.
+        /// The name in the certificate of the first server. A proxy with a single name asks all servers for it.
         var tlsName: String { self.servers[0].tlsName }
-        /// The same if the settings say it.
+        /// The name in the first server's certificate, if the settings contain it.
         var givenTLSName: String? { self.isHTTPS && self.servers[0].isNamed ? self.tlsName : nil }
-        /// Whether all servers have one name in their certificates.
+        /// True if the certificates of all servers have the same name.
         var hasOneTLSName: Bool { self.servers.allSatisfy { $0.tlsName == self.tlsName } }
 
         func url(of server: Server) -> String { "\(self.isHTTPS ? "https" : "http")://\(server.address)" }
     }
 
-    /// The whole path of a file, as proxies read a relative one from a folder of their own. It is in double quotes if it has
-    /// a character, such as a space, that could mean something else to a proxy.
+    /// Returns the absolute path of a file, because proxies resolve relative paths against another folder. The path is
+    /// quoted if it contains a character that a proxy could interpret, such as a space.
     private static func path(_ path: String) -> String {
         let whole = path.hasPrefix("/") ? path : "\(Process.folder)/\(path)"
         guard !whole.utf8.allSatisfy({ $0.isAlphanumeric || "/._-".utf8.contains($0) }) else { return whole }
         return "\"\(whole.replacing("\\", with: "\\\\").replacing("\"", with: "\\\""))\""
     }
 
-    /// A duration in a notation that all proxies but Envoy read.
+    /// Returns a duration in a notation of all proxies but Envoy.
     static func milliseconds(_ duration: Duration) -> String { "\(duration.wholeMilliseconds)ms" }
 }

@@ -2,14 +2,14 @@ import RequestPath
 import Settings
 
 extension ProxyPlan {
-    /// A whole `Caddyfile`, for Caddy 2.6 or later.
+    /// A `Caddyfile` for Caddy 2.6 or later.
     var caddy: [String] {
         self.hosts.flatMap { host in [host.url.description + " {"] + self.caddySite(host).indented(4) + ["}", ""] }
     }
 
     private func caddySite(_ host: Host) -> [String] {
         var lines = [
-            "# What browsers and native apps ask of Sallyport itself.",
+            "# Requests of browsers and native apps to Sallyport itself.",
             "@sallyport path_regexp ^(\(host.ownPaths))$",
             "handle @sallyport {",
             "    reverse_proxy \(self.gateway)",
@@ -17,7 +17,7 @@ extension ProxyPlan {
             "handle {",
             "    # In this order.",
             "    route {",
-            "        # What Connection names, Caddy keeps from the app: a client must not name the fields that say who it is.",
+            "        # Caddy removes the fields that Connection lists: a client must not list identity fields there.",
             "        @hop header_regexp Connection `(?i)\(self.hopPattern)`",
             "        error @hop 400",
             "        # A client must not set these: before 2.11.2, Caddy leaves a client's field where the check has none",
@@ -49,7 +49,7 @@ extension ProxyPlan {
 
     private static func caddyProxy(to app: App, on host: Host, for matcher: String = "") -> [String] {
         let line = "reverse_proxy\(matcher) \(app.servers.map(app.url).joined(separator: " "))"
-        // The client's spelling and port are not for the app.
+        // The app gets neither the client's spelling of the host nor its port.
         let port = host.url.port.map { ":\($0)" } ?? ""
         let name = host.isNamed ? host.url.authority : "{http.request.host}\(port)"
         var options = ["header_up Host \(name)", "header_up X-Forwarded-Host \(name)"]
@@ -89,7 +89,7 @@ extension ProxyPlan {
             + (tls.asksForCertificate ? ["tls_client_auth /etc/caddy/tls/proxy.pem /etc/caddy/tls/proxy.key"] : [])
     }
 
-    /// The names to remove, each also with `_`, which many apps read as `-`. `x-auth-*` is every name that begins so.
+    /// The names to remove, each also with `_`, which many apps read as `-`. `x-auth-*` removes all with that prefix.
     private var caddyRemoved: [String] {
         let prefixes = self.managed.prefixes
         let names = (self.removedNames + self.fields.map { $0.lowercased() }).filter { name in
@@ -102,7 +102,7 @@ extension ProxyPlan {
             }
     }
 
-    /// Every spelling with `-` or `_` in each place of a `-`.
+    /// Returns every spelling of a name that has `-` or `_` for each `-`.
     private static func spellings(_ name: String) -> [String] {
         name.reduce([""]) { spellings, letter in
             spellings.flatMap { spelling in

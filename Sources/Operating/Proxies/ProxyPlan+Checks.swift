@@ -1,15 +1,15 @@
 import Settings
 
-/// How the proxy asks.
+/// How the proxy connects for its checks.
 extension ProxyPlan {
-    /// What the proxy has to know to ask over TLS.
+    /// The proxy's settings for checks over TLS.
     struct ChecksTLS {
-        /// A name in the gateway's certificate, which the proxy asks for and verifies.
+        /// The name in the gateway's certificate that the proxy asks for and verifies.
         let name: String
-        /// Whether the gateway wants a certificate of the proxy (`peer_certificate`).
+        /// True if the gateway requires a certificate of the proxy (`peer_certificate`).
         let asksForCertificate: Bool
 
-        /// nil: the proxy asks without TLS.
+        /// Returns `nil` if checks are made without TLS.
         init?(_ settings: Settings, _ authorization: AuthorizationSettings) {
             guard authorization.listen.isSecure else { return nil }
             let names = settings.tls?.certificates.flatMap { $0.facts?.names ?? [] } ?? []
@@ -21,9 +21,9 @@ extension ProxyPlan {
         }
     }
 
-    /// Where the proxy asks, by the address.
+    /// The URL for checks, with the address.
     var checksURL: String { "\(self.checksTLS == nil ? "http" : "https")://\(self.checks)" }
 
-    /// The same for a proxy that verifies the name by which it asks.
+    /// The URL for checks, with a name for proxies that verify the name in the URL.
     var checksNamedURL: String { self.checksTLS.map { "https://\($0.name):\(self.checks.port)" } ?? self.checksURL }
 }

@@ -1,8 +1,8 @@
 import Settings
 
-/// What stands above a configuration.
+/// The comment above a configuration.
 extension ProxyPlan {
-    /// The lines above the configuration, each as a comment.
+    /// The lines of the comment.
     var comment: [String] {
         var lines = [
             "Made by `sallyport check --for \(self.proxy.rawValue)`. The proxy asks Sallyport at \(self.checks) whether a request is",
@@ -18,30 +18,30 @@ extension ProxyPlan {
             }
         }
         if self.apps.contains(where: \.isPlaceholder) {
-            lines.append("Write the app's own address for 127.0.0.1:3000: the settings do not name it (upstream).")
+            lines.append("Replace 127.0.0.1:3000 by the app's address: the settings do not contain it (upstream).")
         }
         lines += (self.warnings + self.shortcomings).flatMap { ["", "WARNING: \($0)"] }
-        lines += ["", "What cannot work beside another proxy:"]
+        lines += ["", "What does not work with a proxy that asks:"]
         lines += self.limits.map { "- \($0)" }
         return lines.map { $0.isEmpty ? "#" : "# \($0)" }
     }
 
-    /// What this proxy cannot do whatever the settings say, although the gateway itself does it: fields of a client that the
-    /// app gets.
+    /// Limits of this proxy that do not depend on the settings: fields of a client that reach the app, although the
+    /// gateway itself would remove them.
     private var shortcomings: [String] {
         var all: [String] = []
         switch self.proxy {
         case .nginx:
             all = [
-                "this proxy removes a client's fields by name only: an app must not believe names like X-Auth-*, X-Original-* and X-Forwarded-* that are not listed below."
+                "this proxy removes a client's fields by name only: an app must not trust names like X-Auth-*, X-Original-* and X-Forwarded-* that are not listed below."
             ]
         case .caddy:
             all = [
-                "this proxy removes a client's fields in the spellings with - and with _ only, unless it is 2.11 or later: an app must not believe others, such as X.Auth.Email. Before 2.11, the app gets an empty field where the user has no value."
+                "this proxy removes a client's fields in the spellings with - and with _ only, unless it is 2.11 or later: an app must not trust others, such as X.Auth.Email. Before 2.11, the app gets an empty field where the user has no value."
             ]
         case .ingressNginx, .gatewayAPI:
             all = [
-                "this proxy replaces the fields of the identity and no others: an app must not believe X-Forwarded-*, X-Original-* and Remote-* of a client."
+                "this proxy replaces the fields of the identity and no others: an app must not trust X-Forwarded-*, X-Original-* and Remote-* of a client."
             ]
         case .traefik, .envoy, .haproxy: break
         }
@@ -59,7 +59,7 @@ extension ProxyPlan {
             "Open WebSockets and event streams do not end at a sign-out: the next request is refused.",
             "Rules for answers (Cache-Control: private, cookies of the app), limits of bodies and time limits of routes do not apply.",
             "The proxy reads the path again in its own way; what is ambiguous is refused.",
-            "Only the proxy vouches for the fields: an assertion (identity.assertion) is the proof that an app can verify.",
+            "An app has only the proxy's word for the fields: an assertion (identity.assertion) is a proof that it can verify.",
         ]
         if self.proxy == .envoy {
             limits.append(
@@ -72,7 +72,7 @@ extension ProxyPlan {
         }
         if !self.proxy.passesCookiesOnSuccess {
             limits.append(
-                "A cookie that is due on an allowed request comes by a redirect, and is not cleared otherwise."
+                "A cookie for an allowed request is set by a redirect, and is not cleared otherwise."
             )
         }
         if self.proxy.dialect != .extAuthz {

@@ -2,7 +2,7 @@ import Settings
 import Vocabulary
 
 extension ProxyPlan {
-    /// Fields of the request that Envoy and Gateway API must pass to the check, as they pass no others.
+    /// Request fields that Envoy and Gateway API must pass on to the check. They pass on no others.
     static let checkedFields = [
         "accept", "accept-language", "access-control-request-headers", "access-control-request-method",
         "authorization", "content-type", "cookie", "dpop", "hx-request", "origin", "purpose", "referer",
@@ -11,7 +11,7 @@ extension ProxyPlan {
         "x-request-id", "x-requested-with", "x-session-token", "x-turbo-request-id",
     ]
 
-    /// A whole bootstrap configuration, for Envoy 1.36 or later.
+    /// A bootstrap configuration for Envoy 1.36 or later.
     var envoy: [String] {
         var clusters = Self.envoyCluster("sallyport", self.gateway.host, self.gateway.port) + self.envoyIdle
         clusters += Self.envoyCluster("sallyport_checks", self.checks.host, self.checks.port) + self.envoyIdle
@@ -90,7 +90,7 @@ extension ProxyPlan {
 
     private var envoyFilters: [String] {
         var lines = [
-            "# A client must not set these, in no spelling that an app may take for one of them.",
+            "# A client must not set these, in any spelling that an app may accept.",
             "- name: envoy.filters.http.header_mutation",
             "  typed_config:",
             "    \"@type\": type.googleapis.com/envoy.extensions.filters.http.header_mutation.v3.HeaderMutation",
@@ -128,7 +128,7 @@ extension ProxyPlan {
             "- name: envoy.filters.http.router",
             "  typed_config:",
             "    \"@type\": type.googleapis.com/envoy.extensions.filters.http.router.v3.Router",
-            "    # Among them is the host as the client spelled it.",
+            "    # One of them is the host as the client spelled it.",
             "    suppress_envoy_headers: true",
         ]
         return lines
@@ -151,7 +151,7 @@ extension ProxyPlan {
         }
         lines += [
             "  routes:",
-            "    # What browsers and native apps ask of Sallyport itself.",
+            "    # Requests of browsers and native apps to Sallyport itself.",
             "    - match: {safe_regex: {regex: '\(host.ownPaths)'}}",
             "      route: {cluster: sallyport, timeout: 0s}",
             "      typed_per_filter_config:",
@@ -174,7 +174,7 @@ extension ProxyPlan {
     private static func envoyRoute(to app: App, on host: Host) -> String {
         let isSticky = app.hasSeveralServers && app.balance == .sticky
         let hash = isSticky ? ", hash_policy: [{connection_properties: {source_ip: true}}]" : ""
-        // The client's spelling and port are not for the app.
+        // The app gets neither the client's spelling of the host nor its port.
         let name = host.isNamed ? ", host_rewrite_literal: \"\(host.url.authority)\"" : ""
         return "{cluster: app_\(app.label), timeout: 0s\(name)\(hash)}"
     }
@@ -264,8 +264,8 @@ extension ProxyPlan {
         ]
     }
 
-    /// Envoy must close an idle connection before the gateway does (`timeouts.idle`): the request that it sends at that
-    /// moment would fail.
+    /// The options that make Envoy close an idle connection before the gateway does (`timeouts.idle`). Otherwise a
+    /// request that Envoy sends at that moment would fail.
     private var envoyIdle: [String] {
         let seconds = max(1, self.settings.timeouts.idle.components.seconds / 2)
         return [
@@ -278,7 +278,7 @@ extension ProxyPlan {
         ]
     }
 
-    /// The same for an app, with the files that the settings name.
+    /// Returns the TLS settings for an app, with the files from its settings.
     private static func envoyTLS(_ name: String, of app: App) -> [String] {
         var own: (certificate: String, key: String)?
         if let certificate = app.files.certificate, let key = app.files.key { own = (certificate, key) }
@@ -290,9 +290,9 @@ extension ProxyPlan {
     }
 
     /// - Parameters:
-    ///   - name: The name that is verified.
-    ///   - authority: The file of the authorities.
-    ///   - own: The files of Envoy's own certificate and its key; nil: it shows none.
+    ///   - name: The name to verify.
+    ///   - authority: The file with the authorities.
+    ///   - own: The files with Envoy's certificate and key. `nil` if Envoy presents none.
     private static func envoyTLS(
         _ name: String,
         authority: String,

@@ -1,7 +1,7 @@
 import Settings
 
 extension ProxyPlan {
-    /// A whole `haproxy.cfg`, for HAProxy 2.6 or later with Lua.
+    /// A `haproxy.cfg` for HAProxy 2.6 or later with Lua.
     var haproxy: [String] {
         var lines = [
             "global",
@@ -52,7 +52,7 @@ extension ProxyPlan {
             check = " check inter \(Self.milliseconds(health.interval)) rise \(health.passes) fall \(health.fails)"
         }
         let authority = app.files.authority ?? "@system-ca"
-        // HAProxy has weights up to 256.
+        // HAProxy's weights end at 256.
         let most = app.servers.map(\.weight).max() ?? 1
         return lines
             + app.servers.enumerated().map { index, server in
@@ -83,15 +83,15 @@ extension ProxyPlan {
         let fields = self.fields.map { $0.lowercased() }.joined(separator: ",")
         lines += [
             "    http-request deny deny_status 421 unless \(known)",
-            "    # What Connection names ends at the next hop: a client must not name the fields that say who it is.",
+            "    # The fields that Connection lists end at the next hop: a client must not list identity fields there.",
         ]
         lines += self.hopPatterns.map {
             "    http-request deny deny_status 400 if { req.fhdr(connection) -m reg -i '\($0)' }"
         }
         lines += [
-            "    # What browsers and native apps ask of Sallyport itself.",
+            "    # Requests of browsers and native apps to Sallyport itself.",
             "    http-request set-var(txn.own) bool(true) if \(own)",
-            "    # A client must not set these, in no spelling that an app may take for one of them.",
+            "    # A client must not set these, in any spelling that an app may accept.",
         ]
         lines += self.removedPatterns.map {
             "    http-request del-header \($0) -m reg unless { var(txn.own) -m bool }"
@@ -133,10 +133,10 @@ extension ProxyPlan {
         return lines
     }
 
-    /// Where the check goes over TLS: Lua cannot verify a certificate.
+    /// The socket that forwards checks over TLS. Lua cannot verify a certificate.
     private static let haproxyChecksSocket = "abns@sallyport_checks"
 
-    /// The way of the check over TLS; empty where it goes without.
+    /// The section that forwards checks over TLS. Empty if checks are made without TLS.
     private var haproxyChecks: [String] {
         guard let tls = self.checksTLS else { return [] }
         return [
@@ -153,12 +153,12 @@ extension ProxyPlan {
         host.url.isWildcard ? "-m reg -i \(host.nameExpression)" : "-i \(host.url.host)"
     }
 
-    /// Whether a request is for the host: a wildcard does not stand for the other hosts.
+    /// Returns the condition for requests to a host. A wildcard excludes the hosts that are configured themselves.
     private static func haproxyCondition(_ host: Host) -> String {
         (["is_\(host.label)"] + host.others.map { "!is_\($0.label)" }).joined(separator: " ")
     }
 
-    /// The public name; of a wildcard the one that was asked for.
+    /// Returns the host's public name. For a wildcard, that is the requested name.
     private static func haproxyName(_ host: Host) -> String {
         host.url.isWildcard
             ? "%[req.fhdr(host),host_only,lower]\(host.url.port.map { ":\($0)" } ?? "")" : host.url.authority

@@ -1,6 +1,6 @@
 import Settings
 
-/// Kubernetes: the gateway and the apps are services, whose names the settings do not know.
+/// Configurations for Kubernetes, where the gateway and the apps are services whose names the settings do not contain.
 extension ProxyPlan {
     /// Ingresses for ingress-nginx, without snippets.
     var ingressNginx: [String] {
@@ -32,7 +32,7 @@ extension ProxyPlan {
             lines += ["---"] + Self.ingress("host-\(name)", host, annotations)
             for (index, other) in host.otherApps.enumerated() {
                 lines += [
-                    "          # \(other.paths) leads to another app: give it an Ingress of its own (number \(index + 2))."
+                    "          # \(other.paths) leads to another app: give it a separate Ingress (number \(index + 2))."
                 ]
             }
             lines += Self.ingressPath("/", "Prefix", Self.kubernetesName("app_\(host.app.label)"), host.app.port)
@@ -56,7 +56,7 @@ extension ProxyPlan {
         ]
     }
 
-    /// Where the sign-in page is; with a wildcard on the name that was asked for, which nginx knows.
+    /// Returns the origin of the sign-in page. For a wildcard, nginx inserts the requested name.
     private static func signInOrigin(_ host: Host) -> String {
         guard host.url.isWildcard else { return host.url.description }
         return "\(host.url.scheme)://$host\(host.url.port.map { ":\($0)" } ?? "")"
@@ -88,7 +88,7 @@ extension ProxyPlan {
                 "---", "apiVersion: gateway.networking.k8s.io/v1", "kind: HTTPRoute", "metadata:", "  name: \(name)",
                 "spec:",
                 "  parentRefs: [{name: gateway}]", "  hostnames: [\(host.quotedName)]", "  rules:",
-                "    # What browsers and native apps ask of Sallyport itself.",
+                "    # Requests of browsers and native apps to Sallyport itself.",
                 "    - matches: [{path: {type: RegularExpression, value: '\(host.ownPaths)'}}]",
                 "      backendRefs: [{name: sallyport, port: \(self.gateway.port)}]",
             ]
@@ -117,7 +117,7 @@ extension ProxyPlan {
         ]
     }
 
-    /// RFC 1123: lower-case letters, digits and `-`.
+    /// Returns a name with lower-case letters, digits and `-` (RFC 1123).
     private static func kubernetesName(_ label: String) -> String {
         String(label.lowercased().map { $0 == "_" ? "-" : $0 })
     }

@@ -2,21 +2,21 @@ import RequestPath
 import Settings
 import Vocabulary
 
-/// The names of fields that a client must not choose for the app.
+/// The names of fields that a client must not set for the app.
 extension ProxyPlan {
-    /// Names that the proxy sets itself for the app.
+    /// Fields that the proxy sets for the app.
     private static let forwarded = ["for", "proto", "host"].map { "x-forwarded-\($0)" }
 
-    /// Names by which a client asks the app to read another method than the one that was judged.
+    /// Fields that ask the app to read another method than the judged one.
     private static let methodOverrides = FieldNames.requestRoles.filter { $0.1 == .methodOverride }.map(\.0)
 
-    /// The names of method overrides, where some route is for certain methods only; else they are for the app.
+    /// The fields of `methodOverrides` if a route is limited to certain methods. Otherwise the app may receive them.
     private var overrides: [String] {
         self.settings.hosts.contains { $0.routes.contains { !$0.methods.isEmpty } } ? Self.methodOverrides : []
     }
 
-    /// Names of fields that the app must not get from a client, for proxies that cannot remove fields by a pattern.
-    /// Fields of the identity are not among them: they are set or removed.
+    /// Fields that the app must not receive from a client, for proxies that cannot remove fields by a pattern. Identity
+    /// fields are not included, because they are set or removed anyway.
     var removedNames: [String] {
         let presets = IdentitySettings.Preset.allCases.flatMap { preset in
             var identity = IdentitySettings()
@@ -28,25 +28,26 @@ extension ProxyPlan {
         return all.subtracting(self.fields.map { $0.lowercased() }).subtracting(Self.forwarded).sorted()
     }
 
-    /// A regular expression of all such names, those of the identity among them, in every spelling that an app may take for
-    /// one; letters are lower-case. `X-Forwarded-For` itself is not among them, which the proxy writes.
+    /// A regular expression for all fields that the app must not receive from a client, including identity fields, in
+    /// every spelling that an app may accept. Letters are lower-case. `X-Forwarded-For` is excluded, because the proxy
+    /// sets it.
     var removedPattern: String { Self.whole(self.names(forwarded: Self.forwardedPattern)) }
 
-    /// The same in several expressions, for HAProxy, which reads no line of more than 2,047 bytes.
+    /// The pattern of `removedPattern` in several expressions. HAProxy reads at most 2,047 bytes a line.
     var removedPatterns: [String] { Self.parts(of: self.names(forwarded: Self.forwardedPattern)).map(Self.whole) }
 
-    /// A regular expression of a `Connection` field that names one of them: what it names ends at the next hop, so a client
-    /// could keep from the app who acts for it (CVE-2024-45410).
+    /// A regular expression for a `Connection` field that lists a protected field. Proxies drop the listed fields, so a
+    /// client could hide from the app who acts for the user (CVE-2024-45410).
     var hopPattern: String { Self.element(self.names(forwarded: Self.anyForwarded)) }
 
-    /// The same in several expressions, for HAProxy.
+    /// The pattern of `hopPattern` in several expressions, for HAProxy.
     var hopPatterns: [String] { Self.parts(of: self.names(forwarded: Self.anyForwarded)).map(Self.element) }
 
-    /// Stands for `-` in a spelling, as in `ManagedNames`, where a longer name may go on with a letter: `X-Authorization` and
-    /// `Remotely` are the app's own.
+    /// An expression for `-` in any spelling, as in `ManagedNames`. It matches no letter, because `X-Authorization` and
+    /// `Remotely` are fields of the app.
     private static let separator = "[^a-z0-9]"
 
-    /// `X-Forwarded`, and everything that begins with `X-Forwarded-`.
+    /// An expression for `X-Forwarded` and all names that begin with `X-Forwarded-`.
     static let anyForwarded = "x.forwarded(\(separator).*)?"
 
     private static func whole(_ names: [String]) -> String { "^(\(names.joined(separator: "|")))$" }
@@ -55,7 +56,7 @@ extension ProxyPlan {
         #"(^|[\s,])(\#(names.joined(separator: "|")))([\s,]|$)"#
     }
 
-    /// The names in order, in parts that are short enough for one line.
+    /// Divides the names into parts that fit into one line each.
     private static func parts(of names: [String]) -> [[String]] {
         var parts: [[String]] = [[]]
         var count = 0
@@ -70,7 +71,7 @@ extension ProxyPlan {
         return parts
     }
 
-    /// The same but `X-Forwarded-For` in that spelling: no expression of these proxies can look ahead.
+    /// An expression for `anyForwarded` without `X-Forwarded-For` in that spelling. These proxies have no look-ahead.
     private static let forwardedPattern =
         "x[^-]forwarded(\(separator).*)?|x-forwarded([^-a-z0-9].*)?|x-forwarded-([^f].*|f([^o].*)?|fo([^r].*)?|for.+)?"
 

@@ -1,7 +1,7 @@
 import Settings
 
 extension ProxyPlan {
-    /// A whole `nginx.conf`, for nginx 1.15 or later with `auth_request`.
+    /// An `nginx.conf` for nginx 1.15 or later with `auth_request`.
     var nginx: [String] {
         let apps = self.apps.flatMap { app in
             ["upstream sallyport_app_\(app.label) {"] + Self.nginxServers(app) + ["    keepalive 32;", "}"]
@@ -33,7 +33,8 @@ extension ProxyPlan {
     }
 
     private func nginxServer(_ host: Host) -> [String] {
-        // The name that was asked for, in lower case and without its port; Sallyport refuses what is no name of the wildcard.
+        // For a wildcard this is the requested name, in lower case and without its port. Sallyport rejects names that
+        // the wildcard does not cover.
         let authority =
             host.url.isWildcard ? "$host\(host.url.port.map { ":\($0)" } ?? "")" : host.url.authority
         let scheme = host.url.scheme
@@ -140,7 +141,7 @@ extension ProxyPlan {
             "        proxy_buffer_size 32k;",
             "        proxy_buffers 4 32k;",
             "        proxy_cache off;",
-            "        # Else an error_page further out would ask the app for its page, without any identity.",
+            "        # Otherwise an outer error_page would request its page from the app, without any identity.",
             "        proxy_intercept_errors off;",
             "    }",
             "",
@@ -163,7 +164,7 @@ extension ProxyPlan {
             "        return 503;",
             "    }",
             "",
-            "    # What browsers and native apps ask of Sallyport itself.",
+            "    # Requests of browsers and native apps to Sallyport itself.",
             "    location ~ ^(\(host.ownPaths))$ {",
             "        proxy_pass http://sallyport;",
             "        proxy_intercept_errors off;",
@@ -178,10 +179,10 @@ extension ProxyPlan {
         return lines
     }
 
-    /// The numbers of the cookies that an answer to a check may have.
+    /// The numbers of the cookies that an answer to a check may contain.
     private static let cookies = 1...8
 
-    /// `return` and `proxy_pass` send these; an empty one is not sent.
+    /// The fields that `return` and `proxy_pass` add to an answer. nginx does not send empty fields.
     private var nginxAnswer: [String] {
         Self.cookies.map { "add_header Set-Cookie $sallyport_cookie_\($0) always;" }
             + ["add_header X-Sallyport-Reason $sallyport_reason always;"]
@@ -197,7 +198,7 @@ extension ProxyPlan {
             "proxy_set_header Upgrade $http_upgrade;",
             "proxy_set_header Connection $sallyport_connection;",
         ] + self.fields.map { "proxy_set_header \($0) \(Self.nginxVariable($0));" }
-            + ["# A client must not set these; nginx cannot remove by prefix, so an app must not believe other names."]
+            + ["# A client must not set these; nginx cannot remove by prefix, so an app must not trust other names."]
             + self.removedNames.map { "proxy_set_header \($0) \"\";" }
     }
 
@@ -235,13 +236,13 @@ extension ProxyPlan {
         }
     }
 
-    /// The largest body that some route accepts, in bytes; nil: there is no limit.
+    /// The largest body in bytes that any route accepts. `nil` if a route has no limit.
     private var largestBody: Int? {
         let limits = self.settings.hosts.flatMap(\.routes).map(\.maxBody)
         return limits.contains(nil) ? nil : limits.compactMap(\.self).max() ?? self.settings.limits.body
     }
 
-    /// How the app's servers share its requests.
+    /// Returns the servers of an app, and how they share its requests.
     private static func nginxServers(_ app: App) -> [String] {
         let servers = app.servers.map { server in
             "    server \(server.address)\(server.weight == 1 ? "" : " weight=\(server.weight)");"

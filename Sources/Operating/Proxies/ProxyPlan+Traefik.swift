@@ -3,7 +3,7 @@ import Settings
 import Vocabulary
 
 extension ProxyPlan {
-    /// A dynamic configuration for the file provider, for Traefik 3.3 or later.
+    /// A dynamic configuration for the file provider of Traefik 3.3 or later.
     var traefik: [String] {
         var lines = [
             "http:",
@@ -24,10 +24,10 @@ extension ProxyPlan {
             }
         }
         lines += [
-            "        # A client's own X-Forwarded-* fields are not believed.",
+            "        # A client's own X-Forwarded-* fields are not trusted.",
             "        trustForwardHeader: false",
             "        preserveLocationHeader: true",
-            "        # What is named here is removed from the request, in every spelling, and set from the answer.",
+            "        # Fields that match are removed from the request, in every spelling, and set from the answer.",
             "        authResponseHeadersRegex: '(?i)\(self.removedPattern)'",
         ]
         if self.fields.contains("Authorization") { lines += ["        authResponseHeaders: [Authorization]"] }
@@ -35,7 +35,7 @@ extension ProxyPlan {
         for host in self.hosts {
             let name = host.isNamed ? [("Host", host.url.authority), ("X-Forwarded-Host", host.url.authority)] : []
             lines += [
-                "    # What the app gets of its name, whatever the client's spelling of it.", "    name_\(host.label):",
+                "    # The host name that the app gets, whatever the client's spelling.", "    name_\(host.label):",
                 "      headers:", "        customRequestHeaders:",
             ]
             lines += (name + [("X-Forwarded-Proto", host.url.scheme)]).map { "          \($0): \"\($1)\"" }
@@ -44,7 +44,7 @@ extension ProxyPlan {
         for host in self.hosts {
             let rule = Self.traefikRule(host)
             let tls = host.url.isHTTPS ? ["      tls: {}"] : []
-            lines += ["    # What browsers and native apps ask of Sallyport itself.", "    own_\(host.label):"]
+            lines += ["    # Requests of browsers and native apps to Sallyport itself.", "    own_\(host.label):"]
             lines += ["      rule: '\(rule) && PathRegexp(`^(\(host.ownPaths))$`)'", "      priority: 1000"]
             lines += ["      service: sallyport"] + tls
             for (index, other) in host.otherApps.enumerated() {
@@ -69,7 +69,7 @@ extension ProxyPlan {
         return lines + [""]
     }
 
-    /// How Traefik speaks TLS with an app; empty if by its defaults.
+    /// Returns how Traefik connects to an app over TLS. Empty if its defaults apply.
     private static func traefikTransport(_ app: App) -> [String] {
         var lines = app.givenTLSName.map { ["serverName: \($0)"] } ?? []
         if let authority = app.files.authority { lines.append("rootCAs: [\(authority)]") }
@@ -105,7 +105,7 @@ extension ProxyPlan {
         return lines
     }
 
-    /// Which requests are for the host: a wildcard does not stand for the other hosts.
+    /// Returns the rule for requests to a host. A wildcard excludes the hosts that are configured themselves.
     private static func traefikRule(_ host: Host) -> String {
         guard host.url.isWildcard else { return "Host(`\(host.url.host)`)" }
         let others = host.others.map { " && !Host(`\($0.url.host)`)" }.joined()

@@ -1,9 +1,9 @@
 import Settings
 import Vocabulary
 
-/// What of the settings the printed configuration leaves out.
+/// Warnings about settings that the printed configuration leaves out.
 extension ProxyPlan {
-    /// What of the settings the proxy does not do as the gateway does, each in a sentence that names the place and the keys.
+    /// The settings that the proxy does not apply as the gateway would. Each sentence contains the place and the keys.
     var warnings: [String] {
         self.cookieWarnings + self.routeWarnings + self.appWarnings + self.serverWarnings
     }
@@ -30,14 +30,14 @@ extension ProxyPlan {
                 let keys = Self.unapplied(route)
                 guard !keys.isEmpty else { return nil }
                 return "the route \(host.publicURL)\(route.path): \(keys.joined(separator: ", ")) "
-                    + "\(keys.count == 1 ? "is" : "are") not in this configuration. Write by hand what "
-                    + "\(keys.count == 1 ? "it says" : "they say"), or let Sallyport forward the route."
+                    + "\(keys.count == 1 ? "is" : "are") not in this configuration. Add "
+                    + "\(keys.count == 1 ? "it" : "them") by hand, or let Sallyport forward the route."
             }
         }
     }
 
-    /// The keys of a route that only the gateway applies, because it forwards the request or the answer itself: those that
-    /// differ from their defaults.
+    /// Returns the keys of a route that only the gateway applies, because it forwards the request or the answer itself.
+    /// Keys with their default values are left out.
     static func unapplied(_ route: RouteSettings) -> [String] {
         let keys = [
             ("host", route.hostHeader != nil), ("strip_prefix", route.stripPrefix != nil),
@@ -45,15 +45,15 @@ extension ProxyPlan {
             ("response_headers", route.responseHeaders != FieldChanges()), ("cors", route.cors != nil),
             ("early_hints", !route.earlyHints), ("max_body", route.maxBody != nil),
             ("timeouts", route.responseTimeout != nil),
-            // A proxy shows its own certificate, so nobody would pass.
+            // A proxy presents its own certificate, so this rule would deny every client.
             ("require.client_certificate", route.require.clientCertificate != nil),
         ]
         return keys.filter(\.1).map(\.0)
     }
 
-    /// What the app gets of an allowed request, in words.
+    /// Describes what the app receives of an allowed request.
     ///
-    /// - Parameter host: The host of the request; one name of a wildcard, not the wildcard.
+    /// - Parameter host: The host of the request. For a wildcard, this is one of its names.
     func forwarded(on host: PublicURL, by route: RouteSettings) -> [String] {
         var lines = ["the method, the path and the query as the client sent them"]
         switch self.proxy {
@@ -65,7 +65,7 @@ extension ProxyPlan {
                 "X-Forwarded-Proto: \(host.scheme)",
             ]
         }
-        lines.append("those fields of the answer above that have a value, and never the client's own")
+        lines.append("the fields of the answer above that have a value, never those of the client")
         if self.proxy != .envoy {
             lines.append("the credentials that the client sent: the session cookie, X-Session-Token, Authorization")
         }
@@ -85,11 +85,11 @@ extension ProxyPlan {
             guard !keys.isEmpty else { return nil }
             return
                 "upstreams.\(settings.name): \(keys.joined(separator: ", ")) \(keys.count == 1 ? "is" : "are") not in this "
-                + "configuration. Write by hand what \(keys.count == 1 ? "it says" : "they say")."
+                + "configuration. Add \(keys.count == 1 ? "it" : "them") by hand."
         }
     }
 
-    /// The keys of an app that the printed configuration does not have: those that differ from their defaults.
+    /// Returns the keys of an app that the printed configuration lacks. Keys with their default values are left out.
     private func unapplied(_ app: UpstreamSettings) -> [String] {
         let plain = UpstreamSettings(name: app.name, isHTTPS: app.isHTTPS, host: app.host, port: app.port)
         var keys = [
@@ -111,7 +111,7 @@ extension ProxyPlan {
                 ("key_file", app.keyFile != nil && !isPrinted),
             ]
         case .haproxy:
-            // It reads both from one file.
+            // HAProxy reads certificate and key from one file.
             keys += [("certificate_file", certificate), ("key_file", app.keyFile != nil)]
         case .traefik, .caddy:
             let standard = HealthSettings()
@@ -133,7 +133,7 @@ extension ProxyPlan {
         return keys.filter(\.1).map(\.0)
     }
 
-    /// What of an app's servers the proxy cannot do as the gateway does.
+    /// The settings of an app's servers that the proxy cannot apply as the gateway does.
     private var serverWarnings: [String] {
         let several = self.apps.filter(\.hasSeveralServers)
         var warnings: [String] = []
@@ -142,7 +142,9 @@ extension ProxyPlan {
         case .nginx, .traefik, .caddy, .envoy, .haproxy: break
         }
         for app in several where app.balance == .sticky {
-            warnings.append("app_\(app.label): sticky goes by the client's address, as this proxy knows no sessions.")
+            warnings.append(
+                "app_\(app.label): sticky uses the client's address, because this proxy does not know sessions."
+            )
         }
         let usesHosts = self.proxy == .caddy || self.proxy == .traefik
         for app in several where app.isHTTPS && !app.hasOneTLSName && self.proxy != .haproxy && self.proxy != .envoy {
@@ -153,7 +155,7 @@ extension ProxyPlan {
         }
         if self.proxy == .caddy {
             for app in several where app.hasWeights && app.balance != .roundRobin {
-                warnings.append("app_\(app.label): this proxy has weights for round_robin only.")
+                warnings.append("app_\(app.label): this proxy applies weights only with round_robin.")
             }
         }
         return warnings

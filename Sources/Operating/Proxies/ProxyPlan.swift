@@ -3,63 +3,63 @@ import Pages
 import RequestPath
 import Settings
 
-/// What the configuration of a proxy that asks has to say of the gateway, taken from the gateway's settings.
+/// The contents of a configuration for a proxy that asks the gateway, taken from the gateway's settings.
 struct ProxyPlan {
     /// A host that the proxy serves.
     struct Host {
         let url: PublicURL
-        /// A regular expression of the paths that the gateway itself answers, by PCRE and RE2.
+        /// A regular expression (PCRE and RE2) for the paths that the gateway itself answers.
         let ownPaths: String
-        /// The apps that have paths of their own, by regular expressions; the most specific path comes first.
+        /// The apps of certain paths, with regular expressions. The most specific path comes first.
         let otherApps: [(paths: String, app: App)]
-        /// The app of all other paths.
+        /// The app of all remaining paths.
         let app: App
-        /// A path that leads to several apps, by the method.
+        /// A path that leads to different apps depending on the method.
         let dividedPath: String?
-        /// The name in variables and lists: letters, digits and `_`.
+        /// The host's name in variables and lists, made of letters, digits and `_`.
         let label: String
-        /// The hosts that a wildcard does not stand for, as they are hosts of their own.
+        /// The configured hosts that the wildcard of this host would also match.
         var others: [(url: PublicURL, label: String)] = []
 
-        /// The port at which the proxy listens.
+        /// The proxy's port for this host.
         var port: Int { self.url.port ?? (self.url.isHTTPS ? 443 : 80) }
         var apps: [App] { self.otherApps.map(\.app) + [self.app] }
-        /// The files of its apps with TLS, if all have the same; `nil` if they differ.
+        /// The TLS files of the host's apps. `nil` if the apps have different files.
         var appFiles: App.Files? {
             let files = Set(self.apps.filter(\.isHTTPS).map(\.files))
             return files.count > 1 ? nil : files.first ?? App.Files(authority: nil, certificate: nil, key: nil)
         }
-        /// The name of the files of its certificate, without their extension.
+        /// The file name of the host's certificate, without the extension.
         var certificateName: String { self.url.isWildcard ? "wildcard\(self.url.host.dropFirst())" : self.url.host }
-        /// A regular expression of the names of a wildcard, without a backslash, which some configurations read themselves.
+        /// A regular expression for the names of a wildcard, without backslashes, which some configurations interpret.
         var nameExpression: String {
             "^[a-z0-9]([a-z0-9-]*[a-z0-9])?\(self.url.host.dropFirst().replacing(".", with: "[.]"))$"
         }
-        /// Whether the name that the app gets does not depend on the client.
+        /// True if the app gets a fixed host name, which does not depend on the client.
         var isNamed: Bool { !self.url.isWildcard }
-        /// The host in YAML, where `*` begins an alias.
+        /// The host name in YAML, quoted if it begins with `*`, which starts an alias.
         var quotedName: String { self.url.isWildcard ? "\"\(self.url.host)\"" : self.url.host }
     }
 
     let hosts: [Host]
-    /// Each app of the hosts, once.
+    /// The apps of all hosts, each once.
     let apps: [App]
-    /// Where browsers' requests for the gateway's own paths go.
+    /// The gateway's address for requests of its own paths.
     let gateway: ListenAddress
-    /// Where the proxy asks.
+    /// The address for checks.
     let checks: ListenAddress
-    /// How it asks there over TLS; nil: without.
+    /// The TLS settings for checks. `nil` for checks without TLS.
     let checksTLS: ChecksTLS?
     let settings: Settings
     let authorization: AuthorizationSettings
-    /// The fields in which the app learns who the user is. A client's must never reach it.
+    /// The identity fields for the app. A client's fields with these names must never reach the app.
     let fields: [String]
     let managed: ManagedNames
     let proxy: ProxyKind
 
     /// - Parameters:
-    ///   - proxy: The one that shall read it.
-    ///   - ownPaths: The paths of a host that the gateway answers itself.
+    ///   - proxy: The proxy that reads the configuration.
+    ///   - ownPaths: Returns the paths of a host that the gateway answers itself.
     init(
         _ settings: Settings,
         _ authorization: AuthorizationSettings,
@@ -94,18 +94,18 @@ struct ProxyPlan {
         self.apps = apps
     }
 
-    /// What of the settings cannot be written so that the proxy reads it as meant; nil: all of it can.
+    /// The reason why the settings cannot be written as a configuration with the same meaning. `nil` if they can.
     var fault: String? {
         if !self.settings.listen.contains(where: Self.isPlain) {
             return
-                "the proxy passes on what browsers ask of Sallyport itself, but every address of listen has TLS or proxy_protocol: add one for it, such as {address: \"127.0.0.1:8080\", tls: false}"
+                "the proxy forwards requests for Sallyport's own paths, but every address of listen has TLS or proxy_protocol: add one without, such as {address: \"127.0.0.1:8080\", tls: false}"
         }
         if self.checksTLS?.asksForCertificate == true, !self.proxy.showsCertificate {
             return
-                "authorization.peer_certificate: \(self.proxy.rawValue) shows no certificate when it asks: remove the key, and let authorization.peers and the network name the proxy"
+                "authorization.peer_certificate: \(self.proxy.rawValue) presents no certificate when it asks: remove the key, and identify the proxy by authorization.peers and the network"
         }
         if let field = self.fields.first(where: { !$0.utf8.allSatisfy(Self.isPlain) }) {
-            return "identity.headers: proxies cannot name \(field): use letters, digits, - and _"
+            return "identity.headers: proxies cannot write \(field): use letters, digits, - and _"
         }
         let names = Set(self.settings.hosts.flatMap { $0.routes.compactMap(\.upstream) })
         if let app = self.settings.upstreams.first(where: { $0.hasSocket && names.contains($0.name) }) {
@@ -113,17 +113,18 @@ struct ProxyPlan {
                 "the app \(app.name) is behind a socket of this machine, which is not printed: write it by hand, or give the app an address"
         }
         if let path = self.hosts.lazy.compactMap(\.dividedPath).first {
-            return "the path \(path) leads to one app or another by the method, which is not printed: write it by hand"
+            return
+                "the path \(path) leads to different apps depending on the method, which is not printed: write it by hand"
         }
         return nil
     }
 
-    /// Whether a proxy can pass requests on there as they are.
+    /// True if a proxy can forward requests to this listener unchanged.
     private static func isPlain(_ listener: ListenerSettings) -> Bool {
         !listener.isSecure && listener.proxyProtocol == nil && listener.protocols.contains(.http1)
     }
 
-    /// A letter, a digit, `-` or `_`.
+    /// True for a letter, a digit, `-` or `_`.
     private static func isPlain(_ byte: UInt8) -> Bool {
         switch byte {
         case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
@@ -133,10 +134,10 @@ struct ProxyPlan {
         }
     }
 
-    /// Where the proxy listens.
+    /// The proxy's ports.
     var ports: [Int] { Set(self.hosts.map(\.port)).sorted() }
 
-    /// An address to connect to: every address is also this machine's own.
+    /// Returns an address to connect to. An unspecified address is replaced by loopback.
     private static func reachable(_ address: ListenAddress) -> ListenAddress {
         let isEvery = address.host.isEmpty || IPAddress(address.host)?.isUnspecified == true
         return isEvery ? ListenAddress(host: "127.0.0.1", port: address.port) : address
@@ -156,7 +157,7 @@ struct ProxyPlan {
         let paths = ownPaths.filter { path in !folders.contains { path.hasPrefix($0) } }
         let own = (folders.map { $0 + "**" } + paths).map { syntax.ownPath($0) }.joined(separator: "|")
         let routes = host.routes.sorted { self.precedes($0.path, $1.path) }
-        // A route without an app is a part of the one that has the least specific path.
+        // A route without an app uses the app of the least specific path.
         let main = routes.last { $0.upstream != nil }?.upstream
         var apps: [(path: String, app: App)] = []
         var dividedPath: String?
@@ -171,7 +172,7 @@ struct ProxyPlan {
                 apps.append((route.path, app))
             }
         }
-        // The names of Kubernetes begin with a letter or digit.
+        // Kubernetes names begin with a letter or a digit.
         let name =
             host.publicURL.isWildcard ? "wildcard\(host.publicURL.authority.dropFirst())" : host.publicURL.authority
         let label = hostLabels.label(of: host.publicURL.description, as: name)
@@ -187,8 +188,7 @@ struct ProxyPlan {
         )
     }
 
-    /// Whether a path leads to the app of all paths also without a line of its own: none of the less specific paths that may
-    /// have a part of it leads to another app.
+    /// True if a path needs no entry to reach the main app: no overlapping, less specific path leads to another app.
     private static func goes(
         _ entry: (path: String, app: App),
         where main: App,
@@ -207,7 +207,7 @@ struct ProxyPlan {
         return App(label: labels.label(of: upstream.name, as: name + (upstream.isHTTPS ? "_tls" : "")), upstream)
     }
 
-    /// Literal segments come before `*`, and this before `**` and longer paths.
+    /// Orders paths so that literal segments precede `*`, and `*` precedes `**` and longer paths.
     private static func precedes(_ one: String, _ other: String) -> Bool {
         func ranks(_ path: String) -> [Int] {
             path.split(separator: "/").map { $0 == "**" ? 2 : $0 == "*" ? 1 : 0 } + [1]
@@ -218,7 +218,7 @@ struct ProxyPlan {
 }
 
 extension [String] {
-    /// The lines, each further to the right; empty ones stay empty.
+    /// Returns the lines, each with `count` spaces in front. Empty lines stay empty.
     func indented(_ count: Int) -> [String] {
         self.map { $0.isEmpty ? "" : String(repeating: " ", count: count) + $0 }
     }

@@ -2,9 +2,9 @@ import NIOCore
 import NIOPosix
 import NIOSSL
 
-/// The same request over TLS.
+/// Requests to admin listeners with TLS.
 extension AdminProbe {
-    /// Sends `request` over a connected socket, which is closed, and returns all that is answered.
+    /// Sends `request` over a connected socket, closes it, and returns the whole answer.
     static func exchange(
         _ request: String,
         _ socket: Int32,
@@ -17,9 +17,9 @@ extension AdminProbe {
         let connected = ClientBootstrap(group: loop).channelInitializer { channel in
             channel.eventLoop.makeCompletedFuture {
                 var configuration = TLSConfiguration.makeClientConfiguration()
-                // Not the system's, which an image may not have.
+                // The system's authorities are not used, because an image may not have them.
                 configuration.trustRoots = .certificates([])
-                // The address has no name in a certificate; the callback judges instead.
+                // The listener is reached by its address, which is in no certificate. The callback judges instead.
                 configuration.certificateVerification = .noHostnameVerification
                 let tls = try NIOSSLClientHandler(
                     context: try NIOSSLContext(configuration: configuration),
@@ -49,20 +49,20 @@ extension AdminProbe {
         }
     }
 
-    /// Why there is no TLS. The library's own words name its source files.
+    /// Returns why the TLS connection failed. The library's own text would contain names of its source files.
     private static func words(of error: any Error) -> String {
         let text = "\(error)".utf8
         let isPlain = ["WRONG_VERSION_NUMBER", "HTTP_REQUEST"].contains { text.firstRange(of: $0.utf8) != nil }
-        if isPlain { return "answers without TLS: leave out https:// if admin.listen has none" }
+        if isPlain { return "answers without TLS: remove https:// if admin.listen has no TLS" }
         return error is NIOSSLError || error is BoringSSLError
             ? "fails in the TLS handshake: see its log" : "cannot be asked over TLS: \(error)"
     }
 
     private static let foreign =
-        "shows a certificate that is none of tls.certificates in these settings: nothing was sent; a renewed one is in use within a minute"
+        "presents a certificate that is not in tls.certificates of these settings, so nothing was sent; a renewed one is in use within a minute"
 }
 
-/// Sends a request and collects all that comes back.
+/// Sends a request and collects the whole answer.
 private final class AnswerCollector: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer
@@ -88,7 +88,7 @@ private final class AnswerCollector: ChannelInboundHandler {
     }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
-        // A whole answer may end without close_notify; one that is cut is not an answer.
+        // A whole answer may end without close_notify. An answer without a complete head is rejected later.
         if case .uncleanShutdown? = error as? NIOSSLError { return }
         self.answer.fail(error)
         context.close(promise: nil)

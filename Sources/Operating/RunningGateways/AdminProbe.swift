@@ -5,35 +5,35 @@ import Vocabulary
 import Glibc
 #endif
 
-/// Sends one request to a running gateway's admin listener, over a blocking socket: for containers with neither a shell
-/// nor curl, in a process that does nothing else.
+/// Sends one request to the admin listener of a running gateway over a blocking socket. It serves containers without a
+/// shell or curl, in a process that does nothing else.
 enum AdminProbe {
-    /// Why there is no answer.
+    /// The error for a request without a usable answer.
     struct Failure: Error, CustomStringConvertible {
         let description: String
-        /// Of an answer; nil: there is none.
+        /// The status of the answer. `nil` if there is no answer.
         var status: Int?
-        /// Why the gateway refuses; nil: it does not say.
+        /// The reason why the gateway rejects the request. `nil` if it gives none.
         var reason: Reason?
     }
 
-    /// The listener's answer.
+    /// The answer of the admin listener.
     struct Answer: Equatable {
         var status: Int
         var body: String
 
-        /// The body's first line.
+        /// The first line of the body.
         var line: String { String(self.body.prefix { !$0.isNewline }.prefix(200)) }
     }
 
-    /// In bytes: more than a page of sessions.
+    /// The limit for an answer in bytes, above the size of a page of sessions.
     static let longestAnswer = 1 << 20
 
-    /// `GET path` at `address`, or another method; takes at most `seconds`, or a little more if the answer arrives slowly.
+    /// Sends `GET path`, or another method, to `target`. Takes at most `seconds`, or a little more for a slow answer.
     ///
     /// - Parameters:
-    ///   - token: An operator's; nil: none is sent.
-    ///   - target: The listener.
+    ///   - token: An operator's token. `nil` to send none.
+    ///   - target: The admin listener.
     static func get(
         _ path: String,
         method: String = "GET",
@@ -42,7 +42,7 @@ enum AdminProbe {
         seconds: Int
     ) throws(Failure) -> Answer {
         let address = target.address
-        // A listener bound to all addresses is reached at loopback.
+        // A listener bound to all addresses is reached over loopback.
         let host =
             switch address.host {
             case "", "0.0.0.0": "127.0.0.1"
@@ -50,7 +50,7 @@ enum AdminProbe {
             default: address.host
             }
         let place = host.utf8.contains(UInt8(ascii: ":")) ? "[\(host)]:\(address.port)" : "\(host):\(address.port)"
-        guard address.port != 0 else { throw Failure(description: "admin.listen has port 0: name a port to ask it") }
+        guard address.port != 0 else { throw Failure(description: "admin.listen has port 0: set a fixed port") }
         let socket = try self.connect(host, address.port, seconds: seconds, place: place)
         var head = "\(method) \(path) HTTP/1.1\r\nHost: \(place)\r\nConnection: close\r\n"
         if let token { head += "Authorization: Bearer \(token)\r\n" }
@@ -91,7 +91,7 @@ enum AdminProbe {
 
     private static func send(_ text: String, _ socket: Int32, _ place: String) throws(Failure) {
         let bytes = Array(text.utf8)
-        // Shorter than any socket buffer: one call sends all of it, unless the peer is gone.
+        // The request is shorter than any socket buffer, so one call sends all of it unless the peer is gone.
         guard Glibc.send(socket, bytes, bytes.count, Int32(MSG_NOSIGNAL)) == bytes.count else {
             throw Failure(description: "\(place) does not accept the request: \(self.error())")
         }

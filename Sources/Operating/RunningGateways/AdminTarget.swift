@@ -1,18 +1,17 @@
 import NIOSSL
 import Settings
 
-/// An admin listener that a command asks.
+/// An admin listener that a command connects to.
 struct AdminTarget {
     let address: ListenAddress
-    /// nil: without TLS.
+    /// The trusted certificates. `nil` for a listener without TLS.
     let trust: Trust?
 
-    /// Whose answers are taken over TLS.
+    /// The certificates that are accepted over TLS.
     enum Trust: Sendable {
-        /// Anyone's: for a question without a secret, as orchestrators ask it.
+        /// Any certificate, for requests without a secret, as orchestrators send them.
         case anyone
-        /// Those of a holder of one of these certificates, whatever their names are: a listener for operators is asked by
-        /// its address.
+        /// One of these certificates, whatever its names are, because the listener is reached by its address.
         case holder([NIOSSLCertificate])
 
         func takes(_ certificate: NIOSSLCertificate?) -> Bool {
@@ -23,7 +22,7 @@ struct AdminTarget {
         }
     }
 
-    /// The address in a command line: `127.0.0.1:9090`, or with TLS `https://127.0.0.1:9090`; nil: it is none.
+    /// Reads an address in a command line: `127.0.0.1:9090`, or `https://127.0.0.1:9090` with TLS. `nil` if invalid.
     static func read(_ text: String) -> (address: ListenAddress, isSecure: Bool)? {
         let scheme = "https://"
         let isSecure = text.hasPrefix(scheme)
@@ -31,17 +30,17 @@ struct AdminTarget {
         return address.map { ($0, isSecure) }
     }
 
-    /// What `read` takes, for a message.
+    /// The values that `read` accepts, for a message.
     static let allowed = "an address and a port, e.g. 127.0.0.1:9090, or https://127.0.0.1:9090 with TLS"
 }
 
 extension SettingsOptions {
-    /// The admin listeners to ask: those in the command line, else the one of the settings. Without it the command ends and
-    /// says so.
+    /// Returns the admin listeners in the command line, or the listener in the settings if there are none. Ends the
+    /// command with a message if there is none either.
     ///
     /// - Parameters:
-    ///   - named: Those in the command line.
-    ///   - sendsSecret: Whether they must prove with TLS that they are gateways with these settings.
+    ///   - named: The listeners in the command line.
+    ///   - sendsSecret: True if the listeners must prove with TLS that they are gateways with these settings.
     func adminTargets(_ named: [String], sendsSecret: Bool) throws -> [AdminTarget] {
         let named = named.compactMap { AdminTarget.read($0) }
         var certificates: [NIOSSLCertificate] = []
@@ -69,7 +68,7 @@ extension SettingsOptions {
 
     private static func ownCertificate(_ file: String) throws -> NIOSSLCertificate {
         guard let certificate = try? NIOSSLCertificate.fromPEMFile(file).first else {
-            throw Console.failure("\(file) has no certificate, so the admin listener cannot be known by it")
+            throw Console.failure("\(file) contains no certificate, so the admin listener cannot be verified")
         }
         return certificate
     }

@@ -1,15 +1,15 @@
 import ArgumentParser
 import Settings
 
-/// `sallyport healthcheck`: prints one line and exits with 0 or 1, for `HEALTHCHECK` in images without a shell.
+/// `sallyport healthcheck`: prints one line and exits with status 0 or 1, for `HEALTHCHECK` in images without a shell.
 struct HealthcheckCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "healthcheck",
-        abstract: "Ask the running gateway's admin listener whether it is ready; exit status 0 or 1.",
+        abstract: "Ask the running gateway's admin listener whether it is ready. The exit status is 0 or 1.",
         discussion: """
-            The address is that of --admin, else SALLYPORT_ADMIN_LISTEN, else admin.listen in the settings file. \
-            No other setting is read. Where that listener has TLS, it is asked over TLS and its certificate is not verified, \
-            as orchestrators ask: nothing secret is sent.
+            The address comes from --admin, SALLYPORT_ADMIN_LISTEN or admin.listen in the settings file, in this order. \
+            No other setting is read. If the listener has TLS, its certificate is not verified, as orchestrators do not \
+            verify it either: nothing secret is sent.
             """
     )
 
@@ -18,7 +18,7 @@ struct HealthcheckCommand: ParsableCommand {
 
     @Option(
         help: ArgumentHelp(
-            "The address of the admin listener, instead of the one in the settings; with https:// in front it has TLS.",
+            "The address of the admin listener, instead of the one in the settings. Write https:// in front for TLS.",
             valueName: "address:port"
         )
     )

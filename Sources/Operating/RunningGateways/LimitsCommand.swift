@@ -3,16 +3,16 @@ import ArgumentParser
 import Settings
 import Vocabulary
 
-/// `sallyport limits`: what a running gateway counts against an address, and how to empty it.
+/// `sallyport limits`: shows or clears the sign-in limits of an address at a running gateway.
 struct LimitsCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "limits",
-        abstract: "Show, or clear, what running gateways count against an address at sign-in.",
+        abstract: "Show or clear the sign-in limits of an address at running gateways.",
         discussion: """
-            Asks the admin listener with the token of an operator (admin.tokens_file): one with the scope read to show, and \
-            sessions to clear. There is no limit of an account alone, so the address is needed. Each gateway also counts \
-            by itself: name the admin listener of each. Over TLS the token is sent only to a gateway that shows one of \
-            tls.certificates in the settings.
+            Calls the admin listener with an operator's token (admin.tokens_file). The token needs the scope read to show \
+            limits, and sessions to clear them. No limit depends only on an account, so the address is required. Each \
+            gateway also counts by itself: pass the admin listener of each. Over TLS the token is sent only to a gateway \
+            that presents one of tls.certificates in the settings.
             """,
         subcommands: [Show.self, Clear.self],
         defaultSubcommand: Show.self
@@ -23,7 +23,10 @@ struct LimitsCommand: ParsableCommand {
         var address: String
 
         @Option(
-            help: ArgumentHelp("An account that is tried from there, as the user types it.", valueName: "identifier")
+            help: ArgumentHelp(
+                "An account that is tried from that address, as the user types it.",
+                valueName: "identifier"
+            )
         )
         var account: String?
 
@@ -43,7 +46,7 @@ struct LimitsCommand: ParsableCommand {
     }
 
     struct Clear: ParsableCommand {
-        static let configuration = CommandConfiguration(abstract: "Empty the limits of an address.")
+        static let configuration = CommandConfiguration(abstract: "Clear the limits of an address.")
 
         @OptionGroup var options: Options
 
@@ -62,7 +65,7 @@ extension LimitsCommand {
         }
     }
 
-    /// A line for each limit.
+    /// Returns one line per limit.
     private static func table(_ body: String) -> String {
         guard case .array(let limits)? = JSONText.decode(Array(body.utf8))?["limits"] else { return body }
         return limits.map { limit in

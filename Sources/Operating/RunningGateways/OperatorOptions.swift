@@ -2,19 +2,19 @@ import ArgumentParser
 import Settings
 import Vocabulary
 
-/// What each command needs that calls admin listeners as an operator.
+/// The options of commands that call admin listeners as an operator.
 struct OperatorOptions: ParsableArguments {
     @OptionGroup var settings: SettingsOptions
 
     @Option(
-        help: ArgumentHelp("A file with the operator's token; - is standard input.", valueName: "file"),
+        help: ArgumentHelp("A file with the operator's token (- for standard input).", valueName: "file"),
         completion: .file()
     )
     var tokenFile: String
 
     @Option(
         help: ArgumentHelp(
-            "The address of an admin listener, instead of the one in the settings; with https:// in front it has TLS. Repeatable.",
+            "The address of an admin listener, instead of the one in the settings. Write https:// in front for TLS. Repeatable.",
             valueName: "address:port"
         )
     )
@@ -26,9 +26,9 @@ struct OperatorOptions: ParsableArguments {
         }
     }
 
-    /// An admin listener, called with an operator's token.
+    /// An admin listener that is called with an operator's token.
     struct Gateway {
-        /// How long to wait for each answer, in seconds.
+        /// The time limit for each answer in seconds.
         private static let patience = 5
 
         fileprivate let target: AdminTarget
@@ -36,7 +36,7 @@ struct OperatorOptions: ParsableArguments {
 
         var address: String { "\(self.target.address)" }
 
-        /// The answer, if it is 2xx.
+        /// Sends a request and returns the answer. A status other than 2xx is an error.
         func ask(_ method: String, _ path: String) throws(AdminProbe.Failure) -> AdminProbe.Answer {
             let answer = try AdminProbe.get(
                 path,
@@ -56,7 +56,7 @@ struct OperatorOptions: ParsableArguments {
             return answer
         }
 
-        /// The same about a session; nil if there is none of that name.
+        /// Sends a request about one session. Returns `nil` if the session does not exist.
         func find(_ method: String, _ path: String) throws(AdminProbe.Failure) -> AdminProbe.Answer? {
             do throws(AdminProbe.Failure) {
                 return try self.ask(method, path)
@@ -68,21 +68,21 @@ struct OperatorOptions: ParsableArguments {
 
         private static func advice(_ status: Int) -> String {
             switch status {
-            case 400: "it knows no such provider or session, or there are several providers and none is named"
+            case 400: "the provider or session is unknown, or --provider is missing although there are several"
             case 401: "the token is not in its admin.tokens_file"
             case 403: "the token needs the scope read to show, and sessions to end or clear"
             case 404: "it has no admin.tokens_file"
-            case 503: "its store cannot be asked, or its audit stream is full"
+            case 503: "its store does not answer, or its audit stream is full"
             default: "see its log"
             }
         }
     }
 
-    /// Calls `body` with each gateway. Where it fails, the others are called too, and the command fails in the end.
+    /// Calls `body` for each gateway. After a failed call the remaining gateways are called, then the command fails.
     func forEach(_ body: (Gateway) throws(AdminProbe.Failure) -> Void) throws {
         let token = Console.readToken(self.tokenFile) ?? []
         guard !token.isEmpty, token.allSatisfy({ (0x21...0x7E).contains($0) }) else {
-            throw ValidationError("The file of --token-file must hold an operator's token.")
+            throw ValidationError("The file of --token-file must contain an operator's token.")
         }
         var hasFailed = false
         for target in try self.settings.adminTargets(self.admin, sendsSecret: true) {

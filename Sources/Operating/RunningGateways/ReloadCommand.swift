@@ -4,15 +4,15 @@ import ArgumentParser
 import Glibc
 #endif
 
-/// `sallyport reload`: has a running gateway on this machine read its settings again.
+/// `sallyport reload`: makes a running gateway on this machine reload its settings.
 struct ReloadCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "reload",
-        abstract: "Check the settings, then have the running gateway read them again (SIGHUP).",
+        abstract: "Check the settings, then make the running gateway reload them (SIGHUP).",
         discussion: """
-            The gateway is that of --pid-file, which `sallyport run --pid-file` wrote, or of --pid. Settings that `sallyport \
-            check` would refuse are not sent: the gateway would go on with the former ones and say so in its log. What became \
-            of the reload is in its log, and at /readyz?verbose.
+            The gateway is the process in --pid-file, which `sallyport run --pid-file` has written, or in --pid. If `sallyport \
+            check` would refuse the settings, no signal is sent: the gateway would keep the old ones and say so in its log. \
+            The result of the reload is in the gateway's log, and at /readyz?verbose.
             """
     )
 
@@ -29,7 +29,7 @@ struct ReloadCommand: ParsableCommand {
     func validate() throws {
         try self.named.validate(besides: self.options)
         guard (self.pid == nil) != (self.pidFile == nil) else {
-            throw ValidationError("Name the gateway by --pid-file or by --pid.")
+            throw ValidationError("Use either --pid-file or --pid.")
         }
     }
 
@@ -42,11 +42,11 @@ struct ReloadCommand: ParsableCommand {
         }
         let process = try self.pid ?? self.pidFile.map(PIDFile.read) ?? 0
         guard PIDFile.isGateway(process) else {
-            throw Console.failure("process \(process) is no running gateway of this program")
+            throw Console.failure("process \(process) is not a running gateway of this program")
         }
         guard kill(process, SIGHUP) == 0 else {
-            throw Console.failure("process \(process) cannot be told: \(String(cString: strerror(errno)))")
+            throw Console.failure("process \(process) cannot be signalled: \(String(cString: strerror(errno)))")
         }
-        Console.say("process \(process) reads its settings again; its log says what became of it")
+        Console.say("process \(process) reloads its settings; the result is in its log")
     }
 }

@@ -1,32 +1,37 @@
 import ArgumentParser
 import Vocabulary
 
-/// `sallyport sessions`: who is signed in at a running gateway, and signs users out.
+/// `sallyport sessions`: lists the sessions at a running gateway, and signs users out.
 struct SessionsCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "sessions",
         abstract: "Show who is signed in, and sign users out.",
         discussion: """
-            Asks the admin listener with the token of an operator (admin.tokens_file): one with the scope read to show, and \
-            sessions to end. Gateways that share a Redis share the sessions, so one of them is enough; with store.memory name \
-            the admin listener of each. Over TLS the token is sent only to a gateway that shows one of tls.certificates in \
-            the settings.
+            Calls the admin listener with an operator's token (admin.tokens_file). The token needs the scope read to show \
+            sessions, and sessions to end them. Gateways with the same Redis share their sessions, so one of them is enough; \
+            with store.memory, pass the admin listener of each. Over TLS the token is sent only to a gateway that presents \
+            one of tls.certificates in the settings.
             """,
         subcommands: [List.self, Show.self, End.self],
         defaultSubcommand: List.self
     )
 
-    /// Whose sessions are meant.
+    /// The options that select users.
     struct Choice: ParsableArguments {
-        @Option(help: ArgumentHelp("The users with this email address, vouched for or not.", valueName: "address"))
+        @Option(help: ArgumentHelp("The users with this email address, verified or not.", valueName: "address"))
         var email: String?
 
         @Option(
-            help: ArgumentHelp("The user's id at the provider, or the name that apps know.", valueName: "subject")
+            help: ArgumentHelp("The user's id at the provider, or the subject that apps get.", valueName: "subject")
         )
         var subject: String?
 
-        @Option(help: ArgumentHelp("Only users of this provider; with --subject, whose user it is.", valueName: "name"))
+        @Option(
+            help: ArgumentHelp(
+                "Only users of this provider. With --subject, the provider of that user.",
+                valueName: "name"
+            )
+        )
         var provider: String?
 
         func validate() throws {
@@ -38,7 +43,7 @@ struct SessionsCommand: ParsableCommand {
             }
         }
 
-        /// The parameters of a list.
+        /// The query parameters that select users.
         fileprivate var query: [(name: String, value: String)] {
             [("email", self.email), ("subject", self.subject), ("provider", self.provider)].compactMap { name, value in
                 value.map { (name, $0) }
@@ -51,13 +56,13 @@ struct SessionsCommand: ParsableCommand {
 
     struct List: ParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Show the sessions of a user, or some of all, the latest first."
+            abstract: "Show the sessions of one user or of all users, the latest first."
         )
 
         @OptionGroup var choice: Choice
         @OptionGroup var operators: OperatorOptions
 
-        @Flag(help: "Show all, not only the first \(SessionsCommand.shown).")
+        @Flag(help: "Show all sessions, not only the first \(SessionsCommand.shown).")
         var all = false
 
         func run() throws {
@@ -75,7 +80,7 @@ struct SessionsCommand: ParsableCommand {
     }
 
     struct Show: ParsableCommand {
-        static let configuration = CommandConfiguration(abstract: "Show all that is known of a session.")
+        static let configuration = CommandConfiguration(abstract: "Show all that is known about a session.")
 
         @Argument(
             help: ArgumentHelp("The session's handle, the first word of its line in the list.", valueName: "handle")
@@ -100,10 +105,10 @@ struct SessionsCommand: ParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "End a session, or sign users out.",
             discussion: """
-                A user is signed out as a whole: also sessions that began a moment ago and are in no list yet end. With \
-                --provider alone all users of that provider are signed out, with --all everybody.
+                Signing out a user ends all of the user's sessions, including new ones that are not listed yet. Without a \
+                user, --provider signs out all users of that provider, and --all signs out everybody.
 
-                The exit status is 2 if no session matches, so that a name that is mistyped does not look like a sign-out.
+                The exit status is 2 if no session matches, so that a mistyped name does not look like a sign-out.
                 """
         )
 
@@ -116,16 +121,16 @@ struct SessionsCommand: ParsableCommand {
         @Flag(help: "Sign everybody out.")
         var all = false
 
-        @Flag(help: "Only say what would end.")
+        @Flag(help: "Only show what would end.")
         var dryRun = false
 
-        @Flag(help: "Exit with status 0 also if no session matches.")
+        @Flag(help: "Exit with status 0 even if no session matches.")
         var ignoreNotFound = false
 
         func validate() throws {
             let isChoice = !self.choice.query.isEmpty
             guard [self.handle != nil, isChoice, self.all].count(where: { $0 }) == 1 else {
-                throw ValidationError("Name one of: a handle, --email, --subject, --provider, --all.")
+                throw ValidationError("Use one of: a handle, --email, --subject, --provider, --all.")
             }
         }
 
@@ -140,7 +145,7 @@ struct SessionsCommand: ParsableCommand {
             if !self.ignoreNotFound { throw nobody }
         }
 
-        /// Ends what is chosen, and says whether any session is.
+        /// Ends the selected sessions. Returns true if any session matches.
         private func end(at gateway: OperatorOptions.Gateway) throws(AdminProbe.Failure) -> Bool {
             guard let handle = self.handle else { return try self.signOut(at: gateway) }
             let path = "/sessions/\(PercentCoding.encoded(handle))"
@@ -151,14 +156,15 @@ struct SessionsCommand: ParsableCommand {
             return true
         }
 
-        /// Whether any session matches. A user who is named is signed out in any case: a session may be in no list yet.
+        /// Signs out the selected users. Returns true if any session matches. A user in `--subject` is signed out in
+        /// any case, because a new session may not be listed yet.
         private func signOut(at gateway: OperatorOptions.Gateway) throws(AdminProbe.Failure) -> Bool {
             let named = self.choice.subject.map { [$0, self.choice.provider ?? ""] }
             var (seen, done): (Set<String>, Set<[String]>) = ([], [])
             var isOneOut = false
-            // Somebody may sign in while the pages are read, or have a session that is listed a moment later.
+            // Users may sign in while the pages are read, or a new session may be listed a moment later.
             for pass in 0..<Self.passes {
-                // The handles of the sessions of each user.
+                // The handles of each user's sessions.
                 var users: [[String]: [String]] = [:]
                 if pass == 0, let named { users[named] = [] }
                 try SessionsCommand.forEach(self.choice.query, at: gateway) { session in
@@ -180,12 +186,12 @@ struct SessionsCommand: ParsableCommand {
             return isOneOut
         }
 
-        /// How often the sessions are listed, at most, until nobody new is among them.
+        /// The limit for listings, which are repeated until they contain no new users.
         private static let passes = 3
 
-        /// Signs the users out and adds them to `done`.
+        /// Signs out the users and adds them to `done`.
         ///
-        /// - Returns: Whether any session has ended.
+        /// - Returns: True if any session has ended.
         private static func signOut(
             _ users: [[String]: [String]],
             after done: inout Set<[String]>,
@@ -201,7 +207,7 @@ struct SessionsCommand: ParsableCommand {
                     done.insert(user)
                 } catch {
                     failure = error
-                    // A gateway that does not answer does not for the next one either.
+                    // A gateway that does not answer one request does not answer the next one either.
                     guard error.status != nil else { break }
                 }
             }
@@ -210,9 +216,9 @@ struct SessionsCommand: ParsableCommand {
             throw failure
         }
 
-        /// Signs a user out, or where the provider of their sessions is configured no more, ends each of these.
+        /// Signs out a user. If the provider of the sessions is no longer configured, each session is ended separately.
         ///
-        /// - Returns: Whether any session has ended. True for one that was listed and has ended meanwhile.
+        /// - Returns: True if any session has ended, including a listed session that has ended in the meantime.
         private static func signOut(
             _ user: [String],
             _ handles: [String],
@@ -235,16 +241,16 @@ struct SessionsCommand: ParsableCommand {
         }
     }
 
-    /// Says that no session matches; the exit status, which is that of no other fault.
+    /// Prints that no session matches, and returns an exit status that no other error has.
     fileprivate static func nobody(_ words: String) -> ExitCode {
         Console.complain("no session matches \(words.printable)")
         return ExitCode(2)
     }
 
-    /// How many sessions a list shows by default.
+    /// The number of sessions that a list shows by default.
     fileprivate static let shown = 100
 
-    /// Calls `body` with each session of a list, until it returns false; true if it was called with all.
+    /// Calls `body` with each session of a list until it returns false. Returns true if `body` got all sessions.
     @discardableResult
     private static func forEach(
         _ query: [(name: String, value: String)],
@@ -269,7 +275,7 @@ struct SessionsCommand: ParsableCommand {
     }
 }
 
-/// A session as the admin listener shows it.
+/// A session in an answer of the admin listener.
 private struct OperatorSession {
     let handle: String
     let subject: String
@@ -286,7 +292,7 @@ private struct OperatorSession {
         self.members = members
     }
 
-    /// The session in a list.
+    /// The session as a line of a list.
     var line: String {
         let user = self.members["email"]?.string.map { "\($0) (\(self.name))" } ?? self.name
         let place = self.members["host"]?.string ?? self.members["client_id"]?.string ?? "native app"
@@ -298,7 +304,7 @@ private struct OperatorSession {
 
     private var name: String { self.provider.map { "\(self.subject) of \($0)" } ?? self.subject }
 
-    /// All that is known of it, one member a line.
+    /// All members of the session, one per line.
     var text: String {
         self.members.sorted { $0.key < $1.key }.map { name, value in
             "\(name): \((value.string ?? String(decoding: JSONText.encode(value), as: UTF8.self)).printable)"
@@ -307,7 +313,7 @@ private struct OperatorSession {
 }
 
 extension String {
-    /// The text without what could move the cursor of a terminal: a provider names users as it likes.
+    /// The text without characters that could move a terminal's cursor. Providers choose the names of users freely.
     fileprivate var printable: String {
         let hidden: Set<Unicode.GeneralCategory> = [.control, .format, .lineSeparator, .paragraphSeparator]
         return String(

@@ -2,15 +2,15 @@ import ArgumentParser
 import Settings
 import Vocabulary
 
-/// `sallyport upstreams`: the servers of all apps as a running gateway sees them.
+/// `sallyport upstreams`: lists the servers of all apps as a running gateway sees them.
 struct UpstreamsCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "upstreams",
         abstract: "Show the servers of all apps: whether they serve, and what they do now.",
         discussion: """
-            Asks the admin listener: that of --admin, else SALLYPORT_ADMIN_LISTEN, else admin.listen in the settings file. \
-            Each gateway sees the servers for itself, so name the admin listener of each. Nothing secret is sent, so over TLS \
-            its certificate is not verified.
+            Asks the admin listener in --admin, SALLYPORT_ADMIN_LISTEN or admin.listen in the settings file, in this order. \
+            Each gateway judges the servers by itself, so pass the admin listener of each. Nothing secret is sent, so with \
+            TLS the certificate of the listener is not verified.
             """
     )
 
@@ -19,13 +19,13 @@ struct UpstreamsCommand: ParsableCommand {
 
     @Option(
         help: ArgumentHelp(
-            "The address of an admin listener, instead of the one in the settings; with https:// in front it has TLS. Repeatable.",
+            "The address of an admin listener, instead of the one in the settings. Write https:// in front for TLS. Repeatable.",
             valueName: "address:port"
         )
     )
     var admin: [String] = []
 
-    /// How long to wait for each gateway.
+    /// The time limit for each gateway in seconds.
     private static let patience = 5
 
     func validate() throws {
@@ -52,7 +52,7 @@ struct UpstreamsCommand: ParsableCommand {
         if hasFailed { throw ExitCode.failure }
     }
 
-    /// A line for each app, and below it one for each of its servers.
+    /// Returns a line for each app, followed by a line for each of its servers.
     private static func table(_ body: String) -> String {
         guard case .array(let apps)? = JSONText.decode(Array(body.utf8))?["upstreams"] else { return body }
         return apps.flatMap { app -> [String] in
@@ -72,7 +72,7 @@ struct UpstreamsCommand: ParsableCommand {
         return "  \(server["url"]?.string ?? ""): \(server["state"]?.string ?? ""), \(counts)\(Self.name(of: server))"
     }
 
-    /// The addresses of its name, which it may not have.
+    /// Describes the addresses of a server's name. Empty if the server has no name.
     private static func name(of server: JSONValue) -> String {
         guard case .array(let addresses)? = server["addresses"] else { return "" }
         let text = addresses.isEmpty ? "no address" : "at \(addresses.compactMap(\.string).joined(separator: ", "))"

@@ -7,13 +7,13 @@ import Vocabulary
 import Glibc
 #endif
 
-/// `sallyport init`: writes settings to begin with, and the secrets beside them.
+/// `sallyport init`: writes initial settings, with the secrets in separate files.
 struct InitCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "init",
         abstract: "Write a settings file with comments, the secret and, with --users, a first user.",
         discussion: """
-            Nothing that exists is overwritten. The settings are valid as they are; `sallyport check` says what they mean.
+            Existing files are never overwritten. The settings are valid as they are; `sallyport check` explains them.
             """
     )
 
@@ -22,7 +22,7 @@ struct InitCommand: ParsableCommand {
 
         static func help(for value: Provider) -> ArgumentHelp? {
             switch value {
-            case .users: "Users in a file, for trying and for a few people on this machine (the default)."
+            case .users: "Users in a file, for trials and for a few people on this machine (the default)."
             case .oidc: "Users of an OpenID provider."
             case .kratos: "Users of Ory Kratos."
             }
@@ -31,12 +31,12 @@ struct InitCommand: ParsableCommand {
 
     @Flag var provider = Provider.users
 
-    @Option(help: ArgumentHelp("Where the files are written.", valueName: "directory"), completion: .directory)
+    @Option(help: ArgumentHelp("The directory for the files.", valueName: "directory"), completion: .directory)
     var directory = "."
 
     @Option(
         name: .customLong("public-url"),
-        help: ArgumentHelp("The URL by which browsers reach the gateway.", valueName: "URL")
+        help: ArgumentHelp("The URL that browsers use for the gateway.", valueName: "URL")
     )
     var publicURL = "http://localhost:8080"
 
@@ -49,10 +49,13 @@ struct InitCommand: ParsableCommand {
     @Option(help: ArgumentHelp("With --oidc: the provider's issuer.", valueName: "URL"))
     var issuer = "https://id.example.com"
 
-    @Option(name: .customLong("client-id"), help: ArgumentHelp("With --oidc: the gateway's id there.", valueName: "id"))
+    @Option(
+        name: .customLong("client-id"),
+        help: ArgumentHelp("With --oidc: the gateway's client id there.", valueName: "id")
+    )
     var clientID = "sallyport"
 
-    @Option(help: ArgumentHelp("With --kratos: its public URL.", valueName: "URL"))
+    @Option(help: ArgumentHelp("With --kratos: the public URL of Kratos.", valueName: "URL"))
     var kratosURL = "http://127.0.0.1:4433"
 
     func validate() throws {
@@ -68,7 +71,7 @@ struct InitCommand: ParsableCommand {
             for (name, _, _) in files where self.isThere(self.path(name)) {
                 throw PrivateFileFailure("\(self.path(name)) exists already: nothing is written")
             }
-            // Before anything is written: a value of the command line that the gateway would refuse.
+            // Values of the command line that the gateway would reject are found before anything is written.
             try self.judge(files)
             if mkdir(self.directory, 0o755) != 0, errno != EEXIST { throw PrivateFileFailure.system(self.directory) }
             var made: [String] = []
@@ -78,7 +81,7 @@ struct InitCommand: ParsableCommand {
                     made.append(self.path(name))
                 }
             } catch {
-                // A part of the files would stand in the way of the next try.
+                // Remaining files would make the next call fail.
                 for path in made { unlink(path) }
                 throw error
             }
@@ -89,23 +92,23 @@ struct InitCommand: ParsableCommand {
         }
     }
 
-    /// Also a link to nothing is there.
+    /// True if the path exists, even as a link to a missing file.
     private func isThere(_ path: String) -> Bool {
         var status = stat()
         return lstat(path, &status) == 0
     }
 
-    /// The public URL as the gateway sends it, so that what is registered at the provider is what the provider receives.
+    /// The public URL as the gateway sends it, so that the URL to register at the provider is the one that it receives.
     private var origin: String { PublicURL(self.publicURL)?.description ?? self.publicURL }
 
-    /// Where it listens: where a plain URL of this machine says, since nothing else is there; else at the default.
+    /// The address to listen on: the one in a plain-http URL of this machine, which nothing else serves, or the
+    /// default.
     private var listen: String {
         guard let url = PublicURL(self.publicURL), !url.isHTTPS, url.isLoopback else { return "127.0.0.1:8080" }
         return "\(url.host.hasPrefix("[") ? url.host : "127.0.0.1"):\(url.port ?? 80)"
     }
 
-    /// Where operators and probes reach the gateway: not at the default's port, which is also that of a Prometheus on the
-    /// same machine.
+    /// The admin listener's address. It avoids the default port, which a Prometheus on this machine also uses.
     private var adminListen: String { "127.0.0.1:\(self.listen.hasSuffix(":9091") ? 9095 : 9091)" }
 
     private func path(_ name: String) -> String { self.directory == "." ? name : "\(self.directory)/\(name)" }
@@ -135,13 +138,13 @@ struct InitCommand: ParsableCommand {
         }
     }
 
-    /// The options by the keys that they set.
+    /// The options of the command by the keys that they set.
     private static let options = [
         "public_url": "--public-url", "upstream": "--upstream", "provider.oidc.issuer": "--issuer",
         "provider.oidc.client_id": "--client-id", "provider.kratos.public_url": "--kratos-url",
     ]
 
-    /// A problem of the settings, by the option that has it: no file is written yet.
+    /// Returns a problem of the settings with the option that causes it, because no file is written yet.
     private static func line(_ problem: SettingsProblem) -> String {
         let place = problem.key.isEmpty ? "\(problem.origin)" : "\(problem.origin): \(problem.key)"
         let finding = problem.description.trimmingPrefix(place)
@@ -171,17 +174,17 @@ struct InitCommand: ParsableCommand {
         return files
     }
 
-    /// A text as YAML takes it, whatever is in it.
+    /// Returns a text as a quoted YAML string.
     private static func quoted(_ text: String) -> String {
         String(decoding: JSONText.encode(.string(text)), as: UTF8.self)
     }
 
     private var settings: String {
         """
-        # Settings of Sallyport. `sallyport check sallyport.yaml` says what they mean; every other key has a default:
+        # Settings of Sallyport. `sallyport check sallyport.yaml` explains them. Every other key has a default:
         # Config/sallyport.reference.yaml shows them all.
 
-        # The URL by which browsers reach the gateway. Cookies, redirects and tokens are made from it.
+        # The URL that browsers use for the gateway. Cookies, redirects and tokens are made from it.
         public_url: \(Self.quoted(self.origin))
 
         # Where it listens. Behind a proxy on another machine: "0.0.0.0:8080", and the proxy's address in trusted_proxies.
@@ -195,7 +198,7 @@ struct InitCommand: ParsableCommand {
         # The app behind the gateway.
         upstream: \(Self.quoted(self.upstream))
 
-        # From it all keys are made. Without it every session ends with the process; all gateways of one store share it.
+        # All keys are made from it. Without it every session ends with the process. All gateways of one store share it.
         secret_file: secret
 
         # Where users sign in.
@@ -241,7 +244,7 @@ struct InitCommand: ParsableCommand {
         }
     }
 
-    /// The program as it was called, so that what is printed can be pasted.
+    /// The program as it was called, so that printed commands can be pasted.
     private static var program: String {
         CommandLine.arguments.first.flatMap { $0.contains("/") ? $0 : nil } ?? "sallyport"
     }

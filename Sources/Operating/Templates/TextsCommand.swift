@@ -2,15 +2,14 @@ import ArgumentParser
 import Pages
 import Vocabulary
 
-/// `sallyport texts`: the texts of the gateway's pages, to be translated or reworded.
+/// `sallyport texts`: prints the texts of the gateway's pages, to be translated or reworded.
 struct TextsCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "texts",
         abstract: "Print the texts of the pages in one language, as a file for pages.templates_dir.",
         discussion: """
-            For other words, write the lines that change to LANGUAGE.yaml in the directory that pages.templates_dir \
-            names. For another language, translate all of them and add its tag to pages.languages. Words in braces \
-            stand for values.
+            To reword texts, write the changed lines to LANGUAGE.yaml in the directory in pages.templates_dir. To add a \
+            language, translate all lines and add its tag to pages.languages. Words in braces are replaced by values.
             """
     )
 
@@ -20,7 +19,7 @@ struct TextsCommand: ParsableCommand {
     func run() throws {
         guard let language = PageLanguage.included.first(where: { $0.tag == self.language }) else {
             let tags = PageLanguage.included.map(\.tag).joined(separator: ", ")
-            throw ValidationError("found no texts for \(self.language); allowed are \(tags)")
+            throw ValidationError("no texts for \(self.language): use one of \(tags)")
         }
         for key in PageLanguage.keys {
             let text = JSONText.encode(.string(language[key] ?? ""))

@@ -11,28 +11,28 @@ import Settings
 import SignOn
 import Vocabulary
 
-/// The parts made from one configuration, at the start and at every reload.
+/// The parts that are made from one configuration, at the start and at each reload.
 struct Assembly: Sendable {
     let configuration: PathConfiguration
-    /// The providers, each with what is of its hosts only.
+    /// The providers, each with the parts for its hosts.
     let realms: [AssembledRealm]
-    /// Tells whose users are gone.
+    /// Knows which users no longer exist.
     let users: RealmUsers
-    /// Whom the event loops ask about sessions.
+    /// The parts that the event loops consult about sessions.
     let parties: SessionParties
     let asn: ASNDirectory?
     let geo: GeoDirectory?
     let idTokens: IDTokenSigning
     let clients: ClientRegistry
-    /// The TLS of the listeners that have it.
+    /// The TLS of all listeners that use it.
     let tls: [ListenerTLS]
-    /// That of each address for operators, in the order of the settings; nil: it has none.
+    /// The TLS of each management listener, in the order of the settings. `nil` for a listener without TLS.
     let managementTLS: [ListenerTLS?]
-    /// That of `admin.listen`; nil: it has none.
+    /// The TLS of `admin.listen`. `nil` for a listener without TLS.
     let adminTLS: ListenerTLS?
 
-    /// - Parameter former: What a reload replaces.
-    /// - Throws: `StartRefusal` that names the setting.
+    /// - Parameter former: The assembly that a reload replaces.
+    /// - Throws: `StartRefusal` with the setting.
     init(_ loaded: LoadedSettings, _ foundations: Foundations, generation: UInt64, former: Assembly? = nil) throws {
         let settings = loaded.settings
         let asn = try Self.asn(settings.asn)
@@ -40,7 +40,7 @@ struct Assembly: Sendable {
             try settings.geo.map { (geo) throws(AddressFileError) in try GeoDirectory(database: geo.database) }
         }
         let rules = RuleBook(settings.rules, places: geo)
-        // So that each result is a series from the start, as alerts need it.
+        // Alerts need a series for each result from the start.
         for rule in settings.rules {
             for result in RuleResult.allCases {
                 _ = foundations.registry.counter(MetricNames.ruleResults, rule.name, result.rawValue)
@@ -108,7 +108,7 @@ struct Assembly: Sendable {
         parties.directory = users
         self.parties = parties
         let keys = foundations.keys.sealing
-        // A host's users sign in on a host that has its providers, so one share serves all realms.
+        // A host's users sign in on a host with the same providers, so one share serves all realms.
         let share =
             settings.handoff.isShared ? HandoffShare(hosts: SignInHosts(settings.hosts), keys: keys) : nil
         let confirmation = HandoffConfirmation(settings.handoff.confirmation, keys: keys)
@@ -192,10 +192,10 @@ struct Assembly: Sendable {
 
     var settings: Settings { self.configuration.settings }
 
-    /// Renew and revoke the tokens that they handed out.
+    /// The providers that renew and revoke the tokens that they issued.
     var refreshing: [any RefreshingProvider] { self.realms.compactMap(\.provider.roles.refreshing) }
 
-    /// The issuer of the assertions about the users of each provider: that of the metadata and of id_tokens.
+    /// Returns the issuer for each provider's users: in assertions, in the metadata and in id_tokens.
     private static func issuers(_ settings: Settings) -> [Realm: String] {
         guard !settings.providers.isEmpty else { return [.default: ServerMetadata.issuer(settings.issuer)] }
         return Dictionary(
@@ -205,13 +205,13 @@ struct Assembly: Sendable {
         )
     }
 
-    /// A reload must not withhold a client that works: the former file stays in use.
+    /// Rejects a reload that would withhold a working client. The old file stays in use.
     private static func refuse(newFaultsOf clients: ClientRegistry, _ former: ClientRegistry?) throws {
         guard let known = former?.catalogue.withheld else { return }
         let faults = clients.catalogue.withheld.filter { known[$0.key] == nil }.sorted { $0.key < $1.key }
         guard !faults.isEmpty else { return }
         let lines = faults.map { id, fault in
-            "clients: \(id), as it was changed at run time, does not fit this file: \(fault.sentence)"
+            "clients: the changes made to \(id) at run time do not fit this file: \(fault.sentence)"
         }
         throw StartRefusal(description: lines.joined(separator: "\n"))
     }
@@ -226,7 +226,7 @@ struct Assembly: Sendable {
         }
     }
 
-    /// The keys of `signing_key_file`.
+    /// Reads the keys of `signing_key_file`.
     private static func keyFile(_ settings: Settings) throws -> SigningKeyFile? {
         do throws(JOSEError) {
             return try settings.signingKeys.map { (pem) throws(JOSEError) in try SigningKeyFile(pem: pem) }

@@ -10,12 +10,12 @@ import Settings
 import SignOn
 import Vocabulary
 
-/// Makes the endpoints of the hosts that have the same providers.
+/// Makes the endpoints of hosts with the same providers.
 struct EndpointAssembly {
     let group: HostGroup
     /// The providers, in the order of the hosts.
     let members: [AssembledRealm]
-    /// The hosts that have one of these providers.
+    /// All hosts that have at least one of these providers.
     let related: [HostSettings]
     let foundations: Foundations
     let devices: DeviceObserver
@@ -30,7 +30,7 @@ struct EndpointAssembly {
     let social: SocialVerifiers
     let proofs: DPoPGate
 
-    /// Those for these hosts.
+    /// The settings for these hosts.
     private var settings: Settings { self.group.settings }
     private var users: RealmUsers { RealmUsers(together: self.members.map(\.users)) }
     private var tokens: [any ForeignTokens] { self.members.compactMap(\.tokens) }
@@ -63,7 +63,7 @@ struct EndpointAssembly {
             limiter: self.foundations.limiter
         )
         if let ways = SignInWays(self.members.compactMap { self.way($0, sessions) }) {
-            // Kratos's own paths are Kratos's.
+            // Kratos answers its own paths.
             if self.kratos == nil { endpoints += self.nativeEndpoints(native, ways.passwords) }
             endpoints += self.browserEndpoints(ways, native)
         }
@@ -87,7 +87,7 @@ struct EndpointAssembly {
         return self.wantedPages(of: self.settings.hosts).added(to: endpoints)
     }
 
-    /// What Authelia's portal answers; empty unless the gateway takes its place beside other proxies.
+    /// The endpoints of Authelia's portal. Empty unless the gateway replaces Authelia behind other proxies.
     var portal: [Endpoint] {
         guard self.settings.identity.preset == .authelia, self.settings.authorization != nil, self.signsIn else {
             return []
@@ -95,12 +95,12 @@ struct EndpointAssembly {
         return AutheliaPortal(wanted: self.wantedPages(of: self.related)).endpoints
     }
 
-    /// The paths of oauth2-proxy, which lead to pages of these hosts.
+    /// Returns oauth2-proxy's paths that redirect to pages of these hosts.
     private func wantedPages(of hosts: [HostSettings]) -> OAuth2ProxyEndpoints {
         OAuth2ProxyEndpoints(origins: ServedOrigins(hosts), handoffParameter: self.settings.handoff.queryParameter)
     }
 
-    /// How the users of a provider sign in; nil: they cannot.
+    /// Returns how a provider's users sign in. `nil` if they cannot sign in here.
     private func way(_ member: AssembledRealm, _ sessions: SessionService) -> SignInWay? {
         guard let named = member.named else { return nil }
         let sessions = sessions.signing(in: member.realm)
@@ -141,22 +141,22 @@ struct EndpointAssembly {
         )
     }
 
-    /// Those that have this provider, first those of this group.
+    /// Returns the hosts that have this provider. Those of this group come first.
     private func hosts(of member: AssembledRealm) -> [HostSettings] {
         self.settings.hosts + self.related.filter { $0.providers.contains(member.realm.name) }
     }
 
     private var providerSessions: ProviderSessions { ProviderSessions(records: self.foundations.records) }
 
-    /// Finds what began with a session of the provider; nil if none of its sessions ends here, by its own word, by a
-    /// sign-out with its cookie, or by an operator's word on a user who is an account.
+    /// Finds what began with a provider's session. `nil` if no such session ends here: not by the provider, not by a
+    /// sign-out with its cookie, and not by an operator who signs out an account.
     private var endingSessions: ProviderSessions? {
         self.settings.accounts.linkKey != nil
             || self.members.contains { $0.provider.roles.logout != nil || $0.provider.kratos != nil }
             ? self.providerSessions : nil
     }
 
-    /// nil if no provider's tokens are known.
+    /// The grants of tokens that providers know. `nil` if no provider knows any.
     private var foreignGrants: ForeignGrants? {
         let (tokens, refreshTokens) = (self.tokens, self.members.compactMap(\.refreshTokens))
         guard !tokens.isEmpty || !refreshTokens.isEmpty else { return nil }
@@ -165,7 +165,7 @@ struct EndpointAssembly {
 
     // MARK: Ways to sign in
 
-    /// nil if users sign in with passwords, or no host has endpoints.
+    /// The sign-out at providers. `nil` if users sign in with passwords, or if no host has endpoints.
     private var providerSignOut: ProviderSignOut? {
         let providers = self.members.compactMap(\.provider.roles.browser)
         let names = Set(self.group.providers)
@@ -195,9 +195,9 @@ struct EndpointAssembly {
         return SocialOwners(owners, others: self.group.socialRealm)
     }
 
-    /// The endpoints of native apps, in the shapes of Kratos.
+    /// Returns the endpoints of native apps, in the format of Kratos.
     ///
-    /// - Parameter passwords: nil if users sign in at a provider.
+    /// - Parameter passwords: `nil` if users sign in at a provider.
     private func nativeEndpoints(_ native: NativeSignIns, _ passwords: PasswordSignIn?) -> [Endpoint] {
         let flows = NativeFlowEndpoints(
             native: native,
@@ -288,7 +288,7 @@ struct EndpointAssembly {
         )
     }
 
-    /// Whether users can sign in here.
+    /// True if users can sign in here.
     private var signsIn: Bool { self.members.contains(where: \.signsIn) }
 
     private var issuer: String { ServerMetadata.issuer(self.settings.issuer) }
@@ -331,12 +331,12 @@ struct EndpointAssembly {
         ProofCheck(gate: self.proofs, loops: self.foundations.group, clock: self.foundations.clock)
     }
 
-    /// The scripts of the origins that some client lists: a preflight names no client.
+    /// The origins that any client lists. A preflight does not identify its client.
     private var scriptsOfClients: CrossOriginReaders {
         .some { [clients] in clients.snapshot.allows(origin: $0) }
     }
 
-    /// The levels that clients may demand.
+    /// The authentication levels that clients may demand.
     private var levels: AuthenticationLevels {
         AuthenticationLevels(self.members.filter(\.signsIn).compactMap(\.named))
     }
@@ -397,7 +397,7 @@ struct EndpointAssembly {
         )
         let ofScripts =
             [token.endpoint, revocation.endpoint, userInfo.endpoint] + (self.signsIn ? [pushed.endpoint] : [])
-        // Introspection is for servers.
+        // Only servers introspect tokens, so scripts may not read the answer.
         let ofClients = ofScripts.map { $0.readable(by: self.scriptsOfClients) } + [introspection.endpoint]
         let metadata = ServerMetadata(
             origin: self.settings.issuer,

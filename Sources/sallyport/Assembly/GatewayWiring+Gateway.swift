@@ -9,7 +9,7 @@ import Transport
 import Vocabulary
 
 extension GatewayWiring {
-    /// Puts parts together as `run` does.
+    /// Assembles parts in the way of `run`.
     static let gateway = GatewayWiring(
         draft: { try Self.draft($0) },
         backing: { try StoreChoice.backing($0, keys: $1, group: $2) },

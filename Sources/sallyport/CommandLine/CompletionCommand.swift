@@ -1,7 +1,7 @@
 import ArgumentParser
 import Operating
 
-/// `sallyport completion`: what makes the Tab key complete commands and options in a shell.
+/// `sallyport completion`: prints a script that makes a shell complete commands and options.
 struct CompletionCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "completion",

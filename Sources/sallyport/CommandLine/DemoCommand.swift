@@ -8,19 +8,19 @@ import Settings
 import Glibc
 #endif
 
-/// `sallyport demo`: the gateway, an app behind it and two users in one process on loopback, with commands to try.
+/// `sallyport demo`: starts the gateway, an app and two users in one process on loopback, and prints commands to try.
 struct DemoCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "demo",
         abstract: "Start a gateway, a sample app and two users on loopback, and print curl commands to try them."
     )
 
-    @Option(help: ArgumentHelp("The port of the gateway on loopback; 0 takes a free one.", valueName: "port"))
+    @Option(help: ArgumentHelp("The port of the gateway on loopback; 0 selects a free one.", valueName: "port"))
     var port = 8080
 
     @Option(
         help: ArgumentHelp(
-            "Listen at this address instead, for containers and phones, e.g. 0.0.0.0:8080. Whoever reaches it can sign in: the passwords are known.",
+            "Listen on this address instead, for containers and phones, e.g. 0.0.0.0:8080. Anybody who can reach it can sign in, because the passwords are public.",
             valueName: "address"
         )
     )
@@ -29,7 +29,7 @@ struct DemoCommand: AsyncParsableCommand {
     @Option(
         name: .customLong("public-url"),
         help: ArgumentHelp(
-            "The URL by which browsers reach it, if that is not localhost with the port.",
+            "The URL that browsers use, if it is not localhost with the port.",
             valueName: "URL"
         )
     )
@@ -52,7 +52,7 @@ struct DemoCommand: AsyncParsableCommand {
             throw ValidationError("--port must be a number from 0 to 65535.")
         }
         guard self.listen == nil || self.port == 8080 else {
-            throw ValidationError("Write the port in --listen, and leave --port out.")
+            throw ValidationError("Write the port in --listen and remove --port.")
         }
         do {
             _ = try DemoPlace(listen: self.listen, port: self.port, publicURL: self.publicURL) { 1 }
@@ -78,7 +78,7 @@ struct DemoCommand: AsyncParsableCommand {
         } catch {
             terminal?.finish()
             Console.complain("the demo cannot start: \(error)")
-            Console.complain("If port \(place.port) is in use, `sallyport demo --port 0` takes a free one.")
+            Console.complain("If port \(place.port) is in use, `sallyport demo --port 0` selects a free one.")
             throw ExitCode.failure
         }
         Console.say(self.introduction(place, adminPort: gateway.adminPort))
@@ -112,10 +112,10 @@ struct DemoCommand: AsyncParsableCommand {
         let reach =
             place.isLocal
             ? "nothing leaves this machine."
-            : "reachable at \(place.listen): whoever reaches it can sign in, as the passwords are known."
+            : "reachable at \(place.listen): anybody who can reach it can sign in, because the passwords are public."
         return """
             # Sallyport demo: gateway and app in one process, sessions in memory, \(reach)
-            # The page shows what the gateway does, and has a button that plays the native app.
+            # The page shows what the gateway does, and has a button that acts as the native app.
             # Users and passwords:
             \(users.joined(separator: "\n"))
             \(admin)# Commands to try in a terminal: sallyport demo --walk
@@ -123,7 +123,7 @@ struct DemoCommand: AsyncParsableCommand {
             """
     }
 
-    /// A port that is free now. The public URL contains the port, so it must be known before the gateway listens.
+    /// Returns a free port. The public URL contains the port, so it must be known before the gateway listens.
     private static func freePort() throws -> Int {
         let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
         defer { close(descriptor) }

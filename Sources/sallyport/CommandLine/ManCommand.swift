@@ -2,7 +2,7 @@ import ArgumentParser
 import Operating
 import Vocabulary
 
-/// `sallyport man`: the manual page, made of what `--help` says.
+/// `sallyport man`: prints the manual page, made from the help of all commands.
 struct ManCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "man",
@@ -21,17 +21,17 @@ struct ManCommand: ParsableCommand {
 struct ManualPage {
     private(set) var text: String
 
-    /// - Parameter root: The program, as the command-line library describes it.
+    /// - Parameter root: The description of the program by the command-line library.
     init(_ root: JSONValue) {
         self.text = ".TH SALLYPORT 1 \"\" \"sallyport \(Version.current)\"\n.SH NAME\n"
         self.text += "sallyport \\- \(Self.plain(root["abstract"]?.string ?? ""))\n"
         self.text += ".SH SYNOPSIS\n.B sallyport\n.I command\n[options]\n.SH COMMANDS\n"
         self.tell(root, below: "sallyport")
         self.text +=
-            ".SH EXIT STATUS\n0 when all is well, 1 when the command could not do its work or found a fault, 64 for a "
+            ".SH EXIT STATUS\n0 on success, 1 if the command failed or found a problem, 64 for an invalid "
         self.text +=
-            "command line that is wrong.\n.SH FILES\nThe settings are in a YAML file (\\-\\-config, SALLYPORT_CONFIG), "
-        self.text += "of which Config/sallyport.reference.yaml shows all keys.\n"
+            "command line.\n.SH FILES\nThe settings are in a YAML file (\\-\\-config, SALLYPORT_CONFIG). "
+        self.text += "Config/sallyport.reference.yaml shows all keys.\n"
     }
 
     private mutating func tell(_ command: JSONValue, below path: String) {
@@ -65,7 +65,7 @@ struct ManualPage {
         self.text += ".TP\n\\fB\(Self.plain(shown))\\fR\n\(Self.plain(argument["abstract"]?.string ?? ""))\n"
     }
 
-    /// Text that groff takes as it is: no escapes, and no request at the beginning of a line.
+    /// Returns text that groff prints unchanged, without escapes and without a request at the beginning of a line.
     private static func plain(_ text: String) -> String {
         let escaped = text.map { character -> String in
             switch character {

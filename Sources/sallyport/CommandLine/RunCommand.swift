@@ -3,7 +3,7 @@ import Observability
 import Operating
 import Settings
 
-/// `sallyport run`: serves until it is stopped.
+/// `sallyport run`: serves until the process is stopped.
 struct RunCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "run",
@@ -16,7 +16,7 @@ struct RunCommand: AsyncParsableCommand {
 
     @Option(
         help: ArgumentHelp(
-            "Write the process id to this file, for `sallyport reload`; it is removed at the end.",
+            "Write the process id to this file, for `sallyport reload`. The file is removed at the end.",
             valueName: "file"
         ),
         completion: .file()

@@ -3,7 +3,7 @@ import Glibc
 import Operating
 import Vocabulary
 
-/// `sallyport`: one binary, a subcommand for each thing an operator does with it.
+/// `sallyport`: one program with a subcommand for each task of an operator.
 @main
 struct Sallyport: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
@@ -14,7 +14,7 @@ struct Sallyport: AsyncParsableCommand {
             + [CompletionCommand.self, ManCommand.self]
     )
 
-    /// What the commands of other programs are called here.
+    /// The commands here that correspond to commands of other programs.
     private static let foreign = [
         "serve": "run", "start": "run", "server": "run", "up": "run", "daemon": "run", "gateway": "run",
         "validate": "check", "test": "check", "lint": "check", "config": "check", "verify-config": "check",
@@ -26,7 +26,7 @@ struct Sallyport: AsyncParsableCommand {
     ]
 
     static func main() async {
-        // A reader that goes away is a failed write, and not the end of the process.
+        // If a reader goes away, writing fails instead of ending the process.
         signal(SIGPIPE, SIG_IGN)
         Process.occupyStandardDescriptors()
         let words = Process.words
@@ -34,7 +34,7 @@ struct Sallyport: AsyncParsableCommand {
         Process.end(Console.status(after: await self.carryOut(words)))
     }
 
-    /// Carries out the command of these words, and prints why it fails.
+    /// Runs the command in these arguments, and prints why it fails.
     ///
     /// - Returns: The exit status.
     private static func carryOut(_ words: [String]) async -> Int32 {
@@ -48,18 +48,18 @@ struct Sallyport: AsyncParsableCommand {
             }
             return ExitCode.success.rawValue
         } catch {
-            // A request for help is an error of the parser, too, with the status of a success.
+            // The parser throws a request for help as an error with a successful status.
             let (status, text) = (self.exitCode(for: error), self.fullMessage(for: error))
             if !text.isEmpty { status.isSuccess ? Console.say(text) : Console.complain(text) }
             return status.rawValue
         }
     }
 
-    /// An option without its value, mostly a variable of a script that is not set. The parser takes it for an empty one.
+    /// Finds an option without its value, usually from an unset variable. The parser would accept an empty value.
     private static func emptyValue(in words: some Sequence<String>) -> String? {
         var option = ""
         for word in words.prefix(while: { $0 != "--" }) {
-            if word.isEmpty { return option.isEmpty ? "there is an empty word" : "\(option) has no value" }
+            if word.isEmpty { return option.isEmpty ? "there is an empty argument" : "\(option) has no value" }
             guard word.hasPrefix("--") else { continue }
             option = String(word.prefix { $0 != "=" })
             if word.utf8.count == option.utf8.count + 1 { return "\(option) has no value" }
@@ -67,7 +67,7 @@ struct Sallyport: AsyncParsableCommand {
         return nil
     }
 
-    /// Which command may be meant by a word that is none: the parser says only that it does not expect the word.
+    /// Suggests a command for an unknown word. The parser would only say that the word is unexpected.
     private static func mend(of words: some Sequence<String>) -> String? {
         var commands = self.configuration.subcommands
         for word in words {

@@ -3,7 +3,7 @@ import Observability
 import Sessions
 import Synchronization
 
-/// The counts of the loops' session caches. The loops are asked once, before each scrape.
+/// The counters of the event loops' session caches. The event loops are asked once before each scrape.
 final class CacheMetrics: Sendable {
     private let caches: SessionCaches
     private let loops: any EventLoopGroup
@@ -14,7 +14,7 @@ final class CacheMetrics: Sendable {
         self.loops = loops
     }
 
-    /// Asks every loop.
+    /// Reads the counters of every event loop.
     func refresh() async throws {
         let counters = try await self.caches.counters(on: self.loops.any()).get()
         self.latest.withLock { $0 = counters }

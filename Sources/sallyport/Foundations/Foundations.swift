@@ -9,35 +9,35 @@ import Sessions
 import SignOn
 import Vocabulary
 
-/// The parts that live as long as the process, across reloads: sessions, metrics, the logs.
+/// The parts that live until the process ends, across reloads: sessions, metrics and logs.
 struct Foundations: Sendable {
     let keys: ProcessKeys
     let group: any EventLoopGroup
     let records: RecordAccess
     let caches: SessionCaches
-    /// What finds sessions on the event loops.
+    /// The parts that find sessions on the event loops.
     let resolvers = SessionResolvers()
-    /// Where records are kept.
+    /// The storage of records.
     let backing: any StoreBacking
     let familiar = FamiliarAddresses()
-    /// The users of the settings, and which passwords they have.
+    /// The static users, with their passwords.
     let users = KnownUsers()
-    /// Providers' tokens; a renewal under way continues across a reload.
+    /// The providers' tokens. A renewal under way continues across a reload.
     let grants: ProviderGrants
     let providerClient: CallClient
     let idTokenKeys: IDTokenKeys
-    /// What was changed of clients at run time.
+    /// The changes to clients at run time.
     let clientOverlay: ClientOverlay
     let registry: MetricsRegistry
     let audit: AuditStream
-    /// How the names of apps are resolved.
+    /// The resolved names of apps.
     let names: AppNames
     let census: SessionCensus
 
     /// - Parameters:
-    ///   - caches: The caches that it tells of ends.
-    ///   - group: The event loops of requests.
-    ///   - providerGroup: Those of connections to providers.
+    ///   - caches: The caches that learn of ended sessions.
+    ///   - group: The event loops for requests.
+    ///   - providerGroup: The event loops for connections to providers.
     init(
         _ backing: any StoreBacking,
         keys: ProcessKeys,
@@ -83,7 +83,7 @@ struct Foundations: Sendable {
     var authority: TokenAuthority { self.keys.authority }
     var store: any RecordStore { self.backing.store }
     var limiter: any RateLimiter { self.backing.limiter }
-    /// The clock for the lifetimes of sessions and tokens (`StoreBacking.clock`). Logs and audits use the system's clock.
+    /// The clock for the lifetimes of sessions and tokens (`StoreBacking.clock`). Logs use the system's clock.
     var clock: Clock { self.backing.clock }
 }
 
@@ -93,7 +93,7 @@ extension IDTokenKeys.Notice {
         case .made(let keyID):
             logger.info("id_tokens: there was no signing key, so one was made", metadata: ["kid": "\(keyID)"])
         case .restored: logger.warning("id_tokens: the store had lost the signing keys, which were written again")
-        case .resealed: logger.info("id_tokens: the signing keys are sealed under the current secret now")
+        case .resealed: logger.info("id_tokens: the signing keys are now sealed under the current secret")
         case .rotated(let keyID, let signsFrom):
             logger.info(
                 "id_tokens: there is a new signing key",
@@ -109,11 +109,11 @@ extension ClientOverlay.Notice {
     fileprivate func log(to logger: Logger) {
         switch self {
         case .unreadable:
-            logger.warning("clients: what was changed at run time cannot be read; the last known changes stay in use")
-        case .readable: logger.info("clients: what was changed at run time can be read again")
+            logger.warning("clients: the changes made at run time cannot be read; the last known changes stay in use")
+        case .readable: logger.info("clients: the changes made at run time can be read again")
         case .withheld(let id, let fault):
             logger.error(
-                "clients: a client does not take part, because its changes do not fit the file",
+                "clients: a client is not used, because its changes do not fit the file",
                 metadata: ["client_id": "\(id)", "fault": "\(fault)"]
             )
         }

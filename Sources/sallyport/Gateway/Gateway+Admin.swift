@@ -4,16 +4,15 @@ import Operating
 import Settings
 import Vocabulary
 
-/// The operator's endpoints: whether the gateway is alive and ready, its metrics, and the servers of its apps. They require no credential, so
-/// they contain no user, session or address, and their listener is bound to loopback unless the settings say otherwise.
-/// Those of users' sessions require an operator's token, and without configured tokens there are none.
+/// The endpoints for operators: health, readiness, metrics and the servers of the apps. They need no credential, so
+/// they contain no user, session or address. Their listener is bound to loopback unless the settings say otherwise. The
+/// endpoints about users' sessions need an operator's token, and do not exist unless tokens are configured.
 ///
-/// They are served by a listener of their own (`EndpointServer`), so it answers while the public listeners are full, drain
-/// or have closed.
+/// A separate listener (`EndpointServer`) answers even while the public listeners are full, draining or closed.
 extension Gateway {
     func adminEndpoints(_ settings: Settings) -> [Endpoint] {
         let open = [
-            // It reports only that the process is alive: if it depended on the store, an orchestrator would restart
+            // It reports only that the process is alive. If it depended on the store, an orchestrator would restart
             // gateways during a short failure of the store and turn it into an outage.
             Endpoint(path: "/healthz", methods: ["GET", "HEAD"], scope: .everyHost) { _ in .text(200, "ok\n") },
             Endpoint(path: "/readyz", methods: ["GET", "HEAD"], scope: .everyHost) { request in
@@ -38,22 +37,22 @@ extension Gateway {
             + self.operatorEndpoints(settings)
     }
 
-    /// What is served here, for whoever comes by hand.
+    /// The index of the admin listener, for people who open it in a browser.
     private static func index(hasTokens: Bool) -> Endpoint {
         let text = """
             The admin listener of Sallyport \(Version.current)
 
             GET  /healthz                           the process is alive
-            GET  /readyz[?verbose]                  it should get requests, and why not
+            GET  /readyz[?verbose]                  whether it should get requests, and if not, why
             GET  /metrics                           for Prometheus
             GET  /upstreams                         the servers of all apps; as a command: sallyport upstreams
 
             \(hasTokens ? "With a token of admin.tokens_file" : "These are served with admin.tokens_file"):
             GET  /sessions[?subject=|?email=]       who is signed in (read); sallyport sessions
-            DELETE /sessions?subject=               ends all of a user (sessions)
-            GET, DELETE /sessions/{id}              shows or ends one (read, sessions)
-            POST /subjects/{subject}/sign-out       ends all of a user (sessions)
-            GET, DELETE /limits?address=            what is counted at sign-in (read, sessions); sallyport limits
+            DELETE /sessions?subject=               ends all sessions of a user (sessions)
+            GET, DELETE /sessions/{id}              shows or ends a session (read, sessions)
+            POST /subjects/{subject}/sign-out       ends all sessions of a user (sessions)
+            GET, DELETE /limits?address=            the sign-in limits of an address (read, sessions); sallyport limits
             GET, POST   /api/v2/clients             clients at run time (read, clients)
             GET, PATCH, DELETE /api/v2/clients/{id}
 

@@ -7,12 +7,12 @@ import Synchronization
 import Transport
 import Vocabulary
 
-/// Certificates are renewed while the gateway runs.
+/// Renewal of certificates while the gateway runs.
 extension Gateway {
-    /// How often the files of certificates are looked at.
+    /// The interval between two checks of the certificate files.
     private static let certificatePeriod = TimeAmount.seconds(60)
 
-    /// Looks at the files of certificates from now on.
+    /// Starts to check the certificate files periodically.
     func watchCertificates() {
         let period = Self.certificatePeriod
         self.group.next().scheduleRepeatedTask(initialDelay: period, delay: period) { _ in
@@ -23,7 +23,7 @@ extension Gateway {
         }
     }
 
-    /// Takes renewed files into use. If they are bad, the former certificates stay.
+    /// Applies renewed certificate files. If they are invalid, the old certificates stay in use.
     private func renewCertificates() {
         let registry = self.foundations.registry
         let assembly = self.state.withLock { $0.assembly }
@@ -39,12 +39,12 @@ extension Gateway {
             )
             registry.increment(registry.counter(MetricNames.tlsReloads, "success"))
         case .kept(let reason):
-            self.logger.error("certificates not renewed, the former ones are in use: \(reason)")
+            self.logger.error("certificates not renewed, the old ones stay in use: \(reason)")
             registry.increment(registry.counter(MetricNames.tlsReloads, "failure"))
         }
     }
 
-    /// Takes renewed files of TLS with apps into use. Where they are bad, the former ones stay.
+    /// Applies renewed files for TLS with apps. If they are invalid, the old ones stay in use.
     private func renewTLSToApps() {
         let registry = self.foundations.registry
         for target in self.state.withLock({ $0.assembly }).configuration.targets {
@@ -53,7 +53,7 @@ extension Gateway {
                 self.logger.info("TLS with an app renewed", metadata: ["upstream": "\(target.settings.name)"])
                 registry.increment(registry.counter(MetricNames.tlsReloads, "success"))
             } catch {
-                self.logger.error("TLS with an app not renewed, the former files are in use: \(error)")
+                self.logger.error("TLS with an app not renewed, the old files stay in use: \(error)")
                 registry.increment(registry.counter(MetricNames.tlsReloads, "failure"))
             }
         }

@@ -7,7 +7,7 @@ import Synchronization
 
 /// The endpoints for operators that need a token.
 extension Gateway {
-    /// Those of addresses that strangers may reach: calls without a good token are counted.
+    /// Returns the endpoints for listeners that strangers may reach. Calls without a valid token are counted.
     func managementEndpoints(_ settings: Settings) -> [Endpoint] {
         self.operatorEndpoints(
             settings,
@@ -15,7 +15,7 @@ extension Gateway {
         )
     }
 
-    /// Empty if no tokens are configured: then nobody could use them.
+    /// Returns the endpoints. Empty if no tokens are configured, because nobody could use them.
     func operatorEndpoints(_ settings: Settings, counting tries: TryCounter? = nil) -> [Endpoint] {
         guard !settings.operatorTokens.isEmpty else { return [] }
         let sessions = SessionService(

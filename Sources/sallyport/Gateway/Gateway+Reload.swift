@@ -8,7 +8,7 @@ import Synchronization
 import Vocabulary
 
 extension Gateway {
-    /// Reads the settings again and replaces them as a whole; on any error, the former ones stay in use.
+    /// Reloads the settings as a whole. After any error, the old settings stay in use.
     func reloadSettings() async {
         guard let reload = self.reload else { return }
         let registry = self.foundations.registry
@@ -17,7 +17,7 @@ extension Gateway {
             prepared = try self.prepare(try reload())
         } catch {
             self.state.withLock { $0.lastReloadSucceeded = false }
-            self.logger.error("configuration not reloaded, the former one is in use: \(error)")
+            self.logger.error("configuration not reloaded, the old one stays in use: \(error)")
             self.foundations.audit.emit(AuditEvent(.configReloadFailed))
             registry.increment(registry.counter(MetricNames.configReloads, "failure"))
             return
@@ -34,7 +34,7 @@ extension Gateway {
         registry.increment(registry.counter(MetricNames.configReloads, "success"))
     }
 
-    /// Makes all that other settings need before any of it is used: what can fail, fails while nothing has changed.
+    /// Makes all parts of the new settings before any is used, so that failures change nothing.
     private func prepare(
         _ loaded: LoadedSettings
     ) throws -> (former: Assembly, assembly: Assembly, operators: [EndpointServer.Prepared]) {
@@ -62,15 +62,15 @@ extension Gateway {
 }
 
 extension Settings {
-    /// Keeps what a reload cannot change as it was.
+    /// Restores the settings that a reload cannot change.
     ///
     /// - Parameter backing: The store in use.
     /// - Returns: A warning for each setting that takes effect at the next start.
     fileprivate mutating func keepFixed(of former: Settings, by backing: any StoreBacking) -> [String] {
         var warnings: [String] = []
-        // What is bound is known by its place in the list.
+        // Bound listeners are matched with their settings by position.
         if former.listen.map(\.address) != self.listen.map(\.address) {
-            warnings.append("listen: has other addresses; all of it takes effect at the next start")
+            warnings.append("listen: the addresses have changed; the whole list takes effect at the next start")
             self.listen = former.listen
         }
         if former.redirectListen?.address != self.redirectListen?.address {
@@ -89,15 +89,15 @@ extension Settings {
             warnings.append("authorization.listen: takes effect at the next start")
             if let listen = former.authorization?.listen { self.authorization?.listen = listen }
         }
-        // What stays bound with TLS keeps it.
+        // Listeners that stay bound with TLS keep their certificates.
         if self.tls == nil { self.tls = former.tls }
         if self.accounts.keepKey(of: former.accounts) {
             warnings.append(
-                "accounts.key_file: has another key, which takes effect at the next start; the users of accounts.link are others then, "
-                    + "with other subjects: put the former key back unless that is meant"
+                "accounts.key_file: the new key takes effect at the next start, and then gives the users of accounts.link other "
+                    + "subjects: restore the old key unless you want that"
             )
         }
-        // The rest is read once, by what lives as long as the process.
+        // The remaining settings are read only once, by parts that live until the process ends.
         if former.eventLoops != self.eventLoops { warnings.append("event_loops: takes effect at the next start") }
         if former.secrets != self.secrets { warnings.append("secret_file: takes effect at the next start") }
         if !backing.mayReload(former.store, self.store) { warnings.append("store: takes effect at the next start") }

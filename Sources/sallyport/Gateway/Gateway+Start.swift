@@ -14,13 +14,13 @@ import Transport
 import Vocabulary
 
 extension Gateway {
-    /// Starts serving.
+    /// Starts the gateway.
     ///
     /// - Parameters:
-    ///   - terminal: Where lines become text for a person; nil: they go to standard output as they are.
-    ///   - signals: What the gateway is told by signals, from the start of the process on.
-    ///   - reload: Reads the settings again on SIGHUP; nil if there is nothing to read again.
-    /// - Throws: `StartRefusal` or `ListenerError`, which name the setting.
+    ///   - terminal: Turns log lines into text for a person. `nil` to write them to standard output unchanged.
+    ///   - signals: The signals to the process since its start.
+    ///   - reload: Reads the settings again on SIGHUP. `nil` if they cannot be read again.
+    /// - Throws: `StartRefusal` or `ListenerError` with the setting.
     static func start(
         _ loaded: LoadedSettings,
         terminal: TerminalLog? = nil,
@@ -31,7 +31,7 @@ extension Gateway {
         do {
             return try await self.start(loaded, logs, terminal: terminal, signals: signals, reload: reload)
         } catch {
-            // What was logged may say more than the error.
+            // Log lines may contain more details than the error.
             _ = logs.flush(timeout: .milliseconds(500))
             throw error
         }
@@ -59,10 +59,10 @@ extension Gateway {
             logger.warning("no secret_file: a random secret is used, and every session ends with this process")
         }
         let group = try TransportGroup(count: settings.eventLoops)
-        // Providers are asked rarely, so one thread is enough. It is a thread of its own, so that no request waits for a
+        // Providers are called rarely, so one thread is enough. It is a separate thread, so that no request waits for a
         // TLS handshake.
         let providerGroup = try TransportGroup(count: 1)
-        // A gateway that shares a store must receive ends from others before it trusts its caches.
+        // A gateway with a shared store must receive sign-outs from other gateways before it trusts its caches.
         let caches = SessionCaches(isDoubting: settings.store.isShared)
         let registry = MetricsRegistry()
         logs.register(in: registry)
@@ -101,7 +101,7 @@ extension Gateway {
         let unknownHosts = UnknownHosts(logger: logger)
         let proxyNotices = ProxyNotices(logger: logger)
         for eventLoop in group.loops {
-            // Made on its own loop and used only there.
+            // The path loop is made on its event loop and used only there.
             let loop = try await eventLoop.submit {
                 let cache = SessionCache(capacity: settings.store.cachedSessions)
                 caches.register(cache, on: eventLoop)
@@ -164,7 +164,7 @@ extension Gateway {
         return gateway
     }
 
-    /// Registers metrics that are read at a scrape rather than counted.
+    /// Registers metrics that are read at a scrape instead of being counted.
     func registerMetrics() {
         let registry = self.foundations.registry
         registry.read(MetricNames.configLastReloadSuccessful) {
@@ -195,7 +195,7 @@ extension Gateway {
             }
         }
         PathMetricIDs.showServers(in: registry) { self.state.withLock { $0.assembly }.configuration.metrics }
-        // Of several certificates with one name it is the first that expires.
+        // Of several certificates with the same name, the metric shows the first to expire.
         registry.read(all: MetricNames.tlsCertificateNotAfter) {
             let inUse = self.state.withLock { $0.assembly }.tls.first?.settings.certificates.compactMap(\.facts) ?? []
             return Dictionary(grouping: inUse, by: \.title).sorted { $0.key < $1.key }.compactMap { title, facts in
@@ -207,8 +207,8 @@ extension Gateway {
         self.foundations.backing.register(in: registry) { self.state.withLock { $0.settings.handoff.lifetime } }
     }
 
-    /// Follows the changes of clients from now on. Waits a little for the first read, so that no client is used as the
-    /// file has it if an operator has changed it; a store that is away answers nothing else either.
+    /// Starts to follow changes of clients. Waits up to two seconds for the first read, so that no client is used
+    /// without its changes. If the store is unavailable, other requests fail anyway.
     func startClients() async {
         let overlay = self.foundations.clientOverlay
         overlay.tell { [loops = self.loops, caches = self.foundations.caches, group = self.group] losses in
@@ -222,15 +222,15 @@ extension Gateway {
         }
     }
 
-    /// Takes an assembly into use, at the start and at a reload. Nothing of this can fail.
+    /// Applies an assembly, at the start and at a reload. This cannot fail.
     ///
-    /// - Parameter operators: What other listeners serve from now on; empty: what they have served.
-    /// - Returns: Whose sessions have to end, because of other users in the settings.
+    /// - Parameter operators: The new endpoints of other listeners. Empty to keep the old ones.
+    /// - Returns: The static users whose sessions must end.
     @discardableResult
     func use(_ assembly: Assembly, _ operators: [EndpointServer.Prepared] = []) async -> KnownUsers.Changes {
         let settings = assembly.settings
         await self.resolveNames(of: assembly.configuration.targets)
-        // First, so that no sign-in begins any more that a former password was right for.
+        // This comes first, so that no sign-in with an old password begins.
         let changes = self.foundations.users.adopt(settings.fixedUsers?.settings)
         await self.loops.onEach {
             $0.adopt(assembly.configuration)
@@ -239,7 +239,7 @@ extension Gateway {
         for server in operators { await server.loops.onEach { $0.adopt(server.configuration) } }
         self.foundations.grants.adopt(assembly.refreshing)
         self.watch.adopt(assembly.realms, on: settings.hosts)
-        // Asks the providers from now on, before that nothing is sent to them; for those that were asked, this does nothing.
+        // Providers are contacted from now on, but not before. Issuers that have started already are not affected.
         for realm in assembly.realms { realm.provider.issuer?.start() }
         assembly.idTokens.makeReady()
         self.gate.adopt(settings.limits, trusted: settings.trustedProxies, apps: settings.appConnections)
@@ -253,8 +253,8 @@ extension Gateway {
         return changes
     }
 
-    /// Resolves the names of apps that have no addresses yet, for two seconds at most. The addresses of a name are servers,
-    /// and a session stays with one of them from its first request on.
+    /// Resolves names of apps that have no addresses yet, for two seconds at most. The addresses of a name are servers,
+    /// and a session stays with one of them from its first request.
     private func resolveNames(of targets: [UpstreamTarget]) async {
         let deadline = NIODeadline.now() + .seconds(2)
         for target in targets { target.refreshNames(now: .now()) }
@@ -312,11 +312,11 @@ extension Gateway {
         if let files = ConnectionGate.filesNeeded(for: clients, apps: apps) {
             let appFiles = "\(min(clients, apps)) for apps (upstreams.NAME.max_connections x event_loops)"
             self.logger.warning(
-                "limits.connections: this process may open too few files for so many",
+                "limits.connections: this process may not open enough files for so many",
                 metadata: [
                     "connections": "\(clients)", "used": "\(self.gate.effectiveLimit)",
                     "files": "\(ConnectionGate.openFiles)",
-                    "needed": "\(clients) for clients, \(appFiles), \(ConnectionGate.reserve) for all else",
+                    "needed": "\(clients) for clients, \(appFiles), \(ConnectionGate.reserve) for everything else",
                     "mend": "set LimitNOFILE (systemd), --ulimit nofile (docker) or ulimits (compose) to \(files)",
                 ]
             )
@@ -356,7 +356,7 @@ extension Gateway {
         }
     }
 
-    /// Gives the memory of a burst back to the system when the gateway has become quiet.
+    /// Returns the memory of a burst to the system when the gateway is quiet again.
     func returnMemory() {
         let pause = TimeAmount(HeapReturn.interval)
         self.group.next().scheduleRepeatedTask(initialDelay: pause, delay: pause) { _ in
@@ -374,7 +374,7 @@ extension Gateway {
         }
     }
 
-    /// Resolves the names of apps, removes expired records and counts the live sessions, periodically in the background.
+    /// Resolves the names of apps, removes expired records and measures the number of live sessions, in the background.
     func keepUp() {
         self.group.next().scheduleRepeatedTask(initialDelay: .zero, delay: .seconds(30)) { _ in
             Task.detached { self.foundations.backing.collectExpired() }

@@ -13,10 +13,10 @@ import Synchronization
 import UnixSignals
 
 extension Gateway {
-    /// Serves until SIGTERM or SIGINT, reloads on SIGHUP; a second SIGTERM ends at once. Whoever closes the terminal of a gateway
-    /// in its foreground (SIGHUP by the system) wants no gateway that goes on without it.
+    /// Serves until SIGTERM or SIGINT, and reloads on SIGHUP. A second SIGTERM ends the process at once. The SIGHUP of
+    /// a closed terminal stops a gateway that ran in the foreground.
     ///
-    /// - Parameter pidFile: The file with the process id, which goes with the process.
+    /// - Parameter pidFile: The file with the process id, which is removed at the end.
     func runUntilSignalled(pidFile: String? = nil) async {
         self.ending.withLock { $0.pidFile = pidFile }
         var stopping: Task<Void, Never>?
@@ -24,18 +24,18 @@ extension Gateway {
             let isClosed = signal == .sighup && self.signals.wasInForeground && !Terminal.isThere
             if ServingSignals.ignored.contains(signal) {
                 self.logger.warning(
-                    "a signal without a meaning is ignored: SIGHUP reads the settings again, SIGTERM stops the gateway",
+                    "a signal without a meaning is ignored: SIGHUP reloads the settings, SIGTERM stops the gateway",
                     metadata: ["signal": "\(signal)"]
                 )
             } else if signal == .sighup, !isClosed {
                 await self.reloadSettings()
             } else if stopping == nil {
-                // Nobody balances load over what a person runs on a terminal.
+                // No load balancer uses a gateway that a person runs in a terminal.
                 let isByHand = isClosed || signal == .sigint && Terminal.isThere
                 await self.tellStopping("\(signal)", isByHand: isByHand)
                 stopping = Task {
                     await self.drainAndStop(isByHand: isByHand)
-                    // What is cut off lets the drain end as well, but not well.
+                    // The drain also ends if requests were cut off, but that is not a success.
                     self.end(self.ending.withLock { $0.isCutShort } ? 1 : 0)
                 }
             } else {
@@ -46,7 +46,7 @@ extension Gateway {
         }
     }
 
-    /// Ends the process. Of several ends at once the first counts.
+    /// Ends the process. If there are several calls, the first one decides the status.
     private func end(_ status: Int32) -> Never {
         let (isFirst, pidFile) = self.ending.withLock { ending in
             defer { ending.hasBegun = true }
@@ -58,7 +58,7 @@ extension Gateway {
         Process.end(status)
     }
 
-    /// Says what the end waits for.
+    /// Logs what the gateway waits for before it ends.
     private func tellStopping(_ signal: String, isByHand: Bool) async {
         let drain = self.state.withLock { $0.settings.drain }
         guard isByHand else {
@@ -79,19 +79,19 @@ extension Gateway {
         )
     }
 
-    /// Ends the process at `deadline`, whatever still waits: a supervisor would kill it a moment later, without its last lines.
+    /// Ends the process at `deadline`, even with calls under way. A supervisor would kill it later, without last lines.
     private func stop(by deadline: ContinuousClock.Instant) {
         Task.detached {
             try? await Task.sleep(until: deadline)
-            self.logger.warning("stopping at once: calls of the store or of a provider take too long")
+            self.logger.warning("stopping at once: calls to the store or to a provider take too long")
             _ = self.logs.flush(timeout: .milliseconds(200))
             self.end(1)
         }
     }
 
-    /// Cuts everything off, as the end of the drain time does, and ends the process.
+    /// Closes all connections, as at the end of the drain time, and ends the process.
     private func stopAtOnce() async {
-        // A loop that does not answer does not hold up the end.
+        // An event loop that does not answer must not delay the end.
         Task.detached {
             try? await Task.sleep(for: .seconds(1))
             self.end(1)
@@ -106,7 +106,7 @@ extension Gateway {
 
     /// Ends readiness first, then new connections, then requests under way, then the rest.
     ///
-    /// - Parameter isByHand: Whether a person waits for the end: then new connections end at once.
+    /// - Parameter isByHand: True if a person waits for the end. New connections then end at once.
     func drainAndStop(isByHand: Bool = false) async {
         let drain = self.state.withLock { state in
             state.isDraining = true
@@ -118,8 +118,8 @@ extension Gateway {
         await self.loops.onEach { $0.drain() }
         let delay = isByHand ? .zero : drain.delay
         try? await Task.sleep(for: delay)
-        // Some load balancers ignore readiness and connect until the end: connections that were made are served, and
-        // bytes that were sent are read.
+        // Some load balancers ignore readiness and connect until the end. Their connections are served, and the bytes
+        // that were sent are read.
         let moment = min(delay, .milliseconds(20))
         for listener in self.listeners.withLock({ $0 }) {
             if moment > .zero { await listener.takeLast(within: moment) }
@@ -130,16 +130,16 @@ extension Gateway {
         let deadline = start + plan.requests
         while ContinuousClock.now < deadline {
             if ContinuousClock.now >= start + plan.renewals { self.foundations.grants.beginNoMore() }
-            // A request that begins after the count is served, and then counted again.
+            // A request that begins after this check is served, and the next check sees it.
             if await self.loops.busyCount() == 0, await self.loops.closeUnlessBusy() == 0 { break }
             try? await Task.sleep(for: .milliseconds(50))
         }
         await self.loops.onEach { $0.closeAll() }
-        // Lines do not wait for a provider or a collector: whoever stops the process may not wait much longer for it.
+        // Log lines are flushed before waiting for providers or collectors: the supervisor may not wait that long.
         await self.loops.onEach { $0.flushAccessLog() }
         _ = self.logs.flush(timeout: .milliseconds(500))
         async let lastSpans: Void? = self.traces?.stop(until: deadline)
-        // New tokens that are not stored would be lost with the process.
+        // New tokens that are not stored would be lost when the process ends.
         await self.foundations.grants.drain(until: start + plan.calls)
         self.watch.shutDown()
         await lastSpans
@@ -149,8 +149,7 @@ extension Gateway {
         await self.foundations.backing.stop()
         for server in self.management.withLock({ $0 }) { await server.close() }
         await self.admin.withLock { $0 }?.close()
-        // The last requests ended after the loops last wrote their logs; requests that were cut off above get their
-        // lines here as well.
+        // The last requests ended after the event loops last wrote their logs, and some were cut off above.
         await self.loops.onEach { $0.flushAccessLog() }
         _ = self.logs.flush(timeout: .seconds(1))
         try? await self.providerGroup.shutdownGracefully()

@@ -5,7 +5,7 @@ import Settings
 import Synchronization
 import Vocabulary
 
-/// The servers of all apps as this gateway sees them now, for `sallyport upstreams`.
+/// The servers of all apps as this gateway sees them, for `sallyport upstreams`.
 extension Gateway {
     func upstreamsEndpoint() -> Endpoint {
         Endpoint(path: "/upstreams", methods: ["GET", "HEAD"], scope: .everyHost) { _ in
@@ -24,7 +24,7 @@ extension Gateway {
             let app = target.settings
             let servers = zip(app.servers, target.servers).flatMap { server, shared in
                 let own = reports.filter { $0.upstream == app.name && $0.server == server.origin }
-                // One for each address of a name that has several.
+                // A name with several addresses has one entry for each.
                 let places = Set(own.map(\.place)).sorted { ($0 ?? "") < ($1 ?? "") }
                 return (places.isEmpty ? [nil] : places).map { place in
                     Self.document(server, place, shared.nameState, own.filter { $0.place == place })
@@ -37,9 +37,9 @@ extension Gateway {
     }
 
     /// - Parameters:
-    ///   - place: Its address, if it is one of several of the name; nil: all of them.
-    ///   - name: What is known of its name; nil: it has none.
-    ///   - reports: One of each event loop.
+    ///   - place: The address, if the name has several. `nil` for all addresses.
+    ///   - name: The state of the name's resolution. `nil` for a server without a name.
+    ///   - reports: The reports of all event loops.
     private static func document(
         _ server: ServerSettings,
         _ place: String?,

@@ -8,19 +8,19 @@ import SignOn
 import Transport
 import Vocabulary
 
-/// What a reload ends of users whom it removes or whose passwords it changes, and of clients that it removes.
+/// Ends sessions of users whom a reload removes or whose passwords it changes, and the tokens of removed clients.
 extension Gateway {
-    /// Called when every part of the gateway judges by the new settings: a session that began before is found, and none
-    /// begins any more with what was removed.
+    /// Ends what a reload has removed. It is called when every part of the gateway uses the new settings, so existing
+    /// sessions are found and no new ones begin.
     ///
-    /// The sessions of a user who is gone count as ended wherever they are read (`UserDirectory`), so that an operator can
-    /// bring the user back. Those of a user with another password end in the store, for every gateway. What clients got that
-    /// are not there any more counts as ended wherever it is read (`ClientDirectory`), also if one comes back; what is known
-    /// of it, and open streams, end here.
+    /// Sessions of a removed user are treated as ended wherever they are read (`UserDirectory`), so that an operator
+    /// can bring the user back. Sessions of a user with another password end in the store, for every gateway. The
+    /// grants of a removed client are treated as ended wherever they are read (`ClientDirectory`), even if the client
+    /// returns; cached ones and open streams end here.
     func endWhatIsGone(_ changes: KnownUsers.Changes, of former: Assembly, in present: Assembly) async {
         let realm = present.settings.fixedUsers.map { Realm($0.name) } ?? .default
         if !changes.gone.isEmpty {
-            // Every known session is read again, also those of open streams. A loop that cannot confirm is ending.
+            // Every cached session is read again, also for open streams. A loop that cannot confirm is shutting down.
             try? await self.foundations.caches.invalidate(.all, on: self.group.next()).get()
         }
         for id in changes.gone { self.recordEnd(of: realm.subject(id), .sessionUserGone) }

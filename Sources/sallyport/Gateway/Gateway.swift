@@ -18,12 +18,12 @@ final class Gateway: Sendable {
         var settings: Settings { self.assembly.settings }
     }
 
-    /// How the process ends.
+    /// The state of the end of the process.
     struct Ending {
-        /// Whether a second signal has cut the drain short.
+        /// True if a second signal has cut the drain short.
         var isCutShort = false
         var hasBegun = false
-        /// The file with the process id; nil: none was asked for.
+        /// The file with the process id. `nil` without `--pid-file`.
         var pidFile: String?
     }
 
@@ -34,23 +34,23 @@ final class Gateway: Sendable {
     let providerGroup: TransportGroup
     let loops: PathLoops
     let gate: ConnectionGate
-    /// Of the proxies that ask about requests of their clients: checks go on while the public listeners are full.
+    /// Limits the connections of proxies that send checks. Checks continue while the public listeners are full.
     let authorizationGate: ConnectionGate
-    /// nil: nothing is traced.
+    /// Exports traces. `nil` if nothing is traced.
     let traces: TraceExporter?
     let logs: LineWriter
-    /// nil: no person reads the lines as text.
+    /// Prints log lines as text for a person. `nil` if they are written as JSON.
     let terminal: TerminalLog?
     let logger: Logger
     let reload: (@Sendable () throws -> LoadedSettings)?
     let state: Mutex<State>
     let listeners: Mutex<[Listener]> = Mutex([])
-    /// Those that stop the gateway are trapped before the first listener is announced: whoever waits for that may send a
-    /// signal at once.
+    /// The signals to this process. Those that stop it are trapped before the first listener is announced, because a
+    /// script that waits for that line may send a signal at once.
     let signals: ServingSignals
     let admin: Mutex<EndpointServer?> = Mutex(nil)
     let certificates = CertificateWatch(judges: .gateway)
-    /// Those for operators, in the order of the settings.
+    /// The management listeners, in the order of the settings.
     let management: Mutex<[EndpointServer]> = Mutex([])
     let heap: Mutex<HeapReturn> = Mutex(HeapReturn.ofProcess())
     let ending: Mutex<Ending> = Mutex(Ending())
@@ -94,7 +94,7 @@ final class Gateway: Sendable {
 
     var adminPort: Int? { self.admin.withLock { $0?.port } }
 
-    /// Whether the gateway should get requests, and the conditions.
+    /// Returns whether the gateway should get requests, and the checks.
     func isReady() -> (ready: Bool, checks: [ReadinessCheck]) {
         let (isDraining, reloaded) = self.state.withLock { ($0.isDraining, $0.lastReloadSucceeded) }
         let listening = !self.listeners.withLock { $0.isEmpty }
@@ -102,10 +102,11 @@ final class Gateway: Sendable {
             [
                 (name: "listening", ok: listening, detail: listening ? "bound" : "no listener"),
                 (name: "draining", ok: !isDraining, detail: isDraining ? "stopping" : "no"),
-                // A bad file keeps the old configuration: an operator should look at it, but requests are served.
+                // After a bad file the old configuration stays in use. Operators should look at it, but requests are
+                // served.
                 (
                     name: "configuration", ok: true,
-                    detail: reloaded ? "current" : "last reload failed, the former is in use"
+                    detail: reloaded ? "current" : "last reload failed, the old configuration is in use"
                 ),
             ] + self.foundations.backing.checks + self.watch.checks
         return (checks.allSatisfy { $0.ok }, checks)

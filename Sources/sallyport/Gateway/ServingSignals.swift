@@ -1,22 +1,22 @@
 import Glibc
 import UnixSignals
 
-/// The signals that a serving process handles, in the order in which they come. They are trapped in two steps, so that a
-/// SIGTERM ends a start that waits for something.
+/// The signals that a serving process handles, in the order of their arrival. They are trapped in two steps, so that a
+/// SIGTERM ends a start that is waiting.
 struct ServingSignals: Sendable {
-    /// Signals that nobody sends to stop a gateway, although a process that does not handle them ends.
+    /// Signals that would end the process without a handler, but are not meant to stop a gateway.
     static let ignored: [UnixSignal] = [.sigusr1, .sigusr2, .sigalrm]
 
-    /// Those that stop a gateway.
+    /// The signals that stop a gateway.
     private static let stops: [UnixSignal] = [.sigterm, .sigint]
 
     let stream: AsyncStream<UnixSignal>
-    /// Whether the process ran in the foreground of a terminal when it started.
+    /// True if the process ran in the foreground of a terminal when it started.
     let wasInForeground: Bool
     private let continuation: AsyncStream<UnixSignal>.Continuation
 
-    /// Traps SIGHUP and the signals that are ignored, before the settings are read: a reload that is asked for from now on
-    /// takes place when the gateway serves.
+    /// Traps SIGHUP and the ignored signals before the settings are read. A reload that is requested during the start
+    /// takes place once the gateway serves.
     init() async {
         self.wasInForeground = Terminal.isInForeground
         (self.stream, self.continuation) = AsyncStream.makeStream()
@@ -32,11 +32,11 @@ struct ServingSignals: Sendable {
         Task { for await signal in sequence { continuation.yield(signal) } }
     }
 
-    /// Has SIGHUP and the ignored signals do nothing until they are trapped. A signal that the system ignores
+    /// Makes SIGHUP and the ignored signals do nothing until they are trapped. A signal that the system ignores
     /// (`SIG_IGN`) could not be trapped, so it gets a handler.
     ///
-    /// As the first process of a container the gateway ends by the others itself: such a process gets no signal for which it
-    /// has no handler (signal(7), pid_namespaces(7)).
+    /// The first process of a container gets no signal without a handler (signal(7), pid_namespaces(7)). As that
+    /// process, the gateway therefore handles the stop signals and ends itself.
     static func outlive() {
         for signal in [UnixSignal.sighup] + Self.ignored { Glibc.signal(signal.rawValue) { _ in } }
         guard getpid() == 1 else { return }

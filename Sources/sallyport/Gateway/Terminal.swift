@@ -8,18 +8,18 @@ import Glibc
 
 /// The terminal of the person who started the process.
 enum Terminal {
-    /// Whether somebody reads what the process writes.
+    /// True if standard output is a terminal.
     static var isShown: Bool { isatty(STDOUT_FILENO) == 1 }
 
-    /// Whether Ctrl-C may be a person's: the process has a terminal.
+    /// True if Ctrl-C may come from a person, because the process has a terminal.
     static var isThere: Bool { isatty(STDIN_FILENO) == 1 || self.isShown }
 
-    /// Whether the process is what its terminal shows: not one that a shell has put behind (`&`) and that may outlive it.
+    /// True if the process is in the foreground of its terminal. In the background (`&`) it may outlive the terminal.
     static var isInForeground: Bool {
         [STDIN_FILENO, STDOUT_FILENO].contains { isatty($0) == 1 && tcgetpgrp($0) == getpgrp() }
     }
 
-    /// Where lines become text; nil: they are written as JSON.
+    /// Makes the log that turns lines into text. `nil` if lines are written as JSON.
     static func log(_ settings: LogSettings) -> TerminalLog? {
         switch settings.format {
         case .json: nil
@@ -30,8 +30,8 @@ enum Terminal {
 }
 
 extension Settings {
-    /// `ready: http://localhost:8080/ -> http://127.0.0.1:3000, sign-in by OpenID at https://id.example.com, sessions in
-    /// memory`
+    /// The line for a started gateway:
+    /// `ready: http://localhost/ -> http://127.0.0.1:3000, sign-in by OpenID at https://id.test, sessions in memory`
     var readyLine: String {
         let host = self.hosts.first { !$0.publicURL.isWildcard } ?? self.hosts.first
         let url = host.map { "\($0.publicURL)/" } ?? "no host"

@@ -2,10 +2,10 @@ import Logging
 import Sessions
 import SignOn
 
-/// Logs what happens to providers' tokens. The ids of sessions in the lines are public.
+/// Logs what happens to providers' tokens. The session ids in the lines are public.
 final class GrantLog: Sendable {
     private let logger: Logger
-    /// In an outage of the provider, every session in use is a failure.
+    /// Limits the lines. In an outage of the provider, every session in use fails.
     private let later = SeldomLine()
 
     init(logger: Logger) {
@@ -20,17 +20,17 @@ final class GrantLog: Sendable {
         case .later(let detail):
             guard let unsaid = self.later.due() else { return }
             self.logger.warning(
-                "provider: tokens could not be renewed and will be later: \(detail); \(unsaid) more since the last such line",
+                "provider: tokens could not be renewed, which will be retried: \(detail); \(unsaid) more since the last such line",
                 metadata: metadata
             )
         case .ended(let detail):
             self.logger.info(
-                "provider: it ended its session, so all sessions of that sign-in ended: \(detail)",
+                "provider: it has ended its session, so all sessions of that sign-in have ended: \(detail)",
                 metadata: metadata
             )
         case .lost(let detail):
             self.logger.warning(
-                "provider: the answer to a renewal was lost, so the tokens cannot be renewed any more: \(detail)",
+                "provider: the answer to a renewal was lost, so the tokens can no longer be renewed: \(detail)",
                 metadata: metadata
             )
         case .tooLarge:

@@ -1,6 +1,6 @@
 import Logging
 
 extension Logger {
-    /// For commands that say themselves what is wrong.
+    /// A logger that writes nothing, for commands that report problems themselves.
     static var silent: Logger { Logger(label: "sallyport") { _ in SwiftLogNoOpLogHandler() } }
 }

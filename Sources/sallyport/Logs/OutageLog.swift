@@ -1,24 +1,24 @@
 import Logging
 
-/// Logs what makes a provider's answer count as none, where no refusal is recorded.
+/// Logs why a provider's answer could not be used, if no refusal is recorded.
 final class OutageLog: Sendable {
     private let name: String
     private let logger: Logger
-    /// While the provider is away, every request that needs it is such a one.
+    /// Limits the lines. During an outage, every request that needs the provider fails.
     private let line = SeldomLine()
 
-    /// - Parameter name: The provider's, with which the line begins.
+    /// - Parameter name: The provider's name, which begins each line.
     init(name: String, logger: Logger = Logger(label: "sallyport")) {
         self.name = name
         self.logger = logger
     }
 
-    /// - Parameter reason: What failed, without a token or a claim's value.
+    /// - Parameter reason: The failure, without a token or a claim's value.
     func note(_ reason: String) {
         guard let unsaid = self.line.due() else { return }
         self.logger.warning(
             """
-            \(self.name): it gave no answer that can be used, so requests may be answered 503 (provider.unavailable): \
+            \(self.name): it gave no usable answer, so requests may get 503 (provider.unavailable): \
             \(reason); \(unsaid) more since the last such line
             """
         )

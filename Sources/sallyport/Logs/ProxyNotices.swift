@@ -2,7 +2,7 @@ import AddressIntelligence
 import Logging
 import RequestPath
 
-/// Warns about headers of the PROXY protocol that are missing, broken or not expected, each at most once a minute.
+/// Warns about missing, invalid or unexpected PROXY protocol headers. Each warning is logged at most once a minute.
 final class ProxyNotices: Sendable {
     private let lines = ProxyNotice.allCases.map { _ in SeldomLine() }
     private let logger: Logger
@@ -16,7 +16,7 @@ final class ProxyNotices: Sendable {
             return
         }
         self.logger.warning(
-            "\(notice.sentence); told once a minute",
+            "\(notice.sentence); logged once a minute",
             metadata: ["peer": "\(peer)", "untold": "\(unsaid)"]
         )
     }
@@ -26,13 +26,13 @@ extension ProxyNotice {
     fileprivate var sentence: String {
         switch self {
         case .unexpected:
-            "bytes of a client look like the PROXY protocol and were refused: if it is your proxy, set proxy_protocol at this address of listen"
+            "a client sent what looks like the PROXY protocol, and was refused: if it is your proxy, set proxy_protocol at this address of listen"
         case .malformed:
-            "a peer that proxy_protocol names does not begin with a header of the PROXY protocol that is right: turn it on there (HAProxy: send-proxy-v2), or name only proxies"
+            "a peer in proxy_protocol does not begin with a valid header of the PROXY protocol: turn it on there (HAProxy: send-proxy-v2), or list only proxies"
         case .late:
-            "a peer that proxy_protocol names has sent no whole header of the PROXY protocol within 5 seconds"
+            "a peer in proxy_protocol has sent no complete header of the PROXY protocol within 5 seconds"
         case .refused:
-            "a peer that proxy_protocol does not name was refused: name it if it is your proxy, or write others: plain"
+            "a peer that is not in proxy_protocol was refused: add it if it is your proxy, or write others: plain"
         }
     }
 }

@@ -1,7 +1,7 @@
 import Synchronization
 import Vocabulary
 
-/// A line of the log for what may happen with every request: it is written at most once a minute.
+/// Limits a log line that any request may cause to one a minute.
 final class SeldomLine: Sendable {
     private struct State {
         var saidAt: UnixTime?
@@ -17,7 +17,7 @@ final class SeldomLine: Sendable {
         self.clock = clock
     }
 
-    /// How many of these lines were not written since the last that was; nil if this one is not written either.
+    /// Returns the number of lines skipped since the last one. `nil` if this line must be skipped, too.
     func due() -> Int? {
         let now = self.clock.now()
         return self.state.withLock { state in

@@ -2,7 +2,7 @@ import AddressIntelligence
 import Logging
 import Synchronization
 
-/// Warns about a proxy that `trusted_proxies` does not list, once in the life of the process.
+/// Warns once per process about a proxy that is not listed in `trusted_proxies`.
 final class StrayForwarding: Sendable {
     private let hasTold = Mutex(false)
     private let logger: Logger
@@ -19,8 +19,8 @@ final class StrayForwarding: Sendable {
         guard isFirst else { return }
         self.logger.warning(
             """
-            \(field) from a peer that trusted_proxies does not name is ignored: if \(peer) is your proxy, name it there, or \
-            every client has its address; told once
+            \(field) from a peer that is not in trusted_proxies is ignored: if \(peer) is your proxy, add it there; otherwise \
+            every client appears to have its address; logged once
             """,
             metadata: ["peer": "\(peer)", "field": "\(field)"]
         )

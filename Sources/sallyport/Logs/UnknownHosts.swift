@@ -2,7 +2,7 @@ import AddressIntelligence
 import Logging
 import RequestPath
 
-/// Warns of requests for names that no host has, once a minute: mostly a proxy in front does not pass `Host` on.
+/// Warns once a minute about requests for unknown hosts. The usual cause is a proxy that does not pass on `Host`.
 final class UnknownHosts: Sendable {
     private let line = SeldomLine()
     private let logger: Logger
@@ -16,7 +16,7 @@ final class UnknownHosts: Sendable {
         guard let untold = self.line.due() else { return }
         let shown = known.prefix(20).joined(separator: ", ") + (known.count > 20 ? ", ..." : "")
         self.logger.warning(
-            "no host has the name that a client asks for; configured: \(shown). A proxy in front must pass Host on; told once a minute",
+            "a client asks for a host that is not configured; configured: \(shown). A proxy in front must pass on Host; logged once a minute",
             metadata: ["host": "\(name)", "peer": "\(peer)", "untold": "\(untold)"]
         )
     }

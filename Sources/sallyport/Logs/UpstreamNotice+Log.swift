@@ -5,7 +5,7 @@ import RequestPath
 import Vocabulary
 
 extension UpstreamNotice {
-    /// Writes a warning for the operator; the app is named in its fields.
+    /// Logs a warning for the operator, with the app in a field.
     func log(to logger: Logger) {
         var metadata: Logger.Metadata = ["upstream": "\(self.upstream)", "reason": "\(self.reason.rawValue)"]
         if let field = self.field { metadata["field"] = "\(field)" }
@@ -19,12 +19,12 @@ extension UpstreamNotice {
             case .clientStalled: "a request is ended"
             default: "an answer of the app is refused"
             }
-        logger.warning("\(subject): \(place)\(self.sentence); told once a minute", metadata: metadata)
+        logger.warning("\(subject): \(place)\(self.sentence); logged once a minute", metadata: metadata)
     }
 }
 
 extension ServerNotice {
-    /// Writes that a server of an app is left out, or serves again.
+    /// Logs that a server of an app is left out, or serves again.
     func log(to logger: Logger) {
         let metadata: Logger.Metadata = ["upstream": "\(self.upstream)", "server": "\(self.server)"]
         if let fault = self.fault {
@@ -36,7 +36,7 @@ extension ServerNotice {
 }
 
 extension NameNotice {
-    /// Counts a lookup, and writes what has changed by it.
+    /// Counts a lookup, and logs its changes.
     func note(in registry: MetricsRegistry, _ logger: Logger) {
         let result =
             switch self.change {
@@ -53,14 +53,14 @@ extension NameNotice {
             logger.info("the name of an app's server has other addresses", metadata: metadata)
         case .failed(let cause):
             logger.warning(
-                "the name of an app's server cannot be resolved, its last addresses stay: \(cause)",
+                "the name of an app's server cannot be resolved, its last addresses stay in use: \(cause)",
                 metadata: metadata
             )
         case .recovered: logger.info("the name of an app's server is resolved again", metadata: metadata)
         }
     }
 
-    /// At most eight addresses, without their ports.
+    /// Returns up to eight addresses without their ports.
     private static func list(_ addresses: [SocketAddress]) -> String {
         let shown = addresses.prefix(8).map { $0.ipAddress ?? "?" }.joined(separator: ", ")
         return addresses.count > 8 ? "\(shown) and \(addresses.count - 8) more" : shown

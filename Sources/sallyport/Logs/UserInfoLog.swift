@@ -1,16 +1,16 @@
 import Logging
 import Observability
 
-/// Counts and logs what goes on without the answer of a provider's userinfo endpoint.
+/// Counts and logs sign-ins that continue without an answer of the provider's userinfo endpoint.
 final class UserInfoLog: Sendable {
     private let name: String
     private let registry: MetricsRegistry
     private let counter: CounterID
     private let logger: Logger
-    /// While the endpoint fails, every sign-in is without it.
+    /// Limits the lines. While the endpoint fails, every sign-in continues without it.
     private let line = SeldomLine()
 
-    /// - Parameter name: The provider's, with which the line begins.
+    /// - Parameter name: The provider's name, which begins each line.
     init(name: String, _ registry: MetricsRegistry, logger: Logger = Logger(label: "sallyport")) {
         self.name = name
         self.registry = registry
@@ -18,12 +18,12 @@ final class UserInfoLog: Sendable {
         self.logger = logger
     }
 
-    /// - Parameter reason: Why there is no usable answer.
+    /// - Parameter reason: The reason why there is no usable answer.
     func note(_ reason: String) {
         self.registry.increment(self.counter)
         guard self.line.due() != nil else { return }
         self.logger.warning(
-            "\(self.name): users are known by their id_tokens alone, traits that only userinfo has are missing: \(reason)"
+            "\(self.name): only the id_tokens of users are used, so traits that only userinfo has are missing: \(reason)"
         )
     }
 }

@@ -11,24 +11,24 @@ import Vocabulary
 /// A configured provider, made from one configuration.
 struct AssembledProvider: Sendable {
     let roles: ProviderRoles
-    /// The OpenID issuer; `nil` for a provider of another kind.
+    /// The OpenID issuer. `nil` for a provider of another kind.
     private(set) var issuer: OpenIDIssuer?
-    /// The values by which the issuer is reached and judged; `nil` without an issuer.
+    /// The values that determine how the issuer is reached and verified. `nil` without an issuer.
     private(set) var origin: IssuerOrigin?
-    /// Kratos; `nil` for a provider of another kind.
+    /// Kratos. `nil` for a provider of another kind.
     private(set) var kratos: KratosProvider?
     /// The endpoints that the provider answers itself.
     private(set) var forwarding: [ForwardingEndpoint] = []
-    /// Returns true if the provider is known not to answer at the moment.
+    /// Returns true while the provider is known not to answer.
     private(set) var isAway: @Sendable () -> Bool = { false }
-    /// Takes the reason why the provider gave no answer.
+    /// Receives the reason why the provider gave no answer.
     fileprivate(set) var tellOutage: @Sendable (String) -> Void = { _ in }
 
-    /// Makes the provider, or no provider.
+    /// Makes the provider. Without settings, the result has no roles.
     ///
-    /// - Parameter former: The provider of the configuration that this one replaces. Its issuer is kept with all that is
-    ///   known of it, unless the new settings reach or judge it differently.
-    /// - Throws: `StartRefusal` that names the setting.
+    /// - Parameter former: The provider in the configuration that this one replaces. Its issuer is kept with its state,
+    ///   unless the new settings reach or verify it differently.
+    /// - Throws: `StartRefusal` with the setting.
     static func make(
         _ named: NamedProvider?,
         _ foundations: Foundations,
@@ -43,7 +43,7 @@ struct AssembledProvider: Sendable {
         return provider
     }
 
-    /// The verifiers of `native_social`, whose servers are reached as the provider is.
+    /// Makes the verifiers of `native_social`. Their servers are reached like the provider.
     static func social(_ settings: Settings, _ foundations: Foundations) throws -> SocialVerifiers {
         try StartRefusal.naming("native_social.") {
             let proxies = settings.providers.first?.proxies ?? settings.proxies
@@ -58,27 +58,27 @@ struct AssembledProvider: Sendable {
     }
 }
 
-/// A provider with what the hosts of its users need.
+/// A provider, with the parts that the hosts of its users need.
 struct AssembledRealm: Sendable {
     let users: RealmUsers
     let realm: Realm
-    /// Its settings; nil: no provider is configured.
+    /// The provider's settings. `nil` if no provider is configured.
     let named: NamedProvider?
     let provider: AssembledProvider
-    /// The tokens that the provider knows; nil if it has no such role.
+    /// Verifies the provider's access tokens. `nil` if the provider does not verify any.
     let tokens: (any ForeignTokens)?
-    /// The same of refresh tokens.
+    /// Verifies the provider's refresh tokens. `nil` if the provider does not verify any.
     let refreshTokens: (any ForeignTokens)?
-    /// Says what of its users cannot be in fields.
+    /// Reports values of users that cannot be sent in fields.
     let unfit: UnfitIdentities
 
     /// - Parameters:
-    ///   - named: nil: there is no provider.
-    ///   - otherIssuers: Those of the other providers.
+    ///   - named: The provider's settings. `nil` if no provider is configured.
+    ///   - otherIssuers: The issuers of all other providers.
     ///   - identity: The fields for apps.
     ///   - clients: The registered OAuth clients.
     ///   - former: The realms of the configuration that this one replaces.
-    /// - Throws: `StartRefusal` that names the setting.
+    /// - Throws: `StartRefusal` with the setting.
     init(
         _ named: NamedProvider?,
         besides otherIssuers: Set<String>,
@@ -118,12 +118,12 @@ struct AssembledRealm: Sendable {
         self.refreshTokens = known(to: provider.roles.refreshTokens.map { [$0] } ?? [])
     }
 
-    /// Whether its users can sign in here.
+    /// True if the provider's users can sign in here.
     var signsIn: Bool {
         self.provider.roles.password != nil || self.provider.roles.browser != nil || self.provider.kratos != nil
     }
 
-    /// Those of all configured providers; one without a provider where there is none.
+    /// Returns one realm per configured provider. Without providers there is one empty realm.
     static func all(
         _ settings: Settings,
         _ identity: IdentityProfile,

@@ -53,7 +53,7 @@ extension AssembledProvider {
         )
     }
 
-    /// Adds opaque access tokens to `tokens`; and the refresh tokens that count.
+    /// Adds a provider for opaque access tokens to `tokens`, and returns another for the accepted refresh tokens.
     fileprivate static func introspection(
         _ settings: IntrospectionSettings,
         of issuer: OpenIDIssuer,
@@ -90,11 +90,11 @@ extension AssembledProvider {
     }
 }
 
-/// The values by which an issuer is reached and judged. An issuer is kept while they are equal.
+/// The values that determine how an issuer is reached and verified. An issuer is kept while they are equal.
 struct IssuerOrigin: Equatable {
     let issuer: String
     let algorithms: [String]
-    /// The content of `ca_file`; nil: the system's authorities.
+    /// The content of `ca_file`. `nil` for the system's authorities.
     let authorities: [UInt8]?
     let proxies: OutgoingProxies
 

@@ -6,14 +6,14 @@ import Vocabulary
 
 /// Makes and checks the providers of one kind.
 struct ProviderAssembly: Sendable {
-    /// Makes the provider; `nil` if the settings are of another kind.
+    /// Makes the provider. Returns `nil` if the settings are of another kind.
     private let assemble: @Sendable (any ProviderSettings, ProviderSite) throws -> AssembledProvider?
-    /// Checks the provider over the network; `nil` if the settings are of another kind.
+    /// Checks the provider over the network. Returns `nil` if the settings are of another kind.
     private let check: @Sendable (any ProviderSettings, ProviderCheck) async throws -> [Verdict]?
 
     /// - Parameters:
     ///   - own: The settings of the kind.
-    ///   - check: Asks the provider. It is not called for settings without a URL (`ProviderSettings.calledURL`).
+    ///   - check: Checks the provider. It is not called for settings without a URL (`ProviderSettings.calledURL`).
     init<Own: ProviderSettings>(
         _ own: Own.Type,
         assemble: @escaping @Sendable (Own, ProviderSite) throws -> AssembledProvider,
@@ -31,7 +31,7 @@ extension ProviderAssembly {
     /// One value for each kind of provider.
     private static let all: [ProviderAssembly] = [.openID, .kratos, .oauth2, .introspection, .fixedUsers]
 
-    /// The refusal of settings for which `all` has no value.
+    /// Returns the error for settings of a kind that `all` does not contain.
     private static func missing(_ settings: any ProviderSettings) -> StartRefusal {
         StartRefusal(description: "this gateway has no provider of the kind \(type(of: settings).key)")
     }
@@ -53,19 +53,19 @@ extension ProviderAssembly {
     }
 }
 
-/// The surroundings in which a provider is made.
+/// The context for making a provider.
 struct ProviderSite: Sendable {
-    /// Reads the time of tokens, which were made by the provider's clock. Unlike the store's clock, it follows when the
-    /// machine's clock is set.
+    /// The clock for providers' tokens, whose times come from the provider's clock. Unlike the store's clock, it
+    /// follows changes of the machine's clock.
     static let clock = Clock.system
 
-    /// The provider in log lines and in errors.
+    /// The provider's name in log lines and errors.
     let place: String
     let foundations: Foundations
-    /// The provider of the configuration that the new one replaces; `nil` if it is new.
+    /// The provider in the configuration that the new one replaces. `nil` if the provider is new.
     let former: AssembledProvider?
     let proxies: OutgoingProxies
-    /// Takes the reason why the provider gave no answer.
+    /// Receives the reason why the provider gave no answer.
     let tellOutage: @Sendable (String) -> Void
 
     init(named: NamedProvider, foundations: Foundations, former: AssembledProvider?) {

@@ -6,29 +6,29 @@ import Settings
 import Synchronization
 import Vocabulary
 
-/// Logs when a provider cannot be used and when it can be again, and says so in the readiness.
+/// Logs when a provider becomes unusable or usable again, and reports it in the readiness checks.
 ///
-/// The issuer is asked in the background, again and again, without a log of its own; this looks at the outcome. It sends
+/// Each issuer fetches its documents in the background without logging. This watch looks at the results and sends
 /// nothing.
 final class ProviderWatch: Sendable {
     private enum Subject: String, CaseIterable {
         case metadata, endpoints, keys, sessions
     }
 
-    /// A provider, and what is known of it.
+    /// A provider, and what is known about it.
     private struct Watched {
-        /// Begins every line about it.
+        /// The beginning of each line about the provider.
         let name: String
         let issuer: OpenIDIssuer?
         let kratos: KratosProvider?
-        /// Whether a gateway that has never reached it is not ready; nil: where users of some host cannot sign in
-        /// otherwise.
+        /// True if a gateway is not ready before it has reached the provider. `nil` if that depends on whether users of
+        /// some host have no other way to sign in.
         let isEssential: Bool?
-        /// The other providers of each of its hosts, at which users can sign in there meanwhile.
+        /// For each of the provider's hosts, all other providers that its users can sign in at.
         let others: [[Realm]]
-        /// Why each cannot be had, as it was logged.
+        /// The logged reason why each subject is unavailable.
         var reasons: [Subject: String] = [:]
-        /// Whether the metadata of any issuer of this realm were known since the start.
+        /// True if the metadata of an issuer of this realm were known at any time since the start.
         var wasKnown = false
     }
 
@@ -37,7 +37,7 @@ final class ProviderWatch: Sendable {
         var task: Task<Void, Never>?
     }
 
-    /// How often to look.
+    /// The interval between two looks.
     private static let interval = Duration.seconds(1)
 
     private let logger: Logger
@@ -47,9 +47,9 @@ final class ProviderWatch: Sendable {
         self.logger = logger
     }
 
-    /// Watches the providers of these realms from now on instead of the former ones.
+    /// Watches the providers of these realms instead of the previous ones.
     ///
-    /// - Parameter hosts: All that are served.
+    /// - Parameter hosts: The hosts that are served.
     func adopt(_ realms: [AssembledRealm], on hosts: [HostSettings]) {
         self.state.withLock { state in
             let former = state.providers
@@ -70,7 +70,7 @@ final class ProviderWatch: Sendable {
                 )
                 if let former = former[realm.realm] {
                     if issuer === former.issuer, kratos === former.kratos { watched.reasons = former.reasons }
-                    // It may have become known since the last look.
+                    // The metadata may have arrived since the last look.
                     watched.wasKnown = former.wasKnown || former.issuer?.isKnown == true
                 }
                 state.providers[realm.realm] = watched
@@ -92,11 +92,11 @@ final class ProviderWatch: Sendable {
         self.state.withLock { $0.task }?.cancel()
     }
 
-    /// The conditions of readiness; none for a provider that needs no discovery.
+    /// The readiness checks. A provider without discovery has none.
     ///
-    /// Once any issuer of a realm was known, its condition holds: if a reload names an issuer that cannot be reached, nobody
-    /// can sign in, but the sessions that are there go on, and no gateway should leave the load balancer for that. Nor is a
-    /// provider waited for where another one of each of its hosts can be used, unless the settings say so.
+    /// A check stays passed once any issuer of its realm was known. If a reload configures an unreachable issuer,
+    /// nobody can sign in, but existing sessions continue, so no gateway should leave the load balancer. A provider is
+    /// not waited for either if each of its hosts has another usable one, unless the settings require it.
     var checks: [ReadinessCheck] {
         let providers = self.state.withLock { $0.providers }
         func isUsable(_ realm: Realm) -> Bool {
@@ -106,9 +106,9 @@ final class ProviderWatch: Sendable {
         return providers.values.sorted { $0.name < $1.name }.compactMap { provider -> ReadinessCheck? in
             guard let issuer = provider.issuer else { return nil }
             guard !issuer.isKnown else {
-                return (name: provider.name, ok: true, detail: "\(issuer.name) was asked for its metadata")
+                return (name: provider.name, ok: true, detail: "the metadata of \(issuer.name) are known")
             }
-            let reason = issuer.metadata.failure?.description ?? "its metadata are not here yet"
+            let reason = issuer.metadata.failure?.description ?? "its metadata have not arrived yet"
             let isNeeded = provider.isEssential ?? !provider.others.allSatisfy { $0.contains(where: isUsable) }
             return (
                 name: provider.name, ok: provider.wasKnown || !isNeeded, detail: "nobody can sign in: \(reason)"
@@ -121,7 +121,7 @@ final class ProviderWatch: Sendable {
     private func look(at provider: Watched, _ realm: Realm) {
         if let kratos = provider.kratos {
             self.settle(.sessions, kratos.failure, provider, realm) { reason in
-                "Kratos does not say whose sessions are, those it has vouched for serve for a while: \(reason)"
+                "Kratos does not confirm sessions, those it has confirmed stay valid for a while: \(reason)"
             }
         }
         guard let issuer = provider.issuer else { return }
@@ -129,17 +129,17 @@ final class ProviderWatch: Sendable {
         if isKnown { self.state.withLock { $0.providers[realm]?.wasKnown = true } }
         self.settle(.metadata, issuer.metadata.failure?.description, provider, realm) { reason in
             isKnown
-                ? "its metadata cannot be read again, those of the last time are used: \(reason)"
+                ? "its metadata cannot be read again, the last ones stay in use: \(reason)"
                 : "nobody can sign in until its metadata are read: \(reason)"
         }
         let faults = issuer.metadata.known?.faults ?? []
         self.settle(.endpoints, faults.isEmpty ? nil : faults.joined(separator: "; "), provider, realm) { reason in
-            "its metadata name endpoints that cannot be used and count as not named: \(reason)"
+            "its metadata contain unusable endpoints, which are ignored: \(reason)"
         }
         self.settle(.keys, issuer.keys.failure, provider, realm) { reason in "its keys cannot be read: \(reason)" }
     }
 
-    /// Logs a reason that is new, and the end of one.
+    /// Logs a new reason, or the end of one.
     private func settle(
         _ subject: Subject,
         _ reason: String?,

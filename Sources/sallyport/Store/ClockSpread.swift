@@ -1,25 +1,25 @@
 import Synchronization
 
-/// Has the event loops read the time again when the store has set its clock, because each loop keeps the time of its last
-/// look. Until all have done so, the gateway is not ready.
+/// Makes the event loops read the time again when the store has set its clock, because each loop caches the time. Until
+/// all have read it, the gateway is not ready.
 final class ClockSpread: Sendable {
     private struct State {
-        /// Has every event loop read the time; `nil` while there are none.
+        /// Makes every event loop read the time. `nil` until there are event loops.
         var spread: (@Sendable () async -> Void)?
         var running = 0
     }
 
     private let state = Mutex(State())
 
-    /// Whether every event loop knows the time.
+    /// True if every event loop knows the time.
     var isDone: Bool { self.state.withLock { $0.running == 0 } }
 
-    /// Calls `spread` each time that the clock is set from now on.
+    /// Calls `spread` each time the clock is set from now on.
     func follow(_ spread: @escaping @Sendable () async -> Void) {
         self.state.withLock { $0.spread = spread }
     }
 
-    /// The clock was set. Called from any thread; never blocks.
+    /// Reports that the clock was set. Callable from any thread; never blocks.
     func clockWasSet() {
         let spread = self.state.withLock { state in
             if state.spread != nil { state.running += 1 }

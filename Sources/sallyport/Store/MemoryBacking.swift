@@ -4,7 +4,7 @@ import Sessions
 import Settings
 import Vocabulary
 
-/// This process's memory as the place of its records.
+/// Storage of the records in this process's memory.
 struct MemoryBacking: StoreBacking {
     let limiter: any RateLimiter
     let clock: Clock
@@ -19,11 +19,11 @@ struct MemoryBacking: StoreBacking {
     var store: any RecordStore { self.memory }
     var databaseSystem: String? { nil }
 
-    /// One check that is passed also while the store is full: users who are signed in go on, and no other gateway could
-    /// serve them.
+    /// The only check passes even if the store is full: signed-in users continue, and no other gateway has their
+    /// sessions.
     var checks: [ReadinessCheck] { [(name: "store", ok: true, detail: self.room)] }
 
-    /// Where the records are, and what there is no more room for.
+    /// Says where the records are, and which limits are reached.
     private var room: String {
         var words = ["in this process's memory"]
         let store = self.memory
@@ -32,7 +32,7 @@ struct MemoryBacking: StoreBacking {
         }
         if store.markerCount >= store.markerLimit {
             words.append(
-                "store full: \(store.markerLimit) tokens (store.memory.max_markers), nothing can be handed over"
+                "store full: \(store.markerLimit) tokens (store.memory.max_markers), transfers fail"
             )
         }
         return words.joined(separator: "; ")

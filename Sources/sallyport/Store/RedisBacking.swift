@@ -6,7 +6,7 @@ import Sessions
 import Settings
 import Vocabulary
 
-/// The Redis that this gateway shares with others: client, store, and messages for the operator.
+/// The Redis that gateways share: client, store and messages for the operator.
 final class RedisBacking: StoreBacking {
     let limiter: any RateLimiter
     private let redis: RedisStore
@@ -17,12 +17,12 @@ final class RedisBacking: StoreBacking {
     private let settings: RedisSettings
     private let clockSpread = ClockSpread()
 
-    /// Does not connect before `start()`.
+    /// Prepares the parts. Nothing connects before `start()`.
     ///
     /// - Parameters:
-    ///   - lapsed: Is told of sessions that have ended by time.
+    ///   - lapsed: Receives sessions that have expired.
     ///   - clock: A monotonic clock for this process, and for Redis's records until Redis has reported its time.
-    /// - Throws: `StartRefusal` that names the setting.
+    /// - Throws: `StartRefusal` with the setting.
     init(
         _ settings: RedisSettings,
         keys: ProcessKeys,
@@ -50,7 +50,7 @@ final class RedisBacking: StoreBacking {
                     journal.note(event)
                 }
             )
-            // How long the log may wait for the reason why Redis does not answer.
+            // This limits how long the log waits for the reason why Redis does not answer.
             let check = try RedisCheck(
                 configuration,
                 settings,
@@ -79,7 +79,7 @@ final class RedisBacking: StoreBacking {
     var store: any RecordStore { self.redis }
     var databaseSystem: String? { "redis" }
 
-    /// Waits until each connection was tried once, whether it succeeded or not.
+    /// Waits until each connection was tried once, successfully or not.
     func start() async throws {
         try await self.redis.start()
         await self.watch.start()
@@ -103,7 +103,7 @@ final class RedisBacking: StoreBacking {
         return first.isSame(apartFromCredentials: second)
     }
 
-    /// Signs in with the users and passwords of these settings from now on, if they name the Redis of the start.
+    /// Authenticates with the users and passwords of these settings, if they are for the Redis of the start.
     func adopt(_ settings: StoreSettings) {
         guard let settings = settings.redis, Self.isSame(apartFromCredentials: self.settings, settings),
             let configuration = try? RedisConfiguration(url: settings.url)
@@ -115,17 +115,17 @@ final class RedisBacking: StoreBacking {
 
     func followClock(_ spread: @escaping @Sendable () async -> Void) { self.clockSpread.follow(spread) }
 
-    /// Lets other gateways compare their secrets with this gateway's.
+    /// Lets gateways compare their secrets with each other.
     func join() async { await self.secretWatch.start() }
 
-    /// Waits for the answers to what was sent, then closes.
+    /// Waits for the answers to commands under way, then closes.
     func stop() async {
         await self.watch.shutDown()
         await self.secretWatch.shutDown()
         try? await self.redis.shutDown()
     }
 
-    /// Does nothing: Redis removes expired records by itself.
+    /// Does nothing, because Redis removes expired records itself.
     func collectExpired() {}
 
     /// The clock that all gateways of this Redis share.
@@ -150,9 +150,9 @@ final class RedisBacking: StoreBacking {
         let dangers = unsafe + forgetful
         return [
             ("store", status.isConnected, RedisMessages.connection(status, reason: self.watch.reason)),
-            // Not ready, although sessions can still be read: users cannot sign in and transfers fail. `NOREPLICAS` is
-            // also the only sign of a primary that was cut off, whose gateways must not get requests that others can
-            // serve. The primary is tried again without any request, so a gateway without requests recovers.
+            // Without writes users cannot sign in and transfers fail, so the gateway is not ready although sessions can
+            // be read. `NOREPLICAS` is also the only sign of a primary that was cut off, whose gateways must not get
+            // requests that others can serve. The primary is retried without requests, so an idle gateway recovers.
             (
                 "store_writes", refusals.isEmpty,
                 refusals.isEmpty
@@ -162,9 +162,9 @@ final class RedisBacking: StoreBacking {
             (
                 "store_clock", knowsTime,
                 knowsTime
-                    ? "the time is the store's on every event loop" : "the event loops do not know the store's time yet"
+                    ? "every event loop uses the store's time" : "the event loops do not know the store's time yet"
             ),
-            // Not the earlier one, too: one gateway with a wrong secret must not take the others down.
+            // Only the later gateway is not ready. One gateway with a wrong secret must not take the earlier ones down.
             (
                 "store_secrets", strangers.earlier == 0,
                 RedisMessages.strangers(strangers) ?? "all gateways of this Redis share a secret"
@@ -172,8 +172,8 @@ final class RedisBacking: StoreBacking {
             (
                 "store_invalidation", isHeard,
                 isHeard
-                    ? "sign-outs at other gateways are heard"
-                    : "sign-outs at other gateways are not heard: each session is read before it is used"
+                    ? "sign-outs at other gateways are received"
+                    : "sign-outs at other gateways are not received: each session is read before it is used"
             ),
             (
                 "store_quorum", status.cutOff == nil,
@@ -233,10 +233,10 @@ final class RedisBacking: StoreBacking {
 }
 
 extension RedisStatus {
-    /// Connections that serve, one for each loop and primary.
+    /// The number of connections that serve, one for each event loop and primary.
     fileprivate var upCount: Int { self.nodes.reduce(0) { $0 + $1.connectedLoops } }
 
-    /// Connections that are missing; before a primary is found, one for each loop.
+    /// The number of missing connections. Before a primary is found, there is one for each event loop.
     fileprivate var downCount: Int { self.loops * max(self.nodes.count, 1) - self.upCount }
 }
 

@@ -19,7 +19,7 @@ final class RedisJournal: Sendable {
     private let audit: AuditStream
     private let clock: Clock
     private let state = Mutex(State())
-    /// Each request may write without confirmation.
+    /// Limits the lines. Each request may write without confirmation.
     private let shortage: SeldomLine
 
     init(logger: Logger, audit: AuditStream, clock: Clock) {
@@ -29,27 +29,26 @@ final class RedisJournal: Sendable {
         self.shortage = SeldomLine(clock: clock)
     }
 
-    /// Failovers and restarts that this gateway noticed.
+    /// The failovers and restarts that this gateway noticed.
     var primaryChanges: Int { self.state.withLock { $0.primaryChanges } }
 
-    /// Sign-outs that were written again to primaries that had lost them.
+    /// The sign-outs that were written again to primaries that had lost them.
     var restoredEnds: Int { self.state.withLock { $0.restoredEnds } }
 
-    /// How long transfer tokens of this lifetime from before the last change may still be presented; zero when none
-    /// may.
+    /// Returns how long transfer tokens with this lifetime could still arrive that were minted before the last change.
     func quarantine(of lifetime: Duration) -> Duration {
         guard let changedAt = self.state.withLock({ $0.changedAt }) else { return .zero }
         return min(max(lifetime - self.clock.now().since(changedAt), .zero), lifetime)
     }
 
-    /// Takes an event of the client. Called from any thread; never blocks.
+    /// Logs an event of the client. Callable from any thread; never blocks.
     func note(_ event: RedisEvent) {
         switch event {
         case .nodeUp(let endpoint): self.log(.info, "connected", endpoint)
         case .nodeDown(let endpoint, let cause):
             self.log(.warning, "the last connection was lost: \(RedisMessages.cause(cause))", endpoint)
         case .refused(let endpoint, let error):
-            // Never the whole reply, which may quote what was sent.
+            // The whole reply is never logged, because it may quote what was sent.
             let code: Logger.Metadata = ["code": "\(error.code)"]
             self.log(.error, "it refuses to serve: \(RedisMessages.refusal(error))", endpoint, code)
         case .writesRefused(let endpoint, let error):
@@ -58,7 +57,7 @@ final class RedisJournal: Sendable {
             let details = [("address", endpoint.description), ("code", error.code)]
             self.audit.emit(AuditEvent(.storeWritesRefused, code: .warning, details: details))
         case .writesTaken(let endpoint):
-            self.log(.info, "it takes writes again", endpoint)
+            self.log(.info, "it accepts writes again", endpoint)
             self.audit.emit(AuditEvent(.storeWritesTaken, details: [("address", endpoint.description)]))
         case .primaryChanged(let endpoint): self.notePrimaryChange(endpoint)
         case .topologyChanged(let topology):
@@ -85,8 +84,8 @@ final class RedisJournal: Sendable {
         case .observed(let endpoint, let facts): self.noteSafety(of: endpoint, facts)
         case .clockSet: break
         case .doubted:
-            self.log(.warning, "sign-outs at other gateways are not heard: each session is read before it is used")
-        case .trusted: self.log(.info, "sign-outs at other gateways are heard")
+            self.log(.warning, "sign-outs at other gateways are not received: each session is read before it is used")
+        case .trusted: self.log(.info, "sign-outs at other gateways are received")
         }
     }
 
@@ -101,7 +100,7 @@ final class RedisJournal: Sendable {
         self.logger.log(level: level, "redis: \(words)", metadata: metadata)
     }
 
-    /// Takes what was found of gateways with other secrets.
+    /// Logs the findings about gateways with other secrets.
     func note(_ strangers: SecretRegister.Strangers) {
         guard let words = RedisMessages.strangers(strangers) else {
             return self.log(.info, "all gateways share a secret again")
@@ -120,11 +119,11 @@ final class RedisJournal: Sendable {
         self.audit.emit(AuditEvent(.storePrimaryChanged, code: .warning, details: details))
     }
 
-    /// Logs what makes a server unsafe, once for as long as it lasts.
+    /// Logs what makes a server unsafe, once until it changes.
     private func noteSafety(of endpoint: RedisEndpoint, _ facts: RedisFacts) {
         let dangers = RedisMessages.dangers(facts)
         let known = self.state.withLock { $0.dangers.updateValue(dangers, forKey: endpoint) } ?? []
-        // A growing count is not logged again.
+        // Growing numbers are not logged again.
         guard dangers.isEmpty != known.isEmpty || dangers.count != known.count else { return }
         if dangers.isEmpty {
             self.log(.info, "it is safe again: no keys are evicted, and saving works", endpoint)

@@ -4,66 +4,65 @@ import RedisStore
 import Synchronization
 import Vocabulary
 
-/// Finds out why Redis cannot be used, for the log when the reason changes, and for the readiness.
+/// Finds out why Redis cannot be used, for the log and the readiness checks.
 ///
-/// A gateway also starts without Redis, and tries to connect again and again without logging it. While a connection is
-/// missing, the checks of `check --network` are run over separate connections: at once, and then every five seconds,
-/// since the reason may change.
+/// A gateway also starts without Redis, and retries connecting without logging it. While a connection is missing, the
+/// checks of `check --network` run over separate connections: at once, and then every five seconds, because the reason
+/// may change.
 ///
-/// A Redis that can be used may deny some of the commands: every right that the gateway needs is tried as `check --network`
-/// tries it, at the start, every ten seconds, and within a second after a command was denied.
+/// A usable Redis may deny some commands. Every right that the gateway needs is therefore tried as in
+/// `check --network`: at the start, every ten seconds, and within a second after a denied command.
 final class RedisWatch: Sendable {
     private struct State {
         var reason: String?
         var since: ContinuousClock.Instant?
-        /// When to run the checks again.
+        /// The time of the next checks.
         var next = ContinuousClock.now
         var task: Task<Void, Never>?
         var rights = Rights()
     }
 
-    /// What is known of the rights of the gateway's user.
+    /// The known rights of the gateway's user.
     private struct Rights {
-        /// What it lacks, in words.
+        /// The missing rights, in words.
         var lack: String?
         var since: ContinuousClock.Instant?
-        /// When to try them again.
+        /// The time of the next trial.
         var next = ContinuousClock.now
-        /// How many commands had been denied at the last look.
+        /// The number of denied commands at the last look.
         var denials = 0
-        /// Until when a denial counts whose right was found to be there.
+        /// The time until which a denied command is reported even if the right was found.
         var doubtedUntil: ContinuousClock.Instant?
     }
 
-    /// How often to check for missing connections. This sends nothing.
+    /// The interval between two looks for missing connections, which send nothing.
     private static let interval = Duration.seconds(1)
     private static let pause = Duration.seconds(5)
     private static let rightsPause = Duration.seconds(10)
     private static let unexplained =
-        "it has denied a command for which the gateway's user seems to have the right: ACL LOG names it"
+        "it has denied a command although the gateway's user seems to have the right: see ACL LOG"
 
     private let client: RedisClient
     private let check: RedisCheck
     private let logger: Logger
     private let state = Mutex(State())
-    /// A lack is logged again while it lasts.
+    /// Limits the repeated lines about missing rights.
     private let reminder = SeldomLine(clock: .steady())
 
-    /// - Parameter check: Its patience limits how late the log may be.
+    /// - Parameter check: Makes the checks. Its patience limits the delay of log lines.
     init(_ client: RedisClient, check: RedisCheck, logger: Logger) {
         self.client = client
         self.check = check
         self.logger = logger
     }
 
-    /// Why Redis cannot be used, and how to correct it; nil: it can, or the reason is not known yet.
+    /// Why Redis cannot be used, and how to correct it. `nil` if it can be used, or if the reason is not known yet.
     var reason: String? { self.state.withLock { $0.reason } }
 
-    /// What the gateway's user may not do though the gateway needs it, and how to grant it; `nil` if it may do
-    /// everything, or if that is not known.
+    /// The rights that the gateway's user lacks, and how to grant them. `nil` if none is known to be missing.
     var missingRights: String? { self.state.withLock { $0.rights.lack } }
 
-    /// Returns when the rights were tried once, if Redis can be reached.
+    /// Starts the watch. If Redis can be reached, the rights have been tried once on return.
     func start() async {
         if self.client.status.isConnected { await self.lookAtRights() }
         let task = Task {
@@ -76,12 +75,12 @@ final class RedisWatch: Sendable {
         self.state.withLock { $0.task = task }
     }
 
-    /// Signs in with the users and passwords of another configuration from now on.
+    /// Authenticates with the users and passwords of another configuration from now on.
     func adoptCredentials(of configuration: RedisConfiguration) {
         self.check.connector.adoptCredentials(of: configuration)
     }
 
-    /// Ends after the current check.
+    /// Stops after the current check.
     func shutDown() async {
         let task = self.state.withLock { $0.task }
         task?.cancel()
@@ -94,7 +93,7 @@ final class RedisWatch: Sendable {
         guard !self.client.status.isConnected else { return self.settle() }
         guard self.state.withLock({ $0.next }) <= .now else { return }
         let obstacles = await self.check.obstacles()
-        // Redis may be back meanwhile. No obstacle does not mean that the connections are back already.
+        // Redis may be back in the meantime. Without obstacles, connections may still be missing.
         guard !obstacles.isEmpty, !Task.isCancelled, !self.client.status.isConnected else { return }
         let reason = obstacles.map { "\($0.subject): \($0.finding)" }.joined(separator: "; ")
         let isNew = self.state.withLock { state in
@@ -103,7 +102,7 @@ final class RedisWatch: Sendable {
             state.since = state.since ?? .now
             return state.reason != reason
         }
-        // A primary that refuses is logged by the journal.
+        // The journal logs a primary that refuses to serve.
         guard isNew, !self.client.status.nodes.contains(where: { $0.refusal != nil }) else { return }
         for obstacle in obstacles {
             self.logger.error(
@@ -144,7 +143,7 @@ final class RedisWatch: Sendable {
             state.rights.next = .now + Self.rightsPause
             state.rights.denials = denials
             if wasDenied { state.rights.doubtedUntil = .now + Self.rightsPause }
-            // A command that was denied for lack of a courtesy is no reason to doubt.
+            // A command that was denied for lack of a courtesy needs no explanation.
             if lack != nil || missing.lacksCourtesy {
                 state.rights.doubtedUntil = nil
             } else if former.lack == nil || former.lack == Self.unexplained,
@@ -161,7 +160,7 @@ final class RedisWatch: Sendable {
         if let lack {
             guard self.reminder.due() != nil || isNew else { return }
             self.logger.error(
-                "store.redis denies what the gateway needs, so it is not ready: \(lack); told once a minute"
+                "store.redis denies what the gateway needs, so the gateway is not ready: \(lack); logged once a minute"
             )
         } else if let since {
             let seconds = (ContinuousClock.now - since).components.seconds

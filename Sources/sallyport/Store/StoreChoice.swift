@@ -6,14 +6,14 @@ import Sessions
 import Settings
 import Vocabulary
 
-/// The choice of the store. Nothing else depends on which store the settings name.
+/// The choice of the store. No other code depends on the kind of the store.
 enum StoreChoice {
-    /// Returns the store of these settings. It does not connect before `start()`.
+    /// Returns the store of these settings, which does not connect before `start()`.
     ///
     /// - Parameters:
-    ///   - audit: Takes the ends of expired sessions. Commands leave it out.
-    ///   - logger: Takes the store's messages. Commands leave it out, because they report failures themselves.
-    /// - Throws: `StartRefusal` that names the setting.
+    ///   - audit: Receives the ends of expired sessions. Commands leave it out.
+    ///   - logger: Receives the store's messages. Commands leave it out, because they report failures themselves.
+    /// - Throws: `StartRefusal` with the setting.
     static func backing(
         _ settings: StoreSettings,
         sessions: SessionSettings = SessionSettings(),
@@ -49,7 +49,7 @@ enum StoreChoice {
         return MemoryBacking(store, clock: clock)
     }
 
-    /// Returns what is right and wrong with the servers of the store; `nil` if it has none.
+    /// Checks the servers of the store. Returns `nil` if the store has none.
     static func verdicts(on settings: StoreSettings) async throws -> [Verdict]? {
         guard let redis = settings.redis else { return nil }
         return try await RedisCheck.verdicts(on: redis)
@@ -57,7 +57,7 @@ enum StoreChoice {
 }
 
 extension AuditEvent {
-    /// The event of a session that expired; `nil` for an access token, which the next one replaces.
+    /// Makes the event of an expired session. `nil` for an access token, which the next one replaces.
     fileprivate init?(_ lapse: SessionLapse) {
         guard lapse.session.access == nil else { return nil }
         self.init(

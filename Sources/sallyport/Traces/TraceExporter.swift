@@ -9,12 +9,12 @@ import Settings
 import Synchronization
 import Vocabulary
 
-/// Sends spans to a collector, in a task of its own: one batch at a time, over one connection. Whatever the collector does, no
-/// request waits for it.
+/// Sends spans to a collector in a separate task, one batch at a time over one connection. No request waits for it.
 final class TraceExporter: Sendable {
-    /// The largest answer that is read (OTLP: 4 MiB).
+    /// The limit for an answer (OTLP: 4 MiB).
     private static let answerLimit = 4 << 20
-    /// How long the last spans may take at most when the gateway stops, and how long they have where its time is over.
+    /// The longest and the shortest time for the last spans of a gateway that stops. The shortest applies after a
+    /// drain.
     private static let lastWords = (most: Duration.seconds(5), least: Duration.seconds(1))
 
     let queue: SpanQueue
@@ -29,10 +29,10 @@ final class TraceExporter: Sendable {
     private let wake: AsyncStream<Void>.Continuation
     private let isStopping = Atomic(false)
     private let task = Mutex<Task<Void, Never>?>(nil)
-    /// The pause before a batch is sent again.
+    /// The pause before a batch is retried.
     private let pausing = Mutex<Task<Void, any Error>?>(nil)
 
-    /// - Throws: `StartRefusal` for a file that cannot be used.
+    /// - Throws: `StartRefusal` for an unusable file.
     init?(_ settings: Settings, client: CallClient, logger: Logger) throws {
         let telemetry = settings.telemetry
         let sampler = TraceSampler(ratio: telemetry.share, followsParent: telemetry.sampler.followsParent)
@@ -66,7 +66,7 @@ final class TraceExporter: Sendable {
         self.queue = SpanQueue(capacity: telemetry.queueSize, batch: telemetry.batchSize) { wake.yield() }
     }
 
-    /// Who sends: the attributes of the settings before those that are found out.
+    /// Returns the resource attributes. Those in the settings replace detected ones.
     private static func resource(_ settings: TelemetrySettings) -> [(name: String, value: String)] {
         var attributes = [(name: "service.name", value: settings.serviceName)]
         attributes += settings.attributes.map { ($0.name, $0.value) }
@@ -81,7 +81,7 @@ final class TraceExporter: Sendable {
         return attributes
     }
 
-    /// A random UUID (RFC 9562 5.4).
+    /// Returns a random UUID (RFC 9562 5.4).
     private static func randomID() -> String {
         let high = UInt64.random(in: .min ... .max) & ~0xF000 | 0x4000
         let low = UInt64.random(in: .min ... .max) & ~(0b11 << 62) | 0b10 << 62
@@ -95,9 +95,9 @@ final class TraceExporter: Sendable {
         return parts.joined(separator: "-")
     }
 
-    /// How the loops trace.
+    /// Returns the profile for traces of the event loops.
     ///
-    /// - Parameter system: The `db.system.name` of the session store; nil: it is in this process.
+    /// - Parameter system: The `db.system.name` of the session store. `nil` if the store is in this process.
     func profile(storeSystem system: String?) -> TraceProfile {
         TraceProfile(
             sampler: TraceSampler(ratio: self.settings.share, followsParent: self.settings.sampler.followsParent),
@@ -109,17 +109,17 @@ final class TraceExporter: Sendable {
 
     // MARK: The task
 
-    /// Begins to send.
+    /// Starts the task.
     func start(on loop: any EventLoop) {
         let pause = TimeAmount(self.settings.batchDelay)
         loop.scheduleRepeatedTask(initialDelay: pause, delay: pause) { [wake = self.wake] _ in wake.yield() }
         self.task.withLock { $0 = Task { await self.run() } }
     }
 
-    /// Sends what waits, and ends. Later spans are dropped.
+    /// Sends the waiting spans, then ends the task. Later spans are dropped.
     ///
-    /// - Parameter deadline: The end of the gateway's time for requests, which a collector that does not answer prolongs by a
-    ///   second at most.
+    /// - Parameter deadline: The end of the gateway's time for requests. A collector that does not answer extends it by
+    ///   a second at most.
     func stop(until deadline: ContinuousClock.Instant) async {
         let limit = min(max(deadline - .now, Self.lastWords.least), Self.lastWords.most)
         let former = self.queue.lost(.failed)
@@ -136,18 +136,18 @@ final class TraceExporter: Sendable {
         self.queue.close()
         let lost = self.queue.lost(.failed) - former
         if lost > 0 {
-            self.logger.warning("spans are lost, as the gateway stops", metadata: ["spans": "\(lost)"])
+            self.logger.warning("spans are lost, because the gateway stops", metadata: ["spans": "\(lost)"])
         }
     }
 
     private func run() async {
         var lastSent = ContinuousClock.now - self.settings.batchDelay
         var rest = ExportRest()
-        // How many of the dropped spans the log has told.
+        // The number of dropped spans that the log has reported.
         var toldFull: UInt64 = 0
         for await _ in self.wakeUps {
             let isLast = self.isStopping.load(ordering: .relaxed)
-            // Spans wait meanwhile, as far as there is room.
+            // Spans wait in the queue in the meantime.
             if rest.isOn(at: .now), !isLast { continue }
             let isDue = isLast || ContinuousClock.now - lastSent >= self.settings.batchDelay
             while !Task.isCancelled {
@@ -163,18 +163,17 @@ final class TraceExporter: Sendable {
         }
     }
 
-    /// What became of a batch.
+    /// The outcome of sending a batch.
     private enum Outcome {
         case taken(PartialSuccess)
         case refused(String)
-        /// Nil: the collector does not say when to come again.
+        /// `after` is `nil` if the collector does not say when to retry.
         case later(String, after: Duration?)
     }
 
-    /// Sends a batch until the collector has taken or refused it, or too much time has passed.
+    /// Sends a batch until the collector accepts or rejects it, or its time is over.
     ///
-    /// - Returns: How long the collector wants to be left alone, where that is longer than a batch may wait; nil: it wants no
-    ///   such rest.
+    /// - Returns: The pause that the collector requests, if it is longer than a batch may wait. `nil` otherwise.
     private func send(_ batch: [SpanBuffer]) async -> Duration? {
         let body = self.request.body(batch)
         let deadline = ContinuousClock.now + self.settings.exportTimeout
@@ -188,7 +187,7 @@ final class TraceExporter: Sendable {
                     let count: Logger.Metadata = ["spans": "\(min(answer.rejected, spans))"]
                     self.tell("the collector has refused spans", count.merging(detail) { $1 })
                 } else if !detail.isEmpty {
-                    self.tell("the collector has taken spans with a warning", detail)
+                    self.tell("the collector has accepted spans with a warning", detail)
                 }
                 self.queue.giveBack(batch, lost: answer.rejected, .refused)
                 return nil
@@ -197,9 +196,9 @@ final class TraceExporter: Sendable {
                 self.queue.giveBack(batch, lost: .max, .refused)
                 return nil
             case .later(let detail, let after):
-                self.tell("the collector does not take traces", ["detail": "\(detail)"])
+                self.tell("the collector does not accept traces", ["detail": "\(detail)"])
                 let wait = pauses.take(asked: after)
-                // A gateway that stops does not wait for a collector that is away.
+                // A gateway that stops does not wait for an unavailable collector.
                 guard ContinuousClock.now + wait < deadline, !self.isStopping.load(ordering: .relaxed) else {
                     self.queue.giveBack(batch, lost: .max, .failed)
                     return after
@@ -225,7 +224,7 @@ final class TraceExporter: Sendable {
         var call = OutgoingCall("POST", self.url, fields: self.fields, bodyLimit: Self.answerLimit)
         call.longBody = body
         call.timeLimit = self.settings.timeout
-        // A collector knows spans by their ids.
+        // A collector recognizes repeated spans by their ids.
         call.isHarmlessTwice = true
         do throws(CallError) {
             let answer = try await self.transport.send(call)
@@ -239,16 +238,18 @@ final class TraceExporter: Sendable {
         }
     }
 
-    /// Tells that spans were dropped, as more come than the collector takes, where they were since this was told last.
+    /// Logs newly dropped spans. They are dropped if more arrive than the collector accepts.
     private func tellFull(_ told: inout UInt64) {
         let dropped = self.queue.lost(.queueFull)
         guard dropped > told else { return }
         let metadata: Logger.Metadata = ["spans": "\(dropped - told)"]
-        guard self.tell("spans are dropped: more come than the collector takes in this time", metadata) else { return }
+        guard self.tell("spans are dropped: more arrive than the collector accepts in this time", metadata) else {
+            return
+        }
         told = dropped
     }
 
-    /// - Returns: Whether it was told; else one of the last minute stands for it.
+    /// - Returns: True if the line was logged. False if a line was logged within the last minute.
     @discardableResult
     private func tell(_ line: Logger.Message, _ metadata: Logger.Metadata) -> Bool {
         guard let unsaid = self.failures.due() else { return false }

@@ -262,7 +262,7 @@ import Glibc
             let wire = try Wire(to: bench.gateway.port)
             wire.send(version == 1 ? Header.line("203.0.113.9") : Header.binary("203.0.113.9"))
             #expect(wire.receiveAll().bytes.isEmpty)
-            #expect(eventually { bench.gateway.output.contains("look like the PROXY protocol") })
+            #expect(eventually { bench.gateway.output.contains("looks like the PROXY protocol") })
             #expect(try bench.gateway.metric("sallyport_tls_handshakes_total{result=\"foreign\"}") == 1)
         }
     }

@@ -71,7 +71,7 @@ struct KratosOutageTests {
             let fields = ["X-Session-Token: \(bench.kratos.newSession().token)"]
             bench.kratos.fail(Self.whoami, with: .status(500))
             for _ in 0..<4 { #expect(try bench.get("/x", fields).status == 503) }
-            let told = "Kratos does not say whose sessions are"
+            let told = "Kratos does not confirm sessions"
             #expect(eventually { bench.gateway.output.contains(told) })
             bench.kratos.heal()
             #expect(try bench.get("/x", fields).status == 200)

@@ -266,7 +266,7 @@ struct LinkedAccountsTests {
             let file = bench.gateway.folder.appending(path: "accounts.key")
             try "another key of accounts that is long enough".write(to: file, atomically: true, encoding: .utf8)
             try bench.gateway.reload(bench.settings)
-            #expect(bench.gateway.output.contains("accounts.key_file: has another key"))
+            #expect(bench.gateway.output.contains("accounts.key_file: the new key takes effect"))
             var other = WebUser(bench.gateway)
             #expect(try bench.signIn(&other, at: "work") == account)
         }

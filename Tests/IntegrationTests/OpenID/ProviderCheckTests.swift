@@ -219,7 +219,7 @@ import Vocabulary
                 keys: "algorithms: [RS256, PS512]",
                 says: [
                     "error provider keys: http://HOST/jwks.json has only keys for ES256, which provider.oidc.algorithms",
-                    "error provider algorithms: it signs id_tokens by ES256, and provider.oidc.algorithms allows RS256, PS512: "
+                    "error provider algorithms: it signs id_tokens with ES256, but provider.oidc.algorithms allows RS256, PS512: "
                         + "add ES256",
                 ]
             ),
@@ -244,7 +244,7 @@ import Vocabulary
                 },
                 says: [
                     "warning provider metadata: http://HOST/.well-known/openid-configuration: userinfo_endpoint is not a text; "
-                        + "it counts as not named",
+                        + "it is ignored",
                     "warning provider metadata: http://HOST/.well-known/openid-configuration: end_session_endpoint cannot be used",
                     "warning provider metadata: http://HOST/.well-known/openid-configuration: revocation_endpoint cannot be used",
                 ]
@@ -255,14 +255,14 @@ import Vocabulary
                 keys: Self.introspection,
                 says: [
                     "warning provider metadata: http://HOST/.well-known/openid-configuration: introspection_endpoint is not a text",
-                    "error provider introspection: its metadata name no introspection_endpoint",
+                    "error provider introspection: its metadata contain no introspection_endpoint",
                 ]
             ),
             Mistake(
                 name: "no userinfo where it is required",
                 script: Self.script { $0.missing = [.userinfo] },
                 keys: "userinfo: required",
-                says: ["error provider userinfo: its metadata name no userinfo_endpoint that can be used"]
+                says: ["error provider userinfo: its metadata contain no usable userinfo_endpoint"]
             ),
             Mistake(
                 name: "no PKCE",
@@ -330,7 +330,7 @@ import Vocabulary
                 name: "there is no introspection",
                 script: Self.script { $0.missing = [.introspection] },
                 keys: Self.introspection,
-                says: ["error provider introspection: its metadata name no introspection_endpoint"]
+                says: ["error provider introspection: its metadata contain no introspection_endpoint"]
             ),
         ]
         #expect(mistakes.count == 9)
@@ -465,8 +465,8 @@ import Vocabulary
         try make("localhost", days: 2)
         #expect(
             try finding()
-                == "provider metadata: TLS with localhost failed: its certificate is not trusted: name its authority in "
-                + "ca_file"
+                == "provider metadata: TLS with localhost failed: its certificate is not trusted: set ca_file to its "
+                + "authority"
         )
         // It is trusted now, and what answers is no provider.
         #expect(try !finding("ca_file: \(certificate)").contains("certificate"))

@@ -241,7 +241,7 @@ import Vocabulary
             bench.provider.stop()
             let page = try other.load(callback)
             #expect(page.status == 503 && page.pageReason == "provider.unavailable" && page.value("retry-after") != nil)
-            #expect(eventually { bench.gateway.output.contains("provider: it gave no answer that can be used") })
+            #expect(eventually { bench.gateway.output.contains("provider: it gave no usable answer") })
             #expect(other.jar == cookies && page.text.contains("href=\"/.sallyport/login?return_to=/y\""))
             #expect(try browser.open("/x").status == 200 && browser.session == session)
             try bench.provider.start()

@@ -67,7 +67,7 @@ import Vocabulary
             metadata["introspection_endpoint"] = .null
         }
         try OpenIDSignInBench.with(script) { (bench) throws in
-            let line = "provider: its metadata name endpoints that cannot be used and count as not named"
+            let line = "provider: its metadata contain unusable endpoints, which are ignored"
             #expect(eventually { self.count(line, in: bench) == 1 })
             for name in [
                 "userinfo_endpoint is not a text", "end_session_endpoint cannot", "revocation_endpoint cannot",

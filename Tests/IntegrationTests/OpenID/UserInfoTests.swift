@@ -16,7 +16,7 @@ import Vocabulary
             X-Team: identity.traits.team
         """
     private static let missed = "sallyport_provider_userinfo_missed_total"
-    private static let warning = "provider: users are known by their id_tokens alone"
+    private static let warning = "provider: only the id_tokens of users are used"
 
     private static let faults: [OpenIDFault] = [
         .answer(status: 401), .answer(status: 403), .answer(status: 404), .answer(status: 204), .answer(status: 500),

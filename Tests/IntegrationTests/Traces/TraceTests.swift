@@ -93,7 +93,7 @@ struct TraceTests {
         try Gateway.with(settings, environment: Collector.hurry.merging(sizes) { $1 }) { gateway throws in
             let wire = try gateway.connect()
             for _ in 0..<300 { #expect(try wire.request(Request.get("/x")).status == 200) }
-            #expect(eventually { gateway.output.contains("spans are dropped: more come") }, "\(gateway.output)")
+            #expect(eventually { gateway.output.contains("spans are dropped: more arrive") }, "\(gateway.output)")
             #expect(try gateway.metric("\(Self.dropped){reason=\"queue_full\"}") > 0)
         }
     }
@@ -110,7 +110,7 @@ struct TraceTests {
             try Gateway.with(settings, environment: Collector.hurry(patience: timeout)) { gateway throws in
                 let wire = try gateway.connect()
                 for _ in 0..<20 { #expect(try wire.request(Request.get("/x")).status == 200) }
-                #expect(eventually { gateway.output.contains("the collector does not take traces") })
+                #expect(eventually { gateway.output.contains("the collector does not accept traces") })
                 #expect(gateway.output.contains("onnection refused"), "\(gateway.output)")
                 if isBack {
                     try collector.comeBack()
@@ -197,7 +197,7 @@ struct TraceTests {
             #expect(try gateway.get("/last").status == 200)
             gateway.signal(SIGTERM)
             #expect(gateway.exitStatus() == 0)
-            #expect(gateway.output.contains("spans are lost, as the gateway stops"))
+            #expect(gateway.output.contains("spans are lost, because the gateway stops"))
             let lines = gateway.output.split(separator: "\n")
             let access = lines.firstIndex { $0.contains(#""path":"/last""#) } ?? .max
             #expect(access < lines.firstIndex { $0.contains("spans are lost") } ?? 0)

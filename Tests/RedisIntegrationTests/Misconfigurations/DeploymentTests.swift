@@ -128,7 +128,7 @@ import Testing
         try await RedisServer.with(["--databases", "4"]) { server in
             try await RedisServer.with(["--replicaof", loopback, "\(server.port)"]) { replica in
                 try await waitUntil("a replica in step") { try replica.info("master_link_status") == "up" }
-                let isReplica = "role: it is a replica: name the primary, or the sentinels that know it"
+                let isReplica = "role: it is a replica: use the primary, or the sentinels that know it"
                 try await Mistake.expect([
                     Mistake("the primary", Self.url(server.port)),
                     Mistake("a database of it", "\(Self.url(server.port))/3"),
@@ -148,7 +148,7 @@ import Testing
                         "no sentinel",
                         "redis+sentinel://\(loopback):\(server.port)/gate",
                         says:
-                            "sentinel: it is not a sentinel: name one (usually port 26379), or write redis:// into the URL"
+                            "sentinel: it is not a sentinel: use one (usually port 26379), or write redis:// into the URL"
                     ),
                 ])
             }

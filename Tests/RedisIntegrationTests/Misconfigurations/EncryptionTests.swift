@@ -34,7 +34,7 @@ import Testing
                 Mistake(
                     "ca of others",
                     Self.url(server, ["ca=\(others.authority)", self.name] + own),
-                    says: stranger + "ca= of the URL names another one"
+                    says: stranger + "ca= of the URL contains another one"
                 ),
                 Mistake("the system's", Self.url(server, [self.name] + own), says: stranger + "write ca= into the URL"),
                 Mistake(
@@ -124,22 +124,22 @@ import Testing
                 Mistake(
                     "missing",
                     url(good.client + "-not", good.clientKey),
-                    says: "certificates: cert= of the URL names no file that this user can read: \(good.client)-not"
+                    says: "certificates: cert= of the URL is no file that this user can read: \(good.client)-not"
                 ),
                 Mistake(
                     "nonsense for a certificate",
                     url(nonsense, good.clientKey),
-                    says: "certificates: cert= of the URL names a file that holds no certificate in PEM: \(nonsense)"
+                    says: "certificates: cert= of the URL is a file without a certificate in PEM: \(nonsense)"
                 ),
                 Mistake(
                     "nonsense for a key",
                     url(good.client, nonsense),
-                    says: "certificates: key= of the URL names a file that holds no key in PEM: \(nonsense)"
+                    says: "certificates: key= of the URL is a file without a key in PEM: \(nonsense)"
                 ),
                 Mistake(
                     "nonsense for an authority",
                     Self.url(server, ["ca=\(nonsense)"]),
-                    says: "certificates: ca= of the URL names a file that holds no certificate in PEM: \(nonsense)"
+                    says: "certificates: ca= of the URL is a file without a certificate in PEM: \(nonsense)"
                 ),
             ])
         }
@@ -162,7 +162,7 @@ import Testing
                 ),
             ])
         }
-        let secretly = "connection: it does not speak TLS there: write redis:// into the URL, or name its tls-port"
+        let secretly = "connection: it does not speak TLS there: write redis:// into the URL, or use its tls-port"
         try await RedisServer.with { server in
             try await Mistake.expect([Mistake("TLS", "rediss://\(loopback):\(server.port)", says: secretly)])
         }

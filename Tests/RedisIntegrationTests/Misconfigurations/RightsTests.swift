@@ -67,7 +67,7 @@ import Testing
                         command,
                         others,
                         says:
-                            "sessions: sallyport sessions finds those of a user or an address only, and live sessions are "
+                            "sessions: sallyport sessions finds sessions only by user or address, and live sessions are "
                             + "not counted: ACL SETUSER NAME \(command)"
                     )
                 default:

@@ -43,7 +43,7 @@ import Testing
                         "one address is not a sentinel",
                         Self.url(server.port, sentinel.port),
                         says:
-                            "sentinel: it is not a sentinel: name one (usually port 26379), or write redis:// into the URL"
+                            "sentinel: it is not a sentinel: use one (usually port 26379), or write redis:// into the URL"
                     ),
                     Mistake(
                         "a sentinel for Redis",
@@ -59,7 +59,7 @@ import Testing
                     Mistake(
                         "TLS",
                         Self.url(sentinel.port, more: "?tls=true"),
-                        says: "sentinel: it does not speak TLS there: write redis:// into the URL, or name its tls-port"
+                        says: "sentinel: it does not speak TLS there: write redis:// into the URL, or use its tls-port"
                     ),
                 ])
             }
@@ -79,7 +79,7 @@ import Testing
                         "none",
                         Self.url(sentinel.port),
                         says:
-                            "sentinel: it wants a password of its own: sentinel_password= in the URL (is it a sentinel?)"
+                            "sentinel: it requires its own password: write sentinel_password= into the URL (is it a sentinel?)"
                     ),
                     Mistake(
                         "wrong",
@@ -112,7 +112,7 @@ import Testing
                 Mistake(
                     "an address that cannot be reached",
                     Self.url(sentinel.port),
-                    says: "connection: \(listens) (the sentinels name this address)"
+                    says: "connection: \(listens) (the sentinels report this address)"
                 )
             ])
         }
@@ -162,7 +162,7 @@ import Testing
                     "an address that cannot be reached",
                     "redis+cluster://\(loopback):\(server.port)",
                     says: "connection: nothing listens there: is Redis running, and are host and port right? "
-                        + "(the cluster names this address)"
+                        + "(the cluster reports this address)"
                 )
             ])
         }
