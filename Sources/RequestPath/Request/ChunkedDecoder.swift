@@ -2,7 +2,7 @@ import Vocabulary
 
 /// Decodes a chunked body (RFC 9112 7.1) and reads each byte once. Extensions are dropped.
 ///
-/// For the bytes that it is given, the decoder returns how many to skip and how many to pass on.
+/// `next` returns how many of the given bytes to skip or to pass on.
 package struct ChunkedDecoder: Sendable, Equatable {
     package enum Step: Equatable {
         /// The next `count` bytes are framing and are consumed.

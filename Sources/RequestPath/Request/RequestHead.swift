@@ -2,11 +2,11 @@
 package struct FieldLine {
     package var name: Slice
     package var value: Slice
-    /// The offset at which the line begins, followed by the offset at which the next line begins.
+    /// The offset of the line. `lineEnd` is the offset of the next line.
     package var lineStart: UInt32
     package var lineEnd: UInt32
     package var role: FieldRole
-    /// Whether the line is kept from the upstream.
+    /// Whether forwarding omits the line.
     package var isDropped: Bool
 }
 

@@ -36,7 +36,7 @@ package struct RequestParser: Sendable {
     package let limits: HeadLimits
     // Immutable for the life of the process.
     private nonisolated(unsafe) let table = ByteClass.normalizedToken
-    /// Whether client fields with `_` in their names are kept from the app.
+    /// Whether client fields with `_` in their names are removed.
     private let dropsUnderscore: Bool
     private let allowsMissingHost: Bool
 

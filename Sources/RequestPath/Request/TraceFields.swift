@@ -5,7 +5,7 @@ package enum TraceFields {
     /// The maximum length of a `tracestate` that a span adopts (W3C Trace Context 3.3.1.5).
     static let longestState = 512
 
-    /// Returns the value of `traceparent`. `nil` if there is none, or more than one: none may be preferred (3.2.1).
+    /// Returns the value of `traceparent`. `nil` if the head has none or several: no choice is defined (3.2.1).
     @inline(__always)
     static func parent(of head: RequestHead) -> Slice? {
         guard let first = head.line(.traceParent) else { return nil }
