@@ -28,7 +28,7 @@ package struct RefusalWords: Sendable {
 
     /// - Parameters:
     ///   - isForm: Whether the request carried a form that the user filled in.
-    ///   - isForm: Whether the request carried a form that the user filled in.
+    ///   - asksApp: Whether the page asks the native app that shows it to sign the user in.
     package init(_ reason: Reason, isForm: Bool, asksApp: Bool = false) {
         self = Self.row(reason) ?? Self.row(reason.status)
         if asksApp {

@@ -110,7 +110,7 @@ package struct HTTP1State {
     /// Whether the connection has closed or is about to.
     package var isClosed: Bool { if case .closed = self.state { true } else { false } }
 
-    /// The time since when the connection has carried nothing, or only an unfinished head. `nil` if it is in use.
+    /// The time from which on the connection has carried nothing, or only an unfinished head. `nil` if it is in use.
     package var quietSince: NIODeadline? {
         switch self.state {
         case .idle(let idle): idle.since
@@ -188,7 +188,7 @@ package struct HTTP1State {
     // MARK: The rest of a body
 
     /// Starts to discard the rest of the request's body. The answer is sent after that rest. Otherwise, if a client
-    /// never sends the rest, its next request would be read as the body: HAProxy 2.6 reuses a connection after it gave
+    /// never sends the rest, its next request would be read as the body. HAProxy 2.6 reuses a connection after it gave
     /// up a request that was answered early.
     package mutating func drains(_ body: BodyDecoder, now: NIODeadline) {
         guard case .exchange = self.state else { return }

@@ -64,7 +64,7 @@ extension EndpointRequest {
 }
 
 extension PassedOn {
-    /// Copies what `fields` lacks for the provider of a request that is forwarded to it (`ForwardingEndpoint`).
+    /// Copies the parts of a forwarded request that the provider needs and `fields` lacks (`ForwardingEndpoint`).
     fileprivate init(_ head: RequestHead, _ base: Bytes, cookies: OwnCookies) {
         func text(_ slice: Slice) -> String { String(decoding: slice.bytes(in: base), as: UTF8.self) }
         var credentials: [(name: String, value: String)] = []
@@ -89,7 +89,7 @@ extension PassedOn {
 }
 
 extension FieldRole {
-    /// Whether the field is meant for the gateway's endpoints, although no app gets it.
+    /// Whether the gateway's endpoints get the field, although no app does.
     fileprivate var isForEndpoints: Bool {
         switch self {
         case .upgrade, .native, .userAddress, .wantedPage: true

@@ -124,7 +124,7 @@ package enum Navigation {
 
 /// Decides whether another site may have caused a request with the browser's cookie (CSRF).
 package enum CrossSite {
-    /// True for an unsafe method or an upgrade without proof that it comes from this origin or a trusted one.
+    /// Whether an unsafe method or an upgrade lacks proof that it comes from this origin or a trusted one.
     ///
     /// A browser reports the source of a request in `Sec-Fetch-Site`, or at least in `Origin`. A request with a cookie
     /// and neither field is rejected: it does not come from a browser that can be protected.

@@ -2,9 +2,9 @@ package import Sessions
 package import Settings
 package import Vocabulary
 
-/// Decides whether a new sign-in would give a user access to a route when the session does not suffice, and what it
-/// must reach (`require.aal`, `require.max_age`, `require.provider`, and `require.origin` after a handoff). The user is
-/// redirected to the sign-in page only if it helps. Otherwise, the redirect would loop.
+/// Decides whether a new sign-in would give a user access to a route if the session does not suffice, and what it must
+/// reach. Concerns `require.aal`, `require.max_age`, `require.provider`, and `require.origin` after a handoff. The user
+/// is redirected to the sign-in page only if that helps. Otherwise, the redirect would loop.
 package enum StepUp {
     /// The time after a sign-in during which the user is not asked to sign in again, even if the session does not
     /// suffice.

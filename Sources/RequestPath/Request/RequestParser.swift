@@ -149,7 +149,7 @@ package struct RequestParser: Sendable {
         while true {
             index = Self.targetRunEnd(base, index, end)
             if index == end || base[index] == 0x20 { break }
-            // Controls, DEL, bytes beyond ASCII, and `#`: a client never sends a fragment (RFC 9112 3.2; CVE-2026-41059).
+            // Controls, DEL, bytes beyond ASCII, and `#`: clients never send a fragment (RFC 9112 3.2; CVE-2026-41059).
             guard base[index] == 0x3F else { return .requestTarget }
             if queryMark < 0 { queryMark = index }
             index &+= 1
@@ -254,7 +254,7 @@ package struct RequestParser: Sendable {
 
     /// Returns the path of a request line that is invalid or precedes invalid bytes. `nil` if no path is complete.
     static func path(ofUnparsed bytes: UnsafeBufferPointer<UInt8>) -> UnsafeBufferPointer<UInt8>? {
-        // RFC 9112 2.2 allows one empty line before the request line.
+        // Empty lines before the request line are skipped (RFC 9112 2.2).
         let line = bytes.drop { $0 == 0x0D || $0 == 0x0A }.prefix { $0 != 0x0D && $0 != 0x0A }
         guard let method = line.firstIndex(of: 0x20) else { return nil }
         let target = line[(method + 1)...]

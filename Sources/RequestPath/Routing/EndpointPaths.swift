@@ -51,7 +51,7 @@ package final class EndpointPaths: Sendable {
             self.isApp = endpoint.isApp
         }
 
-        /// Creates an entry for an endpoint that the identity provider answers and for its route.
+        /// Creates an entry for an endpoint that the identity provider answers, with the route to it.
         init(_ endpoint: ForwardingEndpoint, by route: RouteEntry) {
             self.pattern = endpoint.pattern
             self.methods = endpoint.methods
@@ -102,7 +102,7 @@ package final class EndpointPaths: Sendable {
     /// The indices in `exact` by path.
     private let exactPaths: ByteTable
     private let parametric: [Place]
-    /// Filters at `Filter.index`.
+    /// The filters, each at its `Filter.index`.
     let filters: [Filter]
 
     package init(_ entries: [Entry]) {

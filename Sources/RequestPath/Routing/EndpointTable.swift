@@ -25,7 +25,7 @@ package struct EndpointTable: Sendable {
     let names: [String]
     private let listed: [Realms: [(path: String, scope: EndpointScope)]]
 
-    /// The endpoints of the hosts with one list of realms.
+    /// The endpoints of all hosts with one list of realms.
     package struct Group: Sendable {
         let realms: Realms
         let endpoints: [Endpoint]
@@ -137,7 +137,7 @@ package struct EndpointTable: Sendable {
     }
 
     /// Returns the form in which a client is refused if its request cannot be parsed. It is the form of the endpoint,
-    /// on any host, whose path the request line shows. `nil` if it gets a problem document.
+    /// on any host, whose path the request line shows. `nil` if the client gets a problem document.
     ///
     /// - Parameter bytes: The bytes that should have been a head.
     package func envelope(ofUnparsed bytes: UnsafeBufferPointer<UInt8>) -> RefusalEnvelope? {

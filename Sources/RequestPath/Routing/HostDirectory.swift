@@ -20,7 +20,7 @@ package final class HostEntry: Sendable {
     let spanRun: SpanRun
     /// The app's `Host` line for a name of a wildcard. Empty for other hosts, whose routes have the line.
     let hostLine: [UInt8]
-    /// The audience of the app's assertions for a name of a wildcard. `nil` for other hosts: their routes have it.
+    /// The audience of the app's assertions for a name of a wildcard. `nil` if the routes have it.
     let audience: Audience?
     /// Whether the host is one name of a wildcard.
     let isNamed: Bool

@@ -45,7 +45,7 @@ enum LetterCase {
         }
     }
 
-    /// The folded form of UTF-8.
+    /// Returns the folded form of UTF-8.
     ///
     /// - Parameter keepsCase: Whether upper-case and lower-case letters stay different.
     static func folded(_ bytes: some Collection<UInt8>, keepsCase: Bool) -> [UInt8] {

@@ -53,8 +53,8 @@ package struct PathHabits: OptionSet, Sendable {
         return self.isDisjoint(with: [.splitsHiddenSlash, .decodesFurther]) ? .pathAmbiguous : .pathDoubleEncoding
     }
 
-    /// Whether an app could have exactly these habits and no smaller set gives an equal reading. In the path, only the
-    /// habits in `present` matter.
+    /// Whether an app could have exactly these habits, and no smaller set of habits gives an equal reading of a path in
+    /// which only the habits in `present` matter.
     func isCoherent(among present: PathHabits) -> Bool {
         let needDecoding: PathHabits = [
             .splitsEncodedSlash, .decodesTwice, .dropsEncodedParameters, .reparses, .splitsBackslash,

@@ -45,8 +45,8 @@ package struct PathReading {
         return Self.readOddities(raw, scratch)
     }
 
-    /// Whether every app reads the path as its bytes and the path is not the gateway's: no `%`, `;`, `:`, `\` or `//`,
-    /// and no segment that begins or ends with a dot.
+    /// Whether every app reads the path as its bytes and the path is not the gateway's. Such a path has no `%`, `;`,
+    /// `:`, `\` or `//`, and no segment that begins or ends with a dot.
     @inline(__always)
     static func isPlain(_ raw: UnsafeBufferPointer<UInt8>) -> Bool {
         guard let base = raw.baseAddress, !raw.isEmpty, base[0] == UInt8(ascii: "/") else { return false }

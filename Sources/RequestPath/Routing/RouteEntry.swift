@@ -12,9 +12,9 @@ package final class RouteEntry: Sendable {
     package let settings: RouteSettings
     /// The route's upstream in `Settings.upstreams`. `nil` if the route is only judged for other proxies that ask.
     package let upstreamIndex: Int?
-    /// The lines that the app gets on this route: `Host` with the route's name for the app or the host's public name,
-    /// the stripped prefix, and the fields that the route sets. The client's spelling of the host (a port, a dot at the
-    /// end, capitals) is not forwarded, because an app may build URLs from it.
+    /// The lines that the app gets on this route: `Host`, the stripped prefix, and the fields that the route sets.
+    /// `Host` is the route's name for the app or the host's public name. It is never the client's spelling (a port, a
+    /// dot at the end, capitals), because an app may build URLs from it.
     package let lines: [UInt8]
     /// Whether `Host` is not part of `lines` but comes from the wildcard name that the client used.
     let takesHostLine: Bool
@@ -22,19 +22,19 @@ package final class RouteEntry: Sendable {
     let prefixes: PathPrefixes?
     /// Whether the app gets a path that differs from the public path.
     let changesPath: Bool
-    /// True if the paths in `Destination` and `If` are changed to the app's paths. An app whose route itself sets
+    /// Whether the paths in `Destination` and `If` are changed to the app's paths. An app whose route itself sets
     /// `X-Script-Name` knows the public paths.
     let changesReferences: Bool
-    /// True if request fields are set to the client's address.
+    /// Whether request fields are set to the client's address.
     let tellsAddress: Bool
     private let requestEdits: FieldEdits
     /// Whether fields of the client are removed.
     let editsRequests: Bool
     /// The changes to the fields of the app's answers.
     let answerEdits: FieldEdits
-    /// The origins that the app takes for its own because of its name on this route. Empty for the public origin.
+    /// The origins that the app takes for its own because of its name on this route. Empty if it uses the public one.
     let ownOrigins: [[UInt8]]
-    /// True if references in the app's answers are changed: their path or an origin.
+    /// Whether references in the app's answers are changed: their path or an origin.
     let changesPublicReferences: Bool
     /// Whether the app's answers are changed: their fields, or an origin or path in `Location`.
     let changesAnswers: Bool
@@ -57,7 +57,7 @@ package final class RouteEntry: Sendable {
     package let maxBody: Int?
     /// Whether the gateway sends basic authentication to the app. If true, a client's `Authorization` is removed.
     package let replacesAuthorization: Bool
-    /// Whether the upstream is the identity provider, which gets `X-Session-Token` because that field is its own.
+    /// Whether the upstream is the identity provider. It gets `X-Session-Token`, which is the provider's own field.
     package let leavesSessionToken: Bool
     /// A number that is equal for all routes of the table with equal demands, whatever their apps.
     package let demands: Int
@@ -76,7 +76,7 @@ package final class RouteEntry: Sendable {
     let strictness: Strictness
     /// Whether the trace of a request is hidden from the app.
     let hidesTrace: Bool
-    /// The route's part of its spans: the end of their name, after the method, and `http.route`.
+    /// The route's part of spans: the end of their name, after the method, and `http.route`.
     let spanRun: SpanRun
 
     /// - Parameters:

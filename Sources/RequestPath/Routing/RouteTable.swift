@@ -90,7 +90,7 @@ package final class RouteTable: Sendable {
         return (named ?? self.anyHost).map { Pinned($0) }
     }
 
-    /// Returns the host that the value of `Host` names as a counted reference, or `nil`.
+    /// Returns a counted reference to the host that the value of `Host` names, or `nil`.
     package func host(for authority: UnsafeBufferPointer<UInt8>, kept names: NamedHostCache) -> HostEntry? {
         withExtendedLifetime(names) { self.pinnedHost(for: authority, kept: Pinned(names))?.counted }
     }
