@@ -15,8 +15,8 @@ import Glibc
 ///  admitted               all        │  all; the longest      │  all; if too few are idle,  │ none: new clients
 ///                                    │  idle are closed       │  only known addresses       │ wait in the backlog
 /// ```
-/// Known addresses are those with a live session and those of trusted proxies. Connections that stay silent are closed
-/// first, so they keep no other client out.
+/// Addresses with a live session and trusted proxies are known. Connections that stay silent are closed first, so they
+/// keep no other client out.
 package final class ConnectionGate: Sendable {
     /// The reason why a client was refused, and the value of `limit` in `sallyport_connections_refused_total{limit}`.
     package enum Refusal: String, CaseIterable, Sendable {

@@ -110,7 +110,7 @@ package struct HTTP1State {
     /// Whether the connection has closed or is about to.
     package var isClosed: Bool { if case .closed = self.state { true } else { false } }
 
-    /// The time from which on the connection has carried nothing, or only an unfinished head. `nil` if it is in use.
+    /// The start of the time without traffic other than an unfinished head. `nil` if the connection is in use.
     package var quietSince: NIODeadline? {
         switch self.state {
         case .idle(let idle): idle.since

@@ -47,8 +47,8 @@ package struct ManagedNames: Sendable {
     ]
 
     /// Names that some framework or proxy trusts: `facts`, and names about the client's certificate (RFC 9440), the
-    /// path or the user. A CGI turns `Proxy` into `HTTP_PROXY` (CVE-2016-5385). Rack sends files from a named place
-    /// (CVE-2025-61780).
+    /// path or the user. A CGI turns `Proxy` into `HTTP_PROXY` (CVE-2016-5385). Others determine where Rack sends files
+    /// from (CVE-2025-61780).
     private static let always =
         Self.facts + [
             UserAddressField.name, "client-cert", "client-cert-chain", "forwarded", "proxy", "proxy-auth-cert",

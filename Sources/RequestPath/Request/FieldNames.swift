@@ -4,7 +4,7 @@ import Endpoints
 import Glibc
 #endif
 
-/// The meaning of a field for the gateway. A field without one is `other` and is forwarded.
+/// The meaning of a field for the gateway. A field that the gateway does not know is `other` and is forwarded.
 package enum FieldRole: UInt8, Sendable {
     case other = 0
     // Framing and routing.
@@ -173,7 +173,7 @@ package final class FieldNames: @unchecked Sendable {
         return FieldName(count: length, role: self.role(line, length))
     }
 
-    /// Returns the name at the start of a field line. The name may contain any token byte. `nil` if no colon follows.
+    /// Returns a name of any token bytes. Returns `nil` if the line does not start with a name and a colon.
     @inline(never)
     private func unusualName(of line: Bytes) -> FieldName? {
         withUnsafeTemporaryAllocation(of: UInt8.self, capacity: Self.longestName) { normalized in
@@ -224,7 +224,7 @@ package final class FieldNames: @unchecked Sendable {
         return .other
     }
 
-    /// Compares the bytes of a long name that are not part of its key.
+    /// Whether two long names with equal keys agree in the bytes that their key does not hold.
     private static func isSame(_ known: Bytes, _ name: Bytes, _ count: Int) -> Bool {
         var index = 8
         while index < count &- 8 {
@@ -234,7 +234,7 @@ package final class FieldNames: @unchecked Sendable {
         return true
     }
 
-    /// Returns letters in lower case. Digits and hyphens do not change because this bit is already set.
+    /// Sets bit 0x20, which turns letters into lower case. Digits and hyphens already have this bit.
     @inline(__always)
     private static func lowercased(_ word: UInt64) -> UInt64 { word | ByteWord.repeating(0x20) }
 

@@ -68,8 +68,8 @@ extension HostEntry {
 
     /// Returns `chosen` if every combination of the habits leads to a route with equal demands.
     ///
-    /// A reading without a route is ignored because it cannot bypass one: `/x;jsessionid=1` is `/x`. Exception: it
-    /// begins with the path of an exact route, which an app may run with the rest as path information.
+    /// A reading without a route cannot bypass one and is ignored: `/x;jsessionid=1` is `/x`. A reading that begins
+    /// with the path of an exact route is not ignored: an app may run that route with the rest as path information.
     private func agreed(
         _ chosen: RouteEntry,
         _ method: UnsafeBufferPointer<UInt8>,
