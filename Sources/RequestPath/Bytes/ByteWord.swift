@@ -4,17 +4,17 @@
 enum ByteWord {
     static let highBits: UInt64 = 0x8080_8080_8080_8080
 
-    /// `byte`, repeated eight times.
+    /// Returns `byte`, repeated eight times.
     @inline(__always)
     static func repeating(_ byte: UInt8) -> UInt64 { UInt64(byte) &* 0x0101_0101_0101_0101 }
 
-    /// The eight bytes at `bytes`.
+    /// Returns the eight bytes at `bytes`.
     @inline(__always)
     static func load(_ bytes: Bytes) -> UInt64 {
         UInt64(littleEndian: UnsafeRawPointer(bytes).loadUnaligned(as: UInt64.self))
     }
 
-    /// The `count` bytes at `bytes`, fewer than eight, followed by zeros. No byte beyond `count` is read.
+    /// Returns the `count` bytes at `bytes`, fewer than eight, followed by zeros. Reads no further byte.
     @inline(__always)
     static func load(_ bytes: Bytes, _ count: Int) -> UInt64 {
         if count >= 4 {
@@ -28,7 +28,7 @@ enum ByteWord {
             | UInt64(bytes[count &- 1]) &<< UInt64(truncatingIfNeeded: 8 &* (count &- 1))
     }
 
-    /// The index of the first marked byte.
+    /// Returns the index of the first marked byte.
     @inline(__always)
     static func first(_ marks: UInt64) -> Int { marks.trailingZeroBitCount &>> 3 }
 
@@ -66,7 +66,7 @@ enum ByteWord {
         return (~visible | word) & Self.highBits | Self.within(0x23, 0x23, ascii) | Self.within(0x3F, 0x3F, ascii)
     }
 
-    /// The low eight hexadecimal digits of `value`, with the first digit in the lowest byte.
+    /// Returns the low eight hexadecimal digits of `value`, with the first digit in the lowest byte.
     @inline(__always)
     static func hexadecimal(_ value: UInt32) -> UInt64 {
         var digits = UInt64(value)

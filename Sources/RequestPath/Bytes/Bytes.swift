@@ -23,7 +23,7 @@ package struct Slice: Sendable, Equatable {
     @inline(__always) package var end: Int { Int(self.offset) &+ Int(self.count) }
     @inline(__always) package var isEmpty: Bool { self.count == 0 }
 
-    /// The slice's bytes in `base`, the start of the parsed buffer.
+    /// Returns the slice's bytes in `base`, the start of the parsed buffer.
     @inline(__always)
     package func bytes(in base: Bytes) -> UnsafeBufferPointer<UInt8> {
         UnsafeBufferPointer(start: base + Int(self.offset), count: Int(self.count))
@@ -49,7 +49,7 @@ package enum ByteClass {
         return UnsafePointer(table)
     }()
 
-    /// The length of the leading run of letters, digits, hyphens and `other` bytes.
+    /// Returns the length of the leading run of letters, digits, hyphens and `other` bytes.
     @inline(__always)
     package static func nameLength(_ bytes: Bytes, _ count: Int, besides other: UInt8) -> Int {
         var index = 0
@@ -92,7 +92,7 @@ package enum ByteClass {
         return false
     }
 
-    /// The number that the digits form. `nil` if `bytes` is empty, has more than 18 bytes or contains another byte.
+    /// Returns the number that the digits form. `nil` if there are no digits, more than 18, or other bytes.
     @inline(__always)
     package static func decimal(_ bytes: UnsafeBufferPointer<UInt8>) -> Int? {
         guard !bytes.isEmpty, bytes.count <= 18 else { return nil }
@@ -135,7 +135,7 @@ package enum ByteClass {
         return true
     }
 
-    /// The bytes without leading and trailing SP and HTAB (OWS, RFC 9110 5.6.3).
+    /// Returns the bytes without leading and trailing SP and HTAB (OWS, RFC 9110 5.6.3).
     @inline(__always)
     package static func trimmed(_ bytes: UnsafeBufferPointer<UInt8>) -> UnsafeBufferPointer<UInt8> {
         var start = 0

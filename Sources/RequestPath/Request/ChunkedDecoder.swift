@@ -211,7 +211,7 @@ package struct ChunkedDecoder: Sendable, Equatable {
         return self.state == .data
     }
 
-    /// The state after one byte of `chunk-ext` (RFC 9112 7.1.1). `nil` if the byte is not allowed there.
+    /// Returns the state after one byte of `chunk-ext` (RFC 9112 7.1.1). `nil` if the byte is not allowed there.
     private func afterExtension(_ byte: UInt8) -> State? {
         let isToken = ByteClass.normalizedToken[Int(byte)] != 0
         let isBlank = byte == 0x20 || byte == 0x09

@@ -55,7 +55,7 @@ package enum ForwardedField {
         return address
     }
 
-    /// `":" ( port / obfport )` (RFC 7239 6).
+    /// Whether `bytes` are `":" ( port / obfport )` (RFC 7239 6).
     private static func isPort(_ bytes: UnsafeBufferPointer<UInt8>) -> Bool {
         guard bytes.count > 1, bytes[0] == UInt8(ascii: ":") else { return false }
         let port = UnsafeBufferPointer(rebasing: bytes[1...])

@@ -134,7 +134,7 @@ package struct RequestParser: Sendable {
 
     // MARK: Request line
 
-    /// `method SP request-target SP HTTP-version CRLF` (RFC 9112 3), with single spaces.
+    /// Parses `method SP request-target SP HTTP-version CRLF` (RFC 9112 3), with single spaces.
     private func requestLine(_ base: Bytes, _ start: Int, _ lineFeed: Int, _ head: RequestHead) -> Reason? {
         guard lineFeed - start >= 2, base[lineFeed - 1] == 0x0D else { return .requestMalformed }
         let end = lineFeed - 1
@@ -264,7 +264,7 @@ package struct RequestParser: Sendable {
 
     // MARK: Field lines
 
-    /// `field-name ":" OWS field-value OWS CRLF`, with no space before the colon (RFC 9112 5.1) and no folding (5.2).
+    /// Parses `field-name ":" OWS field-value OWS CRLF` without space before the colon (RFC 9112 5.1) or folding (5.2).
     @inline(__always)
     private func field(_ base: Bytes, _ start: Int, _ lineFeed: Int, _ head: RequestHead) -> Reason? {
         let end = lineFeed &- 1
@@ -421,7 +421,7 @@ package struct RequestParser: Sendable {
 
 /// The accepted grammar of `Host`: a name or an address, followed by an optional port.
 package enum HostField {
-    /// `uri-host [":" port]` (RFC 9110 7.2) without userinfo, path, list or percent-encoding.
+    /// Whether `value` is `uri-host [":" port]` (RFC 9110 7.2) without userinfo, path, list or percent-encoding.
     package static func isValid(_ value: UnsafeBufferPointer<UInt8>) -> Bool {
         guard let first = value.first, value.count <= 255 else { return false }
         var index = 0

@@ -100,7 +100,7 @@ struct RouteTableBuilder {
         }
     }
 
-    /// The order of routes does not matter, so two routes that accept a common request are an error.
+    /// Reports two routes that accept a common request, which is an error because the order of routes does not matter.
     private mutating func checkReachability(_ host: HostSettings, _ routes: [Route]) {
         var seen: [RoutePattern: [RouteEntry]] = [:]
         for (pattern, route) in routes {
@@ -112,7 +112,7 @@ struct RouteTableBuilder {
         }
     }
 
-    /// Two routes may be one path to an app that ignores letter case or the composition of letters. In that case, the
+    /// Reports two routes that are one path to an app that ignores letter case or the composition of letters. The
     /// stricter route would block the weaker one.
     private mutating func checkLetters(_ host: HostSettings, _ routes: [Route]) {
         var seen: [RoutePattern: [Route]] = [:]
