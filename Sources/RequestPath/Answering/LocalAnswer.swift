@@ -1,7 +1,7 @@
 package import Endpoints
 package import Vocabulary
 
-/// An answer that the gateway itself gives: a refusal, a redirect, or an endpoint's answer.
+/// An answer by the gateway itself: a refusal, a redirect, or an endpoint's answer.
 package struct LocalAnswer: Sendable {
     package var response: EndpointResponse
     /// Whether the connection cannot carry another request.
@@ -17,13 +17,13 @@ package struct LocalAnswer: Sendable {
         }
     }
 
-    /// A refusal as a problem document (RFC 9457). Its status, and whether the connection closes, follow from the
-    /// reason.
+    /// Returns a refusal as a problem document (RFC 9457). The reason determines the status and whether the connection
+    /// closes.
     ///
     /// - Parameters:
-    ///   - explanation: What happened, in words of the operator for the user; nil: what the reason says.
-    ///   - loginURL: Where a script can send its user to sign in; nil if signing in does not help.
-    ///   - fields: Further fields, such as `Allow`; a challenge replaces the usual one.
+    ///   - explanation: What happened, in the operator's words for the user. `nil` if the reason's own text applies.
+    ///   - loginURL: The URL to which a script can send its user to sign in. `nil` if signing in does not help.
+    ///   - fields: Further fields, such as `Allow`. A challenge among them replaces the usual challenge.
     ///   - closes: Whether the connection cannot carry another request, whatever the reason.
     package static func problem(
         _ reason: Reason,
@@ -45,13 +45,13 @@ package struct LocalAnswer: Sendable {
         )
     }
 
-    /// The same refusal in the envelope of a protocol, any other answer unchanged.
+    /// Returns a refusal in a protocol's envelope, and any other answer unchanged.
     package func enclosed(in envelope: RefusalEnvelope, requestID: RequestID) -> LocalAnswer {
         guard self.isProblem, let reason = self.response.reason else { return self }
         return self.rendered(as: envelope(reason, requestID.text))
     }
 
-    /// The same refusal in another format, with the fields that the format does not set itself.
+    /// Returns the refusal in the format of `response`, with the fields that `response` does not set.
     func rendered(as response: EndpointResponse) -> LocalAnswer {
         var response = response
         let own = Set(response.fields.map { $0.name.lowercased() })
@@ -59,7 +59,7 @@ package struct LocalAnswer: Sendable {
         return LocalAnswer(response, closes: self.closes)
     }
 
-    /// The answer with another status, which its problem document then has, too (RFC 9457 3.1.2).
+    /// Returns the answer with another status. Its problem document gets that status, too (RFC 9457 3.1.2).
     func restated(as status: Int) -> LocalAnswer {
         guard status != self.response.status else { return self }
         var answer = self
@@ -68,22 +68,22 @@ package struct LocalAnswer: Sendable {
         return answer
     }
 
-    /// A redirect to `location`. The answer may not be stored, and the target does not learn the referring URL (RFC 9700
-    /// 4.12).
+    /// Returns a redirect to `location`. The answer must not be stored, and the target does not learn the referring URL
+    /// (RFC 9700 4.12).
     ///
-    /// - Parameter status: 303; 307 if the client repeats the method and the body there (RFC 9110 15.4.8).
+    /// - Parameter status: 303, or 307 if the client repeats the method and the body there (RFC 9110 15.4.8).
     package static func redirect(to location: String, status: Int = 303, reason: Reason? = nil) -> LocalAnswer {
         let fields = [("Location", location), ("Cache-Control", "no-store"), ("Referrer-Policy", "no-referrer")]
         return LocalAnswer(EndpointResponse(status: status, fields: fields, reason: reason))
     }
 
-    /// Whether answers with its status have content (RFC 9110 6.4.1).
+    /// Whether answers with this status have content (RFC 9110 6.4.1).
     package var hasContent: Bool { self.response.status != 204 && self.response.status != 304 }
 }
 
-/// The head of one of the gateway's own answers, with what is added to any answer to the request.
+/// The head of one of the gateway's own answers, with the lines that are added to any answer to the request.
 package struct LocalAnswerHead {
-    /// Its status, its fields and the length of its body.
+    /// The answer, which determines the status, the fields and the length of the body.
     package let answer: LocalAnswer
     package let requestID: RequestID
     /// Field lines, each with its CRLF.

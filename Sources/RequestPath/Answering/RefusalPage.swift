@@ -2,9 +2,9 @@ import Endpoints
 package import Pages
 import Vocabulary
 
-/// Refusals as pages for people. The only part of the request in the page is the path to which a sign-in leads back.
+/// Renders refusals as pages for people. Of the request, a page contains only the path to return to after sign-in.
 extension LocalAnswer {
-    /// The same answer for a person: a page instead of a problem document, any other answer unchanged.
+    /// Returns a problem document as a page for a person, and any other answer unchanged.
     ///
     /// - Parameters:
     ///   - isForm: Whether the request carried a form that the user filled in.
@@ -18,11 +18,11 @@ extension LocalAnswer {
         hasSignIn: Bool
     ) -> LocalAnswer {
         guard self.isProblem, let reason = self.response.reason else { return self }
-        // A form's data would be lost before the user reads that it was not sent.
+        // The data of a form would be lost before the user reads that it was not sent.
         let native = isForm ? nil : self.response.native
         let words = RefusalWords(reason, isForm: isForm, asksApp: native != nil)
         let language = writer.language
-        // Whose account it is belongs to what happened.
+        // The account is a part of what happened.
         let account = self.response.account.map { language.html(.pageAccount, ["account": $0]) }
         let paragraphs = [
             HTMLText.escaped(self.response.explanation ?? words.event(in: language)), account,
@@ -48,14 +48,14 @@ extension LocalAnswer {
             framing: .ownOrigin,
             reason: reason
         )
-        // The URL of a page may hold what its links must not tell.
+        // The page's URL may hold something that links must not disclose, so the refusal's own policy applies.
         if self.response.fields.contains(where: { $0.name == "referrer-policy" }) {
             page.fields.removeAll { $0.name == "referrer-policy" }
         }
         return self.rendered(as: page)
     }
 
-    /// How long a rate limit lasts, as `Retry-After` says it.
+    /// Returns the text for the wait in `Retry-After`. `nil` if the refusal is no rate limit or states no wait.
     private func wait(_ reason: Reason, _ language: PageLanguage) -> String? {
         guard reason.status == 429,
             let field = self.response.fields.first(where: { $0.name.lowercased() == "retry-after" }),
@@ -72,10 +72,10 @@ extension LocalAnswer {
         let signIn = self.response.signIn ?? SignInPath.path
         return switch way {
         case .none: nil
-        // An empty reference is the page's own URL (RFC 3986 4.4), so the URL and its content need not be written into
-        // the page. A sign-in that failed begins anew: its URL holds a code that may have been used.
+        // An empty reference is the page's own URL (RFC 3986 4.4), so the page does not contain the URL and its
+        // content. A failed sign-in starts again, because its URL holds a code that may have been used.
         case .again: (self.response.signIn ?? "", .linkAgain)
-        // On a host that is not served there is no page to link to.
+        // A host that is not served has no page to link to.
         case .start: hasHost ? ("/", .linkStart) : nil
         case .client: self.response.signIn.map { ($0, .linkClient) }
         case .signIn: hasSignIn ? (signIn, .linkSignIn) : nil

@@ -1,28 +1,28 @@
 package import Pages
 package import Vocabulary
 
-/// The text for a person about a refusal: what happened, what to do, and a link. The one table from reason to topic.
+/// A refusal's text for a person: what happened, what to do, and a link. The only table from reason to topic.
 ///
-/// A reason without a row of its own gets the text of its status.
+/// A reason without its own row gets the text of its status.
 package struct RefusalWords: Sendable {
     /// The target of the page's link.
     package enum Way: Equatable, Sendable {
         case none
-        /// The same page again; never for a form, because a link would not send its data.
+        /// The current page again. Not used for a form, because a link would not send its data.
         case again
         case start
         case signIn
-        /// The sign-in again, after one that failed.
+        /// The sign-in again, after a failed one.
         case signInAgain
-        /// The page of the client that asked for the sign-in, if it has one.
+        /// The page of the client that requested the sign-in, if it has one.
         case client
-        /// Sign-in with another account, one that has access.
+        /// Sign-in with another account that has access.
         case otherAccount
     }
 
     package let topic: RefusalTopic
     package private(set) var way: Way
-    /// For a form, what became of its data.
+    /// What became of a form's data. `nil` if the request carried no form.
     private var form: (event: PageText, advice: PageText?)?
     private var asksApp = false
 
@@ -46,7 +46,7 @@ package struct RefusalWords: Sendable {
 
     package func title(in language: PageLanguage) -> String { language.text(self.topic, .title) }
 
-    /// What happened: one sentence; for a form, followed by one about its data.
+    /// Returns what happened: one sentence, followed for a form by a sentence about its data.
     package func event(in language: PageLanguage) -> String {
         let event = language.text(self.topic, .event)
         return self.form.map { "\(event) \(language.text($0.event))" } ?? event
@@ -73,7 +73,7 @@ package struct RefusalWords: Sendable {
         switch reason {
         case .requestLineTooLong, .requestFieldsTooLarge, .requestBodyTooLarge, .requestTimeout, .clientStalled,
             .routeNotFound, .routeMethodNotAllowed, .routeNotForwarded:
-            // The text of their status suffices.
+            // The text of the status suffices.
             nil
         case .requestCrossSite: RefusalWords(.crossSite, .start)
         case .requestMisdirected: RefusalWords(.notFound, .none)
@@ -101,7 +101,7 @@ package struct RefusalWords: Sendable {
         case .requireAAL: RefusalWords(.secondFactor, .otherAccount)
         case .requireActor: RefusalWords(.onlyUser, .start)
         case .requireProvider, .requireGroups: RefusalWords(.noAccess, .otherAccount)
-        // No account gets them in a browser.
+        // No account gets these in a browser.
         case .requireScopes, .requireOrigin: RefusalWords(.appsOnly, .start)
         case .identityUnsafeValue, .identityTooLarge: RefusalWords(.unusableAccount, .none)
         case .handoffNotNavigation: RefusalWords(.prefetchedLink, .again)

@@ -2,10 +2,10 @@
 import Glibc
 #endif
 
-/// Finds configured runs of bytes, such as the names of hosts, by one hash and one comparison. It is made with the
-/// configuration and never changed; a look-up allocates nothing and counts no reference.
+/// A hash table from configured byte strings, such as host names, to integers. A look-up computes one hash, allocates
+/// nothing and retains nothing. The table is immutable.
 ///
-/// The hash is not keyed: the keys are the operator's, and a search ends at the first free slot.
+/// The hash has no secret key: the operator chooses the keys, and a search ends at the first free slot.
 final class ByteTable: @unchecked Sendable {
     private struct Slot {
         var hash: UInt64 = 0
@@ -19,7 +19,7 @@ final class ByteTable: @unchecked Sendable {
     private let bytes: UnsafeMutablePointer<UInt8>
     private let mask: Int
 
-    /// - Parameter keys: The keys and their values. Of equal keys, the first one counts.
+    /// - Parameter keys: The keys and their values. The first of several equal keys applies.
     init(_ keys: some Collection<(key: [UInt8], value: Int)>) {
         var capacity = 8
         while capacity < keys.count * 2 { capacity *= 2 }
@@ -46,7 +46,7 @@ final class ByteTable: @unchecked Sendable {
         self.bytes.deallocate()
     }
 
-    /// The value of `key`; nil when it is not in the table.
+    /// The value of `key`. `nil` if the table does not contain `key`.
     @inline(__always)
     subscript(key: UnsafeBufferPointer<UInt8>) -> Int? {
         let hash = Self.hash(key)

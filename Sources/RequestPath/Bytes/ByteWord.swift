@@ -1,20 +1,20 @@
-/// Tests of eight bytes at a time, in one general register: comparisons of `SIMD8<UInt8>` compile to byte loops.
+/// Tests of eight bytes at a time in one general register. Comparisons of `SIMD8<UInt8>` would compile to byte loops.
 ///
-/// A test returns marks: the high bit of each byte that it finds. The first byte in memory is the lowest of the word.
+/// A test returns marks: the high bit of each matching byte. The first byte in memory is the lowest byte of the word.
 enum ByteWord {
     static let highBits: UInt64 = 0x8080_8080_8080_8080
 
-    /// `byte` eight times.
+    /// Returns `byte`, repeated eight times.
     @inline(__always)
     static func repeating(_ byte: UInt8) -> UInt64 { UInt64(byte) &* 0x0101_0101_0101_0101 }
 
-    /// The eight bytes at `bytes`.
+    /// Returns the eight bytes at `bytes`.
     @inline(__always)
     static func load(_ bytes: Bytes) -> UInt64 {
         UInt64(littleEndian: UnsafeRawPointer(bytes).loadUnaligned(as: UInt64.self))
     }
 
-    /// The `count` bytes at `bytes`, fewer than eight, and zeros behind them. Reads no other byte.
+    /// Returns the `count` bytes at `bytes`, fewer than eight, followed by zeros. Reads no further byte.
     @inline(__always)
     static func load(_ bytes: Bytes, _ count: Int) -> UInt64 {
         if count >= 4 {
@@ -28,17 +28,17 @@ enum ByteWord {
             | UInt64(bytes[count &- 1]) &<< UInt64(truncatingIfNeeded: 8 &* (count &- 1))
     }
 
-    /// The index of the first marked byte.
+    /// Returns the index of the first marked byte.
     @inline(__always)
     static func first(_ marks: UInt64) -> Int { marks.trailingZeroBitCount &>> 3 }
 
-    /// Marks the bytes of `low...high`, both ASCII, exactly. The high bits of `ascii` must be clear.
+    /// Marks exactly the bytes in `low...high`. Both bounds are ASCII, and the high bits of `ascii` must be clear.
     @inline(__always)
     static func within(_ low: UInt8, _ high: UInt8, _ ascii: UInt64) -> UInt64 {
         (ascii &+ Self.repeating(0x80 &- low)) & ~(ascii &+ Self.repeating(0x7F &- high)) & Self.highBits
     }
 
-    /// Marks controls and DEL, and perhaps a byte after a control. Bits other than the high ones mean nothing.
+    /// Marks controls and DEL, and perhaps a byte after a control. Only the high bits of the result have a meaning.
     @inline(__always)
     static func controlMarks(_ word: UInt64) -> UInt64 {
         let low = word &- Self.repeating(0x20)
@@ -46,7 +46,7 @@ enum ByteWord {
         return (low | delete) & ~word
     }
 
-    /// Marks the bytes that are no letter, no digit, not `-` and not `other`.
+    /// Marks each byte that is neither a letter, a digit, `-` nor `other`.
     @inline(__always)
     static func outsideNames(_ word: UInt64, besides other: UInt8) -> UInt64 {
         let ascii = word & ~Self.highBits
@@ -57,7 +57,7 @@ enum ByteWord {
         return (~allowed | word) & Self.highBits
     }
 
-    /// Marks the bytes that end or divide a request target, or do not belong in one: controls, SP, DEL, bytes beyond
+    /// Marks the bytes that end or divide a request target or are invalid in one: controls, SP, DEL, bytes beyond
     /// ASCII, `#` and `?`.
     @inline(__always)
     static func targetMarks(_ word: UInt64) -> UInt64 {
@@ -66,7 +66,7 @@ enum ByteWord {
         return (~visible | word) & Self.highBits | Self.within(0x23, 0x23, ascii) | Self.within(0x3F, 0x3F, ascii)
     }
 
-    /// The lower eight hexadecimal digits of `value`, the first digit lowest.
+    /// Returns the low eight hexadecimal digits of `value`, with the first digit in the lowest byte.
     @inline(__always)
     static func hexadecimal(_ value: UInt32) -> UInt64 {
         var digits = UInt64(value)

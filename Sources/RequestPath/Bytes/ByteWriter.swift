@@ -4,7 +4,7 @@ import NIOCore
 import Glibc
 #endif
 
-/// Writes bytes one after another into memory that the caller has reserved for all of them.
+/// Writes bytes one after another into memory that the caller has reserved for all bytes together.
 package struct ByteWriter {
     package let base: UnsafeMutablePointer<UInt8>
     package private(set) var count = 0
@@ -41,7 +41,7 @@ package struct ByteWriter {
         self.count &+= 1
     }
 
-    /// Writes bytes again that were written `length` or more before.
+    /// Writes a copy of bytes that were written at least `length` bytes before the current position.
     @inline(__always)
     package mutating func writeAgain(from start: Int, _ length: Int) {
         self.write(self.base + start, length)
@@ -54,7 +54,7 @@ package struct ByteWriter {
         self.write(word: ByteWord.hexadecimal(UInt32(truncatingIfNeeded: value)))
     }
 
-    /// Writes eight bytes, the lowest first.
+    /// Writes the eight bytes of `word`, lowest byte first.
     @inline(__always)
     private mutating func write(word: UInt64) {
         UnsafeMutableRawPointer(self.base + self.count).storeBytes(of: word.littleEndian, as: UInt64.self)
@@ -75,7 +75,7 @@ package struct ByteWriter {
 }
 
 extension ByteBuffer {
-    /// Appends the bytes that `body` writes, which are at most `room`.
+    /// Appends the bytes that `body` writes, at most `room` bytes.
     @inline(__always)
     mutating func append(atMost room: Int, _ body: (inout ByteWriter) -> Void) {
         self.reserveCapacity(minimumWritableBytes: room)

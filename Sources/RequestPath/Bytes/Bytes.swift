@@ -2,10 +2,10 @@
 import Glibc
 #endif
 
-/// The bytes of a head in the buffer that holds it. Valid only inside the closure that lends them.
+/// The bytes of a head in its buffer. The pointer is valid only inside the closure that receives it.
 package typealias Bytes = UnsafePointer<UInt8>
 
-/// A run of bytes by offset into the buffer it was parsed from, so that it outlives the pointer.
+/// A run of bytes as an offset into the parsed buffer, so that it outlives a pointer to the buffer.
 package struct Slice: Sendable, Equatable {
     package var offset: UInt32
     package var count: UInt32
@@ -23,20 +23,20 @@ package struct Slice: Sendable, Equatable {
     @inline(__always) package var end: Int { Int(self.offset) &+ Int(self.count) }
     @inline(__always) package var isEmpty: Bool { self.count == 0 }
 
-    /// The bytes of the slice in `base`, the start of the buffer that was parsed.
+    /// Returns the slice's bytes in `base`, the start of the parsed buffer.
     @inline(__always)
     package func bytes(in base: Bytes) -> UnsafeBufferPointer<UInt8> {
         UnsafeBufferPointer(start: base + Int(self.offset), count: Int(self.count))
     }
 }
 
-/// Byte classes and comparisons that the parsers share.
+/// Byte classes and comparisons shared by the parsers.
 package enum ByteClass {
     /// Maps a letter or digit to itself in lower case, every other token byte (RFC 9110 5.6.2) to `-`, and every other
     /// byte to 0. Servers that pass fields as variables write each byte that is not a letter or digit as `_` (RFC 3875
     /// 4.1.18; lighttpd does so for all fifteen).
     ///
-    /// A `static let` of pointer type is checked for initialisation at each use, so the request's parser keeps a copy.
+    /// Each use of a `static let` of pointer type checks for its initialisation, so the request parser keeps a copy.
     package nonisolated(unsafe) static let normalizedToken: UnsafePointer<UInt8> = {
         let table = UnsafeMutablePointer<UInt8>.allocate(capacity: 256)
         table.initialize(repeating: 0, count: 256)
@@ -49,7 +49,7 @@ package enum ByteClass {
         return UnsafePointer(table)
     }()
 
-    /// The number of letters, digits, hyphens and `other` bytes with which `bytes` begins.
+    /// Returns the length of the leading run of letters, digits, hyphens and `other` bytes.
     @inline(__always)
     package static func nameLength(_ bytes: Bytes, _ count: Int, besides other: UInt8) -> Int {
         var index = 0
@@ -66,7 +66,7 @@ package enum ByteClass {
         return index
     }
 
-    /// True when the bytes hold a control character other than TAB: NUL, bare CR and DEL among them (RFC 9110 5.5).
+    /// True if the bytes hold a control character other than TAB, including NUL, bare CR and DEL (RFC 9110 5.5).
     @inline(__always)
     package static func hasControl(_ bytes: Bytes, _ count: Int) -> Bool {
         guard count >= 8 else { return self.hasControlBytewise(bytes, count) }
@@ -76,9 +76,9 @@ package enum ByteClass {
             marks |= ByteWord.controlMarks(ByteWord.load(bytes + index))
             index &+= 8
         }
-        // The rest together with bytes before it.
+        // The last eight bytes overlap bytes that were checked above.
         marks |= ByteWord.controlMarks(ByteWord.load(bytes + (count &- 8)))
-        // A TAB is marked too, so then the bytes are checked one by one.
+        // TABs are marked, too, so marked bytes are checked one by one.
         return marks & ByteWord.highBits != 0 && self.hasControlBytewise(bytes, count)
     }
 
@@ -92,7 +92,7 @@ package enum ByteClass {
         return false
     }
 
-    /// The digits as a number; nil when there are none, more than 18, or another byte among them.
+    /// Returns the number that the digits form. `nil` if there are no digits, more than 18, or other bytes.
     @inline(__always)
     package static func decimal(_ bytes: UnsafeBufferPointer<UInt8>) -> Int? {
         guard !bytes.isEmpty, bytes.count <= 18 else { return nil }
@@ -105,7 +105,7 @@ package enum ByteClass {
         return value
     }
 
-    /// Compares with a lower-case ASCII literal, ignoring the case of letters.
+    /// True if `bytes` equals a lower-case ASCII literal, ignoring the case of letters.
     @inline(__always)
     package static func equal(_ bytes: UnsafeBufferPointer<UInt8>, _ lowercase: StaticString) -> Bool {
         let count = lowercase.utf8CodeUnitCount
@@ -119,7 +119,7 @@ package enum ByteClass {
         return true
     }
 
-    /// Compares two runs of bytes, ignoring the case of ASCII letters.
+    /// True if two runs of bytes are equal, ignoring the case of ASCII letters.
     package static func equalIgnoringCase(
         _ left: UnsafeBufferPointer<UInt8>,
         _ right: UnsafeBufferPointer<UInt8>
@@ -135,7 +135,7 @@ package enum ByteClass {
         return true
     }
 
-    /// The bytes without leading and trailing SP and HTAB (OWS, RFC 9110 5.6.3).
+    /// Returns the bytes without leading and trailing SP and HTAB (OWS, RFC 9110 5.6.3).
     @inline(__always)
     package static func trimmed(_ bytes: UnsafeBufferPointer<UInt8>) -> UnsafeBufferPointer<UInt8> {
         var start = 0
@@ -145,7 +145,7 @@ package enum ByteClass {
         return UnsafeBufferPointer(rebasing: bytes[start..<end])
     }
 
-    /// Calls `body` with each element of a comma-separated list, trimmed. Empty elements are skipped (RFC 9110 5.6.1).
+    /// Calls `body` with each trimmed element of a comma-separated list and skips empty elements (RFC 9110 5.6.1).
     package static func forEachElement(
         of list: UnsafeBufferPointer<UInt8>,
         _ body: (UnsafeBufferPointer<UInt8>) -> Void

@@ -1,7 +1,7 @@
-/// Objects that wait to be used again, so that requests need not make their own.
+/// A pool of objects for reuse, so that requests do not create new ones.
 package struct Spares<Element> {
     private var elements: [Element] = []
-    /// The most that are kept.
+    /// The maximum number of kept objects.
     private let limit: Int
 
     package init(limit: Int) {
@@ -10,7 +10,7 @@ package struct Spares<Element> {
 
     package var count: Int { self.elements.count }
 
-    /// The element that was kept last. `nil` if there is none.
+    /// Removes and returns the most recently kept element. Returns `nil` if the pool is empty.
     @inline(__always)
     package mutating func take() -> Element? { self.elements.popLast() }
 
@@ -19,7 +19,7 @@ package struct Spares<Element> {
         if self.elements.count < self.limit { self.elements.append(element) }
     }
 
-    /// Frees the elements beyond `count`, which a burst has left behind.
+    /// Frees the elements beyond `count`, which are left over from a burst.
     package mutating func shrink(to count: Int) {
         self.elements.removeLast(max(0, self.elements.count - count))
     }

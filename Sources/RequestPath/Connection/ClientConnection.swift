@@ -1,29 +1,29 @@
 import NIOCore
 package import Transport
 
-/// A client's connection, whichever HTTP it speaks: how it begins.
+/// The start of a client's connection of any HTTP version.
 package protocol ClientConnection: LoopConnection, StreamHandler {
     var loop: PathLoop { get }
 
-    /// Begins to read from the client. The connection is in the loop's list.
+    /// Starts to read from the client. The connection is already in the loop's list.
     func start()
 }
 
 extension ClientConnection {
-    /// Begins to read from the client.
+    /// Adds the connection to the loop and starts to read from the client.
     package func open() {
         self.loop.add(self)
         self.start()
     }
 
-    /// Takes the place of the client's opening, and uses what that has read and not used.
+    /// Replaces the client's opening and uses the bytes that the opening has read but not used.
     func open(with bytes: inout ByteBuffer, after opening: any LoopConnection) {
         self.loop.replace(opening, by: self)
         self.start()
         if bytes.readableBytes > 0 { self.received(&bytes) }
     }
 
-    /// Has the client's bytes handed over. If its socket cannot be used, the connection ends.
+    /// Starts to receive the client's bytes. If the client's socket cannot be used, the connection ends.
     func read(from stream: any ClientByteStream) {
         do {
             try stream.start(self)
@@ -34,7 +34,7 @@ extension ClientConnection {
     }
 }
 
-/// Tells the gate that a signed-in user sends requests on a connection: seldom, because each time is counted for all loops.
+/// Notes at the gate that a signed-in user uses the connection, rarely because all loops share the gate.
 struct SessionNotes {
     private static let period = TimeAmount.minutes(5)
 

@@ -7,55 +7,55 @@ import Synchronization
 import Glibc
 #endif
 
-/// Decides how many connections are open and whose. Some descriptors are reserved for apps and files, so that the gateway
-/// still serves when the limit is reached.
+/// Decides which clients may connect and how many. Some descriptors are reserved for apps and files, so that the
+/// gateway still serves at the limit.
 ///
 /// ```
 ///  open connections   0 ─────────── crowded ──────────────── limit of unknown ─────────── full
-///  admitted               all        │  all; those that are   │  the same; if few are       │ none: new clients
-///                                    │  idle longest close    │  idle, known addresses only │ wait in the backlog
+///  admitted               all        │  all; the longest      │  all; if too few are idle,  │ none: new clients
+///                                    │  idle are closed       │  only known addresses       │ wait in the backlog
 /// ```
-/// Known are addresses with a live session, and trusted proxies. Connections that stay silent are closed first, so they
+/// Addresses with a live session and trusted proxies are known. Connections that stay silent are closed first, so they
 /// keep no other client out.
 package final class ConnectionGate: Sendable {
-    /// Why a client was refused; the values of `sallyport_connections_refused_total{limit}`.
+    /// The reason why a client was refused, and the value of `limit` in `sallyport_connections_refused_total{limit}`.
     package enum Refusal: String, CaseIterable, Sendable {
-        /// Its address has reached the limit per address.
+        /// The client's address has reached the limit per address.
         case perAddress = "per_address"
         /// The remaining connections are reserved for addresses of signed-in users.
         case reserved
     }
 
-    /// The place of a named client. It is given back once, when the client has left.
+    /// The place of a named client. It is given back once, after the client has left.
     package struct Place: Sendable {
         fileprivate let gate: ConnectionGate
         /// The client's address.
         package let client: IPAddress
-        /// Whether it counts towards the limit of its address.
+        /// Whether the place is included in the limit of the client's address.
         fileprivate let isCounted: Bool
 
-        /// Notes that a signed-in user sends requests from here.
+        /// Notes that a signed-in user sends requests from this client.
         package func noteSession(now: NIODeadline) { self.gate.noteSession(self.client, now: now) }
 
-        /// Whether the client may begin a handshake of TLS, which then counts.
+        /// Records a TLS handshake of the client. Returns false if the client may not begin one.
         func beginsHandshake(now: NIODeadline) -> Bool {
             !self.isCounted || self.gate.beginsHandshake(self.client, now: now)
         }
 
-        /// Counts that the client has left.
+        /// Gives the place back after the client has left.
         package func giveBack() { self.gate.left(self.isCounted ? self.client : nil) }
     }
 
-    /// Connections to close to make room for new ones.
+    /// The connections to close, to make room for new ones.
     package struct Clearing: Equatable {
         package var count: Int
-        /// Connections that were admitted then or later stay.
+        /// Connections that were admitted at this time or later stay.
         package var admittedBefore: NIODeadline
     }
 
     private struct Limits {
         var full: Int
-        /// Connections between this number and `full` are for known addresses only.
+        /// Connections between this number and `full` are only for known addresses.
         var unknown: Int
         var crowded: Int
         var perAddress: Int
@@ -69,7 +69,7 @@ package final class ConnectionGate: Sendable {
             self.trusted = CIDRSet(trusted)
         }
 
-        /// How many connections are closed at a time: each search looks at all of them, so it should find many.
+        /// The number of connections to close at a time. Each search looks at all of them, so it should find many.
         var batch: Int { max(1, self.full / 16) }
     }
 
@@ -82,7 +82,7 @@ package final class ConnectionGate: Sendable {
         var waiting: [@Sendable () -> Void] = []
         var refused: [Refusal: UInt64] = [:]
         var isClearing = false
-        /// The last search found too few idle connections to close, so the remaining places are reserved.
+        /// Whether the last search found too few idle connections to close, so that the remaining places are reserved.
         var isBusy = false
         /// The earliest time of the next search.
         var nextClearing = NIODeadline.uptimeNanoseconds(0)
@@ -92,10 +92,10 @@ package final class ConnectionGate: Sendable {
     private let files: Int
 
     /// - Parameters:
-    ///   - limits: The limits; `connections` is lowered to what the files allow.
-    ///   - trusted: Proxies. All clients may come through one of them, so the limit per address does not apply.
-    ///   - apps: The most connections to apps that may be open; nil: one for each client.
-    ///   - files: How many files the process may open.
+    ///   - limits: The limits. `connections` is lowered to what the files allow.
+    ///   - trusted: Trusted proxies. All clients may come through one of them, so the limit per address does not apply.
+    ///   - apps: The maximum number of open connections to apps. `nil` if each client may need one.
+    ///   - files: The number of files that the process may open.
     package init(
         _ limits: LimitSettings,
         trusted: [CIDRBlock],
@@ -118,24 +118,24 @@ package final class ConnectionGate: Sendable {
     /// Descriptors for everything but clients and apps.
     package static let reserve = 64
 
-    /// The number of clients that so many files allow. Each has one; the rest is for as many connections to apps as there may
-    /// be, or for one for each client where that is fewer, and some are kept in reserve.
+    /// Returns the number of clients that `files` open files allow. Each client needs one. The rest is for a reserve
+    /// and for `apps` connections to apps, or one for each client if that is fewer.
     package static func clients(within files: Int, apps: Int?) -> Int {
         let rest = files - Self.reserve
         return max(16, rest / 2, apps.map { rest - $0 } ?? 0)
     }
 
-    /// The number of descriptors that so many clients need, if the process may open clearly fewer; nil: it may open enough.
+    /// Returns the descriptors needed for `clients` if the process may open clearly fewer. `nil` if it may open enough.
     ///
     /// - Parameters:
-    ///   - apps: The most connections to apps that may be open.
-    ///   - files: How many files the process may open.
+    ///   - apps: The maximum number of open connections to apps.
+    ///   - files: The number of files that the process may open.
     package static func filesNeeded(for clients: Int, apps: Int, files: Int = ConnectionGate.openFiles) -> Int? {
         guard clients - clients / 10 > Self.clients(within: files, apps: apps) else { return nil }
         return clients + min(clients, apps) + Self.reserve
     }
 
-    /// How many files the process may open. Raises the soft limit to the hard one first.
+    /// The number of files that the process may open. The soft limit is first raised to the hard limit.
     package static let openFiles: Int = {
         var limit = rlimit()
         guard getrlimit(__rlimit_resource_t(7), &limit) == 0 else { return 1024 }  // RLIMIT_NOFILE
@@ -149,21 +149,21 @@ package final class ConnectionGate: Sendable {
 
     package var effectiveLimit: Int { self.state.withLock { $0.limits.full } }
 
-    /// Clients refused since the start.
+    /// Returns the number of clients refused since the start.
     package func refusedCount(_ refusal: Refusal) -> UInt64 { self.state.withLock { $0.refused[refusal, default: 0] } }
 
     // MARK: Coming and going
 
-    /// Reserves a place for a client that was accepted and of which nothing is known yet. It counts from now on; `name`
-    /// follows.
+    /// Reserves a place for an accepted client of which nothing is known yet. The place is in use from now on, and a
+    /// call of `name` follows.
     package func reserve() {
         self.state.withLock { $0.open += 1 }
     }
 
     /// Names the client of a reserved place.
     ///
-    /// - Parameter isProxy: Whether the address is that of a proxy that connects for itself.
-    /// - Returns: Its place; nil if it is refused, and its place is given back.
+    /// - Parameter isProxy: Whether the address belongs to a proxy that connects for itself.
+    /// - Returns: The client's place. `nil` if the client is refused, which gives the place back.
     package func name(_ address: IPAddress, isProxy: Bool = false, now: NIODeadline) -> Place? {
         let isCounted: Bool? = self.state.withLock { state in
             if isProxy || state.limits.trusted.contains(address) { return false }
@@ -173,7 +173,7 @@ package final class ConnectionGate: Sendable {
                 state.refused[.perAddress, default: 0] += 1
                 return nil
             }
-            // The client's own place is counted already.
+            // The client's own place is already included.
             if state.isBusy, state.open > state.limits.unknown, !state.known.contains(key, now: now) {
                 state.refused[.reserved, default: 0] += 1
                 return nil
@@ -188,10 +188,10 @@ package final class ConnectionGate: Sendable {
         return Place(gate: self, client: address, isCounted: isCounted)
     }
 
-    /// Gives a reserved place back that was not named.
+    /// Gives back a reserved place that was not named.
     package func release() { self.left(nil) }
 
-    /// - Parameter address: That of a client that counted towards its limit; nil: it did not, or was not named.
+    /// - Parameter address: The client's address if the client was included in its limit. `nil` if it was not.
     private func left(_ address: IPAddress?) {
         let waiting = self.state.withLock { state -> [@Sendable () -> Void] in
             state.open -= 1
@@ -205,17 +205,17 @@ package final class ConnectionGate: Sendable {
         for wake in waiting { wake() }
     }
 
-    /// Notes that a signed-in user comes from this address.
+    /// Notes that a signed-in user comes from `address`.
     package func noteSession(_ address: IPAddress, now: NIODeadline) {
         self.state.withLock { $0.known.note(address.key, now: now) }
     }
 
-    /// Counts a handshake of an address. False: it has begun too many.
+    /// Records a TLS handshake of an address. Returns false if the address has begun too many.
     private func beginsHandshake(_ address: IPAddress, now: NIODeadline) -> Bool {
         self.state.withLock { $0.handshakes.take(address.key, now: now) }
     }
 
-    /// Whether another client may be accepted. If not, `wake` is called when a client has left.
+    /// Whether another client may be accepted. If not, `wake` is called after a client has left.
     package func hasRoom(orWake wake: (@Sendable () -> Void)?) -> Bool {
         self.state.withLock { state in
             if state.open < state.limits.full { return true }
@@ -226,8 +226,8 @@ package final class ConnectionGate: Sendable {
 
     // MARK: Making room
 
-    /// The connections to close now; nil if there are none or they are already being closed. The caller closes them, then
-    /// calls `cleared`.
+    /// Returns the connections to close now. The caller closes them and then calls `cleared`. `nil` if no connections
+    /// need to close, or if they are already being closed or were just searched.
     package func beginClearing(now: NIODeadline) -> Clearing? {
         self.state.withLock { state in
             guard state.open >= state.limits.crowded, !state.isClearing, now >= state.nextClearing else { return nil }
@@ -239,20 +239,20 @@ package final class ConnectionGate: Sendable {
     /// Reports the result of `beginClearing`.
     ///
     /// - Parameter count: The number of closed connections.
-    /// - Returns: Whether that is too few, so that the caller searches again later.
+    /// - Returns: True if too few were closed, so that the caller must search again later.
     package func cleared(_ count: Int, now: NIODeadline) -> Bool {
         self.state.withLock { state in
             state.isClearing = false
             state.isBusy = count < state.limits.batch
-            // A search for each new client would be work that an attacker can cause.
+            // Searching for each new client would be work that an attacker can cause.
             if state.isBusy { state.nextClearing = now + .milliseconds(50) }
             return state.isBusy
         }
     }
 }
 
-/// Addresses of signed-in users, kept for 15 to 30 minutes. The table is bounded: if there are more, the oldest are
-/// forgotten.
+/// The addresses of signed-in users, kept for 15 to 30 minutes. The table is bounded and forgets the oldest addresses
+/// first.
 struct KnownAddresses {
     static let capacity = 4096
     static let period = TimeAmount.minutes(15)
@@ -280,23 +280,23 @@ struct KnownAddresses {
     }
 }
 
-/// How many handshakes of TLS an address may begin: so many a second, and a burst of them. Each costs the gateway a hundred
-/// times what it costs the client.
+/// Limits the TLS handshakes of an address to one per `period`, after a burst of `burst`. A handshake costs the gateway
+/// a hundred times what it costs the client.
 struct HandshakeBudget {
     static let period = TimeAmount.milliseconds(50)
     static let burst: Int64 = 100
     static let capacity = 16_384
 
-    /// When each address would have used up nothing.
+    /// The time at which each address has its full budget again.
     private var free: [AddressKey: NIODeadline] = [:]
 
-    /// False: the address has begun too many.
+    /// Records a handshake. Returns false if the address has begun too many.
     mutating func take(_ key: AddressKey, now: NIODeadline) -> Bool {
         let start = max(self.free[key] ?? now, now)
         guard start - now <= Self.period * (Self.burst - 1) else { return false }
         if self.free.count >= Self.capacity {
             self.free = self.free.filter { $0.value > now }
-            // So many addresses at once are limited by the number of connections.
+            // The limit of connections also limits this many simultaneous addresses.
             if self.free.count >= Self.capacity { return true }
         }
         self.free[key] = start + Self.period

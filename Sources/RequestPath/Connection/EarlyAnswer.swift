@@ -1,7 +1,7 @@
 import Endpoints
 
-/// One of the gateway's own answers, which was given before all of the request's body had come. An object, because few
-/// connections ever have one.
+/// One of the gateway's own answers, given before the whole request body had arrived. A class, because few connections
+/// ever have one.
 final class EarlyAnswer {
     let head: LocalAnswerHead
     let hasContent: Bool
@@ -11,6 +11,6 @@ final class EarlyAnswer {
         self.hasContent = hasContent
     }
 
-    /// The number of content bytes that wait.
+    /// The number of waiting content bytes.
     var byteCount: Int { self.hasContent ? self.head.answer.response.body.count : 0 }
 }

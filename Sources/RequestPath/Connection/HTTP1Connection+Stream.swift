@@ -3,7 +3,7 @@ package import NIOCore
 import Settings
 import Transport
 
-/// The client's side of an exchange: frames what it answers, and decides whether another request may follow.
+/// The client's side of an exchange. It frames the answer and decides whether another request may follow.
 extension HTTP1Connection: ClientStream {
     package var version: StaticString { self.message.minorVersion == 1 ? "HTTP/1.1" : "HTTP/1.0" }
 
@@ -53,7 +53,7 @@ extension HTTP1Connection: ClientStream {
     package func begin(_ head: AnswerHead, _ changes: borrowing AnswerChanges) {
         head.use { head, base, origin, publicOrigin in
             self.message.begin(head.framing, isRequestWhole: self.body.isDone, isDraining: self.loop.isDraining)
-            // Not replaced before the next request begins.
+            // The configuration is not replaced before the next request begins.
             Pinned(self.configuration).use { configuration in
                 self.stage.append(&self.collection) { out in
                     configuration.responseWriter.write(
@@ -79,20 +79,20 @@ extension HTTP1Connection: ClientStream {
         guard self.message.keepsAlive, !self.body.isDone else {
             return self.send(head, hasContent: hasContent)
         }
-        // A part of them may have come, and the next request must not get it.
+        // A part of the trailers may have arrived, and the next request must not get them.
         self.trailers = nil
         self.earlyAnswer = EarlyAnswer(head, hasContent: hasContent)
         self.state.drains(self.body, now: self.loop.now)
         self.resumeReading()
-        // If input is being used already, the rest of it is drained next.
+        // If input is already being used, the rest of it is drained next.
         if self.isUsing { return }
         self.useInput()
         if self.inputHasEnded { self.endIfOver() }
     }
 
-    /// Sends the answer that waits for the rest of the request's body.
+    /// Sends the answer that waited for the rest of the request's body.
     ///
-    /// - Parameter isWhole: Whether the body has come. Otherwise no other request may follow.
+    /// - Parameter isWhole: Whether the body has arrived. If not, no other request may follow.
     func sendEarlyAnswer(isWhole: Bool) {
         guard let answer = self.earlyAnswer.take() else { return }
         self.state.drainsNoMore()
@@ -110,7 +110,7 @@ extension HTTP1Connection: ClientStream {
             var content = ByteBuffer(bytes: head.answer.response.body)
             self.write(content.readableBytes, of: &content)
         }
-        // The client may turn out to be gone.
+        // Writing may reveal that the client is gone.
         if !self.state.isClosed { self.complete() }
     }
 
@@ -138,25 +138,25 @@ extension HTTP1Connection: ClientStream {
     @inline(__always)
     private func sendEnd() {
         self.flush()
-        // The client may turn out to be gone.
+        // Flushing may reveal that the client is gone.
         if self.state.isClosed { return }
         if self.stream.unsentBytes == 0 { return self.answerSent(atOnce: true) }
         self.isSendingEnd = true
         guard !self.message.keepsAlive else { return }
-        // A client that sends everything before it reads would wait for us, and we for it.
+        // Otherwise, the gateway and a client that sends everything before it reads would wait for each other.
         self.resumeReading()
         self.useInput()
     }
 
-    /// Continues behind an answer that the system has taken.
+    /// Continues after the system has taken the whole answer.
     ///
-    /// - Parameter atOnce: The system had room for all of it.
+    /// - Parameter atOnce: Whether the system had room for all of the answer at once.
     func answerSent(atOnce: Bool) {
         self.exchange.answerSent()
         switch self.requestEnds(atOnce: atOnce) {
         case .readOn:
             self.resumeReading()
-            // Waiting bytes are a pipelined request. If input is being used already, that continues.
+            // Waiting bytes are a pipelined request. If input is already being used, that use continues.
             if self.isUsing { return }
             self.useInput()
             if self.inputHasEnded { self.endIfOver() }
@@ -174,7 +174,7 @@ extension HTTP1Connection: ClientStream {
     private func requestEnds(atOnce: Bool) -> HTTP1State.NextStep {
         let (now, idle) = (self.loop.now, self.configuration.timeouts.idle)
         if self.message.keepsAlive { return self.state.answerEnded(.next, now: now, idle: idle) }
-        // A process that is about to end waits until the client has the answer: a container's network ends with it.
+        // A process about to end waits until the client has the answer: a container's network ends with it.
         let mayCloseAtOnce =
             atOnce && self.message.mayCloseAtOnce && self.input == nil && !self.isUsing && !self.loop.isDraining
         return self.state.answerEnded(mayCloseAtOnce ? .closeAtOnce : .close, now: now, idle: idle)
@@ -187,7 +187,7 @@ extension HTTP1Connection: ClientStream {
     package func beginTunnel() {
         self.state.upgraded()
         self.resumeReading()
-        // Bytes that the client sent after its request have waited until the upgrade was confirmed.
+        // Bytes that the client sent after its request have waited for the confirmation of the upgrade.
         if let input = self.input {
             self.input = nil
             self.exchange.tunnelToUpstream(input)

@@ -3,13 +3,13 @@ import Settings
 package import Transport
 import Vocabulary
 
-/// One client's connection: reads requests in order, hands each to the exchange, and writes what the exchange answers.
+/// One client's connection. It reads requests in order, hands each to the exchange, and writes the exchange's answers.
 ///
-/// Everything here runs on the connection's loop; nothing is shared.
+/// Everything here runs on the connection's loop. Nothing is shared.
 package final class HTTP1Connection {
     package let loop: PathLoop
     let stream: any ClientByteStream
-    // The loop's own: read through the loop, each use would be counted.
+    // The loop's stage, stored because each use through the loop would retain it.
     let stage: Stage
     let exchange: Exchange
     let place: ConnectionGate.Place
@@ -17,33 +17,33 @@ package final class HTTP1Connection {
     var state: HTTP1State
     /// The current request and its answer.
     var message = HTTP1Message()
-    /// What is missing of the request's body.
+    /// The decoder for the missing rest of the request's body.
     var body = BodyDecoder(.none)
-    /// The trailer section of the request. `nil` if none has come.
+    /// The trailer section of the request. `nil` if none has arrived.
     var trailers: TrailerSection?
-    /// What is collected of the answer.
+    /// The collected part of the answer.
     var collection = Stage.Collection()
-    /// Whether the app's head is in it.
+    /// Whether the collection holds the head of the app's answer.
     var hasCollectedHead = false
-    /// Whether the answer has ended, and the system has not taken all of it.
+    /// Whether the answer has ended, but the system has not taken all of it yet.
     var isSendingEnd = false
-    /// The answer that waits for the rest of the request's body. `nil` if none does.
+    /// The answer that waits for the rest of the request's body. `nil` if no answer waits.
     var earlyAnswer: EarlyAnswer?
-    /// Bytes that were read and not yet used, except while they are being used.
+    /// Received bytes that have not been used. `nil` if there are none, or while they are being used.
     var input: ByteBuffer?
-    /// Whether input is being used, so that the rest of it is in nobody's hands.
+    /// Whether input is being used. During use, the rest of it is not in `input`.
     var isUsing = false
-    /// Whether the client sends nothing more, except what was read before.
+    /// Whether the client sends nothing more. Bytes that were read before may remain.
     var inputHasEnded = false
     var sessionNotes = SessionNotes()
     package var listIndex = -1
 
     /// - Parameters:
-    ///   - stream: The client's, which is started by `open`.
-    ///   - place: The client's, which the connection gives back.
-    ///   - acceptedAt: When the client was accepted. A busy loop may open its connection much later.
-    ///   - service: What becomes of its requests.
-    ///   - facts: What the opening of the connection has found out about the client; nil: it had nothing to find out.
+    ///   - stream: The client's stream, which `open` starts.
+    ///   - place: The client's place, which the connection gives back.
+    ///   - acceptedAt: The time at which the client was accepted. A busy loop may open the connection much later.
+    ///   - service: The service for the requests of the connection.
+    ///   - facts: The facts that the opening found out about the client. `nil` if there was nothing to find out.
     package init(
         loop: PathLoop,
         stream: any ClientByteStream,
@@ -63,13 +63,13 @@ package final class HTTP1Connection {
 
     // MARK: Input
 
-    /// Uses the input that was kept.
+    /// Uses the kept input.
     func useInput() {
         guard var buffer = self.input.take() else { return }
         self.useAndKeep(&buffer)
     }
 
-    /// Uses input and keeps the rest.
+    /// Uses input and keeps the rest of it.
     @inline(__always)
     private func useAndKeep(_ buffer: inout ByteBuffer) {
         self.isUsing = true
@@ -79,7 +79,7 @@ package final class HTTP1Connection {
         if self.inputHasEnded { self.endIfOver() }
     }
 
-    /// Ends the connection if nothing can come of it any more, because the client sends no more.
+    /// Ends the connection if it has nothing left to do after the client's input has ended.
     func endIfOver() {
         switch self.state.state {
         case .idle where self.input == nil, .head:
@@ -93,8 +93,8 @@ package final class HTTP1Connection {
         }
     }
 
-    /// Sends the end of the stream and reads on for a moment: closing at once would destroy an answer that the client has
-    /// not read yet (RFC 9112 9.6).
+    /// Sends the end of the stream and keeps reading for a moment. Closing at once would destroy an answer that the
+    /// client has not read yet (RFC 9112 9.6).
     func linger() {
         guard self.state.linger() else { return }
         self.input = nil
@@ -102,8 +102,8 @@ package final class HTTP1Connection {
         self.stream.endOutput()
     }
 
-    /// Keeps the unused bytes, unless nothing more is read from this client. They are copied if they are few: the buffer
-    /// may be the loop's, and a client that sends slowly must not hold a large one.
+    /// Keeps the unused bytes, unless nothing more is read from this client. Few bytes are copied: the buffer may be
+    /// the loop's, and a client that sends slowly must not hold a large buffer.
     @inline(__always)
     private func keep(_ buffer: ByteBuffer) {
         let count = buffer.readableBytes
@@ -112,12 +112,12 @@ package final class HTTP1Connection {
         self.input = isLarge ? ByteBuffer(bytes: buffer.readableBytesView) : buffer
     }
 
-    /// Uses as much of the buffer as the state allows: one iteration per request, without recursion for pipelined ones.
+    /// Uses as much of the buffer as the state allows. Each iteration handles one request, without recursion.
     private func use(_ buffer: inout ByteBuffer) {
         while buffer.readableBytes > 0 {
             switch self.state.state {
             case .idle where !self.stream.isWritable:
-                // The next request waits until the client reads: the answers to many would fill the memory.
+                // The next request waits until the client reads. Answers to many requests would fill the memory.
                 return self.stream.pause()
             case .idle, .head:
                 if !self.readHead(&buffer) { return }
@@ -135,8 +135,8 @@ package final class HTTP1Connection {
         }
     }
 
-    /// Hands over what is in the buffer of the request's body, as far as the exchange accepts it; false: the rest of the
-    /// buffer waits.
+    /// Hands over the part of the request's body in the buffer, as far as the exchange accepts it. Returns false if the
+    /// rest of the buffer must wait.
     @inline(__always)
     private func useInExchange(_ buffer: inout ByteBuffer) -> Bool {
         if self.isSendingEnd, !self.message.keepsAlive {
@@ -145,14 +145,14 @@ package final class HTTP1Connection {
         }
         if self.exchange.awaitsBody {
             self.exchange.bodyArrives()
-            // If the request was answered at once, its bytes are discarded, or are the next request.
+            // If the request was answered at once, the bytes are discarded or belong to the next request.
             guard case .exchange = self.state.state, !self.isSendingEnd else { return true }
         }
         let demand = self.exchange.bodyDemand
         if demand == .wait {
             self.stream.pause()
         } else if self.body.isDone {
-            // Pipelined requests wait. Reading pauses, so that a client cannot fill the memory meanwhile.
+            // Pipelined requests wait. Reading pauses, so that a client cannot fill the memory in the meantime.
             if buffer.readableBytes >= 65_536 { self.stream.pause() }
         } else if demand == .now {
             self.message.awaitsContinue = false
@@ -180,10 +180,10 @@ package final class HTTP1Connection {
         self.trailers = section
     }
 
-    /// Parses a head from the front of `buffer`; false when it is not complete yet.
+    /// Parses a head from the front of `buffer`. Returns false if the head is not complete yet.
     private func readHead(_ buffer: inout ByteBuffer) -> Bool {
         if self.configuration !== self.loop.configuration { self.configuration = self.loop.configuration }
-        // Not replaced before the next head.
+        // The configuration is not replaced before the next head.
         return Pinned(self.configuration).use { self.readHead(&buffer, by: $0) }
     }
 
@@ -222,7 +222,7 @@ package final class HTTP1Connection {
         }
     }
 
-    /// Answers bytes that are no head, or one that is late.
+    /// Answers bytes that are not a valid head, or a head that is late.
     private func refuse(_ reason: Reason, _ bytes: ByteBuffer) {
         _ = self.state.requestBegins(
             keepsAlive: false,
@@ -247,7 +247,7 @@ extension HTTP1Connection: ClientConnection {
         if self.state.isTunnel { return self.exchange.tunnelToUpstream(buffer) }
         if self.state.ignoresInput { return }
         if var input = self.input.take() {
-            // Used bytes would otherwise stay in front of the appended ones for as long as the client pipelines.
+            // Otherwise, used bytes would stay in front of the appended bytes while the client pipelines.
             if input.readerIndex > 4096, input.readerIndex >= input.readableBytes { input.discardReadBytes() }
             input.writeBuffer(&buffer)
             self.useAndKeep(&input)
@@ -260,7 +260,7 @@ extension HTTP1Connection: ClientConnection {
         self.inputHasEnded = true
         switch self.state.state {
         case .exchange:
-            // What was read before may still complete the request, or be the next one.
+            // Bytes that were read before may still complete the request or be the next request.
             return self.input != nil || self.exchange.clientEnded()
         case .tunnel:
             return self.exchange.clientEnded()
@@ -270,7 +270,7 @@ extension HTTP1Connection: ClientConnection {
         case .idle, .head:
             return false
         case .lingering:
-            // It has all that it will get, or gets it from the system.
+            // The client has everything that it will get, or gets it from the system.
             return false
         case .closed:
             return false
@@ -315,7 +315,7 @@ extension HTTP1Connection: LoopConnection {
         let timeouts = self.configuration.timeouts
         let action = self.state.sweep(
             now,
-            // With an expired certificate, requests are refused and a new handshake fails.
+            // After the client's certificate has expired, requests are refused and a new handshake fails.
             closesIdle: self.loop.closesIdle || self.exchange.client?.hasExpired(at: self.loop.wallNow) == true,
             idle: timeouts.idle,
             write: timeouts.write,

@@ -1,26 +1,26 @@
 import Vocabulary
 
-/// How one request and its answer are framed on their HTTP/1 connection (RFC 9112 6, 9.3). The exchange knows none of
-/// this.
+/// The framing of one request and its answer on their HTTP/1 connection (RFC 9112 6, 9.3). The exchange does not know
+/// this framing.
 package struct HTTP1Message {
     package let minorVersion: Int
     /// Whether another request may follow.
     package private(set) var keepsAlive: Bool
-    /// Whether the client sends the body only when it is told to, or after a while.
+    /// Whether the client sends the body only after a "100 Continue" or after a while.
     package var awaitsContinue: Bool
-    /// Whether the client takes trailers of the answer.
+    /// Whether the client accepts trailers in the answer.
     let acceptsTrailers: Bool
-    /// Whether the request's trailers are dropped, because they may have fields that `Connection` names.
+    /// Whether the request's trailers are dropped because they may contain fields that `Connection` names.
     let dropsTrailers: Bool
     private let asksForUpgrade: Bool
-    /// Whether the client said that this request is its last one.
+    /// Whether the client announced that this request is its last one.
     private let isLast: Bool
-    /// Whether the request has come, and the answer needs no more than the system sends without an acknowledgement.
+    /// Whether the request has arrived and the answer is so short that the system sends it without an acknowledgement.
     private var isShort = false
-    /// How the answer's content is sent.
+    /// The framing of the answer's content.
     package private(set) var framing = OutgoingFraming.asIs
 
-    /// A request that could not be read, after which no other one is read.
+    /// Creates the message for a request that could not be read. No other request is read after it.
     package init() {
         self.minorVersion = 1
         self.keepsAlive = false
@@ -45,12 +45,12 @@ package struct HTTP1Message {
 
     /// Begins the app's answer.
     ///
-    /// - Parameter isRequestWhole: Whether all of the request's body has come.
+    /// - Parameter isRequestWhole: Whether the whole request body has arrived.
     @inline(__always)
     package mutating func begin(_ answer: BodyFraming, isRequestWhole: Bool, isDraining: Bool) {
         self.isShort = isRequestWhole
         // If the body is incomplete, the bytes that follow could be read as the next request. After a refused upgrade,
-        // they may be of the other protocol.
+        // they may belong to another protocol.
         if !isRequestWhole || self.asksForUpgrade || isDraining { self.keepsAlive = false }
         switch answer {
         case .none:
@@ -73,20 +73,20 @@ package struct HTTP1Message {
     ///
     /// - Parameter closes: Whether no other request may follow.
     package mutating func beginOwn(closes: Bool) {
-        // A client that got no "100 Continue" may or may not send the body, and after a refused upgrade bytes of the other
+        // A client that got no "100 Continue" may or may not send the body. After a refused upgrade, bytes of another
         // protocol may follow.
         if closes || self.awaitsContinue || self.asksForUpgrade { self.keepsAlive = false }
     }
 
-    /// Whether the connection may close as soon as the system has taken the answer. A client that has said that it closes
-    /// sends nothing more (RFC 9112 9.6), so it gets the answer in spite of that. Others get the end of the stream first;
-    /// long answers too, so that a client that takes nothing is noticed.
+    /// Whether the connection may close as soon as the system has taken the answer. A client that announced to close
+    /// sends nothing more (RFC 9112 9.6), so closing cannot destroy the answer. Other clients get the end of the stream
+    /// first. Long answers also end the stream first, so that a client that takes nothing is noticed.
     package var mayCloseAtOnce: Bool { self.isLast && self.isShort && !self.asksForUpgrade }
 
-    /// In bytes: with its head, it fits into the first window of a connection (RFC 6928).
+    /// The length in bytes up to which an answer with its head fits into a connection's first window (RFC 6928).
     private static let shortLength = 8192
 
-    /// What the answer says about the connection.
+    /// The answer's statement about the connection.
     @inline(__always)
     package var connection: ConnectionField {
         guard self.keepsAlive else { return .close }

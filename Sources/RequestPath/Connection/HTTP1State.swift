@@ -5,13 +5,13 @@ import Transport
 import Glibc
 #endif
 
-/// How a request ends whose answer has been sent.
+/// The way in which a request ends after its answer has been sent.
 package enum AnswerEnd {
     /// The request is complete, and the client may send another one.
     case next
     /// No further request is read.
     case close
-    /// The client closes too and sends nothing more, so nothing that arrives can destroy the answer.
+    /// The client closes, too, and sends nothing more, so no arriving bytes can destroy the answer.
     case closeAtOnce
 }
 
@@ -22,17 +22,17 @@ package enum AnswerEnd {
 ///   idle ─▶ head ─▶ exchange ─▶ idle           answer and request have both ended
 ///                      ├──────▶ draining ─▶ exchange   the gateway's own answer waits for the rest of the body
 ///                      ├──────▶ tunnel
-///                      └──────▶ lingering ─▶ closed   the answer must arrive before the connection closes; at once
-///                                                     if the client said that it closes, too
+///                      └──────▶ lingering ─▶ closed   the answer must arrive before the connection closes,
+///                                                     which is at once if the client announced to close
 /// ```
-/// A head that is refused or late also begins an exchange, because it is answered. From every state except `closed` the
+/// A refused or late head also begins an exchange, because it is answered. From every state except `closed`, the
 /// connection may also close at once.
 package struct HTTP1State {
-    /// A head that is not complete.
+    /// An incomplete head.
     package struct UnfinishedHead: Equatable {
-        /// The number of bytes that were searched without finding the end.
+        /// The number of bytes that were searched without finding the end of the head.
         package var seenCount = 0
-        /// With so many bytes it is parsed without another line feed, because a line may be too long.
+        /// The length from which the head is parsed even without another line feed, because a line may be too long.
         package var parsedFrom: Int
         package var since: NIODeadline
         package var deadline: NIODeadline
@@ -41,34 +41,34 @@ package struct HTTP1State {
     /// A connection without a request.
     package struct Idle {
         package let since: NIODeadline
-        /// When it closes, or begins to ask whether the client has the last answer.
+        /// The time to close, or to begin checking whether the client has the last answer.
         var deadline: NIODeadline
-        /// Set from then on, as long as the client takes the last answer.
+        /// The watch on the last answer after `deadline`, while the client still takes it. `nil` at other times.
         var output: OutputWatch?
     }
 
     /// A connection whose output has ended.
     package struct Lingering {
         var output = OutputWatch()
-        /// When it closes. nil: the client has not got everything yet.
+        /// The time at which the connection closes. `nil` while the client has not received everything.
         var deadline: NIODeadline?
     }
 
-    /// How long a client that has got everything may take to close the connection.
+    /// The time for a client to close the connection after it has received everything.
     static let lingerTime = TimeAmount.seconds(2)
 
     /// The rest of a request's body, which is discarded before the gateway's own answer is sent.
     package struct Rest {
         fileprivate var body: BodyDecoder
-        /// The number of content bytes that had come before.
+        /// The number of content bytes that had arrived before.
         fileprivate let start: Int
         fileprivate let deadline: NIODeadline
     }
 
-    /// How long an answer waits for the rest of a body. A client that has not sent it by then may never do so.
+    /// The time that an answer waits for the rest of a body. A client that has not sent it by then may never do so.
     static let bodyTime = TimeAmount.seconds(2)
 
-    /// What the connection carries, with the data that exist only in that state.
+    /// What the connection carries, with the data that exists only in that state.
     package enum State {
         case idle(Idle)
         case head(UnfinishedHead)
@@ -83,12 +83,12 @@ package struct HTTP1State {
     /// The number of requests that have begun.
     package private(set) var requestCount = 0
 
-    /// A connection that has just opened. Its first head must arrive before `deadline`.
+    /// Creates the state of a connection that has just opened. Its first head must arrive before `deadline`.
     package init(now: NIODeadline, deadline: NIODeadline) {
         self.state = .idle(Idle(since: now, deadline: deadline))
     }
 
-    /// Whether received bytes are ignored, because no further request is read from this client.
+    /// Whether received bytes are ignored because no further request is read from this client.
     package var ignoresInput: Bool {
         switch self.state {
         case .lingering, .closed: true
@@ -96,7 +96,7 @@ package struct HTTP1State {
         }
     }
 
-    /// Whether bytes are passed on unchanged, because the app agreed to an upgrade.
+    /// Whether bytes are forwarded unchanged because the app agreed to an upgrade.
     package var isTunnel: Bool { if case .tunnel = self.state { true } else { false } }
     /// Whether a request has begun and its answer has not ended.
     package var isInExchange: Bool {
@@ -105,12 +105,12 @@ package struct HTTP1State {
         case .idle, .head, .tunnel, .lingering, .closed: false
         }
     }
-    /// Whether no byte of a request has arrived.
+    /// Whether the connection waits for the first byte of a request.
     package var isIdle: Bool { if case .idle = self.state { true } else { false } }
     /// Whether the connection has closed or is about to.
     package var isClosed: Bool { if case .closed = self.state { true } else { false } }
 
-    /// The time since which the connection has carried nothing or only an unfinished head; nil: it is in use.
+    /// The start of the time without traffic other than an unfinished head. `nil` if the connection is in use.
     package var quietSince: NIODeadline? {
         switch self.state {
         case .idle(let idle): idle.since
@@ -119,8 +119,8 @@ package struct HTTP1State {
         }
     }
 
-    /// How long a connection without a request stays open while idle ones close: a client that has just connected may be
-    /// about to send, and a proxy may not repeat a POST.
+    /// The time that a connection without a request stays open while idle connections close. A client that has just
+    /// connected may be about to send, and a proxy may not retry a POST.
     package static let firstRequestGrace = TimeAmount.seconds(1)
 
     /// Whether the connection has just opened, so that its first request may still arrive.
@@ -131,11 +131,11 @@ package struct HTTP1State {
 
     // MARK: The head
 
-    /// Records that bytes of a head have arrived; `bytes` is everything so far. False: parsing would find no end.
+    /// Records that `bytes`, all bytes of a head so far, have arrived. Returns false if parsing would find no end.
     ///
     /// - Parameters:
-    ///   - longestLine: A head with this many bytes is parsed in any case, because its first line may be too long.
-    ///   - limit: How long the head may take from its first byte.
+    ///   - longestLine: The length from which a head is always parsed, because its first line may be too long.
+    ///   - limit: The time limit for the head from its first byte on.
     @inline(__always)
     package mutating func headComes(
         _ bytes: ByteBuffer,
@@ -151,8 +151,8 @@ package struct HTTP1State {
             }
             return true
         }
-        // Without another line feed the head cannot be complete. So a head that arrives byte by byte is not parsed each
-        // time.
+        // Without another line feed, the head cannot be complete. This check avoids parsing a head that arrives byte by
+        // byte each time.
         let seen = head.seenCount
         let hasLineFeed = bytes.withUnsafeReadableBytes { bytes in
             bytes.baseAddress.map { memchr($0 + seen, 0x0A, bytes.count - seen) != nil } ?? false
@@ -163,20 +163,20 @@ package struct HTTP1State {
         return false
     }
 
-    /// Records that the head is not complete in its first `count` bytes.
+    /// Records that the first `count` bytes do not contain a complete head.
     package mutating func headIsUnfinished(_ count: Int) {
         guard case .head(var head) = self.state else { return }
         head.seenCount = count
-        // Not with each byte that follows.
+        // This avoids parsing with each byte that follows.
         if count >= head.parsedFrom { head.parsedFrom = count + 1024 }
         self.state = .head(head)
     }
 
-    /// Begins a request, also one that is refused.
+    /// Begins a request, including a refused one.
     ///
     /// - Parameters:
-    ///   - keepsAlive: The client accepts another answer after this one.
-    ///   - limit: The most requests on one connection.
+    ///   - keepsAlive: Whether the client accepts another answer after this one.
+    ///   - limit: The maximum number of requests on one connection.
     /// - Returns: Whether another request may follow.
     @inline(__always)
     package mutating func requestBegins(keepsAlive: Bool, limit: Int, isDraining: Bool) -> Bool {
@@ -187,18 +187,18 @@ package struct HTTP1State {
 
     // MARK: The rest of a body
 
-    /// Discards the rest of the request's body from now on. The answer is sent after it, because a client that never sends
-    /// the rest would otherwise have the next request read as the body: HAProxy 2.6 uses a connection again for which it
-    /// has given up a request that was answered early.
+    /// Starts to discard the rest of the request's body. The answer is sent after that rest. Otherwise, if a client
+    /// never sends the rest, its next request would be read as the body. HAProxy 2.6 reuses a connection after it gave
+    /// up a request that was answered early.
     package mutating func drains(_ body: BodyDecoder, now: NIODeadline) {
         guard case .exchange = self.state else { return }
         self.state = .draining(Rest(body: body, start: body.byteCount, deadline: now + Self.bodyTime))
     }
 
-    /// Discards the part of the body that is in `bytes`. Unless more is to come, the answer is due.
+    /// Discards the part of the body that is in `bytes`. The answer is due unless more is expected.
     ///
-    /// - Parameter limit: The most bytes that are discarded.
-    /// - Returns: `end` if another request may follow, `malformed` if the end of the body will not be found.
+    /// - Parameter limit: The maximum number of bytes to discard.
+    /// - Returns: `end` if another request may follow. `malformed` if the end of the body will not be found.
     package mutating func drain(_ bytes: inout ByteBuffer, limit: Int) -> BodyProgress {
         guard case .draining(var rest) = self.state else { return .end }
         let progress = rest.body.discard(&bytes)
@@ -211,14 +211,14 @@ package struct HTTP1State {
         return .more
     }
 
-    /// Waits no longer for the rest of the body, if the answer still does.
+    /// Stops waiting for the rest of the body, if the answer still waits for it.
     package mutating func drainsNoMore() {
         if case .draining = self.state { self.state = .exchange }
     }
 
     // MARK: The end of an exchange
 
-    /// What the connection does after an answer.
+    /// The connection's action after an answer.
     package enum NextStep: Equatable {
         /// Received bytes belong to the next request.
         case readOn
@@ -229,7 +229,7 @@ package struct HTTP1State {
 
     /// Records that an answer has been sent.
     ///
-    /// - Parameter idle: How long the connection is kept for the next request.
+    /// - Parameter idle: The time for which the connection is kept for the next request.
     @inline(__always)
     package mutating func answerEnded(_ end: AnswerEnd, now: NIODeadline, idle: TimeAmount) -> NextStep {
         switch self.state {
@@ -253,14 +253,14 @@ package struct HTTP1State {
 
     // MARK: The end of the connection
 
-    /// Sends nothing more. False: this has been done already.
+    /// Ends the output. Returns false if that has already been done.
     package mutating func linger() -> Bool {
         if self.ignoresInput { return false }
         self.state = .lingering(Lingering())
         return true
     }
 
-    /// Records that the connection closes or has closed. False: this was known already.
+    /// Records that the connection closes or has closed. Returns false if this was already known.
     package mutating func closed() -> Bool {
         if case .closed = self.state { return false }
         self.state = .closed
@@ -269,18 +269,18 @@ package struct HTTP1State {
 
     // MARK: Deadlines
 
-    /// What has to be done because time has passed.
+    /// The action that is due because time has passed.
     package enum SweepAction: Equatable {
         case none
         case linger
-        /// The head was not complete in time, and has to be answered.
+        /// The head was not complete in time and must be answered.
         case refuseHead
-        /// The rest of a body has not come in time, and the answer is due.
+        /// The rest of a body has not arrived in time, and the answer is due.
         case answer
         case close
-        /// The client has not got everything and takes nothing more: it must not see a clean end.
+        /// The client has not received everything and takes nothing more. It must not see a clean end.
         case reset
-        /// The exchange has deadlines of its own.
+        /// The exchange has its own deadlines.
         case sweepExchange
     }
 
@@ -288,9 +288,9 @@ package struct HTTP1State {
     ///
     /// - Parameters:
     ///   - closesIdle: Whether idle connections close, except those whose first request may still arrive.
-    ///   - idle: How long the connection is kept for the next request.
-    ///   - write: How long a client may take no byte.
-    ///   - unacknowledged: The number of bytes that the client has not acknowledged. Asked where it decides.
+    ///   - idle: The time for which the connection is kept for the next request.
+    ///   - write: The time for which a client may take no byte.
+    ///   - unacknowledged: Returns the number of bytes that the client has not acknowledged. Called only if it matters.
     package mutating func sweep(
         _ now: NIODeadline,
         closesIdle: Bool,
@@ -322,7 +322,7 @@ package struct HTTP1State {
 }
 
 extension HTTP1State.Idle {
-    /// Its time is over, unless the client was still reading the last answer: then it begins when the client has it.
+    /// Ends the idle time. If the client still reads the last answer, a new idle time begins when the client has it.
     mutating func expired(
         _ now: NIODeadline,
         idle: TimeAmount,
@@ -343,7 +343,7 @@ extension HTTP1State.Idle {
 }
 
 extension HTTP1State.Lingering {
-    /// The client has the write timeout for each part of what it has not got, and a moment to close when it has all of it
+    /// Checks the write timeout for each part that the client has not received, and then the client's time to close
     /// (RFC 9112 9.6).
     mutating func sweep(_ now: NIODeadline, write: TimeAmount, _ unacknowledged: () -> Int) -> HTTP1State.SweepAction {
         if let deadline = self.deadline { return now >= deadline ? .close : .none }

@@ -6,7 +6,7 @@ import Vocabulary
 package enum LocalAnswerWriter {
     /// - Parameters:
     ///   - date: The value of `Date`.
-    ///   - connection: What the answer says about the connection.
+    ///   - connection: The answer's statement about the connection.
     package static func write(
         _ head: LocalAnswerHead,
         date: [UInt8],
@@ -21,7 +21,7 @@ package enum LocalAnswerWriter {
         buffer.writeStaticString("\r\nDate: ")
         buffer.writeBytes(date)
         buffer.writeStaticString("\r\n")
-        // No value of the gateway contains a line break; one that did would add a field or another answer.
+        // The gateway's values contain no line break. A line break would add a field or another answer.
         for field in response.fields where !field.value.utf8.contains(where: { $0 == 0x0D || $0 == 0x0A || $0 == 0 }) {
             buffer.writeString(field.name)
             buffer.writeStaticString(": ")

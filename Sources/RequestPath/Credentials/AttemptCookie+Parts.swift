@@ -1,16 +1,16 @@
 package import SignOn
 
 extension AttemptCookie {
-    /// The parts of a value.
+    /// The parts of an attempt cookie's value.
     package struct Parts: Equatable {
         package var secret: Slice
-        /// The token that was moved here; nil if none was.
+        /// The token that was moved to the cookie. `nil` if no token was moved.
         package var token: Slice?
-        /// That the user has confirmed the token, as the cookie says.
+        /// The cookie's statement that the user has confirmed the token. `nil` if the cookie has no such statement.
         package var confirmed: Confirmation?
     }
 
-    /// A confirmed token's place and proof, not copied: every request has room for one.
+    /// The transport and proof of a confirmed token, not copied because every request has room for one.
     package struct Confirmation: Equatable {
         package var transport: HandoffTransport
         package var mark: Slice
@@ -20,7 +20,7 @@ extension AttemptCookie {
         }
     }
 
-    /// The parts of `value`. What the gateway would never have put there is no token.
+    /// Returns the parts of `value`. A token that the gateway would never have put there is ignored.
     package static func parts(of value: Slice, _ base: Bytes) -> Parts {
         let bytes = value.bytes(in: base)
         let ends = bytes.split(separator: Self.separator, maxSplits: 3, omittingEmptySubsequences: false)

@@ -2,26 +2,26 @@
 import Glibc
 #endif
 
-/// The gateway's cookies: found in one pass over `Cookie`, and removed from it without changing other bytes. A reference,
-/// because a copy would count references to each name.
+/// Finds the gateway's cookies in one pass over `Cookie` and removes them without changing other bytes. A class,
+/// because a copy of a struct would retain each name.
 package final class OwnCookies: Sendable {
     private let session: [UInt8]
     private let handoff: [[UInt8]]
     private let attempt: [UInt8]
     private let handled: [UInt8]
-    /// Empty if the provider has no cookie that counts.
+    /// The name of the provider's own session cookie. Empty if the provider's cookie is ignored.
     private let provider: [UInt8]
 
-    /// One of the cookies in a `Cookie` field.
+    /// One of the gateway's or the provider's cookies in a `Cookie` field.
     package struct Cookie: Equatable {
-        /// nil when it is absent or ambiguous.
+        /// The value of the cookie. `nil` if the cookie is absent or ambiguous.
         package var value: Slice?
         package fileprivate(set) var isThere = false
-        /// The same name occurs with different values, which a sibling subdomain can cause: none is used, all are
-        /// cleared.
+        /// True if the name occurs with different values, which a sibling subdomain can cause. None of them is used,
+        /// and all are cleared.
         package fileprivate(set) var isAmbiguous = false
 
-        /// Adds one more value: if it differs from the previous one, the cookie has none.
+        /// Adds a value. The cookie has no value if the new one differs from the previous one.
         @inline(__always)
         fileprivate mutating func add(_ value: Slice, _ base: Bytes) {
             if self.isThere, !OwnCookies.same(self.value, value, base) {
@@ -34,21 +34,21 @@ package final class OwnCookies: Sendable {
         }
     }
 
-    /// The gateway's cookies in one `Cookie` field.
+    /// The cookies of the gateway and the provider in one `Cookie` field.
     package struct Found: Equatable {
         package var session = Cookie()
         package var handoff = Cookie()
         package var attempt = Cookie()
-        /// Marks handoff cookies as dealt with.
+        /// The cookie that marks handoff cookies as handled.
         package var handled = Cookie()
         /// The provider's own session cookie.
         package var provider = Cookie()
-        /// Whether there are other cookies of the gateway (`CompanionCookie`).
+        /// True if the field contains further cookies of the gateway (`CompanionCookie`).
         package var hasCompanion = false
 
         package init() {}
 
-        /// Whether there is any cookie of the gateway or of the provider.
+        /// True if the field contains any cookie of the gateway or of the provider.
         package var hasAny: Bool {
             self.session.isThere || self.handoff.isThere || self.attempt.isThere || self.handled.isThere
                 || self.provider.isThere || self.hasCompanion
@@ -57,11 +57,11 @@ package final class OwnCookies: Sendable {
 
     /// - Parameters:
     ///   - session: The name of the session cookie.
-    ///   - handoff: The names under which apps set a transfer token.
-    ///   - attempt: The name of the cookie that repeats a handoff. This name and the next begin with the session
-    ///     cookie's and `-`, as those of all other cookies of the gateway do.
-    ///   - handled: The name of the cookie that marks handoff cookies as dealt with.
-    ///   - provider: The name of the provider's own session cookie; nil: none counts.
+    ///   - handoff: The names of the cookies in which apps set a transfer token.
+    ///   - attempt: The name of the cookie that repeats a handoff. Like the names of all further cookies of the
+    ///     gateway, `attempt` and `handled` begin with the session cookie's name and `-`.
+    ///   - handled: The name of the cookie that marks handoff cookies as handled.
+    ///   - provider: The name of the provider's own session cookie. `nil` if that cookie is ignored.
     package init(session: String, handoff: [String], attempt: String, handled: String, provider: String? = nil) {
         self.session = Array(session.utf8)
         self.handoff = handoff.map { Array($0.utf8) }
@@ -70,10 +70,10 @@ package final class OwnCookies: Sendable {
         self.provider = Array((provider ?? "").utf8)
     }
 
-    /// Which of these cookies one is.
+    /// The kinds of cookies that the gateway recognises.
     package enum Owner { case session, handoff, attempt, handled, companion, provider }
 
-    /// Which cookie the cookie-pair in `pair` is, and where its value begins.
+    /// Returns the owner and the value of a cookie-pair. `nil` if the cookie has another owner.
     @inline(__always)
     private func owner(_ base: Bytes, _ start: Int, _ end: Int) -> (owner: Owner, value: Slice)? {
         guard let equals = memchr(base + start, 0x3D, end - start) else { return nil }
@@ -98,7 +98,7 @@ package final class OwnCookies: Sendable {
         count == name.count && name.withUnsafeBufferPointer { memcmp($0.baseAddress!, bytes, count) == 0 }
     }
 
-    /// The end of the cookie-pair that begins at `start`, and its bounds without surrounding spaces.
+    /// Returns the bounds of the cookie-pair at `start` without surrounding spaces, and the end of the pair.
     @inline(__always)
     private static func pair(_ base: Bytes, _ start: Int, _ end: Int) -> (first: Int, last: Int, next: Int) {
         var next = end
@@ -112,7 +112,7 @@ package final class OwnCookies: Sendable {
         return (first, last, next)
     }
 
-    /// Finds the gateway's cookies in the field value `field` of the buffer at `base`.
+    /// Returns the gateway's cookies in the field value `field` of the buffer at `base`.
     package func find(in field: Slice, _ base: Bytes) -> Found {
         var found = Found()
         var position = field.start
@@ -133,8 +133,8 @@ package final class OwnCookies: Sendable {
         return found
     }
 
-    /// Calls `take` with the label and the value of each of the gateway's other cookies in `field`: the label is the rest
-    /// of the name after the session cookie's name and `-`.
+    /// Calls `take` with the label and the value of each further cookie of the gateway in `field`. The label is the
+    /// rest of the name after the session cookie's name and `-`.
     package func forEachCompanion(in field: Slice, _ base: Bytes, _ take: (_ label: Slice, _ value: Slice) -> Void) {
         var position = field.start
         while position < field.end {
@@ -147,7 +147,7 @@ package final class OwnCookies: Sendable {
         }
     }
 
-    /// The different values of the handoff cookies in `field`. Only for the few requests that have any.
+    /// Returns the distinct values of the handoff cookies in `field`. Called only for the few requests that have any.
     package func handoffValues(in field: Slice, _ base: Bytes) -> [Slice] {
         var values: [Slice] = []
         self.forEachValue(of: .handoff, in: field, base) { value in
@@ -156,7 +156,7 @@ package final class OwnCookies: Sendable {
         return values
     }
 
-    /// Calls `take` with each value of the cookie in `field`.
+    /// Calls `take` with each value of the wanted cookie in `field`.
     package func forEachValue(of wanted: Owner, in field: Slice, _ base: Bytes, _ take: (Slice) -> Void) {
         var position = field.start
         while position < field.end {
@@ -171,7 +171,7 @@ package final class OwnCookies: Sendable {
         return memcmp(base + known.start, base + value.start, value.length) == 0
     }
 
-    /// Calls `keep` with each run of bytes of `field` that is not the gateway's, in order, separators included.
+    /// Calls `keep` in order with each run of bytes of `field` that is not the gateway's, including separators.
     ///
     /// - Parameters:
     ///   - dropsHandoff: False on routes where the handoff cookie belongs to the app.
@@ -197,8 +197,8 @@ package final class OwnCookies: Sendable {
                     }
             }
             if !isOurs {
-                // The first kept pair loses the separator between it and the gateway's cookie before it; later ones
-                // keep their `; `.
+                // The first kept pair loses the separator after the gateway's cookie before it. Later pairs keep their
+                // `; `.
                 let start = hasKept ? position - 1 : (position == field.start ? position : pair.first)
                 keep(Slice(start, pair.next - start))
                 hasKept = true
@@ -209,8 +209,8 @@ package final class OwnCookies: Sendable {
 }
 
 extension RequestHead {
-    /// Makes the only `Cookie` line that has cookies of the gateway the one that `line(.cookie)` finds. False: two lines have
-    /// some, and readers could pick different ones.
+    /// Makes `line(.cookie)` return the only `Cookie` line with cookies of the gateway. Returns false if two lines have
+    /// such cookies, because readers could pick different ones.
     package func findOwnCookies(_ cookies: OwnCookies, in base: Bytes) -> Bool {
         guard self.hasSeveralCookies else { return true }
         var hasFound = false

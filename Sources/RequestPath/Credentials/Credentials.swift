@@ -2,20 +2,20 @@ import Settings
 package import SignOn
 package import Vocabulary
 
-/// The credentials in a request, before anything is looked up.
+/// The credentials in a request before any look-up.
 package struct Credentials: Equatable {
-    /// The one credential that is used: an explicit one has priority over the cookie and never falls back to it.
+    /// The credential that is used. An explicit credential has priority over the cookie and never falls back to it.
     package enum Presented: Equatable {
         case none
         /// `X-Session-Token`, or `Authorization: Bearer` or `DPoP`.
         case explicit(Slice)
-        /// An explicit credential that cannot be a token of the gateway: it is judged, and refused.
+        /// An explicit credential that cannot be a token of the gateway. It is judged and rejected.
         case unusable(Reason)
         case cookie(Slice)
         /// The provider's own cookie.
         case providerCookie(Slice)
 
-        /// Whether a browser sends it with every request, also with those that another site causes.
+        /// Whether a browser sends the credential with every request, including requests that another site causes.
         var isAmbient: Bool {
             switch self {
             case .cookie, .providerCookie: true
@@ -27,22 +27,22 @@ package struct Credentials: Equatable {
     package var presented = Presented.none
     package var cookies = OwnCookies.Found()
     package var handoffParameter: HandoffParameter.Found?
-    /// A transfer token that was in the URL or in a cookie of an app before and is now in the attempt cookie.
+    /// A transfer token that was in the URL or in an app's cookie and is now in the attempt cookie.
     package var movedToken: Slice?
-    /// That the user has confirmed the moved token, as the cookie says.
+    /// The attempt cookie's statement that the user has confirmed the moved token.
     package var confirmedToken: AttemptCookie.Confirmation?
     /// Whether the explicit credential came as `Authorization: DPoP`, so that a proof belongs to it.
     package var isProofScheme = false
-    /// Whether `Authorization` is for the gateway and is not forwarded.
+    /// Whether `Authorization` is meant for the gateway and is not forwarded.
     package var dropsAuthorization = false
 
-    /// Whether there is a transfer token, wherever it is.
+    /// Whether the request has a transfer token in any place.
     @inline(__always)
     var hasTransferToken: Bool {
         self.cookies.handoff.isThere || self.handoffParameter != nil || self.movedToken != nil
     }
 
-    /// Reads the credentials of `head`; a reason if two of them contradict each other.
+    /// Reads the credentials of `head`. Fails with a reason if two credentials contradict each other.
     package static func read(
         _ head: RequestHead,
         _ base: Bytes,

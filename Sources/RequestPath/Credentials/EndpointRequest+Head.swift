@@ -6,13 +6,13 @@ import SignOn
 import Vocabulary
 
 extension EndpointRequest {
-    /// A copy of the parts of a request that `endpoint` may see; its body is added later.
+    /// Copies the parts of a request that `endpoint` may see. The body is added later.
     ///
     /// - Parameters:
     ///   - path: The normalised path, which the endpoint matches.
     ///   - cookies: The gateway's cookies on `host`.
     ///   - address: The client's address, after `trusted_proxies`.
-    ///   - design: How pages look.
+    ///   - design: The design of pages.
     package init(
         to endpoint: Endpoint,
         _ head: RequestHead,
@@ -27,7 +27,7 @@ extension EndpointRequest {
         var fields: [(name: String, value: String)] = []
         for index in 0..<head.fields.count {
             let line = head.fields[index]
-            // A field that only the gateway may set is not passed to its endpoints either.
+            // Fields that only the gateway may set are hidden from its endpoints, too.
             guard !line.isDropped || line.role.isForEndpoints, !line.role.presentsCredential else { continue }
             let name = String(decoding: line.name.bytes(in: base), as: UTF8.self).lowercased()
             fields.append((name, String(decoding: line.value.bytes(in: base), as: UTF8.self)))
@@ -52,7 +52,7 @@ extension EndpointRequest {
         if endpoint.passesOn { self.passedOn = PassedOn(head, base, cookies: cookies) }
     }
 
-    /// The method, the target and the fields, each on a line.
+    /// Returns the method, the target and the fields, each on a line.
     private static func text(of head: RequestHead, _ base: Bytes) -> String {
         func text(_ slice: Slice) -> String { String(decoding: slice.bytes(in: base), as: UTF8.self) }
         var lines = ["\(text(head.method)) \(text(head.target))"]
@@ -64,7 +64,7 @@ extension EndpointRequest {
 }
 
 extension PassedOn {
-    /// What a provider gets from a request that is forwarded to it (`ForwardingEndpoint`), as far as it is not in the fields.
+    /// Copies the parts of a forwarded request that the provider needs and `fields` lacks (`ForwardingEndpoint`).
     fileprivate init(_ head: RequestHead, _ base: Bytes, cookies: OwnCookies) {
         func text(_ slice: Slice) -> String { String(decoding: slice.bytes(in: base), as: UTF8.self) }
         var credentials: [(name: String, value: String)] = []
@@ -89,7 +89,7 @@ extension PassedOn {
 }
 
 extension FieldRole {
-    /// Whether the field, which no app gets, speaks to the gateway's endpoints.
+    /// Whether the gateway's endpoints get the field, although no app does.
     fileprivate var isForEndpoints: Bool {
         switch self {
         case .upgrade, .native, .userAddress, .wantedPage: true
@@ -97,7 +97,7 @@ extension FieldRole {
         }
     }
 
-    /// Whether the field's content is in `PresentedCredentials`.
+    /// Whether the content of the field is in `PresentedCredentials`.
     fileprivate var presentsCredential: Bool {
         switch self {
         case .authorization, .cookie, .sessionToken, .dpop: true
@@ -107,11 +107,11 @@ extension FieldRole {
 }
 
 extension PresentedCredentials {
-    /// Reads the credentials of a request to an endpoint. The parser refuses a field that presents one twice.
+    /// Reads the credentials of a request to an endpoint. The parser rejects repeated credential fields.
     package init(_ head: RequestHead, _ base: Bytes, cookies: OwnCookies) {
         self.init()
         func secret(_ value: Slice) -> Secret { Secret(Array(value.bytes(in: base))) }
-        /// The different values of a cookie, of which few are kept.
+        /// Returns the distinct values of a cookie, up to `mostSessionCookies`.
         func values(of owner: OwnCookies.Owner, in field: Slice) -> [Secret] {
             var values: [Secret] = []
             cookies.forEachValue(of: owner, in: field, base) { value in
@@ -151,7 +151,7 @@ extension PresentedCredentials {
 }
 
 extension HandoffCredentials {
-    /// Reads the cookies in the field value `field`.
+    /// Reads the handoff cookies in the field value `field`.
     fileprivate init(in field: Slice, _ base: Bytes, _ cookies: OwnCookies) {
         self.init()
         func secret(_ value: Slice) -> Secret { Secret(Array(value.bytes(in: base))) }

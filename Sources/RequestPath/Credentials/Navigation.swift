@@ -1,10 +1,10 @@
 import Endpoints
 import Pages
 
-/// The kind of request that a browser reports (Fetch Metadata), for the decisions that depend on it.
+/// Decisions that depend on the kind of request that a browser reports (Fetch Metadata).
 package enum Navigation {
-    /// A top-level page load that may consume a transfer token: not HEAD, a prefetch, a preview or a subresource, which
-    /// link scanners and browsers request on their own.
+    /// Whether the request is a top-level page load that may consume a transfer token. HEAD, prefetches, previews and
+    /// subresources may not, because link scanners and browsers request them on their own.
     package static func mayConsume(_ head: RequestHead, _ base: Bytes) -> Bool {
         guard head.knownMethod == .get, !head.isWebSocketUpgrade, head.line(.purpose) == nil else { return false }
         if let mode = head.value(.fetchMode, in: base) {
@@ -16,21 +16,21 @@ package enum Navigation {
         return true
     }
 
-    /// A prefetch or preview: the browser asks again if the user really opens the page.
+    /// Whether the request is a prefetch or preview. The browser requests the page again if the user really opens it.
     package static func isSpeculative(_ head: RequestHead) -> Bool {
         head.line(.purpose) != nil
     }
 
-    /// A messenger's or a social network's look at the page, in place of the user who may follow the link.
+    /// Whether a messenger or a social network fetches a preview for a user who may follow the link later.
     package static func isPreview(_ head: RequestHead, _ base: Bytes) -> Bool {
         head.value(.userAgent, in: base).map { LinkPreview.isFetch(userAgent: $0) } ?? false
     }
 
-    /// Whether a person sees the answer: a browser loads a page or posts a form. `Sec-Fetch-Mode` tells. A browser that
-    /// does not send it (an old one, or any on plain http) accepts HTML and, unlike programs that accept everything, does
-    /// not name JSON; scripts that ask for HTML name themselves (`ScriptField`).
+    /// Whether a person sees the answer because a browser loads a page or posts a form. `Sec-Fetch-Mode` decides. A
+    /// browser without it (an old one, or any on plain http) accepts HTML and, unlike programs that accept everything,
+    /// does not name JSON. Scripts that request HTML identify themselves (`ScriptField`).
     ///
-    /// Sign-in redirects and the pages of refusals depend on this alone.
+    /// Sign-in redirects and the pages of refusals depend only on this result.
     package static func wantsPage(_ head: RequestHead, _ base: Bytes) -> Bool {
         switch head.knownMethod {
         case .get, .head, .post: break
@@ -39,11 +39,11 @@ package enum Navigation {
         guard !head.isWebSocketUpgrade else { return false }
         if let mode = head.value(.fetchMode, in: base) { return ByteClass.equal(mode, "navigate") }
         guard let accept = head.value(.accept, in: base) else { return false }
-        // Programs send "*/*", which is shorter than the name of any type that is a page.
+        // Programs send "*/*", which is shorter than the name of any page type.
         return accept.count > 3 && Self.acceptsPage(accept) && !Self.isOfScript(head, base)
     }
 
-    /// Whether a page's script sends the request, as far as its library says so.
+    /// Whether a page's script sent the request, if its library says so.
     @inline(__always)
     private static func isOfScript(_ head: RequestHead, _ base: Bytes) -> Bool {
         guard let first = head.line(.script) else { return false }
@@ -59,7 +59,7 @@ package enum Navigation {
         return false
     }
 
-    /// The same for a request whose head is too large to be parsed, from those of its lines that have arrived.
+    /// Whether a person sees the answer, judged by the received lines of a head that is too large to parse.
     package static func seemsToWantPage(_ bytes: UnsafeBufferPointer<UInt8>) -> Bool {
         var mode: Bool?
         var (accepts, isOfScript) = (false, false)
@@ -76,7 +76,7 @@ package enum Navigation {
         return mode ?? (accepts && !isOfScript)
     }
 
-    /// The position of the language that the browser asks for.
+    /// Returns the position of the language that the browser requests.
     static func language(of head: RequestHead, _ base: Bytes, among languages: [PageLanguage]) -> Int {
         for index in 0..<head.fields.count
         where ByteClass.equal(head.fields[index].name.bytes(in: base), "accept-language") {
@@ -99,7 +99,7 @@ package enum Navigation {
         return acceptsHTML && !acceptsJSON
     }
 
-    /// Whether the request comes from a native app's WebView, as far as it says (`NativeChallenge`).
+    /// Whether the request announces that it comes from a native app's WebView (`NativeChallenge`).
     static func announcesNativeApp(_ head: RequestHead, _ base: Bytes, _ cookies: OwnCookies) -> Bool {
         func isAnnouncement(_ value: Slice) -> Bool {
             value.bytes(in: base).elementsEqual(NativeChallenge.announcement.utf8)
@@ -110,27 +110,27 @@ package enum Navigation {
         cookies.forEachCompanion(in: head.fields[line].value, base) { label, value in
             if label.bytes(in: base).elementsEqual(NativeChallenge.cookieLabel.utf8) { values.append(value) }
         }
-        // Of two different values one is not the app's.
+        // If two values differ, one is not the app's.
         return !values.isEmpty && values.allSatisfy(isAnnouncement)
     }
 
-    /// Whether a page of another origin started the navigation: one of another site, or of a sibling domain, which may be
-    /// in other hands. Not the user's own doing (`none`), such as a URL that an app opens.
+    /// Whether a page of another origin started the navigation: another site, or a sibling domain that may be in other
+    /// hands. Excludes navigations of the user (`none`), such as a URL that an app opens.
     package static func isCrossSite(_ head: RequestHead, _ base: Bytes) -> Bool {
         guard let site = head.value(.fetchSite, in: base) else { return false }
         return !ByteClass.equal(site, "none") && !ByteClass.equal(site, "same-origin")
     }
 }
 
-/// Whether another site may have caused this request, with the browser's cookie (CSRF).
+/// Decides whether another site may have caused a request with the browser's cookie (CSRF).
 package enum CrossSite {
-    /// True for an unsafe method or an upgrade that does not prove that it comes from this origin or a trusted one.
+    /// Whether an unsafe method or an upgrade lacks proof that it comes from this origin or a trusted one.
     ///
-    /// A browser reports where a request comes from by `Sec-Fetch-Site`, or at least by `Origin`. A request with a
-    /// cookie and neither of them does not come from a browser that can be protected, and is refused.
+    /// A browser reports the source of a request in `Sec-Fetch-Site`, or at least in `Origin`. A request with a cookie
+    /// and neither field is rejected: it does not come from a browser that can be protected.
     ///
-    /// - Parameter isMethodTold: Whether the head's method is the client's. If not, an `Origin` stands for an unsafe one:
-    ///   browsers send it with all of these, and with no safe one that follows a link.
+    /// - Parameter isMethodTold: Whether the head's method is the client's. If not, an `Origin` implies an unsafe
+    ///   method: browsers send it with all unsafe methods and with no safe one that follows a link.
     package static func isSuspect(
         _ head: RequestHead,
         _ base: Bytes,

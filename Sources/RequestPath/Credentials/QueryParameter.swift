@@ -4,13 +4,13 @@ import Vocabulary
 import Glibc
 #endif
 
-/// The handoff parameter in a query: found in one pass, and removed without changing other bytes, so that the rest of
+/// The handoff parameter of a query. It is found in one pass and removed without changing other bytes, so the rest of
 /// the query (for example a SAML signature) stays intact.
 package struct HandoffParameter: Sendable {
     private let name: [UInt8]
 
     package struct Found: Equatable {
-        /// The raw value; nil when the parameter is repeated.
+        /// The raw value. `nil` if the parameter is repeated.
         package var value: Slice?
         package var isRepeated = false
     }
@@ -19,7 +19,7 @@ package struct HandoffParameter: Sendable {
         self.name = Array(name.utf8)
     }
 
-    /// Finds the parameter in `query` (without `?`); nil if it is absent.
+    /// Returns the parameter in `query` (without `?`). Returns `nil` if the parameter is absent.
     package func find(in query: Slice, _ base: Bytes) -> Found? {
         var found: Found?
         self.forEachPair(of: query, base) { _, value in
@@ -34,7 +34,7 @@ package struct HandoffParameter: Sendable {
         return found
     }
 
-    /// Calls `keep` with each run of `query` that is not the handoff parameter, separators included.
+    /// Calls `keep` with each run of `query` that is not the handoff parameter, including separators.
     package func forEachKept(of query: Slice, _ base: Bytes, _ keep: (Slice) -> Void) {
         var hasKept = false
         self.forEachPair(of: query, base) { pair, value in
@@ -44,8 +44,8 @@ package struct HandoffParameter: Sendable {
         }
     }
 
-    /// Whether `name=` occurs anywhere in `text`, in any percent-encoding, also repeated: for a query from elsewhere,
-    /// which may contain another URL.
+    /// Whether `name=` occurs anywhere in `text`, in any percent-encoding, even a repeated one. Used for a query from
+    /// elsewhere, which may contain another URL.
     package func occurs(in text: Slice, _ base: Bytes) -> Bool {
         guard let first = self.name.first else { return false }
         var start = text.start
@@ -65,7 +65,7 @@ package struct HandoffParameter: Sendable {
         return Self.take(0x3D, base, &position, end)
     }
 
-    /// Skips `byte`, either as it is or as `%XX`, in which `%` may be written as `%25` again.
+    /// Skips `byte` in plain form or as `%XX`, in which `%` may be encoded again as `%25`.
     @inline(__always)
     private static func take(_ byte: UInt8, _ base: Bytes, _ position: inout Int, _ end: Int) -> Bool {
         guard position < end else { return false }
@@ -81,7 +81,7 @@ package struct HandoffParameter: Sendable {
         return true
     }
 
-    /// Calls `body` with every `&`-separated pair, and with its value if it is the handoff parameter.
+    /// Calls `body` with every `&`-separated pair, and with the pair's value if it is the handoff parameter.
     private func forEachPair(of query: Slice, _ base: Bytes, _ body: (_ pair: Slice, _ value: Slice?) -> Void) {
         var position = query.start
         while position <= query.end {
@@ -95,7 +95,7 @@ package struct HandoffParameter: Sendable {
     }
 
     private func value(_ base: Bytes, _ start: Int, _ end: Int) -> Slice? {
-        // An app decodes a name before it compares it, so `session%5Ftransfer_token` is the handoff parameter too.
+        // An app decodes a name before it compares it, so `session%5Ftransfer_token` is the handoff parameter, too.
         var index = start
         var matched = 0
         while index < end, base[index] != 0x3D {

@@ -2,16 +2,16 @@ package import Sessions
 package import Settings
 package import Vocabulary
 
-/// The form of a denial: a redirect to the sign-in page where that helps a person, else a status.
+/// The form of a denial: a redirect to the sign-in page if that helps a person, otherwise a status.
 package enum DenialForm: Equatable, Sendable {
-    /// 303 to the sign-in page, with what the sign-in must reach.
+    /// 303 to the sign-in page, with the demands on the sign-in.
     case signIn(SignInDemand)
     case unauthorized
     case forbidden
 
     /// - Parameters:
-    ///   - session: The session that does not suffice; nil if there is none.
-    ///   - provider: Checks the sign-in; nil if none is configured, so that signing in is not possible.
+    ///   - session: The session that does not suffice. `nil` if there is none.
+    ///   - provider: The provider that verifies the sign-in. `nil` if none is configured, so that nobody can sign in.
     package static func of(
         _ denial: Denial,
         _ head: RequestHead,
@@ -27,7 +27,7 @@ package enum DenialForm: Equatable, Sendable {
             case .login: true
             case .unauthorized: false
             }
-        // The browser does not repeat a posted form after the sign-in, so the user gets a refusal and no redirect.
+        // The browser does not repeat a posted form after the sign-in, so the user gets a refusal.
         let isRedirected = mayRedirect && (head.knownMethod == .get || head.knownMethod == .head)
         switch denial {
         case .unauthenticated:
@@ -43,11 +43,11 @@ package enum DenialForm: Equatable, Sendable {
 }
 
 extension Denial {
-    /// The challenge for the status; nil if there is none.
+    /// Returns the challenge for the status. Returns `nil` if there is none.
     ///
     /// - Parameters:
-    ///   - isJudged: Whether a credential was presented: only then does the challenge name the error (RFC 6750 3.1).
-    ///   - isProofScheme: Whether it came as `DPoP`: then the challenge is of that scheme (RFC 9449 7.1).
+    ///   - isJudged: Whether a credential was presented. If so, the challenge names the error (RFC 6750 3.1).
+    ///   - isProofScheme: Whether the credential came as `DPoP`, which becomes the challenge's scheme (RFC 9449 7.1).
     package func challenge(_ require: RequirementSettings, isJudged: Bool, isProofScheme: Bool) -> String? {
         let scheme = isProofScheme ? "DPoP" : "Bearer"
         switch self.reason.refusal?.challenge {
@@ -63,7 +63,7 @@ extension Denial {
             return challenge
         case .scope:
             let scopes = require.scopes.joined(separator: " ")
-            // What stands in quotes (RFC 6749 3.3); a route may name others, which no access token has.
+            // Quoted text is limited (RFC 6749 3.3). A route may name other scopes, which no access token has.
             let areTokens = scopes.utf8.allSatisfy { (0x20...0x7E).contains($0) && $0 != 0x22 && $0 != 0x5C }
             return #"\#(scheme) error="insufficient_scope""# + (areTokens ? #", scope="\#(scopes)""# : "")
         }

@@ -3,12 +3,12 @@ package import Sessions
 import Settings
 package import Vocabulary
 
-/// The right to forward one request: made only by `Decision.judge`, consumed by the exchange that forwards it.
+/// The right to forward one request. Only `Decision.judge` makes a permit, and the forwarding exchange consumes it.
 ///
 /// A request without a permit cannot reach an app, because only a permit makes an upstream head.
 package struct Permit: ~Copyable {
     package let pinnedRoute: Pinned<RouteEntry>
-    /// The session whose identity the app sees; nil on public routes and for anonymous requests of optional ones.
+    /// The session whose identity the app sees. `nil` on public routes and for anonymous requests of optional ones.
     package let session: CachedSession?
 
     fileprivate init(route: RouteEntry, session: CachedSession?) {
@@ -25,9 +25,9 @@ package enum Decision: ~Copyable {
     case denied(Denial)
 }
 
-/// Why a request is not forwarded.
+/// The reason why a request is not forwarded.
 package enum Denial: Equatable, Sendable {
-    /// The user is not signed in: login for a navigation, 401 otherwise.
+    /// The user is not signed in: sign-in for a navigation, 401 otherwise.
     case unauthenticated(Reason)
     /// The user is signed in, but the session does not suffice: 403.
     case forbidden(Reason)
@@ -40,18 +40,17 @@ package enum Denial: Equatable, Sendable {
     }
 }
 
-/// The facts on which the decision is based, besides the session, which has been looked up already.
+/// The facts for the decision, except for the session, which has already been looked up.
 package struct Evidence {
-    /// Why there is no session, if a credential was presented.
+    /// The reason why there is no session, if a credential was presented.
     package var missing: Reason
-    /// Whether an explicit credential (bearer, `X-Session-Token`) was presented: it is judged even where none is
-    /// required.
+    /// Whether an explicit credential (bearer, `X-Session-Token`) was presented. It is judged even if none is required.
     package var isExplicit = false
-    /// Whether the session came by cookie and another site could have caused the request (`CrossSite`).
+    /// Whether the session came in a cookie and another site could have caused the request (`CrossSite`).
     package var isCrossSite = false
-    /// The mismatch found by the live binding; nil if the device matches or is not checked.
+    /// The mismatch that the live binding found. `nil` if the device matches or is not checked.
     package var bindingMismatch: Reason?
-    /// The certificate of the client, which proves who sends the request and is no session. Lent for the judgement.
+    /// The client's certificate, which proves who sends the request and is no session. It is lent for the judgement.
     package unowned(unsafe) var certificate: ClientCertificate?
     package var now: UnixTime
 }
@@ -59,12 +58,12 @@ package struct Evidence {
 extension Decision {
     /// Judges a request against its frozen route. The result is never cached: judging takes a few comparisons.
     ///
-    /// - Parameter session: The session that the credential names, if there is one.
+    /// - Parameter session: The session that the credential names. `nil` if there is none.
     @inline(__always)
     package static func judge(_ route: RouteEntry, _ session: CachedSession?, _ evidence: Evidence) -> Decision {
         if route.isPublic { return .permitted(Permit(route: route, session: nil)) }
         guard let session else {
-            // With optional authentication, an invalid explicit credential is an error; a missing one is not
+            // With optional authentication, an invalid explicit credential is an error and a missing one is not
             // (CVE-2021-21378).
             if route.settings.auth == .optional, !evidence.isExplicit {
                 return .permitted(Permit(route: route, session: nil))
@@ -80,7 +79,7 @@ extension Decision {
             return .denied(.unauthenticated(.sessionRenewalAmbiguous))
         }
         if route.hasRequirements {
-            // First: whoever lacks it gains nothing by another sign-in.
+            // Checked first: another sign-in does not help a client without the certificate.
             if let certificate = route.settings.require.clientCertificate, !certificate.isMet(by: evidence.certificate)
             {
                 return .denied(.forbidden(.requireClientCertificate))
@@ -94,7 +93,7 @@ extension Decision {
 }
 
 extension AccessTerms {
-    /// Whether the route is one of the API for which the token was issued.
+    /// Whether the route belongs to the API for which the token was issued.
     fileprivate func isAccepted(on route: RouteSettings) -> Bool {
         self.audience.map { route.apiAudiences.contains($0) } ?? false
     }

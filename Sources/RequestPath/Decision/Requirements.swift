@@ -3,11 +3,11 @@ package import Sessions
 package import Settings
 package import Vocabulary
 
-/// A route's requirements on a session (`require`). What it requires of the connection is `CertificateRequirement`.
+/// A route's requirements on a session (`require`). `CertificateRequirement` is the requirement on the connection.
 package enum Requirements {
-    /// The first requirement that `session` does not meet; nil if it meets all.
+    /// Returns the first requirement that `session` does not meet. Returns `nil` if it meets all.
     package static func unmet(_ require: RequirementSettings, _ session: Session, _ now: UnixTime) -> Reason? {
-        // First: whoever signs in elsewhere may have another level and other groups.
+        // Checked first: after a sign-in with another provider, the level and groups may differ.
         if !require.providers.isEmpty, !require.admits(session.identity.realm) { return .requireProvider }
         if let aal = require.aal, session.aal < aal { return .requireAAL }
         if !require.groupsAny.isEmpty {
@@ -24,12 +24,12 @@ package enum Requirements {
 }
 
 extension RequirementSettings {
-    /// Whether users of this provider may pass.
+    /// Whether the route admits users of this provider.
     func admits(_ realm: Realm) -> Bool { self.providers.contains { $0.isExactly(realm.name) } }
 }
 
 extension CertificateRequirement {
-    /// Whether a client with this certificate passes.
+    /// Whether a client with this certificate meets the requirement.
     package func isMet(by certificate: ClientCertificate?) -> Bool {
         guard let certificate else { return false }
         if let issuer = self.issuer, !certificate.issuer.isExactly(issuer) { return false }

@@ -1,17 +1,17 @@
 import NIOCore
 
-/// A request of HTTP/2 on its way to the judge.
+/// The result of reading an HTTP/2 request for the judge.
 package enum HTTP2Reading: Sendable {
-    /// It is judged by this head of HTTP/1.
+    /// The HTTP/1 head with which the request is judged.
     case read([UInt8])
-    /// It ends here.
+    /// The request is refused before it is judged.
     case refused(Explanation)
 }
 
 extension Explanation {
-    /// Reads the fields of a request of HTTP/2 as its connection does.
+    /// Reads the fields of an HTTP/2 request as its connection would.
     ///
-    /// - Parameter isSecure: Whether the connection has TLS.
+    /// - Parameter isSecure: Whether the connection uses TLS.
     package static func read(
         _ fields: [(name: [UInt8], value: [UInt8])],
         isSecure: Bool,
@@ -27,7 +27,7 @@ extension Explanation {
         let outcome = head.write(
             isSecure: isSecure,
             endsStream: !hasBody && !head.opensWebSocket,
-            // Each request has another one.
+            // Each real request gets a different key.
             webSocketKey: Array("AAAAAAAAAAAAAAAAAAAAAA==".utf8),
             into: &buffer
         )

@@ -2,10 +2,10 @@ import Endpoints
 import Settings
 import Vocabulary
 
-/// The text of an explanation for the path and for answers.
+/// The texts of an explanation about paths and answers.
 extension Explanation {
-    /// The normalised path, if it differs from the path as sent, and the path of apps that decode it twice or read a
-    /// backslash as a slash.
+    /// Returns the normalised path, if it differs from the path as sent, and the reading of apps that decode twice or
+    /// treat a backslash as a slash.
     func reading(_ given: JudgingContext) -> [String] {
         guard case .read(let reading) = PathReading.read(given.head.path.bytes(in: given.base), into: given.scratch),
             !reading.isRaw
@@ -41,8 +41,8 @@ extension Explanation {
         String(decoding: bytes, as: UTF8.self)
     }
 
-    /// Hides a password or token of the app, and an assertion, which the app would accept; and what the route sets, which
-    /// may be a secret between the gateway and the app.
+    /// Hides passwords and tokens of the app, assertions, which the app would accept, and fields set by the route,
+    /// which may be a secret between the gateway and the app.
     static func redacted(_ line: Substring, audience: String, setBy changes: FieldChanges = FieldChanges()) -> String {
         if let field = changes.set.first(where: { line.hasPrefix("\($0.name):") && !$0.isClientAddress }) {
             return "\(field.name): <set by the route>"

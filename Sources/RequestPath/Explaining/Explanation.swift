@@ -7,18 +7,18 @@ package import Settings
 package import SignOn
 package import Vocabulary
 
-/// What would happen to a request, in words: the steps of its `RequestJudge`. Nothing is sent, looked up, consumed or
-/// recorded (`sallyport explain`).
+/// Describes in words what would happen to a request, as the steps of its `RequestJudge`. Nothing is sent, looked up,
+/// consumed or recorded (`sallyport explain`).
 package struct Explanation: Sendable {
     /// The steps in order, each with its lines of text.
     package private(set) var steps: [(title: String, lines: [String])] = []
-    /// Whether the user has to sign in next.
+    /// Whether the user must sign in next.
     package private(set) var leadsToSignIn = false
-    /// The first session-transfer token that would be consumed; nil if none would.
+    /// The first session-transfer token that would be consumed. `nil` if no token would be consumed.
     package private(set) var handoff: HandoffRequest?
-    /// The route that a proxy may let pass; `nil` if it may not, or no proxy asks.
+    /// The route for which the proxy may let the request pass. `nil` if it may not, or if no proxy asks.
     package private(set) var granted: (host: PublicURL, route: RouteSettings)?
-    /// How the proxy that asks is answered; nil: none asks.
+    /// The form and the profile of the answer to the proxy. `nil` if no proxy asks.
     private var check: (form: CheckForm, profile: AuthorizationProfile)?
 
     init() {}
@@ -26,12 +26,12 @@ package struct Explanation: Sendable {
     /// Explains the request whose head is `bytes`.
     ///
     /// - Parameters:
-    ///   - peer: The address from which it comes.
-    ///   - session: The one live session, for a request that presents its token; nil if there is none. Must be used on
-    ///     its own loop.
-    ///   - authority: Distinguishes tokens of the gateway from others.
-    ///   - certificate: The one that the client has proven; nil: none.
-    ///   - checkPath: Where a proxy asks about the request. `nil` if the client itself sends the request here.
+    ///   - peer: The address from which the request comes.
+    ///   - session: The only live session, for a request that presents its token. `nil` if there is none. It must be
+    ///     used on its own loop.
+    ///   - authority: Distinguishes tokens of the gateway from other tokens.
+    ///   - certificate: The certificate that the client has proven. `nil` if it has proven none.
+    ///   - checkPath: The path at which a proxy asks about the request. `nil` if the client itself sends the request.
     package init(
         of bytes: [UInt8],
         from peer: IPAddress,
@@ -43,7 +43,7 @@ package struct Explanation: Sendable {
         via checkPath: String? = nil
     ) {
         if let checkPath, let profile = configuration.authorization {
-            // Envoy appends the path of the request to that of its check.
+            // Envoy appends the request's path to the path of its check.
             let forms = ["", "/"].compactMap { end in
                 Array((checkPath + end).utf8).withUnsafeBufferPointer { profile.form(of: $0) }
             }
@@ -82,8 +82,8 @@ package struct Explanation: Sendable {
         }
     }
 
-    /// The device of a session that the sender of this head would get: its address behind trusted proxies, and the
-    /// network of that address. For a refused head, those of the peer.
+    /// Returns the device of the session that this head's sender would get: its address behind trusted proxies, and the
+    /// network of that address. For a refused head, returns the peer's device.
     package static func device(
         of bytes: [UInt8],
         from peer: IPAddress,
@@ -104,7 +104,7 @@ package struct Explanation: Sendable {
         self.steps.append((title, lines))
     }
 
-    /// Tells why a request is refused before it is judged.
+    /// Explains why a request is refused before it is judged.
     mutating func tellUnread(_ reason: Reason) {
         let allow = reason == .requestMethod ? [("Allow", MethodSet.allow)] : []
         self.say("request", [Self.words(.problem(reason, requestID: nil, fields: allow))])
@@ -112,7 +112,7 @@ package struct Explanation: Sendable {
 
     // MARK: Steps
 
-    /// The session that lives, and how it is found.
+    /// The live session, and the authority with which a token finds it.
     private struct Known {
         let live: CachedSession?
         let authority: TokenAuthority
@@ -134,7 +134,7 @@ package struct Explanation: Sendable {
         var judge = RequestJudge(requestID: RequestID(seed: 0, sequence: 0))
         judge.findings.certificate = certificate
         if let form = self.check?.form { judge.findings.note(form) }
-        // A reason that was only assumed in order to continue is not shown.
+        // A reason that was only assumed in order to continue is hidden.
         var isAssumed = false
         var next = judge.begin(given)
         self.tellRequest(given, judge.findings)
@@ -193,7 +193,7 @@ package struct Explanation: Sendable {
             "auth \(route.settings.auth.rawValue), to \(route.settings.upstream ?? "no app: only proxies that ask are answered")"
         )
         let path = given.head.path.bytes(in: given.base)
-        // A proxy that asks forwards the path as it came.
+        // A proxy that asks forwards the path as received.
         if self.check == nil, let prefixes = route.prefixes, prefixes.fits(path) {
             lines.append("path for the app \(prefixes.own(path))")
         }
@@ -215,7 +215,7 @@ package struct Explanation: Sendable {
             lines.append("several session cookies: none is used, all are cleared (\(reason))")
         }
         if judge.findings.route?.settings.handoff == true {
-            // A token that is not tried is dropped here; one that is tried is shown as a step of its own.
+            // A token that is not tried is dropped here. A token that is tried is shown as a separate step.
             let isDealtWith = judge.findings.stage == .handoff || !judge.findings.events.isEmpty
             let end = isDealtWith ? "" : ", which this request may not use"
             if judge.credentials.cookies.handoff.isThere { lines.append("a transfer token in the cookies\(end)") }

@@ -3,15 +3,15 @@ package import Sessions
 package import Settings
 package import Vocabulary
 
-/// Signs the assertions of sessions: `X-Auth-Assertion`, a JWT (RFC 7519) by which an app can verify, with the gateway's
-/// published keys, that the identity comes from the gateway.
+/// Signs the assertions of sessions: `X-Auth-Assertion`, a JWT (RFC 7519). With the gateway's published keys, an app
+/// can verify that the identity comes from the gateway.
 package final class AssertionSigner: Sendable {
     package static let field = "X-Auth-Assertion"
-    /// How long an assertion is valid, in seconds.
+    /// The lifetime of an assertion in seconds.
     package static let lifetime: Int64 = 60
-    /// The age at which the next one is made, in milliseconds: half of the lifetime.
+    /// The age in milliseconds at which the next assertion is made: half of the lifetime.
     private static let renewalAge = lifetime * 500
-    /// The age from which an assertion is not sent any more, in milliseconds. The app needs the rest of its lifetime.
+    /// The age in milliseconds from which an assertion is no longer sent. The app needs the rest of the lifetime.
     private static let servingAge = lifetime * 750
 
     /// The value of `iss` for the users of each realm.
@@ -20,19 +20,19 @@ package final class AssertionSigner: Sendable {
     private let claims: [(name: String, path: IdentityPath)]
 
     /// - Parameters:
-    ///   - settings: A claim whose path leads to no value was refused with the settings.
-    ///   - issuers: The value of `iss` for the users of each realm: `sub` is unique for one issuer.
+    ///   - settings: The settings. Claims whose path leads to no value have already been rejected.
+    ///   - issuers: The value of `iss` for the users of each realm, as `sub` is unique within one issuer.
     package init(_ settings: IdentitySettings.Assertion, issuers: [Realm: String], key: SigningKey) {
         self.issuers = issuers
         self.key = key
         self.claims = settings.claims.compactMap { claim in IdentityPath(claim.path).map { (claim.name, $0) } }
     }
 
-    /// An assertion of `session`, which ends no later than the session.
+    /// Returns an assertion of `session` that expires no later than the session.
     ///
     /// - Parameters:
-    ///   - now: The time by the clock of the session's store.
-    ///   - wallNow: The machine's time, which the claims state.
+    ///   - now: The current time of the session store's clock.
+    ///   - wallNow: The machine's time, which the claims use.
     package func sign(_ session: Session, for audience: Audience, now: UnixTime, wallNow: UnixTime) -> CachedAssertion {
         let end = wallNow.advanced(by: session.expiresAt.since(now))
         // No later assertion of the session would be valid for longer.
@@ -59,8 +59,8 @@ package final class AssertionSigner: Sendable {
         )
     }
 
-    /// The value of a claim; nil if the session has none, because an app could take `null` for a value. A list is always
-    /// an array, also where the session has a single string.
+    /// Returns the value of a claim. `nil` if the session has none, because an app could mistake `null` for a value. A
+    /// list is always an array, even if the session has a single string.
     private static func value(of path: IdentityPath, in session: Session) -> JSONValue? {
         switch path.value(of: session) {
         case nil, .null: nil

@@ -1,7 +1,7 @@
 package import Settings
 
 extension FieldChange {
-    /// Why a route may not make this change, for a message after the field's name; nil: it may.
+    /// Returns why a route may not make this change, worded to follow the field's name. `nil` if the route may make it.
     package func fault(beside identity: IdentitySettings) -> String? {
         let profile = IdentityProfile(identity)
         let managed = profile.managed
@@ -25,12 +25,12 @@ extension FieldChange {
         case .forwardedFor, .forwarded, .requestID, .native, .userAddress, .wantedPage, .managed:
             return "which only the gateway may set"
         case .earlyData: return "which says that a request may be a replay"
-        // Removed, it keeps the trace from the app; one value for all requests would be no trace's.
+        // Removing the field hides the trace from the app. A fixed value for all requests would identify no trace.
         case .traceParent where self.isSet, .traceState where self.isSet:
             return "which says of what trace one request is a part"
         default: break
         }
-        // Whoever passes a message on adds to these; what a server is called may be hidden from clients.
+        // Every hop adds to these fields. Answers may drop them to hide the names of servers from clients.
         if FieldNames.ofTheWay.contains(name), self.isSet || self.isOfRequest {
             return "which says the way of the message"
         }

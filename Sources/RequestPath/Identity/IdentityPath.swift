@@ -2,10 +2,10 @@ import Cryptography
 package import Sessions
 package import Vocabulary
 
-/// A path to a value in a session, as `identity.headers` and the presets write it. It is parsed once and used for every
-/// new session.
+/// A path to a value in a session, as written in `identity.headers` and the presets. It is parsed once and used for
+/// every new session.
 package struct IdentityPath: Sendable {
-    /// The first parts that a path may have, for messages.
+    /// The allowed first parts of a path, for messages.
     package static let roots = [
         "subject", "session.id", "identity.id", "identity.schema_id", "identity.traits.", "identity.metadata_public.",
         "aal",
@@ -23,16 +23,16 @@ package struct IdentityPath: Sendable {
     }
 
     private let place: Place
-    /// Whether the value is always a list, so that a single string is a list of one element. Otherwise a user who may
-    /// edit a trait could write `staff,admin` where an app reads a list of groups.
+    /// Whether the value is always a list, so that a single string becomes a list with one element. Otherwise, a user
+    /// who may edit a trait could write `staff,admin` where an app reads a list of groups.
     package let isList: Bool
 
-    /// nil when `text` is not a path to any value.
+    /// Returns `nil` if `text` is not a path to a value.
     package init?(_ text: String) {
         guard Self.roots.contains(where: { $0.hasSuffix(".") ? text.hasPrefix($0) && text != $0 : text == $0 }) else {
             return nil
         }
-        // `groups[].name` is the same as `groups.name`.
+        // `groups[].name` equals `groups.name`.
         let steps = text.split(separator: ".").map { $0.hasSuffix("[]") ? $0.dropLast(2) : $0 }
         guard steps.allSatisfy({ !$0.isEmpty }) else { return nil }
         switch text {
@@ -61,7 +61,7 @@ package struct IdentityPath: Sendable {
             || steps.dropFirst(2).contains { $0 == "groups" || $0 == "roles" }
     }
 
-    /// Whether the value is a token of the provider, which is a secret and not in the session itself (`token`).
+    /// Whether the value is a token of the provider. A token is a secret and not part of the session (`token`).
     package var isToken: Bool {
         switch self.place {
         case .accessToken, .idToken: true
@@ -69,7 +69,7 @@ package struct IdentityPath: Sendable {
         }
     }
 
-    /// The token, or nil where the session has none.
+    /// Returns the token. `nil` if the session has no token at this path.
     func token(of tokens: SessionTokens?) -> Secret? {
         switch self.place {
         case .accessToken: tokens?.access
@@ -78,10 +78,10 @@ package struct IdentityPath: Sendable {
         }
     }
 
-    /// Whether the value is in the session itself, so that an assertion may state it.
+    /// Whether the value is part of the session, so that an assertion may contain it.
     var isOfSession: Bool { !self.isToken && !self.isCertificate }
 
-    /// Whether the value is the certificate's of the client, and not the session's (`value(of:)`).
+    /// Whether the value belongs to the client's certificate instead of the session (`value(of:)`).
     package var isCertificate: Bool {
         switch self.place {
         case .certificateHash, .certificateSubject, .certificateNames: true
@@ -89,7 +89,7 @@ package struct IdentityPath: Sendable {
         }
     }
 
-    /// The value, or nil where the certificate has none; nil for a value of the session.
+    /// Returns the certificate's value. `nil` if the certificate has none or the path leads to a value of the session.
     func value(of certificate: ClientCertificate) -> JSONValue? {
         switch self.place {
         case .certificateHash: .string(certificate.sha256.hexadecimal)
@@ -99,7 +99,7 @@ package struct IdentityPath: Sendable {
         }
     }
 
-    /// The value, or nil where the session has none; nil for a token and for a value of the certificate.
+    /// Returns the session's value. `nil` if the session has none or the path leads to a token or a certificate value.
     package func value(of session: Session) -> JSONValue? {
         switch self.place {
         case .subject: .string(session.identity.id)
@@ -121,8 +121,8 @@ package struct IdentityPath: Sendable {
         }
     }
 
-    /// The value where it is a string in one of the session's documents, as the UTF-8 that is stored there. Most values
-    /// are.
+    /// Returns the value as stored UTF-8 if it is a string in one of the session's documents. Most values are. `nil` if
+    /// it is not.
     func text(of session: Session) -> ArraySlice<UInt8>? {
         switch self.place {
         case .traits(let steps) where !self.isList: session.identity.traitsDocument.text(at: steps)
@@ -135,15 +135,15 @@ package struct IdentityPath: Sendable {
 
     private static func value(at steps: [[UInt8]], of root: JSONDocument) -> JSONValue? {
         let value = root.value(at: steps)?.flattened ?? Self.value(withinListsAt: steps, of: root)
-        // Kratos's own example schema keeps the name in two parts.
+        // Kratos's own example schema divides the name into two parts.
         if case .object = value, steps == Self.name, let first = value?["first"]?.string {
             return .string([first, value?["last"]?.string].compactMap { $0 }.joined(separator: " "))
         }
         return value
     }
 
-    /// The value where a step leads into the elements of a list (`JSONValue.value`), which a document does not read by
-    /// itself.
+    /// Returns the value if a step leads into the elements of a list (`JSONValue.value`), which a document itself does
+    /// not read.
     private static func value(withinListsAt steps: [[UInt8]], of root: JSONDocument) -> JSONValue? {
         guard steps.count > 1, let first = root.value(at: Array(steps.prefix(1))) else { return nil }
         return first.value(at: steps.dropFirst().map { String(decoding: $0, as: UTF8.self) })

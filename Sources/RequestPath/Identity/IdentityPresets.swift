@@ -1,7 +1,7 @@
 import Settings
 
 extension IdentityProfile {
-    /// The fields of a preset: those that apps written for another gateway expect.
+    /// Returns the fields of a preset, which apps written for another gateway expect.
     static func fields(_ preset: IdentitySettings.Preset) -> [IdentitySettings.Field] {
         let pairs: [(String, String)] =
             switch preset {
@@ -35,7 +35,7 @@ extension IdentityProfile {
                     ("X-User-Email", "identity.traits.email"),
                 ]
             }
-        // No such gateway has the last two, but an app must be able to tell who acts for the user, and with which
+        // No other gateway has the last two, but an app must be able to tell who acts for the user and with which
         // certificate.
         return
             (pairs + [

@@ -3,10 +3,10 @@ package import Sessions
 package import Settings
 package import Vocabulary
 
-/// Why a session's identity cannot be put into fields.
+/// The reason why a session's identity cannot be written into fields.
 package struct IdentityRefusal: Error, Equatable, Sendable {
     package let reason: Reason
-    /// The field that could not be written; nil when all fields together are too large.
+    /// The field that could not be written. `nil` if all fields together are too large.
     package let field: String?
 
     package init(reason: Reason, field: String?) {
@@ -15,20 +15,20 @@ package struct IdentityRefusal: Error, Equatable, Sendable {
     }
 }
 
-/// The fields that tell an app who the user is. A client's fields of these names are removed.
+/// The fields that identify the user to an app. A client's fields with these names are removed.
 package struct IdentityProfile: Sendable {
     package let fields: [IdentitySettings.Field]
     /// The names that are removed from every request before the gateway's fields are set.
     package let managed: ManagedNames
-    /// Signs the assertions; nil if apps get none.
+    /// The signer of assertions. `nil` if apps get no assertion.
     let assertion: AssertionSigner?
-    /// A field and where its value is.
+    /// A field and the place of its value.
     struct Source {
         let name: String
         let path: IdentityPath
-        /// As it is written.
+        /// The path as written in the settings.
         let pathText: String
-        /// The line up to its value.
+        /// The line up to the value.
         let beginning: [UInt8]
 
         init?(_ field: IdentitySettings.Field) {
@@ -40,15 +40,15 @@ package struct IdentityProfile: Sendable {
         }
     }
 
-    /// The fields. A path that leads to no value was refused with the settings (`problems`).
+    /// The fields with their paths. A path that leads to no value was rejected with the settings (`problems`).
     let sources: [Source]
     private let basic: (username: IdentityPath, password: Secret)?
     private let text: IdentityText
-    /// For the apps of routes with the other encoding.
+    /// The writer for apps of routes with the encoding that `text` does not use.
     private let otherText: IdentityText
     private let maxSize: Int
 
-    /// - Parameter assertion: nil: apps get no assertion.
+    /// - Parameter assertion: The signer of assertions. `nil` if apps get no assertion.
     package init(_ settings: IdentitySettings, assertion: AssertionSigner? = nil) {
         self.assertion = assertion
         self.fields = settings.fields.isEmpty ? Self.fields(settings.preset) : settings.fields
@@ -63,7 +63,7 @@ package struct IdentityProfile: Sendable {
         self.maxSize = settings.maxSize
     }
 
-    /// Whether the identity has its own `Authorization`.
+    /// Whether the identity includes its own `Authorization`.
     package var replacesAuthorization: Bool {
         self.hasBasic || self.fields.contains { ManagedNames.normalized($0.name) == "authorization" }
     }
@@ -71,10 +71,10 @@ package struct IdentityProfile: Sendable {
     /// Whether the app gets basic authentication.
     var hasBasic: Bool { self.basic != nil }
 
-    /// Whether a field shows a token of the provider.
+    /// Whether a field contains a token of the provider.
     package var namesTokens: Bool { self.sources.contains(where: \.path.isToken) }
 
-    /// Normalised names of the fields that only the gateway writes. An app's answer must not show them to a client.
+    /// The normalised names of fields that only the gateway writes. An app's answer must not show them to a client.
     var ownNames: [String] {
         let names = self.fields.map(\.name) + (self.assertion == nil ? [] : [AssertionSigner.field])
         return names.map(ManagedNames.normalized).filter { $0 != "authorization" }
@@ -82,12 +82,12 @@ package struct IdentityProfile: Sendable {
 
     // MARK: Rendering
 
-    /// The lines for `session`, ready to be copied into a request. A missing value gives no line, never an empty one
-    /// (CVE-2026-30851).
+    /// Returns the lines for `session`, ready for copying into a request. A missing value yields no line, never an
+    /// empty one (CVE-2026-30851).
     ///
     /// - Parameters:
-    ///   - tokens: Those of the session's provider, if `namesTokens`.
-    ///   - otherwise: Whether for an app with the other encoding (`RouteEntry.encodesOtherwise`).
+    ///   - tokens: The tokens of the session's provider, if `namesTokens`.
+    ///   - otherwise: Whether the app uses the other encoding (`RouteEntry.encodesOtherwise`).
     package func render(
         _ session: Session,
         tokens: SessionTokens? = nil,
@@ -126,18 +126,18 @@ package struct IdentityProfile: Sendable {
         return lines
     }
 
-    /// Whether a value can be the text of a field.
+    /// Whether a value can be written as the text of a field.
     func canWrite(_ value: JSONValue, isList: Bool) -> Bool {
         var bytes = ContiguousArray<UInt8>()
         return (try? self.text.append(value, isList: isList, to: &bytes)) != nil
     }
 
-    /// Refuses lines of together more than `identity.max_size` bytes.
+    /// Rejects lines that together exceed `identity.max_size` bytes.
     func checkSize(_ count: Int) throws(IdentityRefusal) {
         guard count <= self.maxSize else { throw IdentityRefusal(reason: .identityTooLarge, field: nil) }
     }
 
-    /// The lines about the certificate of a client, in the same way.
+    /// Returns the lines for a client's certificate. A missing value yields no line.
     func render(
         _ certificate: ClientCertificate,
         otherwise: Bool = false
@@ -157,7 +157,7 @@ package struct IdentityProfile: Sendable {
         return lines
     }
 
-    /// Ends the line of a field that begins at `start`, or removes it if it has no value.
+    /// Ends the field line that begins at `start`, or removes the line if the field has no value.
     private static func endLine(_ lines: inout ContiguousArray<UInt8>, _ source: Source, from start: Int) {
         if lines.count == start + source.beginning.count {
             lines.removeSubrange(start...)
@@ -169,8 +169,8 @@ package struct IdentityProfile: Sendable {
 
     // MARK: Configuration
 
-    /// What is wrong with the settings, as messages. Each problem would let a client set a field that the app believes,
-    /// or make an app misread a field.
+    /// Returns messages about problems in the settings. Each problem would let a client set a field that the app
+    /// trusts, or make an app misread a field.
     package static func problems(_ settings: IdentitySettings) -> [String] {
         var problems: [String] = []
         var spellings: [String: String] = [:]
@@ -210,7 +210,7 @@ package struct IdentityProfile: Sendable {
         return problems
     }
 
-    /// Names that the request path interprets (so that a client's field of that name would not be removed) or writes.
+    /// Whether the request path writes the name, or interprets it so that a client's field would not be removed.
     private static func isTaken(_ name: String) -> Bool {
         if name == "authorization" { return false }
         let written =

@@ -1,18 +1,18 @@
 import Settings
 import Vocabulary
 
-/// Writes values of a session as the text of a field. A value that a reader could misunderstand is refused.
+/// Writes values of a session as the text of a field. Rejects a value that a reader could misunderstand.
 struct IdentityText {
     /// The separator of the elements of a list.
     let delimiter: UInt8
     let encoding: IdentitySettings.Encoding
 
-    /// The text could be read as another value.
+    /// The error for a text that could be read as another value.
     struct Unsafe: Error {}
 
     /// Appends a value as text. A missing value appends nothing, because no field is ever empty.
     ///
-    /// - Parameter isList: The field is a list, also where the session has a single string.
+    /// - Parameter isList: Whether the field is a list, even if the session has a single string.
     func append(_ value: JSONValue?, isList: Bool, to bytes: inout ContiguousArray<UInt8>) throws(Unsafe) {
         switch value {
         case nil, .null, .object: break
@@ -27,15 +27,15 @@ struct IdentityText {
         if text.withUnsafeBufferPointer({ self.encode($0, to: &bytes) }) { throw Unsafe() }
     }
 
-    /// Appends a token as it is, so that an app can use it without decoding. One with other characters than RFC 6750 2.1
-    /// and RFC 6749 A.12 allow is unsafe.
+    /// Appends a token unchanged, so that an app can use it without decoding. A token with characters that RFC 6750 2.1
+    /// and RFC 6749 A.12 do not allow is unsafe.
     func append(token: Secret?, to bytes: inout ContiguousArray<UInt8>) throws(Unsafe) {
         guard let token else { return }
         guard token.bytes.allSatisfy({ (0x21..<0x7F).contains($0) }) else { throw Unsafe() }
         bytes.append(contentsOf: token.bytes)
     }
 
-    /// Appends the elements of a list in their order. Those without a text (empty, null) are left out with their delimiter.
+    /// Appends the elements of a list in order. Elements without a text (empty, null) are omitted with their delimiter.
     private func append(_ elements: [JSONValue], to bytes: inout ContiguousArray<UInt8>) throws(Unsafe) {
         let start = bytes.count
         for element in elements {
@@ -57,9 +57,9 @@ struct IdentityText {
         guard var text = scalar.scalarText, !text.withUTF8({ self.encode($0, to: &bytes) }) else { throw Unsafe() }
     }
 
-    /// Appends a text in the configured encoding. CR, LF and NUL are refused in any (CVE-2023-27493).
+    /// Appends a text in the configured encoding. CR, LF and NUL are rejected in every encoding (CVE-2023-27493).
     ///
-    /// - Returns: True when the text is unsafe.
+    /// - Returns: True if the text is unsafe.
     private func encode(_ source: UnsafeBufferPointer<UInt8>, to bytes: inout ContiguousArray<UInt8>) -> Bool {
         if source.allSatisfy({ (0x21..<0x7F).contains($0) && $0 != 0x25 }) {
             bytes.append(contentsOf: source)
@@ -75,9 +75,9 @@ struct IdentityText {
     }
 
     /// Percent-encodes control characters, bytes beyond ASCII, `%`, and spaces at either end, which a reader would
-    /// trim. Decoding gives the value back.
+    /// trim. Decoding restores the value.
     ///
-    /// - Returns: True when the text is unsafe.
+    /// - Returns: True if the text is unsafe.
     private static func escape(_ source: UnsafeBufferPointer<UInt8>, to bytes: inout ContiguousArray<UInt8>) -> Bool {
         for (index, byte) in source.enumerated() {
             let isOuterSpace = byte == 0x20 && (index == 0 || index == source.count - 1)
@@ -91,9 +91,9 @@ struct IdentityText {
         return false
     }
 
-    /// Whether every reader of UTF-8 gets exactly this text without decoding anything: some end a line at a control
-    /// character or a separator, and trim white space. Such a text is not encoded either, because a reader could not
-    /// tell `%09` from these three characters, and one user could appear as another.
+    /// Whether every reader of UTF-8 gets exactly this text without decoding. Some readers end a line at a control
+    /// character or a separator, or trim white space. Encoding is no remedy: a reader could not tell `%09` from these
+    /// three characters, and one user could appear as another.
     private static func staysWhole(_ source: UnsafeBufferPointer<UInt8>) -> Bool {
         guard let scalars = String(utf8: source)?.unicodeScalars, let first = scalars.first, let last = scalars.last
         else { return false }
@@ -106,7 +106,7 @@ struct IdentityText {
             }
     }
 
-    /// Whether some reader removes the character from the ends of a text: JavaScript trims U+FEFF, too.
+    /// Whether some reader removes the character from the ends of a text. JavaScript trims U+FEFF, too.
     private static func isTrimmed(_ scalar: Unicode.Scalar) -> Bool {
         scalar.properties.isWhitespace || scalar == "\u{FEFF}"
     }

@@ -1,15 +1,15 @@
 import Endpoints
 import Settings
 
-/// Fields that only the gateway may set: identity, and what proxies say to each other about a request.
+/// Fields that only the gateway may set: identity fields, and statements of proxies about a request.
 ///
-/// A name includes every spelling that some app could map to it: upper and lower case, and any byte that is not a
-/// letter or digit in the place of `-` (CVE-2025-64484, CVE-2026-52845).
+/// A name includes every spelling that some app could map to it: upper and lower case, and any byte other than a letter
+/// or digit for `-` (CVE-2025-64484, CVE-2026-52845).
 package struct ManagedNames: Sendable {
-    /// Normalised names (lower case, `-` for every byte that is not a letter or digit) that are removed from every
+    /// Normalised names (lower case, with `-` for every byte other than a letter or digit) that are removed from every
     /// request.
     package let names: [String]
-    /// Normalised prefixes: every name that begins with one is removed, because an app of some preset may believe it.
+    /// Normalised prefixes. Every name with one of them is removed, because an app of some preset may trust the name.
     package let prefixes: [String]
 
     /// - Parameter configured: The names of the identity's fields, in any spelling.
@@ -19,19 +19,19 @@ package struct ManagedNames: Sendable {
         self.prefixes = Self.alwaysPrefixes
     }
 
-    /// The normalised spelling of a name.
+    /// Returns the normalised spelling of a name.
     package static func normalized(_ name: String) -> String {
         FieldChanges.normalized(name)
     }
 
-    /// Names by which a route may tell its app what a proxy says about a request: the client's address, the scheme, the port,
-    /// the app's place. The gateway does not send them, except `X-Script-Name` where a prefix is stripped.
+    /// Names with which a route may pass a proxy's facts about a request to its app: the client's address, the scheme,
+    /// the port, the app's place. The gateway does not send them, except `X-Script-Name` if a prefix is stripped.
     package static let settable = Set(
         Self.facts + ["port", "protocol", "scheme", "server", "ssl"].map { "x-forwarded-\($0)" }
     )
 
-    /// What a proxy says about a request by names of its own: where the app is, by which scheme and port it is reached, and
-    /// what address the client has.
+    /// Names that individual proxies use for facts about a request: the app's place, the scheme and port of its URL,
+    /// and the client's address.
     private static let facts = [
         "path-info", "script-name", "x-script-name", "x-vhm-host", "x-vhm-root",
         "cf-visitor", "cloudfront-forwarded-proto", "front-end-https", "https", "wl-proxy-ssl", "x-appengine-https",
@@ -46,9 +46,9 @@ package struct ManagedNames: Sendable {
         "x-true-ip", "x-vercel-forwarded-for",
     ]
 
-    /// Names that some framework or proxy believes: those of `facts`, and about the client's certificate (RFC 9440), the path
-    /// or who the user is; `Proxy`, which a CGI turns into `HTTP_PROXY` (CVE-2016-5385); and where Rack sends files from
-    /// (CVE-2025-61780).
+    /// Names that some framework or proxy trusts: `facts`, and names about the client's certificate (RFC 9440), the
+    /// path or the user. A CGI turns `Proxy` into `HTTP_PROXY` (CVE-2016-5385). Others determine where Rack sends files
+    /// from (CVE-2025-61780).
     private static let always =
         Self.facts + [
             UserAddressField.name, "client-cert", "client-cert-chain", "forwarded", "proxy", "proxy-auth-cert",
@@ -58,15 +58,15 @@ package struct ManagedNames: Sendable {
             "x-sendfile-type",
         ]
 
-    /// Prefixes of the gateway, of every preset (so that changing the preset exposes nothing), of forwarding, of a client's
-    /// certificate, and of what servers of WSGI are told.
+    /// Prefixes of the gateway, of every preset (so that changing the preset exposes nothing), of forwarding, of client
+    /// certificates, and of data for WSGI servers.
     private static let alwaysPrefixes = [
         "x-auth-", "x-sallyport-", "x-forwarded-", "remote-", "x-kratos-", "x-original-", "x-rewrite-", "x-ssl-",
         "x-wsgi-",
     ]
 
-    /// What apps and frameworks believe, of the names that begin with one of `prefixes`: for proxies that remove fields by
-    /// name only.
+    /// Names with one of the `prefixes` that apps and frameworks trust. Used for proxies that remove fields only by
+    /// name.
     package static let believed =
         [
             "access-token", "authorization", "base", "by", "client-cert", "client-ip", "context", "email", "groups",

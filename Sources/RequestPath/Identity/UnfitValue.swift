@@ -1,24 +1,23 @@
 package import Sessions
 import Vocabulary
 
-/// What of a session cannot be in the field that the settings give it.
+/// A value of a session that its configured field cannot hold.
 package struct UnfitValue: Sendable, Hashable {
     package enum Fault: Sendable, Hashable {
-        /// An object has no text: the user has no such field.
+        /// An object has no text, so the user's requests lack the field.
         case object
-        /// A list has objects among its elements: the user's requests are refused (`identity.unsafe_value`).
+        /// A list contains objects. The user's requests are refused (`identity.unsafe_value`).
         case listOfObjects
-        /// A text has what the field could not give back, such as a line break, or an element of a list has the delimiter:
-        /// the user's requests are refused (`identity.unsafe_value`).
+        /// A text contains something that the field could not restore, such as a line break, or a list element contains
+        /// the delimiter. The user's requests are refused (`identity.unsafe_value`).
         case unsafe
-        /// All fields together are larger than `identity.max_size`: the user's requests are refused
-        /// (`identity.too_large`).
+        /// All fields together exceed `identity.max_size`. The user's requests are refused (`identity.too_large`).
         case size
     }
 
-    /// nil: all fields.
+    /// The name of the field. `nil` if all fields are concerned.
     package let field: String?
-    /// The path to the value, as `identity.headers` has it; empty for all fields.
+    /// The path to the value as in `identity.headers`. Empty if all fields are concerned.
     package let path: String
     package let fault: Fault
 
@@ -30,7 +29,7 @@ package struct UnfitValue: Sendable, Hashable {
 }
 
 extension IdentityProfile {
-    /// What of this session cannot be in its field, with the first fault of each.
+    /// Returns the values of this session that their fields cannot hold, with the first fault of each.
     package func unfit(_ session: Session) -> [UnfitValue] {
         var unfit: [UnfitValue] = []
         for source in self.sources where !source.path.isToken {

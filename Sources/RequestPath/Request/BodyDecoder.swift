@@ -1,26 +1,26 @@
 package import NIOCore
 
-/// How far a message's body has come.
+/// How much of a message body has been decoded.
 package enum BodyProgress: Equatable, Sendable {
     case more
-    /// It is complete.
+    /// The body is complete.
     case end
     case malformed
 }
 
-/// Finds the content of one HTTP/1 message body. The same code serves requests and answers.
+/// Finds the content of one HTTP/1 message body, of a request or an answer.
 package struct BodyDecoder {
     private enum State {
         case length(Int)
         case chunked(ChunkedDecoder)
         case untilClose
         case done
-        /// Only while `decode` works on the decoder.
+        /// The state while `decode` works on a chunked decoder.
         case moved
     }
 
     private var state: State
-    /// The number of content bytes so far.
+    /// The number of content bytes decoded so far.
     package private(set) var byteCount = 0
 
     package init(_ framing: BodyFraming, ofAnswer isAnswers: Bool = false, lenient isLenient: Bool = false) {
@@ -38,14 +38,14 @@ package struct BodyDecoder {
         return false
     }
 
-    /// Whether the body ends when the connection does.
+    /// Whether the body ends when the connection closes.
     package var endsWithConnection: Bool {
         if case .untilClose = self.state { return true }
         return false
     }
 
-    /// Whether more bytes are missing than this, as far as it is known. (Inlined, it stops Swift 6.3's optimiser with a
-    /// fatal error.)
+    /// Whether more than `limit` bytes are known to be missing. This function is not inlined because inlining it stops
+    /// Swift 6.3's optimiser with a fatal error.
     @inline(never)
     package func misses(moreThan limit: Int) -> Bool {
         if case .length(let count) = self.state { return count > limit }
@@ -62,12 +62,12 @@ package struct BodyDecoder {
         buffer.moveReaderIndex(forwardBy: count)
     }
 
-    /// Takes the bytes of the body from the front of `buffer`. Bytes after its end stay.
+    /// Takes the bytes of the body from the front of `buffer`. Bytes after the end of the body stay.
     ///
     /// - Parameters:
-    ///   - take: Called with the length of each run of content at the front of the buffer, which it must take.
-    ///   - takeTrailers: Called with the length of each run of the trailer section's lines at the front of the buffer,
-    ///     which it must take. By default they are dropped.
+    ///   - take: Called with the length of each run of content at the front of the buffer. It must take these bytes.
+    ///   - takeTrailers: Called with the length of each run of trailer lines at the front of the buffer. It must take
+    ///     these bytes. The default drops them.
     @inline(__always)
     package mutating func decode(
         _ buffer: inout ByteBuffer,
@@ -89,7 +89,7 @@ package struct BodyDecoder {
             if count > 0 { take(count, &buffer) }
             return .more
         case .chunked(var decoder):
-            // The decoder is moved out and back, so that it is not copied at each step.
+            // Moving the decoder out and back avoids a copy at each step.
             self.state = .moved
             while buffer.readableBytes > 0 {
                 let step = buffer.withUnsafeReadableBytes { decoder.next($0.assumingMemoryBound(to: UInt8.self)) }

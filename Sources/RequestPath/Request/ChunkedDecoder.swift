@@ -2,16 +2,16 @@ import Vocabulary
 
 /// Decodes a chunked body (RFC 9112 7.1) and reads each byte once. Extensions are dropped.
 ///
-/// Feed it bytes; it returns how many to skip and how many to pass on.
+/// `next` returns how many of the given bytes to skip or to pass on.
 package struct ChunkedDecoder: Sendable, Equatable {
     package enum Step: Equatable {
         /// The next `count` bytes are framing and are consumed.
         case skip(Int)
         /// The next `count` bytes are data.
         case data(Int)
-        /// The next `count` bytes belong to the lines of the trailer section. They are consumed.
+        /// The next `count` bytes are lines of the trailer section and are consumed.
         case trailer(Int)
-        /// The body has ended; the last bytes were framing and are consumed.
+        /// The body has ended. The last bytes were framing and are consumed.
         case end(Int)
         case malformed
     }
@@ -42,20 +42,21 @@ package struct ChunkedDecoder: Sendable, Equatable {
 
     private var state = State.sizeStart
     private var remaining = 0
-    /// Bytes of one chunk's leading zeros and extensions, or of the trailers. They are limited, because many of them
-    /// are an attack (CVE-2023-39326). The count starts again with each chunk, so that a long body with a signature on
-    /// every chunk passes.
+    /// The number of bytes in the leading zeros and extensions of one chunk, or in the trailers. It is limited because
+    /// many such bytes are an attack (CVE-2023-39326). It restarts with each chunk, so a long body with a signature on
+    /// every chunk is accepted.
     private var overhead = 0
     private static let overheadLimit = 16_384
-    /// The forbidden trailers whose names begin like the name being read, a bit for each, and how much of it was read.
-    /// (The name itself would be an array, which costs every body that has no trailers.)
+    /// One bit for each forbidden trailer whose name begins with the bytes read so far. `nameLength` is the number of
+    /// these bytes. Storing the name would take an array, a cost for every body without trailers.
     private var forbiddenMatches: UInt16 = 0
     private var nameLength = 0
 
-    /// Whether the body is an answer's. A request is refused for the trailers that it must not have, as nobody sends them
-    /// without intent. Some apps do, and their trailers are dropped (`TrailerRules`).
+    /// Whether the body belongs to an answer. A request with forbidden trailers is rejected because nobody sends them
+    /// without intent. Some apps send them in answers, where they are dropped (`TrailerRules`).
     private let isAnswers: Bool
-    /// Whether it is the answer of an old server (`answers: lenient`): blanks may follow a size, and LF alone ends a line.
+    /// Whether an old server's answer is parsed (`answers: lenient`): blanks may follow a size, and a bare LF ends a
+    /// line.
     private let isLenient: Bool
 
     package init(ofAnswer isAnswers: Bool = false, lenient isLenient: Bool = false) {
@@ -65,7 +66,7 @@ package struct ChunkedDecoder: Sendable, Equatable {
 
     package var isDone: Bool { self.state == .done }
 
-    /// Reads the next bytes. Call it again with the rest until everything is consumed or `.end` is returned.
+    /// Reads the next bytes. Callers pass the remaining bytes again until all are consumed or `.end` is returned.
     package mutating func next(_ bytes: UnsafeBufferPointer<UInt8>) -> Step {
         if self.state == .data, self.remaining > 0 {
             let count = min(self.remaining, bytes.count)
@@ -89,7 +90,7 @@ package struct ChunkedDecoder: Sendable, Equatable {
                         self.overhead += 1
                         guard self.overhead <= Self.overheadLimit else { return .malformed }
                     }
-                    // 15 hexadecimal digits fit in Int and are more than any body has.
+                    // A number of 15 hexadecimal digits fits in Int and exceeds the size of any body.
                     guard digits < 15 else { return .malformed }
                     self.state = .size(
                         value: value << 4 | Int(digit),
@@ -118,8 +119,8 @@ package struct ChunkedDecoder: Sendable, Equatable {
                 if self.overhead > Self.overheadLimit { return .malformed }
             case .extensionStart, .extensionName, .extensionNameEnd, .extensionValueStart, .extensionValue,
                 .extensionQuoted, .extensionQuotedPair, .extensionValueEnd:
-                // Extensions are dropped, but only after their syntax is checked: another reader may end a malformed
-                // line elsewhere.
+                // Extensions are dropped only after a syntax check because another reader may end a malformed line
+                // elsewhere.
                 self.overhead += 1
                 guard self.overhead <= Self.overheadLimit, let next = self.afterExtension(byte) else {
                     return .malformed
@@ -147,7 +148,7 @@ package struct ChunkedDecoder: Sendable, Equatable {
                     self.state = .done
                     return .end(index)
                 } else {
-                    // Its lines are handed over from their first byte on.
+                    // The caller receives trailer lines from their first byte on.
                     return index > 1 ? .skip(index &- 1) : self.nextOfTrailers(bytes)
                 }
             case .trailerName, .trailerValue, .trailerLineFeed:
@@ -161,7 +162,7 @@ package struct ChunkedDecoder: Sendable, Equatable {
         return .skip(index)
     }
 
-    /// Reads bytes of the trailer section, which begin within a line or are not its end.
+    /// Reads bytes of the trailer section. They start within a line or at a line that is not the section's end.
     @inline(never)
     private mutating func nextOfTrailers(_ bytes: UnsafeBufferPointer<UInt8>) -> Step {
         var index = 0
@@ -203,14 +204,14 @@ package struct ChunkedDecoder: Sendable, Equatable {
         return .trailer(index)
     }
 
-    /// Ends the line with a chunk's size. True if its data follows, false if trailers do.
+    /// Ends the line that holds a chunk's size. Returns true if chunk data follows and false if trailers follow.
     private mutating func endsSize() -> Bool {
         self.overhead = 0
         self.state = self.remaining == 0 ? .trailerStart : .data
         return self.state == .data
     }
 
-    /// The state after one byte of `chunk-ext` (RFC 9112 7.1.1); nil when the byte is not allowed there.
+    /// Returns the state after one byte of `chunk-ext` (RFC 9112 7.1.1). `nil` if the byte is not allowed there.
     private func afterExtension(_ byte: UInt8) -> State? {
         let isToken = ByteClass.normalizedToken[Int(byte)] != 0
         let isBlank = byte == 0x20 || byte == 0x09
@@ -244,7 +245,7 @@ package struct ChunkedDecoder: Sendable, Equatable {
 
     private static let allForbidden: UInt16 = 1 << UInt16(FieldNames.refusedTrailers.count) - 1
 
-    /// Compares the next byte of a trailer's name.
+    /// Matches the next byte of a trailer's name against the forbidden names.
     private mutating func match(_ byte: UInt8) {
         for (index, name) in FieldNames.refusedTrailers.enumerated()
         where self.nameLength >= name.count || name[self.nameLength] != byte | 0x20 {

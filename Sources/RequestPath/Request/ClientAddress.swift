@@ -1,7 +1,7 @@
 package import AddressIntelligence
 package import Settings
 
-/// Finds the client's address: the peer's, or the one that trusted peers report.
+/// Finds the client's address, which is the peer's address or one that trusted peers report.
 package struct ClientAddressRule: Sendable {
     private let trusted: CIDRSet
     private let hasTrusted: Bool
@@ -13,18 +13,18 @@ package struct ClientAddressRule: Sendable {
         self.header = header
     }
 
-    /// Whether this peer's forwarding fields are believed.
+    /// Whether the forwarding fields of `peer` are trusted.
     @inline(__always)
     package func trusts(_ peer: IPAddress) -> Bool {
         self.hasTrusted && self.trusted.contains(peer)
     }
 
-    /// The right-most address that is not a trusted proxy. A client can invent everything to the left of it
-    /// (oauth2-proxy PR #3478). An element that is not an address ends the search at the last good one, the proxy that
-    /// wrote the element, so that a client can never choose the result.
+    /// Returns the right-most address that is not a trusted proxy. A client can invent everything to the left of that
+    /// address (oauth2-proxy PR #3478). The search ends at an element that is not an address. The result is then the
+    /// last valid address, which is the proxy that wrote the element, so a client can never choose the result.
     ///
-    /// The lists are read from their ends, so that nothing that a client puts before a trusted proxy's element, for
-    /// example an open quote, changes how that element is read. Allocates nothing.
+    /// Lists are read from their ends. Nothing that a client puts before a trusted proxy's element, such as an open
+    /// quote, can change how that element is read. This function allocates nothing.
     ///
     /// - Parameter values: The values of the configured field, in the order of its lines.
     package func client(
@@ -49,7 +49,7 @@ package struct ClientAddressRule: Sendable {
         return last
     }
 
-    /// The same for the fields of `head`.
+    /// Returns the right-most address in the forwarding fields of `head` that is not a trusted proxy.
     package func client(of head: RequestHead, _ base: Bytes, peer: IPAddress) -> IPAddress {
         let role: FieldRole = self.header == .xForwardedFor ? .forwardedFor : .forwarded
         var values: [UnsafeBufferPointer<UInt8>] = []
@@ -59,8 +59,8 @@ package struct ClientAddressRule: Sendable {
         return self.client(peer: peer, values: values)
     }
 
-    /// The start of the element that ends at `end`: after the comma before it. A comma within quotes of a `Forwarded`
-    /// field does not count.
+    /// Returns the start of the element that ends at `end`, after the preceding comma. Commas within quotes of a
+    /// `Forwarded` field are ignored.
     private func elementStart(_ value: UnsafeBufferPointer<UInt8>, _ end: Int) -> Int {
         var index = end
         var isQuoted = false

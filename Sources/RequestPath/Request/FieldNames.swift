@@ -4,7 +4,7 @@ import Endpoints
 import Glibc
 #endif
 
-/// What a field means to the gateway. A field that it does not know is `other` and is forwarded.
+/// The meaning of a field for the gateway. A field that the gateway does not know is `other` and is forwarded.
 package enum FieldRole: UInt8, Sendable {
     case other = 0
     // Framing and routing.
@@ -17,46 +17,47 @@ package enum FieldRole: UInt8, Sendable {
     case origin, fetchSite, fetchMode, fetchDest, purpose, accept, preflightMethod, preflightHeaders
     // What a page's script says about the request (`ScriptField`).
     case script
-    // What a trusted proxy says about the client; always replaced by the gateway's own fields.
+    // What a trusted proxy says about the client. The gateway always replaces these fields with its own.
     case forwardedFor, forwarded, requestID
-    // The request came before the handshake of TLS had ended, so it may be a replay (RFC 8470 5.1).
+    // The request arrived before the TLS handshake had ended, so it may be a replay (RFC 8470 5.1).
     case earlyData
-    // Asks the app to treat the request as one with another method.
+    // Asks the app to treat the request as if it had another method.
     case methodOverride
     // For the log.
     case userAgent, referer
-    // The trace that the request belongs to (W3C Trace Context).
+    // The trace of the request (W3C Trace Context).
     case traceParent, traceState
-    // A native app's WebView announces itself to the gateway (`NativeChallenge`); never forwarded.
+    // Announces a native app's WebView to the gateway (`NativeChallenge`). Never forwarded.
     case native
-    // A client's server names the address of its user to the token endpoint; never forwarded.
+    // The user's address, which a client's server sends to the token endpoint. Never forwarded.
     case userAddress
-    // Another proxy names the page that its browser wants, as for oauth2-proxy; never forwarded.
+    // The page that another proxy's browser requested, as for oauth2-proxy. Never forwarded.
     case wantedPage
-    // References of WebDAV to resources of the app (RFC 4918 10.3, 10.4).
+    // WebDAV references to resources of the app (RFC 4918 10.3, 10.4).
     case destination, condition
-    // An identity or forwarding field in any spelling: the client's is always removed.
+    // An identity or forwarding field in any spelling. The client's field is always removed.
     case managed
-    // Of a response only.
+    // In responses only.
     case location, setCookie, cacheControl, vary, authenticate, contentType
-    // Tells shared caches alone how long to keep a response.
+    // How long shared caches, and no others, may keep a response.
     case sharedCacheControl
-    /// When the answer was made.
+    /// The time when the answer was created.
     case date
-    // References to resources of the app: one, those in the angle brackets of `Link`, and the one of `Refresh`.
+    // References to resources of the app: a single reference, those in `Link`'s angle brackets, and the one in
+    // `Refresh`.
     case reference, link, refresh
 
-    /// Hop-by-hop fields are not forwarded, even where `Connection` does not name them.
+    /// Whether the field is hop-by-hop. Such fields are not forwarded, even if `Connection` does not name them.
     @inline(__always)
     package var isHopByHop: Bool {
         self.rawValue >= FieldRole.connection.rawValue && self.rawValue <= FieldRole.http2Settings.rawValue
     }
 
-    /// Whether it names a trace. It means nothing for what the gateway decides.
+    /// Whether the field names a trace, which has no effect on the gateway's decisions.
     @inline(__always)
     var isOfTrace: Bool { self == .traceParent || self == .traceState }
 
-    /// A second field of this name is refused with 400, because two readers could pick different ones.
+    /// Whether a second field of this name is rejected with 400, because two readers could pick different ones.
     @inline(__always)
     package var isSingleton: Bool {
         switch self {
@@ -73,8 +74,8 @@ package enum FieldRole: UInt8, Sendable {
 struct FieldName {
     var count: Int
     var role: FieldRole
-    /// Whether it is a spelling that only some readers map to the known name: a byte other than a letter or digit stands
-    /// in the place of `-`.
+    /// Whether the name contains a token byte other than a letter, a digit or `-`. Only some readers map such a
+    /// spelling to the known name.
     var isAlias = false
     var hasUnderscore = false
 }
@@ -82,10 +83,10 @@ struct FieldName {
 /// Finds the role of a field by its name.
 ///
 /// Two spellings that a CGI app maps to one variable are one name here (CVE-2025-64484). Nearly every name has only
-/// letters, digits and hyphens. It is read eight bytes at a time, and setting one bit of each byte gives its normalised
-/// form (`ByteClass.normalizedToken`). Other names are normalised byte by byte.
+/// letters, digits and hyphens. Such names are read eight bytes at a time and normalised (`ByteClass.normalizedToken`)
+/// by setting one bit of each byte. Other names are normalised byte by byte.
 package final class FieldNames: @unchecked Sendable {
-    /// A name of letters, digits and hyphens without regard to letter case, as far as it is compared at once: 16 bytes.
+    /// The bytes of a name that are compared at once: 16 letters, digits and hyphens, regardless of letter case.
     private struct Key: Equatable {
         var count = 0
         var first: UInt64 = 0
@@ -114,7 +115,7 @@ package final class FieldNames: @unchecked Sendable {
     private struct Slot {
         var key = Key()
         var role = FieldRole.other
-        /// The normalised name; nil: the slot is free.
+        /// The normalised name. `nil` if the slot is free.
         var name: UnsafeMutablePointer<UInt8>?
     }
 
@@ -122,16 +123,16 @@ package final class FieldNames: @unchecked Sendable {
     private let slots: UnsafeMutablePointer<Slot>
     private let mask: Int
     private let prefixes: [[UInt8]]
-    /// Has the bit `byte & 63` for the first byte of each prefix.
+    /// The bit `byte & 63` is set for the first byte of each prefix.
     private let prefixStarts: UInt64
 
-    /// The longest name that can have a role of its own; longer ones can only begin with a managed prefix.
+    /// The length of the longest name with a role in the table. A longer name can only match a managed prefix.
     package static let longestName = 64
 
     /// - Parameters:
     ///   - roles: Lower-case names and their meanings.
     ///   - managedNames: Normalised names that only the gateway may set.
-    ///   - managedPrefixes: Normalised prefixes of such names, e.g. `x-auth-`.
+    ///   - managedPrefixes: Normalised prefixes of names that only the gateway may set, e.g. `x-auth-`.
     package init(roles: [(String, FieldRole)], managedNames: [String], managedPrefixes: [String]) {
         var wanted: [String: FieldRole] = [:]
         for name in managedNames { wanted[name] = .managed }
@@ -162,9 +163,9 @@ package final class FieldNames: @unchecked Sendable {
 
     // MARK: Field lines
 
-    /// The name at the start of a field line; nil when the line does not begin with a name and a colon.
+    /// Returns the name at the start of a field line. Returns `nil` if the line does not start with a name and a colon.
     ///
-    /// - Parameter count: The number of bytes in the line with its CRLF.
+    /// - Parameter count: The length of the line including its CRLF.
     @inline(__always)
     func name(of line: Bytes, _ count: Int) -> FieldName? {
         let length = ByteClass.nameLength(line, count, besides: 0x2D)
@@ -172,7 +173,7 @@ package final class FieldNames: @unchecked Sendable {
         return FieldName(count: length, role: self.role(line, length))
     }
 
-    /// The same for a name that may contain other bytes of a token.
+    /// Returns a name of any token bytes. Returns `nil` if the line does not start with a name and a colon.
     @inline(never)
     private func unusualName(of line: Bytes) -> FieldName? {
         withUnsafeTemporaryAllocation(of: UInt8.self, capacity: Self.longestName) { normalized in
@@ -196,8 +197,8 @@ package final class FieldNames: @unchecked Sendable {
 
     // MARK: Roles
 
-    /// The role of a name of letters, digits and hyphens. Of a name that is longer than `longestName`, so many bytes are
-    /// enough.
+    /// Returns the role of a name of letters, digits and hyphens. If `count` exceeds `longestName`, only the first
+    /// `longestName` bytes are needed.
     @inline(__always)
     package func role(_ name: Bytes, _ count: Int) -> FieldRole {
         if count <= Self.longestName {
@@ -223,7 +224,7 @@ package final class FieldNames: @unchecked Sendable {
         return .other
     }
 
-    /// Compares what a key does not hold.
+    /// Whether two long names with equal keys agree in the bytes that their key does not hold.
     private static func isSame(_ known: Bytes, _ name: Bytes, _ count: Int) -> Bool {
         var index = 8
         while index < count &- 8 {
@@ -233,14 +234,14 @@ package final class FieldNames: @unchecked Sendable {
         return true
     }
 
-    /// Letters in lower case; digits and hyphens have this bit already.
+    /// Sets bit 0x20, which turns letters into lower case. Digits and hyphens already have this bit.
     @inline(__always)
     private static func lowercased(_ word: UInt64) -> UInt64 { word | ByteWord.repeating(0x20) }
 
     @inline(__always)
     private static func startBit(_ byte: UInt8) -> UInt64 { 1 &<< UInt64(truncatingIfNeeded: (byte | 0x20) & 63) }
 
-    /// The role of a name in any spelling. Used for names in `Connection`, not for every field.
+    /// Returns the role of a name in any spelling. Used for single names (as in `Connection`), not for every field.
     package func role(of name: UnsafeBufferPointer<UInt8>) -> FieldRole {
         guard name.count <= Self.longestName else { return .other }
         return withUnsafeTemporaryAllocation(of: UInt8.self, capacity: Self.longestName) { normalized in
@@ -250,7 +251,7 @@ package final class FieldNames: @unchecked Sendable {
         }
     }
 
-    /// The names in a request that the gateway interprets.
+    /// The names that the gateway interprets in a request.
     package static let requestRoles: [(String, FieldRole)] =
         FieldNames.ownRequestRoles + ScriptField.names.map { ($0, .script) }
 
@@ -273,12 +274,12 @@ package final class FieldNames: @unchecked Sendable {
         (WantedPageField.name, .wantedPage),
     ]
 
-    /// The names in a response that the gateway interprets.
+    /// The names that the gateway interprets in a response.
     package static let responseRoles: [(String, FieldRole)] =
         FieldNames.ownResponseRoles + FieldNames.references.map { ($0, .reference) }
 
-    /// Fields of a response whose value is a reference that a browser, a script or a tool follows: those of RFC 9110 8.7,
-    /// source maps, htmx, Turbolinks, PJAX and Inertia.
+    /// Response fields whose value is a reference that a browser, a script or a tool follows: the fields of RFC 9110
+    /// 8.7, source maps, htmx, Turbolinks, PJAX and Inertia.
     private static let references = [
         "content-location", "sourcemap", "x-sourcemap", "hx-location", "hx-push-url", "hx-redirect", "hx-replace-url",
         "turbolinks-location", "x-pjax-url", "x-inertia-location",
@@ -296,18 +297,18 @@ package final class FieldNames: @unchecked Sendable {
 
     // MARK: Names without a role in every direction
 
-    /// Fields of one connection (RFC 9110 7.6.1, 11.7).
+    /// Fields that belong to one connection (RFC 9110 7.6.1, 11.7).
     static let ofConnections = [
         "connection", "expect", "http2-settings", "keep-alive", "proxy-authenticate", "proxy-authentication-info",
         "proxy-authorization", "proxy-connection", "te", "trailer", "trailers", "upgrade",
     ]
-    /// Fields that say what the bytes of the content are. The gateway passes content on as it is.
+    /// Fields that describe the bytes of the content. The gateway does not change content.
     static let ofContent = ["content-encoding", "content-length", "content-range", "transfer-encoding"]
-    /// Fields by which loops are found and messages traced back (RFC 9110 7.6, RFC 8586).
+    /// Fields that detect loops and trace a message's way (RFC 9110 7.6, RFC 8586).
     static let ofTheWay = ["via", "max-forwards", "cdn-loop", "proxy-status"]
 
-    /// Fields that mean nothing behind a body, besides those with a role: they frame, route, authenticate, ask for or
-    /// control what has been answered by then (RFC 9110 6.5.1).
+    /// Fields without a role that are meaningless in trailers. They frame, route, authenticate, request or control
+    /// something that has already been answered (RFC 9110 6.5.1).
     static let ofHeads =
         FieldNames.ofConnections + FieldNames.ofContent + FieldNames.ofTheWay + [
             "age", "allow", "alt-svc", "authentication-info", "clear-site-data", "content-disposition",
@@ -316,16 +317,16 @@ package final class FieldNames: @unchecked Sendable {
             "priority", "range", "retry-after", "set-cookie2", "status", "strict-transport-security", "warning",
             "x-content-type-options", "x-frame-options",
         ]
-    /// Prefixes of such names: of CORS, of what browsers say about a request, and of the handshake of WebSockets.
+    /// Prefixes of fields of CORS, browser metadata and the WebSocket handshake, which are meaningless in trailers.
     static let prefixesOfHeads = ["access-control-", "cross-origin-", "sec-"]
 
-    /// The trailers for which a request is refused, as nobody sends them without intent.
+    /// Trailers that make the gateway reject a request, because nobody sends them without intent.
     static let refusedTrailers =
         (FieldNames.ofContent + [
             "host", "trailer", "te", "connection", "content-type", "authorization", "cookie", "set-cookie", "expect",
         ]).map { Array($0.utf8) }
 
-    /// Whether a request is refused for a trailer of this name.
+    /// Whether a request with a trailer of this name is rejected.
     static func refusesTrailer(_ name: UnsafeBufferPointer<UInt8>) -> Bool {
         self.refusedTrailers.contains { own in
             own.count == name.count && zip(own, name).allSatisfy { $0 == $1 | 0x20 }

@@ -1,9 +1,9 @@
 package import AddressIntelligence
 
-/// The grammar of the fields in which proxies name a hop: `X-Forwarded-For` and `Forwarded` (RFC 7239).
+/// The grammar of the fields with which proxies name a hop: `X-Forwarded-For` and `Forwarded` (RFC 7239).
 package enum ForwardedField {
-    /// The value of `for` in one element of `Forwarded`, without quotes; nil when there is none, more than one, or one
-    /// in a form that an address does not need.
+    /// Returns the value of `for` in one element of `Forwarded`, without quotes. Returns `nil` if `for` is missing,
+    /// repeated, or in a form that no address needs.
     package static func node(in element: UnsafeBufferPointer<UInt8>) -> UnsafeBufferPointer<UInt8>? {
         // An address needs no quoted-pair, and readers could disagree about where a quoted string with one ends.
         guard !element.contains(UInt8(ascii: "\\")) else { return nil }
@@ -34,8 +34,8 @@ package enum ForwardedField {
         return inner.contains(UInt8(ascii: "\"")) ? nil : inner
     }
 
-    /// Reads `address`, `address:port`, `[v6]` or `[v6]:port`, with or without a zone id. nil for names, `unknown` and
-    /// obfuscated hops, and for addresses that no client can have (`IPAddress.isClients`).
+    /// Parses `address`, `address:port`, `[v6]` or `[v6]:port`, with or without a zone id. Returns `nil` for names,
+    /// `unknown`, obfuscated hops, and addresses that no client can have (`IPAddress.isClients`).
     package static func address(_ text: UnsafeBufferPointer<UInt8>) -> IPAddress? {
         var bytes = text
         if bytes.first == UInt8(ascii: "[") {
@@ -55,7 +55,7 @@ package enum ForwardedField {
         return address
     }
 
-    /// `":" ( port / obfport )` (RFC 7239 6).
+    /// Whether `bytes` are `":" ( port / obfport )` (RFC 7239 6).
     private static func isPort(_ bytes: UnsafeBufferPointer<UInt8>) -> Bool {
         guard bytes.count > 1, bytes[0] == UInt8(ascii: ":") else { return false }
         let port = UnsafeBufferPointer(rebasing: bytes[1...])

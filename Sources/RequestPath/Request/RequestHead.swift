@@ -1,16 +1,16 @@
-/// One field line of a head, by offsets into its buffer.
+/// One field line of a head, as offsets into the head's buffer.
 package struct FieldLine {
     package var name: Slice
     package var value: Slice
-    /// The offsets at which this line and the next one begin.
+    /// The offset of the line. `lineEnd` is the offset of the next line.
     package var lineStart: UInt32
     package var lineEnd: UInt32
     package var role: FieldRole
-    /// Whether the line is not forwarded.
+    /// Whether forwarding omits the line.
     package var isDropped: Bool
 }
 
-/// The field lines of one head, in storage that is reused for the next head.
+/// The field lines of one head. Their storage is reused for the next head.
 package struct FieldLines: ~Copyable {
     private let lines: UnsafeMutablePointer<FieldLine>
     package let capacity: Int
@@ -37,7 +37,7 @@ package struct FieldLines: ~Copyable {
         }
     }
 
-    /// Appends a line; false when there is no room.
+    /// Appends a line. Returns false if there is no room.
     @inline(__always)
     package mutating func append(_ line: FieldLine) -> Bool {
         guard self.count < self.capacity else { return false }
@@ -52,17 +52,17 @@ package struct FieldLines: ~Copyable {
     }
 }
 
-/// How the end of a message body is found (RFC 9112 6.3).
+/// How the end of a message body is determined (RFC 9112 6.3).
 package enum BodyFraming: Equatable, Sendable {
     case none
     case length(Int)
     case chunked
-    /// Responses only: the body ends with the connection.
+    /// Responses only: the body ends when the connection closes.
     case untilClose
-    /// Requests of HTTP/2 only: the body ends with its stream (RFC 9113 8.1).
+    /// HTTP/2 requests only: the body ends with the stream (RFC 9113 8.1).
     case byStream
 
-    /// Whether it says that there is no body.
+    /// Whether the framing means that there is no body.
     @inline(__always)
     package var isEmpty: Bool {
         switch self {
@@ -72,42 +72,42 @@ package enum BodyFraming: Equatable, Sendable {
     }
 }
 
-/// The request that routing, authorisation, logging and forwarding all read.
+/// The request head that routing, authorisation, logging and forwarding read.
 ///
-/// Slices refer to the buffer from which the head was parsed. Each loop has one object that is filled again for each
-/// request; an exchange that has to wait takes it and returns it later.
+/// Slices refer to the buffer from which the head was parsed. Each loop has one head object and refills it for each
+/// request. An exchange that must wait takes the object and returns it later.
 package final class RequestHead {
     package var fields: FieldLines
     package var method = Slice.empty
-    /// The whole request target as sent, origin-form part only: path and query.
+    /// The origin-form part of the request target as sent: path and query.
     package var target = Slice.empty
     /// The path without the query.
     package var path = Slice.empty
-    /// The query without its `?`; empty when there is none.
+    /// The query without its `?`. Empty if there is no query.
     package var query = Slice.empty
     package var hasQuery = false
-    /// `Host`, validated.
+    /// The validated value of `Host`.
     package var authority = Slice.empty
     package var minorVersion = 1
-    /// The length of the head with its empty line: the offset of the body.
+    /// The length of the head including the empty line, which is the offset of the body.
     package var byteCount = 0
-    /// The offset of the field lines.
+    /// The offset of the first field line.
     package var fieldsStart = 0
     package var framing = BodyFraming.none
     package var keepsAlive = true
     package var expectsContinue = false
     package var isWebSocketUpgrade = false
     package var hasTransferEncoding = false
-    /// Whether the client takes trailers of the answer (RFC 9110 10.1.4).
+    /// Whether the client accepts trailers in the answer (RFC 9110 10.1.4).
     package var acceptsTrailers = false
-    /// Whether `Connection` names a field that has no meaning of its own, which may be one of the trailers.
+    /// Whether `Connection` names a field that is not hop-by-hop. That field may be one of the trailers.
     package var nominates = false
-    /// Whether there are two `Cookie` lines or more.
+    /// Whether the head has more than one `Cookie` line.
     package var hasSeveralCookies = false
-    /// The index of the first line with each role; -1: absent.
+    /// The index of the first line with each role. -1 if there is no line.
     private let firstLines: UnsafeMutablePointer<Int16>
     private static let roleCount = 48
-    /// The method, where it is one of the common ones.
+    /// The method, if it is a common one, or `.other`.
     package var knownMethod = KnownMethod.other
 
     package init(fieldCount: Int) {
@@ -120,21 +120,21 @@ package final class RequestHead {
         self.firstLines.deallocate()
     }
 
-    /// The first line with `role`, or nil.
+    /// Returns the index of the first line with `role`. Returns `nil` if there is no such line.
     @inline(__always)
     package func line(_ role: FieldRole) -> Int? {
         let index = self.firstLines[Int(role.rawValue)]
         return index < 0 ? nil : Int(index)
     }
 
-    /// The value of the first field with `role`, or nil.
+    /// Returns the value of the first field with `role`. Returns `nil` if there is no such field.
     @inline(__always)
     package func value(_ role: FieldRole, in base: Bytes) -> UnsafeBufferPointer<UInt8>? {
         guard let index = self.line(role) else { return nil }
         return self.fields[index].value.bytes(in: base)
     }
 
-    /// Records that line `index` has `role`; false when another line already has it.
+    /// Records line `index` as the first one with `role`. Returns false if an earlier line has that role.
     @inline(__always)
     func note(_ role: FieldRole, at index: Int) -> Bool {
         guard self.firstLines[Int(role.rawValue)] < 0 else { return false }
@@ -142,7 +142,7 @@ package final class RequestHead {
         return true
     }
 
-    /// The length of all values of `Cookie` when they are joined by `; `.
+    /// The length of all `Cookie` values joined with `; `.
     var cookieByteCount: Int {
         var count = -2
         for index in 0..<self.fields.count where self.fields[index].role == .cookie {
@@ -151,12 +151,12 @@ package final class RequestHead {
         return count
     }
 
-    /// Makes line `index` the one that `line(role)` finds.
+    /// Makes `line(role)` return `index`.
     func choose(_ index: Int, as role: FieldRole) {
         self.firstLines[Int(role.rawValue)] = Int16(truncatingIfNeeded: index)
     }
 
-    /// Whether the target is `*`, which only OPTIONS may have (RFC 9112 3.2.4).
+    /// Whether the target is `*`, which is valid only for OPTIONS (RFC 9112 3.2.4).
     @inline(__always)
     package func hasAsteriskTarget(in base: Bytes) -> Bool {
         self.path.length == 1 && base[self.path.start] == UInt8(ascii: "*")
@@ -183,12 +183,12 @@ package final class RequestHead {
 package enum KnownMethod: UInt8, Sendable {
     case get, head, post, put, patch, delete, options, other
 
-    /// Whether it is safe (RFC 9110 9.2.1), so that it needs no cross-site check.
+    /// Whether the method is safe (RFC 9110 9.2.1) and needs no cross-site check.
     @inline(__always)
     package var isSafe: Bool { self == .get || self == .head || self == .options }
 
-    /// Whether it is idempotent (RFC 9110 9.2.2), so that it may be sent again when a reused connection is lost before
-    /// a response.
+    /// Whether the method is idempotent (RFC 9110 9.2.2). An idempotent request may be retried if a reused connection
+    /// is lost before a response.
     @inline(__always)
     package var isIdempotent: Bool {
         switch self {

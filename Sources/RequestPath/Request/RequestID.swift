@@ -2,7 +2,7 @@
 package struct RequestID: Sendable, Hashable {
     package var seed: UInt64
     package var sequence: UInt64
-    /// The id that a trusted proxy sent, which takes precedence.
+    /// The id that a trusted proxy sent. It takes precedence. `nil` if no proxy sent one.
     package var given: [UInt8]?
 
     package init(seed: UInt64, sequence: UInt64, given: [UInt8]? = nil) {
@@ -11,7 +11,7 @@ package struct RequestID: Sendable, Hashable {
         self.given = given
     }
 
-    /// Whether a proxy's id can be one: up to 64 letters, digits, hyphens and dots.
+    /// Whether a proxy's id is accepted: 1 to 64 letters, digits, hyphens and dots.
     static func isFit(_ bytes: some Collection<UInt8>) -> Bool {
         (1...64).contains(bytes.count)
             && bytes.allSatisfy { $0 &- 0x30 <= 9 || ($0 | 0x20) &- 0x61 < 26 || $0 == 0x2D || $0 == 0x2E }
@@ -27,7 +27,7 @@ package struct RequestID: Sendable, Hashable {
         }
     }
 
-    /// Passes the characters without making a `String`.
+    /// Calls `body` with the characters of the id without creating a `String`.
     package func withBytes<Result>(_ body: (UnsafeRawBufferPointer) -> Result) -> Result {
         if let given = self.given { return given.withUnsafeBytes(body) }
         return withUnsafeTemporaryAllocation(of: UInt8.self, capacity: 32) { bytes in

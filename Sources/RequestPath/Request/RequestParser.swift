@@ -4,9 +4,9 @@ package import Vocabulary
 import Glibc
 #endif
 
-/// The result for the bytes received so far.
+/// The result of parsing the bytes received so far.
 package enum ParseResult: Equatable {
-    /// The bytes are valid so far, and the head is not complete.
+    /// The bytes are valid so far, but the head is incomplete.
     case incomplete
     case complete
     case refused(Reason)
@@ -27,21 +27,21 @@ package struct HeadLimits: Sendable {
     }
 }
 
-/// Parses a request head once, in its buffer, and refuses everything that two readers could read differently (RFC
+/// Parses a request head once, in its buffer, and rejects everything that two readers could interpret differently (RFC
 /// 9112).
 ///
-/// Nothing is normalised: an accepted request is forwarded as it came.
+/// Nothing is normalised. An accepted request is forwarded unchanged.
 package struct RequestParser: Sendable {
     package let names: FieldNames
     package let limits: HeadLimits
     // Immutable for the life of the process.
     private nonisolated(unsafe) let table = ByteClass.normalizedToken
-    /// Client fields whose name contains `_` never reach the app.
+    /// Whether client fields with `_` in their names are removed.
     private let dropsUnderscore: Bool
     private let allowsMissingHost: Bool
 
-    /// - Parameter allowsMissingHost: Whether a request of HTTP/1.0 may come without `Host`. One of HTTP/1.1 never may
-    ///   (RFC 9112 3.2).
+    /// - Parameter allowsMissingHost: Whether an HTTP/1.0 request may omit `Host`. An HTTP/1.1 request never may (RFC
+    ///   9112 3.2).
     package init(names: FieldNames, limits: HeadLimits, dropsUnderscore: Bool, allowsMissingHost: Bool = false) {
         self.names = names
         self.limits = limits
@@ -88,7 +88,7 @@ package struct RequestParser: Sendable {
         return .complete
     }
 
-    /// Checks the part of a request line that has arrived, so that garbage is refused before the line ends.
+    /// Checks the received part of a request line, so that garbage is rejected before the line ends.
     private func partialRequestLine(_ base: Bytes, _ start: Int, _ count: Int) -> ParseResult {
         if count - start > self.limits.line { return .refused(.requestLineTooLong) }
         var index = start
@@ -103,7 +103,7 @@ package struct RequestParser: Sendable {
         }
         guard index < count else { return .incomplete }
         guard index > target else { return .refused(.requestTarget) }
-        // The part of "HTTP/1.x" CR that has arrived.
+        // The received part of "HTTP/1.x" CR.
         let version: StaticString = "HTTP/1."
         index += 1
         for offset in 0..<(count - index) {
@@ -126,7 +126,7 @@ package struct RequestParser: Sendable {
         var index = start
         while index < count, self.table[Int(base[index])] != 0 { index += 1 }
         guard index < count else { return .incomplete }
-        // Valid so far only if this is the CR of the empty line, or a name that still lacks its colon.
+        // The bytes are valid so far only if this is the CR of the empty line or the colon after a name.
         let isEnd = index == start && base[index] == 0x0D && index + 1 == count
         let isName = index > start && base[index] == 0x3A
         return isEnd || isName ? .incomplete : .refused(.requestMalformed)
@@ -134,7 +134,7 @@ package struct RequestParser: Sendable {
 
     // MARK: Request line
 
-    /// `method SP request-target SP HTTP-version CRLF` (RFC 9112 3), with single spaces.
+    /// Parses `method SP request-target SP HTTP-version CRLF` (RFC 9112 3), with single spaces.
     private func requestLine(_ base: Bytes, _ start: Int, _ lineFeed: Int, _ head: RequestHead) -> Reason? {
         guard lineFeed - start >= 2, base[lineFeed - 1] == 0x0D else { return .requestMalformed }
         let end = lineFeed - 1
@@ -149,7 +149,7 @@ package struct RequestParser: Sendable {
         while true {
             index = Self.targetRunEnd(base, index, end)
             if index == end || base[index] == 0x20 { break }
-            // Controls, DEL, bytes beyond ASCII, and `#`: a client never sends a fragment (RFC 9112 3.2; CVE-2026-41059).
+            // Controls, DEL, bytes beyond ASCII, and `#`: clients never send a fragment (RFC 9112 3.2; CVE-2026-41059).
             guard base[index] == 0x3F else { return .requestTarget }
             if queryMark < 0 { queryMark = index }
             index &+= 1
@@ -168,7 +168,7 @@ package struct RequestParser: Sendable {
         return self.target(base, queryMark, head)
     }
 
-    /// The first byte from `index` on that is not simply a part of the target (`ByteWord.targetMarks`); `end` when all are.
+    /// Returns the index of the first target mark (`ByteWord.targetMarks`) from `index`, or `end` if there is none.
     @inline(__always)
     private static func targetRunEnd(_ base: Bytes, _ index: Int, _ end: Int) -> Int {
         var index = index
@@ -181,10 +181,10 @@ package struct RequestParser: Sendable {
         return index
     }
 
-    /// Origin-form; `*` for OPTIONS; or absolute-form, which is reduced to its origin-form part after it is compared
-    /// with `Host`.
+    /// Splits the target into path and query. The target is in origin form, in absolute form, or `*` for OPTIONS. An
+    /// absolute form is reduced to its origin-form part and its authority is kept for the comparison with `Host`.
     private func target(_ base: Bytes, _ queryMark: Int, _ head: RequestHead) -> Reason? {
-        // A gateway does not tunnel (CONNECT), and TRACE would echo credentials; an app may read either in other letters.
+        // A gateway does not tunnel (CONNECT), and TRACE would echo credentials. An app may ignore the letter case.
         if head.knownMethod == .other {
             let method = head.method.bytes(in: base)
             if ByteClass.equal(method, "connect") || ByteClass.equal(method, "trace") { return .requestMethod }
@@ -214,7 +214,7 @@ package struct RequestParser: Sendable {
         return nil
     }
 
-    /// The offset after `http://authority`. The authority is kept for the comparison with `Host`.
+    /// Returns the offset after `http://authority` and keeps the authority for the comparison with `Host`.
     private func absoluteForm(_ base: Bytes, _ start: Int, _ end: Int, _ head: RequestHead) -> Int? {
         var index = start
         let bytes = UnsafeBufferPointer(start: base + start, count: end - start)
@@ -252,9 +252,9 @@ package struct RequestParser: Sendable {
         return .other
     }
 
-    /// The path in a request line that cannot be parsed, or that is followed by what cannot; nil where none is whole.
+    /// Returns the path of a request line that is invalid or precedes invalid bytes. `nil` if no path is complete.
     static func path(ofUnparsed bytes: UnsafeBufferPointer<UInt8>) -> UnsafeBufferPointer<UInt8>? {
-        // One empty line before the request line is allowed (RFC 9112 2.2).
+        // Empty lines before the request line are skipped (RFC 9112 2.2).
         let line = bytes.drop { $0 == 0x0D || $0 == 0x0A }.prefix { $0 != 0x0D && $0 != 0x0A }
         guard let method = line.firstIndex(of: 0x20) else { return nil }
         let target = line[(method + 1)...]
@@ -264,7 +264,7 @@ package struct RequestParser: Sendable {
 
     // MARK: Field lines
 
-    /// `field-name ":" OWS field-value OWS CRLF`. No space before the colon (RFC 9112 5.1: "MUST reject"), no folding (5.2).
+    /// Parses `field-name ":" OWS field-value OWS CRLF` without space before the colon (RFC 9112 5.1) or folding (5.2).
     @inline(__always)
     private func field(_ base: Bytes, _ start: Int, _ lineFeed: Int, _ head: RequestHead) -> Reason? {
         let end = lineFeed &- 1
@@ -278,7 +278,7 @@ package struct RequestParser: Sendable {
         if ByteClass.hasControl(base + valueStart, valueEnd &- valueStart) { return .requestMalformed }
         var isDropped = false
         if name.isAlias {
-            // `Content_Length` is not Content-Length here, but may be for an app behind a CGI-like interface.
+            // `Content_Length` is not Content-Length here but may be to an app behind a CGI-like interface.
             if role != .other, role != .managed { isDropped = true }
             if role != .managed { role = .other }
             if name.hasUnderscore, self.dropsUnderscore { isDropped = true }
@@ -299,7 +299,7 @@ package struct RequestParser: Sendable {
         return nil
     }
 
-    /// Records what a known field means for the head.
+    /// Applies the meaning of a known field to the head.
     private func note(_ role: FieldRole, _ line: Int, _ base: Bytes, _ head: RequestHead) -> Reason? {
         let isFirst = head.note(role, at: line)
         if !isFirst, role.isSingleton {
@@ -335,8 +335,8 @@ package struct RequestParser: Sendable {
             head.fields[line].isDropped = true
             Self.noteTransferCodings(value, in: head)
         case .cookie where !isFirst:
-            // Clients of HTTP/2 divide the cookies (RFC 9113 8.2.3), and some proxies leave them so. They count as the one
-            // field that they are.
+            // HTTP/2 clients divide their cookies (RFC 9113 8.2.3), and some proxies forward them divided. The length
+            // limit applies to all of them joined as one field.
             head.hasSeveralCookies = true
             if head.cookieByteCount > self.limits.field { return .requestFieldsTooLarge }
         default:
@@ -359,7 +359,7 @@ package struct RequestParser: Sendable {
         if let host = head.line(.host) {
             let authority = head.fields[host].value
             if !head.authority.isEmpty {
-                // The authority of absolute-form must equal Host, else an intermediary and the gateway may serve
+                // The authority of absolute-form must equal Host. Otherwise, an intermediary and the gateway may serve
                 // different hosts (RFC 9112 3.2.2).
                 guard ByteClass.equalIgnoringCase(head.authority.bytes(in: base), authority.bytes(in: base)) else {
                     return .requestHost
@@ -374,7 +374,7 @@ package struct RequestParser: Sendable {
         return nil
     }
 
-    /// `Connection`: persistence, upgrade, and the fields that it removes from the message (RFC 9110 7.6.1).
+    /// Applies `Connection`: persistence, upgrade, and the fields to remove from the message (RFC 9110 7.6.1).
     private func connection(_ base: Bytes, _ head: RequestHead) -> Reason? {
         var refusal: Reason?
         var closes = false
@@ -402,8 +402,8 @@ package struct RequestParser: Sendable {
         return nil
     }
 
-    /// Removes a field that `Connection` names. A client that names an identity or forwarding field is refused, because
-    /// it could remove the gateway's field (CVE-2024-45410, GHSA-w9mr-28mw-j8hg).
+    /// Removes a field that `Connection` names. Rejects a request that names an identity or forwarding field because it
+    /// could remove the gateway's field (CVE-2024-45410, GHSA-w9mr-28mw-j8hg).
     private func nominated(_ token: UnsafeBufferPointer<UInt8>, _ base: Bytes, _ head: RequestHead) -> Reason? {
         for byte in token where self.table[Int(byte)] == 0 { return .requestMalformed }
         let role = self.names.role(of: token)
@@ -419,9 +419,9 @@ package struct RequestParser: Sendable {
     }
 }
 
-/// The grammar of `Host` that the gateway accepts: a name or an address, and an optional port.
+/// The accepted grammar of `Host`: a name or an address, followed by an optional port.
 package enum HostField {
-    /// `uri-host [":" port]` (RFC 9110 7.2) without userinfo, path, list or percent-encoding.
+    /// Whether `value` is `uri-host [":" port]` (RFC 9110 7.2) without userinfo, path, list or percent-encoding.
     package static func isValid(_ value: UnsafeBufferPointer<UInt8>) -> Bool {
         guard let first = value.first, value.count <= 255 else { return false }
         var index = 0

@@ -1,11 +1,11 @@
 package import Observability
 
-/// What a request's fields say of the trace that it belongs to.
+/// Reads the trace of a request from its fields.
 package enum TraceFields {
-    /// The longest `tracestate` that a span takes over (W3C Trace Context 3.3.1.5).
+    /// The maximum length of a `tracestate` that a span adopts (W3C Trace Context 3.3.1.5).
     static let longestState = 512
 
-    /// The value of the one `traceparent`; nil if there is none, or two, between which nobody can choose (3.2.1).
+    /// Returns the value of `traceparent`. `nil` if the head has none or several: no choice is defined (3.2.1).
     @inline(__always)
     static func parent(of head: RequestHead) -> Slice? {
         guard let first = head.line(.traceParent) else { return nil }
@@ -20,12 +20,13 @@ package enum TraceFields {
         return head.fields[first].isDropped ? nil : head.fields[first].value
     }
 
-    /// The context; nil if there is none that is well-formed.
+    /// Returns the trace context. Returns `nil` if the request has no well-formed context.
     package static func context(of head: RequestHead, _ base: Bytes) -> TraceContext? {
         self.parent(of: head).flatMap { TraceContext($0.bytes(in: base)) }
     }
 
-    /// Puts the joined `tracestate` (3.3.1.1) into `state`, unless it is too long: none of its members may be cut.
+    /// Writes the joined `tracestate` (3.3.1.1) into `state`. `state` stays empty if it is too long: no member may be
+    /// cut.
     package static func readState(of head: RequestHead, _ base: Bytes, into state: inout [UInt8]) {
         state.removeAll(keepingCapacity: true)
         guard let first = head.line(.traceState) else { return }

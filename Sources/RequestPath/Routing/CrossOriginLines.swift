@@ -1,19 +1,19 @@
 import Endpoints
 import Settings
 
-/// The field lines that a route's CORS settings add to the app's answers, prepared for each origin.
+/// The field lines that a route's CORS settings add to the app's answers. They are prepared for each origin.
 struct CrossOriginLines: Sendable {
     private let byOrigin: [(origin: [UInt8], lines: [UInt8])]
-    /// What stands before and behind the origin in those lines.
+    /// The part of the lines before the origin. `credentials` is the part after the origin.
     private let vary: String
     private let credentials: String
-    /// The lines for every other origin, and for a request without one.
+    /// The lines for an origin that is not listed and for a request without an origin.
     private let others: [UInt8]
 
     init(_ cors: CORSSettings) {
         let named = cors.origins.filter { $0 != "*" }
         let all = cors.origins.contains("*") && !cors.credentials ? Self.line("*") : ""
-        // Also when the origin is not allowed: a cache must not give that answer to an allowed origin.
+        // Sent even if the origin is not allowed: a cache must not serve that answer to an allowed origin.
         let vary = named.isEmpty ? "" : "Vary: Origin\r\n"
         let credentials = cors.credentials ? "Access-Control-Allow-Credentials: true\r\n" : ""
         self.vary = vary
@@ -22,11 +22,11 @@ struct CrossOriginLines: Sendable {
         self.others = Array((vary + all).utf8)
     }
 
-    /// The lines for the value of `Origin`, each with its CRLF; may be empty.
+    /// Returns the lines for the value of `Origin`, each with its CRLF. They may be empty.
     func lines(for origin: UnsafeBufferPointer<UInt8>?) -> [UInt8] {
         guard let origin else { return self.others }
         if let known = self.byOrigin.first(where: { $0.origin.elementsEqual(origin) }) { return known.lines }
-        // The browser compares the answer with what it sent, so an origin in another spelling comes back in its own.
+        // The browser compares the answer with the value it sent, so an origin in another spelling is returned as sent.
         guard !self.byOrigin.isEmpty, let named = WebOrigin(origin),
             self.byOrigin.contains(where: { $0.origin.elementsEqual(named.text.utf8) })
         else { return self.others }

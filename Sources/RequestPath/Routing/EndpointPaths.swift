@@ -5,19 +5,19 @@ package import Vocabulary
 import Glibc
 #endif
 
-/// The result of looking for one of the gateway's own endpoints.
+/// The result of looking up one of the gateway's own endpoints.
 package enum EndpointMatch: Sendable {
     case none
-    /// The gateway answers.
+    /// The gateway answers the request.
     case endpoint(Endpoint)
-    /// The identity provider answers: the request is judged by this route, a public one.
+    /// The identity provider answers. The request is judged by this public route.
     case forward(RouteEntry)
-    /// The path is the gateway's, but it does not accept the method. The text is the value of `Allow`.
+    /// The path belongs to the gateway, but the method is not accepted. The text is the value of `Allow`.
     case methodNotAllowed(String, RefusalEnvelope?)
-    /// 400: only the normalised path is one of the gateway's, so an app could read the path differently.
+    /// 400: only the normalised path belongs to the gateway, so an app could read the path differently.
     case refused(Reason, RefusalEnvelope?)
 
-    /// Whether the path is the gateway's.
+    /// Whether the path belongs to the gateway.
     var isThere: Bool {
         if case .none = self { false } else { true }
     }
@@ -25,33 +25,33 @@ package enum EndpointMatch: Sendable {
 
 /// The paths of the gateway's own endpoints on one host.
 ///
-/// A literal path takes precedence over one with a parameter. Of two paths with parameters, the one that is literal
-/// where they first differ wins. Only then is the method compared.
+/// A literal path takes precedence over a path with a parameter. Two paths with parameters are compared at their first
+/// difference, where a literal takes precedence. The method is compared last.
 package final class EndpointPaths: Sendable {
-    /// One endpoint and the result of a request to it.
+    /// An endpoint and the result of a request to it.
     package struct Entry: Sendable {
         fileprivate let pattern: EndpointPattern
         fileprivate let methods: [String]
         fileprivate let match: EndpointMatch
         fileprivate let envelope: RefusalEnvelope?
-        /// The habits that do not make a path ambiguous, because no app is behind the listener.
+        /// The habits that cannot make a path ambiguous, because no app is behind the listener.
         fileprivate let clear: PathHabits
         fileprivate let isApp: Bool
 
-        /// An endpoint that the gateway answers.
+        /// Creates an entry for an endpoint that the gateway answers.
         package init(_ endpoint: Endpoint) {
             self.pattern = endpoint.pattern
             self.methods = endpoint.methods
             self.match = .endpoint(endpoint)
             self.envelope = endpoint.envelope
-            // What is decoded once is what was meant, unless it holds a separator.
+            // Decoding once gives what the client meant, unless the result contains a separator.
             let escapes: PathHabits = [.decodes, .decodesTwice, .dropsStreams, .reparses, .trims]
             let names: PathHabits = endpoint.takesEscapes ? escapes : []
             self.clear = endpoint.mergesSlashes ? names.union(.merges) : names
             self.isApp = endpoint.isApp
         }
 
-        /// An endpoint that the identity provider answers, and the route to it.
+        /// Creates an entry for an endpoint that the identity provider answers, with the route to it.
         init(_ endpoint: ForwardingEndpoint, by route: RouteEntry) {
             self.pattern = endpoint.pattern
             self.methods = endpoint.methods
@@ -62,15 +62,15 @@ package final class EndpointPaths: Sendable {
         }
     }
 
-    /// Rules out nearly all paths of the app by their length and the first byte after their slash. It is used for every
-    /// request, so it is a value without references.
+    /// Excludes nearly all paths of the app by their length and the first byte after their slash. It is a value without
+    /// references because every request uses it.
     struct Filter: Sendable {
-        /// Bit n is set if a literal path has n bytes; the last bit is for all longer ones.
+        /// Bit n is set if a literal path has n bytes. Bit 63 also represents all longer paths.
         fileprivate var lengths: UInt64 = 0
-        /// The number of bytes of the shortest path with a parameter.
+        /// The length in bytes of the shortest path with a parameter.
         fileprivate var shortestParametric = Int.max
 
-        /// How many filters a host has: one for each value of the low bits of that byte.
+        /// The number of filters of a host, one for each value of the low bits of the first byte after the slash.
         static let count = 32
 
         @inline(__always)
@@ -81,28 +81,28 @@ package final class EndpointPaths: Sendable {
         @inline(__always)
         fileprivate static func bit(_ length: Int) -> UInt64 { 1 &<< UInt64(truncatingIfNeeded: min(length, 63)) }
 
-        /// Whether some endpoint may have a path of `length` bytes.
+        /// Whether an endpoint may have a path of `length` bytes.
         @inline(__always)
         func admits(_ length: Int) -> Bool {
             self.lengths & Self.bit(length) != 0 || length >= self.shortestParametric
         }
     }
 
-    /// All endpoints of one path.
+    /// The endpoints of one path.
     private struct Place: Sendable {
         let pattern: EndpointPattern
         let entries: [Entry]
         /// The value of `Allow`.
         let allow: String
-        /// How clients of the path are refused; nil: with problem documents.
+        /// The form in which clients of the path are refused. `nil` if they get problem documents.
         let envelope: RefusalEnvelope?
     }
 
     private let exact: [Place]
-    /// The indices of `exact` by path.
+    /// The indices in `exact` by path.
     private let exactPaths: ByteTable
     private let parametric: [Place]
-    /// By `Filter.index`.
+    /// The filters, each at its `Filter.index`.
     let filters: [Filter]
 
     package init(_ entries: [Entry]) {
@@ -141,9 +141,9 @@ package final class EndpointPaths: Sendable {
         self.filters = filters
     }
 
-    /// Looks a path up.
+    /// Looks up a path.
     ///
-    /// A path that was sent in another form than the normalised one is refused, because an app could read it differently.
+    /// A path that was not sent in normalised form is rejected if an app could read it differently.
     package func match(_ reading: PathReading, method: UnsafeBufferPointer<UInt8>) -> EndpointMatch {
         guard let place = self.place(of: reading.bytes) else { return .none }
         for entry in place.entries where entry.methods.contains(where: { $0.utf8.elementsEqual(method) }) {
@@ -153,12 +153,12 @@ package final class EndpointPaths: Sendable {
         return .methodNotAllowed(place.allow, place.envelope)
     }
 
-    /// How clients of the path are refused; nil: with problem documents.
+    /// Returns the form in which clients of the path are refused. `nil` if they get problem documents.
     func envelope(of path: UnsafeBufferPointer<UInt8>) -> RefusalEnvelope? { self.place(of: path)?.envelope }
 
     private func place(of path: UnsafeBufferPointer<UInt8>) -> Place? {
         if let index = self.exactPaths[path] { return self.exact[index] }
-        // By index, so that elements that do not match are not copied.
+        // Iterating over indices avoids copies of elements that do not match.
         for index in self.parametric.indices where self.parametric[index].pattern.matches(path) {
             return self.parametric[index]
         }

@@ -2,30 +2,30 @@ package import Endpoints
 package import Settings
 package import Vocabulary
 
-/// The gateway's own endpoints by host and path. They take precedence over routes: on hosts that have them, the listed
-/// paths do not reach the app, and `check` says so.
+/// The gateway's own endpoints by host and path. They take precedence over routes: the listed paths of a host do not
+/// reach its app, and `check` reports that.
 package struct EndpointTable: Sendable {
-    /// An endpoint forwards to an upstream that does not exist.
+    /// The error for an endpoint that forwards to an unknown upstream.
     package struct UnknownUpstream: Error, Sendable, CustomStringConvertible {
         package let name: String
 
         package var description: String { "an endpoint forwards to \(self.name), and there is no such upstream" }
     }
 
-    /// The routes by which forwarding endpoints are judged, one for each host that serves them; their `index` follows
-    /// those of the route table.
+    /// The routes that judge requests to forwarding endpoints, one for each host that serves such an endpoint. Each
+    /// `index` follows the indices of the route table.
     package let routes: [RouteEntry]
-    /// In the order of the route table's hosts.
+    /// The endpoint paths in the order of the route table's hosts.
     private let paths: [EndpointPaths]
-    /// The paths that take nothing from an app, in the order of the route table's hosts.
+    /// The portal paths, which no app would answer, in the order of the route table's hosts.
     private let portals: [EndpointPaths]
-    /// Those of `paths`, side by side, `EndpointPaths.Filter.count` for each host.
+    /// The filters of `paths`, in one array with `EndpointPaths.Filter.count` elements for each host.
     private let filters: [EndpointPaths.Filter]
-    /// The paths of all endpoints that the gateway answers, each once: their names in the metrics.
+    /// The distinct paths of all endpoints that the gateway answers. Metrics use them as names.
     let names: [String]
     private let listed: [Realms: [(path: String, scope: EndpointScope)]]
 
-    /// What the hosts of the same realms answer.
+    /// The endpoints of all hosts with one list of realms.
     package struct Group: Sendable {
         let realms: Realms
         let endpoints: [Endpoint]
@@ -35,7 +35,7 @@ package struct EndpointTable: Sendable {
         /// - Parameters:
         ///   - endpoints: The endpoints that the gateway answers.
         ///   - forwarding: The endpoints that the identity provider answers.
-        ///   - portal: The endpoints that the gateway answers on hosts with `endpoints: true`, where no app would.
+        ///   - portal: The endpoints that the gateway answers on hosts with `endpoints: true` if no app would answer.
         package init(
             _ realms: Realms,
             _ endpoints: [Endpoint],
@@ -49,7 +49,7 @@ package struct EndpointTable: Sendable {
         }
     }
 
-    /// The same endpoints on all hosts of `table`.
+    /// Creates a table with equal endpoints on all hosts of `table`.
     package init(
         _ endpoints: [Endpoint],
         forwarding: [ForwardingEndpoint],
@@ -66,10 +66,10 @@ package struct EndpointTable: Sendable {
     }
 
     /// - Parameters:
-    ///   - groups: One for each list of realms that a host has.
-    ///   - table: The hosts.
+    ///   - groups: One group for each list of realms that a host has.
+    ///   - table: The table with the hosts.
     ///   - upstreams: The names of the apps and the provider, in the order of `RouteEntry.upstreamIndex`.
-    ///   - maxBody: The largest body in bytes of a request that the provider answers; nil: no limit.
+    ///   - maxBody: The maximum body size in bytes for requests that the provider answers. `nil` if there is no limit.
     package init(
         _ groups: [Group],
         on table: RouteTable,
@@ -118,8 +118,8 @@ package struct EndpointTable: Sendable {
         }
     }
 
-    /// Looks a normalised path up among the paths of `host`, which is in the route table. Nearly every request is for
-    /// the app, and the filter shows it.
+    /// Looks up a normalised path among the paths of `host`, a host of the route table. The filter recognises nearly
+    /// all requests for the app.
     @inline(__always)
     package func match(
         _ reading: PathReading,
@@ -131,35 +131,35 @@ package struct EndpointTable: Sendable {
         return self.paths[host.index].match(reading, method: method)
     }
 
-    /// Looks a normalised path up among those that `host` has where no app would answer: the portal of another product.
+    /// Looks up a normalised path of `host` that no app would answer: the portal of another product.
     func portal(_ reading: PathReading, method: UnsafeBufferPointer<UInt8>, host: HostEntry) -> EndpointMatch {
         self.portals[host.index].match(reading, method: method)
     }
 
-    /// How a client is refused whose request could not be parsed: as at the endpoint whose path its request line
-    /// shows, on whatever host. nil: with a problem document.
+    /// Returns the form in which a client is refused if its request cannot be parsed. It is the form of the endpoint,
+    /// on any host, whose path the request line shows. `nil` if the client gets a problem document.
     ///
-    /// - Parameter bytes: The bytes where a head was expected.
+    /// - Parameter bytes: The bytes that should have been a head.
     package func envelope(ofUnparsed bytes: UnsafeBufferPointer<UInt8>) -> RefusalEnvelope? {
         guard let path = RequestParser.path(ofUnparsed: bytes) else { return nil }
         return self.paths.lazy.compactMap { $0.envelope(of: path) }.first
     }
 
-    /// The paths that a host takes from its app, parameters as `{name}`.
+    /// Returns the paths that a host takes from its app, with parameters as `{name}`.
     package func takenPaths(of host: HostSettings) -> [String] {
         let taken = (self.listed[host.realms] ?? []).filter { $0.scope.isServed(on: host) }
         return Set(taken.map(\.path)).sorted()
     }
 
-    /// Why no request gets to a route of this host: the scope of an endpoint that has all of its paths. `nil` if no endpoint
-    /// has all of them.
+    /// Returns the scope of an endpoint that takes every path of a route, so that no request reaches the route. Returns
+    /// `nil` if no endpoint takes all of them.
     ///
-    /// - Parameter path: The path of the route in the settings.
+    /// - Parameter path: The route's path in the settings.
     package func scope(taking path: String, on host: HostSettings) -> EndpointScope? {
         (self.listed[host.realms] ?? []).first { $0.scope.isServed(on: host) && Self.hasAll($0.path, of: path) }?.scope
     }
 
-    /// Whether every path of a route is one of an endpoint, whose parameters are `{name}`.
+    /// Whether every path of `route` is a path of `endpoint`, whose parameters are `{name}`.
     private static func hasAll(_ endpoint: String, of route: String) -> Bool {
         let own = endpoint.split(separator: "/", omittingEmptySubsequences: false)
         let theirs = route.split(separator: "/", omittingEmptySubsequences: false)
@@ -173,7 +173,7 @@ package struct EndpointTable: Sendable {
 }
 
 extension EndpointScope {
-    /// Whether a host has its endpoints.
+    /// Whether `host` serves the endpoints of this scope.
     fileprivate func isServed(on host: HostSettings) -> Bool {
         switch self {
         case .everyHost: true
@@ -185,7 +185,7 @@ extension EndpointScope {
 }
 
 extension RouteEntry {
-    /// The route of an endpoint that the provider answers: public, and with the provider's own credentials.
+    /// Creates the route of an endpoint that the provider answers: public, with the provider's own credentials.
     fileprivate convenience init(
         forwarding endpoint: ForwardingEndpoint,
         on host: HostEntry,

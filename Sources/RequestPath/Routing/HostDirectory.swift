@@ -7,39 +7,39 @@ package import Vocabulary
 package final class HostEntry: Sendable {
     package let index: Int
     package let settings: HostSettings
-    /// Whose users the host is for.
+    /// The realms whose users the host serves.
     package let realms: Realms
-    /// The number of the first of them, so that no reference is counted for the comparison that nearly every request makes.
+    /// The number of the first realm, stored so that the comparison of nearly every request retains nothing.
     private let firstRealm: Int
     package let routes: [RouteEntry]
-    /// `X-Forwarded-Host` and `X-Forwarded-Proto` from the public URL, ready to be written.
+    /// `X-Forwarded-Host` and `X-Forwarded-Proto` from the public URL, ready to write.
     package let forwardedLines: [UInt8]
-    /// The public origin, as browsers write it in `Origin`.
+    /// The public origin in the form that browsers send in `Origin`.
     package let origin: [UInt8]
-    /// What spans of its requests say of it.
+    /// The attributes of the host in the spans of its requests.
     let spanRun: SpanRun
-    /// `Host` for the app; empty but for a name of a wildcard, as the routes of other hosts have it.
+    /// The app's `Host` line for a name of a wildcard. Empty for other hosts, whose routes have the line.
     let hostLine: [UInt8]
-    /// Whom assertions for the app are for, for a name of a wildcard; nil: the routes have it.
+    /// The audience of the app's assertions for a name of a wildcard. `nil` if the routes have it.
     let audience: Audience?
-    /// Whether it is one name of a wildcard.
+    /// Whether the host is one name of a wildcard.
     let isNamed: Bool
-    /// The host with the wildcard and the label of this name; nil: it is no name of a wildcard.
+    /// The host with the wildcard and this name's label. `nil` if the host is not a name of a wildcard.
     let name: (wildcard: HostEntry, label: [UInt8])?
     let tree: RouteTree
-    /// Whether all routes make the same demands for every method, so that the reading of a path does not matter.
+    /// Whether all routes have equal demands for every method, so that the reading of a path does not matter.
     let isUniform: Bool
-    /// The routes as an app that ignores letter case sees them, or how letters are composed. nil: all apps of the host
-    /// tell cases apart, and the routes are ASCII; or the spelling makes no difference.
+    /// The routes as read by an app that ignores letter case or the composition of letters. `nil` if the spelling makes
+    /// no difference, or if all apps of the host distinguish case and the routes are ASCII.
     let foldedTree: RouteTree?
-    /// For each route with letters beyond ASCII its outline, for paths that an app reads in a code page. Each has a tree
-    /// of its own, because several routes may have one outline. Empty: the spelling makes no difference.
+    /// The outlines of routes with letters beyond ASCII, for paths that an app reads in a code page. Each outline has
+    /// its own tree, because several routes may have one outline. Empty if the spelling makes no difference.
     let outlines: [RouteTree]
-    /// Whether folding changes no pattern. Then a path without capitals gets the same result from both trees.
+    /// Whether folding changes no pattern. In that case, a path without capitals gets an equal result from both trees.
     let hasFoldedPatterns: Bool
-    /// For each of `routes`: whether a request that passes it would pass every other route.
+    /// Whether a request that passes the route would pass every other route, for each element of `routes`.
     private let isStrictest: [Bool]
-    /// The index of the first of `routes`.
+    /// The table index of the first element of `routes`.
     private let firstIndex: Int
 
     init(index: Int, settings: HostSettings, routes: [(pattern: RoutePattern, entry: RouteEntry)]) {
@@ -75,9 +75,9 @@ package final class HostEntry: Sendable {
             }
     }
 
-    /// The host of one name that a host with a wildcard stands for. It shares its routes; nil: the name is too long.
+    /// Creates the host for one name of a wildcard, with the wildcard's routes. `nil` if the name is too long.
     ///
-    /// - Parameter label: What stands for the `*`; it fits (`HostLabel`).
+    /// - Parameter label: A valid label (`HostLabel`) that replaces the `*`.
     init?(_ wildcard: HostEntry, named label: UnsafeBufferPointer<UInt8>) {
         guard let url = wildcard.settings.publicURL.named(String(decoding: label, as: UTF8.self)) else { return nil }
         self.index = wildcard.index
@@ -116,11 +116,11 @@ package final class HostEntry: Sendable {
         Array("X-Forwarded-Host: \(url.authority)\r\nX-Forwarded-Proto: \(url.scheme)\r\n".utf8)
     }
 
-    /// Whether a request that passes `route`, which is one of this host's, would pass every other route.
+    /// Whether a request that passes `route`, a route of this host, would pass every other route.
     @inline(__always)
     func isStrictest(_ route: RouteEntry) -> Bool { self.isStrictest[route.index &- self.firstIndex] }
 
-    /// Whether the session's user is one of those whom the host is for.
+    /// Whether the host serves the session's user.
     @inline(__always)
     func isFor(_ session: CachedSession) -> Bool {
         session.session.identity.realm.number == self.firstRealm
@@ -128,26 +128,26 @@ package final class HostEntry: Sendable {
     }
 
     package var publicURL: PublicURL { self.settings.publicURL }
-    /// Whether sign-in and token endpoints are served here.
+    /// Whether the host serves sign-in and token endpoints.
     package var servesSignIn: Bool { self.settings.endpoints }
 }
 
 /// Finds a host by the bytes of `Host`.
 ///
-/// Letter case is ignored, one dot at the end of the name is ignored (CVE-2022-23632), and the name is looked up
-/// without its port when name and port together are not found.
+/// Letter case and one dot at the end of the name are ignored (CVE-2022-23632). If the name and port together are not
+/// found, the name is looked up without its port.
 struct HostDirectory: Sendable {
-    /// By `name` and `name:port`, in lower case and without a dot at the end of the name, as `PublicURL` has them.
+    /// Hosts by `name` and `name:port`, in lower case and without a dot at the end of the name, as in `PublicURL`.
     private let names: ByteTable
-    /// What follows the label in the names of a wildcard, by `.name` and `.name:port`; nil: there is no wildcard.
+    /// Wildcards by `.name` and `.name:port`, the part after the label. `nil` if there is no wildcard.
     private let wildcards: ByteTable?
-    /// Names for which no wildcard stands.
+    /// Names that no wildcard matches.
     private let reserved: ByteTable
 
-    /// The longest `Host` that can match (RFC 1035 2.3.4, and a port).
+    /// The maximum length of a `Host` that can match (RFC 1035 2.3.4, and a port).
     private static let longest = 262
 
-    /// - Parameter reserved: Names for which no wildcard stands.
+    /// - Parameter reserved: Names that no wildcard matches.
     init(_ urls: [PublicURL], reserved: [String] = []) {
         let urls = urls.enumerated().map { (index: $0, url: $1) }
         self.names = Self.table(urls.filter { !$0.url.isWildcard }) { $0.host }
@@ -156,7 +156,7 @@ struct HostDirectory: Sendable {
         self.reserved = ByteTable(reserved.map { (key: Array($0.utf8), value: 0) })
     }
 
-    /// - Parameter name: That of a host.
+    /// - Parameter name: Returns the name of a host.
     private static func table(
         _ hosts: [(index: Int, url: PublicURL)],
         _ name: (PublicURL) -> String
@@ -164,17 +164,17 @@ struct HostDirectory: Sendable {
         var keys: [String: Int] = [:]
         for (index, url) in hosts { keys["\(name(url)):\(url.port ?? (url.isHTTPS ? 443 : 80))"] = index }
         for (name, hosts) in Dictionary(grouping: hosts, by: { name($0.url) }) {
-            // A name without a port leads to the host with the default port, else to the only host of that name.
+            // A name without a port selects the host with the default port, or otherwise the only host of that name.
             let plain = hosts.first { $0.url.port == nil }
             if let host = plain ?? (hosts.count == 1 ? hosts.first : nil) { keys[name] = host.index }
         }
         return ByteTable(keys.map { (key: Array($0.key.utf8), value: $0.value) })
     }
 
-    /// The index of the host that `authority` (`name[:port]`) names; nil when there is none.
+    /// Returns the index of the host that `authority` (`name[:port]`) names. Returns `nil` if there is none.
     @inline(__always)
     func index(of authority: UnsafeBufferPointer<UInt8>) -> Int? {
-        // Nearly every client writes the name as the table has it, and then the search below would begin and end there.
+        // Nearly every client writes the name as the table does, which makes a search by other spellings unnecessary.
         self.names[authority] ?? self.index(ofSpelling: authority)
     }
 
@@ -184,10 +184,10 @@ struct HostDirectory: Sendable {
         }
     }
 
-    /// Calls `body` with the wildcard that stands for the name in `authority`, which is no host of its own, and the name's
-    /// label.
+    /// Calls `body` with the wildcard that matches the name in `authority` and with the name's label. The name has no
+    /// host entry.
     ///
-    /// - Returns: nil where none does: the first label does not fit, or more than one takes the place of the `*`.
+    /// - Returns: The result of `body`. `nil` if the first label is invalid or several labels would replace the `*`.
     func wildcard<Result>(
         of authority: UnsafeBufferPointer<UInt8>,
         _ body: (_ index: Int, _ label: UnsafeBufferPointer<UInt8>) -> Result?
@@ -205,8 +205,8 @@ struct HostDirectory: Sendable {
         }
     }
 
-    /// Calls `body` with the authority as the tables have it: the name in lower case and without a dot at its end, and the
-    /// port; and with the length of the name.
+    /// Calls `body` with the authority as in the tables and with the length of its name. The name is in lower case and
+    /// without a dot at its end, and is followed by the port.
     private static func withSpelling<Result>(
         of authority: UnsafeBufferPointer<UInt8>,
         _ body: (_ key: UnsafeBufferPointer<UInt8>, _ nameEnd: Int) -> Result?
@@ -229,7 +229,7 @@ struct HostDirectory: Sendable {
         }
     }
 
-    /// The end of the name, where `:port` begins. Colons within brackets belong to the name.
+    /// Returns the end of the name, where `:port` begins. Colons within brackets belong to the name.
     private static func nameEnd(_ authority: UnsafeBufferPointer<UInt8>) -> Int {
         var index = authority.count
         while index > 0 {

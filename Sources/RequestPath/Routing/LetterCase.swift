@@ -1,14 +1,14 @@
 import Vocabulary
 
-/// Compares paths without regard to letter case, as IIS, ASP.NET, Express and the file systems of Windows and macOS do.
+/// Compares paths regardless of letter case, like IIS, ASP.NET, Express and the file systems of Windows and macOS.
 ///
-/// Apps differ beyond ASCII (ordinal comparison, JavaScript's `i`, a locale's rules, full folding). So two letters are
-/// equal here if any of these rules makes them equal, even where that maps a letter beyond ASCII to an ASCII one. The
-/// only cost is that a path is refused whose folded form is that of a stricter route.
+/// Apps differ beyond ASCII (ordinal comparison, JavaScript's `i`, a locale's rules, full folding). Two letters are
+/// equal here if any of these rules makes them equal, even if a rule maps a letter beyond ASCII to an ASCII letter. The
+/// only cost is that a path is rejected if its folded form belongs to a stricter route.
 ///
-/// A letter is equal to itself in another canonical form (`ü`, `u` and a diaeresis), also where letter case counts.
+/// Canonically equivalent letters (`ü`, `u` and a diaeresis) are equal, even if letter case is distinguished.
 enum LetterCase {
-    /// True when `bytes` are ASCII without capitals, so that folding changes nothing. False: it may change something.
+    /// True if `bytes` are ASCII without capitals, so that folding changes nothing. False if it may change something.
     @inline(__always)
     static func isFolded(_ bytes: UnsafeBufferPointer<UInt8>) -> Bool {
         guard let base = bytes.baseAddress else { return true }
@@ -27,10 +27,9 @@ enum LetterCase {
         (ByteWord.within(0x41, 0x5A, word & ~ByteWord.highBits) | word) & ByteWord.highBits
     }
 
-    /// Calls `body` with the folded form of a path's reading. Bytes that are not UTF-8 are repaired as apps repair
-    /// them.
+    /// Calls `body` with the folded form of a path's reading. Invalid UTF-8 is repaired as apps repair it.
     ///
-    /// - Parameter keepsCase: Whether letters of the two cases stay different.
+    /// - Parameter keepsCase: Whether upper-case and lower-case letters stay different.
     static func withFolded<Value>(
         _ bytes: UnsafeBufferPointer<UInt8>,
         keepsCase: Bool,
@@ -46,20 +45,20 @@ enum LetterCase {
         }
     }
 
-    /// The folded form of UTF-8.
+    /// Returns the folded form of UTF-8.
     ///
-    /// - Parameter keepsCase: Whether letters of the two cases stay different.
+    /// - Parameter keepsCase: Whether upper-case and lower-case letters stay different.
     static func folded(_ bytes: some Collection<UInt8>, keepsCase: Bool) -> [UInt8] {
         let text = String(decoding: bytes, as: UTF8.self)
         if keepsCase { return Array(text.composed.utf8) }
         var result = ""
         for scalar in text.composed.unicodeScalars {
             if scalar == "\u{130}" {
-                // Unicode's rules keep a dot above when lower-casing; Turkish rules make it `i`.
+                // Unicode's rules keep a dot above when lower-casing. Turkish rules produce `i`.
                 result.append("i")
             } else {
-                // Upper-case first, because several lower-case letters share one upper case (U+03C3, U+03C2; U+017F,
-                // s).
+                // Upper case comes first because several lower-case letters share one upper case (U+03C3, U+03C2;
+                // U+017F, s).
                 for upper in scalar.properties.uppercaseMapping.unicodeScalars {
                     result.append(upper.properties.lowercaseMapping)
                 }
@@ -68,14 +67,14 @@ enum LetterCase {
         return Array(result.composed.utf8)
     }
 
-    /// The outline of a path that is not UTF-8. `nil`: it is UTF-8.
+    /// Returns the outline of a path that is not UTF-8. Returns `nil` if it is UTF-8.
     ///
-    /// An app that reads such a path in a code page makes letters of its bytes, and which letters is not known here.
+    /// An app that reads such a path in a code page turns its bytes into letters that are unknown here.
     static func outlineInCodePage(_ bytes: UnsafeBufferPointer<UInt8>) -> [UInt8]? {
         String(validating: bytes, as: UTF8.self) == nil ? self.outline(bytes) : nil
     }
 
-    /// The path without regard to letter case, in which what is beyond ASCII is one byte, 0xFF, that stands for any
+    /// Returns the path regardless of letter case. Each run of bytes beyond ASCII becomes one byte, 0xFF, for any
     /// letters.
     static func outline(_ bytes: some Collection<UInt8>) -> [UInt8] {
         var result: [UInt8] = []

@@ -1,7 +1,7 @@
-/// The hosts of the names that clients of one loop have asked wildcards for lately.
+/// Caches the hosts for wildcard names that clients of one loop requested recently.
 ///
-/// A name has one place, and the last one there stays: whatever names a client asks for, the memory is bounded, and what a
-/// name costs that is not kept is one small host, made from its wildcard.
+/// Each name has one slot, which keeps the most recent host. Memory is bounded for any requested names. A name that is
+/// not cached costs one small host, created from its wildcard.
 package final class NamedHostCache {
     /// A power of two.
     static let capacity = 256
@@ -9,14 +9,14 @@ package final class NamedHostCache {
 
     package init() {}
 
-    /// The number of hosts that are kept.
+    /// The number of cached hosts.
     package var count: Int { self.hosts.count { $0 != nil } }
 
-    /// The host of a wildcard's name; nil: the name is too long.
+    /// Returns the host of a wildcard's name. Returns `nil` if the name is too long.
     ///
-    /// - Parameter label: What stands for the `*`; it fits (`HostLabel`).
+    /// - Parameter label: A valid label (`HostLabel`) that replaces the `*`.
     func host(_ wildcard: HostEntry, _ label: UnsafeBufferPointer<UInt8>) -> HostEntry? {
-        // Keyed, so that no client chooses whose place it takes.
+        // The hash is keyed, so a client cannot choose which slot it overwrites.
         var hasher = Hasher()
         hasher.combine(wildcard.index)
         hasher.combine(bytes: UnsafeRawBufferPointer(label))
@@ -31,7 +31,7 @@ package final class NamedHostCache {
         return made
     }
 
-    /// Lets go of all, after a reload.
+    /// Removes all hosts, after a reload.
     func removeAll() {
         for index in self.hosts.indices { self.hosts[index] = nil }
     }

@@ -1,11 +1,12 @@
 import Vocabulary
 
-/// What an app may do to a path before it uses it.
+/// The ways in which an app may transform a path before using it.
 ///
-/// Apps differ: nginx decodes and merges slashes, servlet containers drop `;parameters` and then decode, some decode
-/// twice, Windows file systems ignore dots and spaces at the end of a name and read `name::$DATA` as `name`. A path is safe to route when all of these
-/// lead to routes with the same demands (`HostEntry.match`). Two more habits are checked for every reading: ignoring
-/// letter case (`LetterCase`), and treating the end of a path as path information (`RouteTree.judgingPathInfo`).
+/// nginx decodes and merges slashes. Servlet containers drop `;parameters` and then decode. Some apps decode twice.
+/// Windows file systems ignore dots and spaces at the end of a name and read `name::$DATA` as `name`. A path is safe to
+/// route if all of these lead to routes with equal demands (`HostEntry.match`). Two more habits are checked for every
+/// reading: ignoring letter case (`LetterCase`) and treating the end of a path as path information
+/// (`RouteTree.judgingPathInfo`).
 package struct PathHabits: OptionSet, Sendable {
     package let rawValue: UInt16
 
@@ -13,10 +14,10 @@ package struct PathHabits: OptionSet, Sendable {
         self.rawValue = rawValue
     }
 
-    /// `%61` is `a`. Without this habit escapes stay as they are, but for characters that a URL can have no other way
-    /// (`needsEscape`): their one spelling is the name that a route has for them.
+    /// `%61` is `a`. Without this habit, escapes are kept, except for characters that a URL can only hold as escapes
+    /// (`needsEscape`). Routes name these characters decoded.
     package static let decodes = PathHabits(rawValue: 1)
-    /// `%2F` separates segments. Without this habit it stays as it is, within its segment.
+    /// `%2F` separates segments. Without this habit, `%2F` is kept within its segment.
     package static let splitsEncodedSlash = PathHabits(rawValue: 2)
     /// `%2561` is `a`.
     package static let decodesTwice = PathHabits(rawValue: 4)
@@ -30,30 +31,30 @@ package struct PathHabits: OptionSet, Sendable {
     package static let merges = PathHabits(rawValue: 64)
     /// The decoded path is parsed as a URL: `%23` and `%3F` end it (CVE-2026-41059).
     package static let reparses = PathHabits(rawValue: 128)
-    /// `:` and `%3A` end a segment: what follows names a stream of the file or directory (NTFS; CVE-1999-0278,
-    /// CVE-2010-2731). Hosts whose apps tell letter cases apart have no such apps.
+    /// `:` and `%3A` end a segment: the rest names a stream of the file or directory (NTFS; CVE-1999-0278,
+    /// CVE-2010-2731). A host whose apps distinguish letter case has no apps with this habit.
     package static let dropsStreams = PathHabits(rawValue: 256)
-    /// A backslash, written `%5C`, separates segments (Windows). Without this habit it is part of its segment.
+    /// A backslash, sent as `%5C`, separates segments (Windows). Without this habit, it is part of its segment.
     package static let splitsBackslash = PathHabits(rawValue: 512)
-    /// `%252F` separates segments. Without this habit it stays `%2F` within its segment when it is decoded twice.
+    /// `%252F` separates segments. Without this habit, decoding twice leaves `%2F` within its segment.
     package static let splitsHiddenSlash = PathHabits(rawValue: 1024)
-    /// `%25252F` is decoded more than twice. Such a reading is not made: the path passes only where no reading matters.
+    /// `%25252F` is decoded more than twice. No such reading is made: the path passes only if no reading matters.
     package static let decodesFurther = PathHabits(rawValue: 2048)
 
-    /// The reading by which routes are matched: decoded once, runs of `/` merged, parameters dropped.
+    /// The reading that matches routes: decoded once, runs of `/` merged, parameters dropped.
     package static let reading: PathHabits = [.decodes, .dropsParameters, .dropsEncodedParameters, .merges]
 
     /// The number of habits.
     package var count: Int { self.rawValue.nonzeroBitCount }
 
-    /// Why a path is refused whose readings lead to different demands.
+    /// The reason for rejecting a path if its readings lead to different demands.
     var refusal: Reason {
         if self.contains(.splitsBackslash) { return .pathBackslash }
         return self.isDisjoint(with: [.splitsHiddenSlash, .decodesFurther]) ? .pathAmbiguous : .pathDoubleEncoding
     }
 
-    /// Whether an app could have exactly these habits, and no smaller set gives the same reading of a path in which
-    /// only the habits `present` matter.
+    /// Whether an app could have exactly these habits, and no smaller set of habits gives an equal reading of a path in
+    /// which only the habits in `present` matter.
     func isCoherent(among present: PathHabits) -> Bool {
         let needDecoding: PathHabits = [
             .splitsEncodedSlash, .decodesTwice, .dropsEncodedParameters, .reparses, .splitsBackslash,
@@ -68,11 +69,11 @@ package struct PathHabits: OptionSet, Sendable {
         return true
     }
 
-    /// Writes the path as an app with these habits reads it.
+    /// Writes the path as read by an app with these habits.
     ///
     /// - Parameters:
     ///   - raw: A path that begins with `/` and has only well-formed escapes.
-    ///   - output: Memory for `raw.count` bytes; no reading is longer.
+    ///   - output: Memory for `raw.count` bytes. No reading is longer.
     /// - Returns: The number of bytes written.
     func read(_ raw: UnsafeBufferPointer<UInt8>, into output: UnsafeMutablePointer<UInt8>) -> Int {
         var count = self.copy(raw, output)
@@ -105,8 +106,8 @@ package struct PathHabits: OptionSet, Sendable {
         return count
     }
 
-    /// Whether the byte is in a path only as an escape: a space, one beyond ASCII, or a character that RFC 3986 3.3 does not
-    /// allow there. Those that the gateway refuses or reads in a way of their own (`%`, `?`, `#`, `\`) are not meant.
+    /// Whether a path can contain the byte only as an escape: a space, a byte beyond ASCII, or a character that RFC
+    /// 3986 3.3 does not allow there. Excludes `%`, `?`, `#` and `\`, which the gateway rejects or reads specially.
     static func needsEscape(_ byte: UInt8) -> Bool {
         switch byte {
         case 0x20, 0x22, 0x3C, 0x3E, 0x5B, 0x5D, 0x5E, 0x60, 0x7B...0x7D, 0x80...: true
@@ -129,7 +130,7 @@ package struct PathHabits: OptionSet, Sendable {
             }
             read &+= 3
             if keepsSlash, byte == UInt8(ascii: "/") {
-                // Writes one spelling for both cases of the hexadecimal digit.
+                // Both cases of the hexadecimal digit are written in one spelling.
                 bytes[write] = UInt8(ascii: "%")
                 bytes[write + 1] = UInt8(ascii: "2")
                 bytes[write + 2] = UInt8(ascii: "F")
@@ -142,11 +143,11 @@ package struct PathHabits: OptionSet, Sendable {
         return write
     }
 
-    /// Whether the byte is a backslash that separates segments.
+    /// Whether the byte is a backslash and separates segments.
     @inline(__always)
     func splits(_ byte: UInt8) -> Bool { byte == UInt8(ascii: "\\") && self.contains(.splitsBackslash) }
 
-    /// Tidies each segment once the separators are known.
+    /// Tidies each segment after the separators are known.
     private func tidy(_ bytes: UnsafeMutablePointer<UInt8>, _ count: Int) -> Int {
         var read = 0
         var write = 0
@@ -174,17 +175,17 @@ package struct PathHabits: OptionSet, Sendable {
 enum HiddenEscapes {
     struct Result {
         var count: Int
-        /// Whether there was at least one.
+        /// Whether at least one escape was decoded.
         var isChanged = false
-        /// Whether one of them is a control character or not UTF-8.
+        /// Whether a decoded byte is a control character or cannot occur in UTF-8.
         var isForbidden = false
-        /// The habits that matter because of them.
+        /// The habits that matter because of the decoded bytes.
         var habits: PathHabits = []
     }
 
     /// Decodes in place. A `%` without two hexadecimal digits is a percent sign.
     ///
-    /// - Parameter reader: The app. Without `.splitsHiddenSlash`, `%2F` stays as it is.
+    /// - Parameter reader: The app's habits. Without `.splitsHiddenSlash`, `%2F` is kept.
     static func decode(_ bytes: UnsafeMutablePointer<UInt8>, _ count: Int, as reader: PathHabits) -> Result {
         var result = Result(count: 0)
         var read = 0
@@ -219,15 +220,15 @@ enum HiddenEscapes {
         return result
     }
 
-    /// Whether the bytes hold `%` and two hexadecimal digits.
+    /// Whether the bytes contain `%` and two hexadecimal digits.
     static func exist(in bytes: UnsafeMutablePointer<UInt8>, _ count: Int) -> Bool {
         (0..<count).contains { bytes[$0] == UInt8(ascii: "%") && Hexadecimal.escape(bytes, at: $0, count) != nil }
     }
 }
 
-/// Where the segments of a path begin and end.
+/// Finds where the segments of a path begin and end.
 enum PathSegments {
-    /// The index of the next `/`, or `count`.
+    /// Returns the index of the next `/`, or `count`.
     @inline(__always)
     static func end(_ bytes: UnsafePointer<UInt8>, from start: Int, _ count: Int) -> Int {
         var index = start
@@ -235,12 +236,12 @@ enum PathSegments {
         return index
     }
 
-    /// The index of the first `;`, or `end`.
+    /// Returns the index of the first `;`, or `end`.
     static func parameters(_ bytes: UnsafePointer<UInt8>, _ start: Int, _ end: Int) -> Int {
         Self.first(UInt8(ascii: ";"), bytes, start, end)
     }
 
-    /// The index of the first `:`, or `end`.
+    /// Returns the index of the first `:`, or `end`.
     static func stream(_ bytes: UnsafePointer<UInt8>, _ start: Int, _ end: Int) -> Int {
         Self.first(UInt8(ascii: ":"), bytes, start, end)
     }
@@ -251,14 +252,14 @@ enum PathSegments {
         return index
     }
 
-    /// The end of the segment without dots and spaces.
+    /// Returns the end of the segment without its trailing dots and spaces.
     static func trimmed(_ bytes: UnsafePointer<UInt8>, _ start: Int, _ end: Int) -> Int {
         var end = end
         while end > start, bytes[end - 1] == UInt8(ascii: ".") || bytes[end - 1] == 0x20 { end &-= 1 }
         return end
     }
 
-    /// Whether the segment is `.` or `..`, ignoring spaces at its end: it leads to another path (RFC 3986 5.2.4).
+    /// Whether the segment is `.` or `..`, ignoring spaces at its end. It would lead to another path (RFC 3986 5.2.4).
     static func isDots(_ bytes: UnsafePointer<UInt8>, _ start: Int, _ end: Int) -> Bool {
         var end = end
         while end > start, bytes[end - 1] == 0x20 { end &-= 1 }

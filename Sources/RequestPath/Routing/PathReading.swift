@@ -1,6 +1,6 @@
 package import Vocabulary
 
-/// An accepted path and its reading. `habits` says in which ways apps could still read it differently.
+/// An accepted path and its reading. `habits` lists the ways in which apps could still read the path differently.
 ///
 /// The pointers refer to the request's buffer and to the scratch memory. They are valid until either is used for the
 /// next path.
@@ -8,32 +8,32 @@ package struct PathReading {
     /// The result of reading a path.
     package enum Outcome {
         case read(PathReading)
-        /// 400: apps could read the path differently, or none can read it.
+        /// 400: apps could read the path differently, or no app can read it.
         case refused(Reason)
     }
 
-    /// The bytes as they came. These are forwarded.
+    /// The bytes as received. They are forwarded unchanged.
     package let raw: UnsafeBufferPointer<UInt8>
     /// The path percent-decoded once, with runs of `/` merged and `;parameters` dropped from each segment. Routes are
     /// matched by these bytes. An encoded slash stays `%2F`.
     package let bytes: UnsafeBufferPointer<UInt8>
-    /// The habits by which apps could read the path differently. Empty for nearly every request: then the reading is
+    /// The habits with which apps could read the path differently. Empty for nearly every request, whose reading is
     /// `raw`.
     package let habits: PathHabits
-    /// Whether the path is the gateway's own on every host: `/.sallyport` and all below it.
+    /// Whether the path belongs to the gateway on every host: `/.sallyport` and all paths below it.
     package let isReserved: Bool
 
     /// Whether the reading equals the path, byte for byte.
     package var isRaw: Bool { self.raw.baseAddress == self.bytes.baseAddress }
 
-    /// Whether the path holds `%2F`. Where the routes of a host differ, only those take it that allow it.
+    /// Whether the path holds `%2F`. If a host's routes differ, only routes that allow encoded slashes accept the path.
     package var hasEncodedSlash: Bool { self.habits.contains(.splitsEncodedSlash) }
 
     /// Reads `raw`, the origin-form target up to `?`.
     ///
-    /// A path of plain bytes is read once, eight bytes at a time, and not copied.
+    /// A path of plain bytes is read once, eight bytes at a time, and is not copied.
     ///
-    /// - Parameter scratch: Memory for a reading that differs from the path. A path that does not fit is refused.
+    /// - Parameter scratch: Memory for a reading that differs from the path. A path that does not fit is rejected.
     @inline(__always)
     package static func read(
         _ raw: UnsafeBufferPointer<UInt8>,
@@ -45,8 +45,8 @@ package struct PathReading {
         return Self.readOddities(raw, scratch)
     }
 
-    /// Whether every app reads the path as its bytes, and the path is not the gateway's: no `%`, `;`, `:`, `\` or `//`,
-    /// and no segment that begins or ends with a dot.
+    /// Whether every app reads the path as its bytes and the path is not the gateway's. Such a path has no `%`, `;`,
+    /// `:`, `\` or `//`, and no segment that begins or ends with a dot.
     @inline(__always)
     static func isPlain(_ raw: UnsafeBufferPointer<UInt8>) -> Bool {
         guard let base = raw.baseAddress, !raw.isEmpty, base[0] == UInt8(ascii: "/") else { return false }
@@ -56,7 +56,7 @@ package struct PathReading {
         var afterDot: UInt64 = 0
         while index &+ 8 <= count {
             let word = UInt64(littleEndian: UnsafeRawPointer(base + index).loadUnaligned(as: UInt64.self))
-            // A borrow may also mark the byte above a marked one. That only sends a path to the slow check, never past
+            // A borrow may also mark the byte above a marked one. This only sends a path to the slow check, never past
             // it.
             let slash = Self.mark(word, 0x2F2F_2F2F_2F2F_2F2F)
             let dot = Self.mark(word, 0x2E2E_2E2E_2E2E_2E2E)
@@ -105,20 +105,20 @@ package struct PathReading {
         if let reason = inspection.refusal(raw, output) { return .refused(reason) }
         let habits = inspection.habits
         var bytes = raw
-        // Dots and spaces at the end alone do not change the reading.
+        // Trailing dots and spaces alone do not change the reading.
         if !habits.isDisjoint(with: .reading) {
             let count = PathHabits.reading.read(raw, into: output)
             bytes = UnsafeBufferPointer(start: output, count: count)
         }
         let isReserved = Self.isReserved(bytes)
-        // A path that is the gateway's by one reading and the app's by another is refused.
+        // A path is rejected if one reading belongs to the gateway and another to the app.
         guard isReserved == Self.isReserved(raw) else { return .refused(.pathAmbiguous) }
         return .read(PathReading(raw: raw, bytes: bytes, habits: habits, isReserved: isReserved))
     }
 
     private static let reserved: StaticString = "/.sallyport"
 
-    /// Whether `path` is `/.sallyport` or lies below it.
+    /// Whether `path` is `/.sallyport` or a path below it.
     package static func isReserved(_ path: UnsafeBufferPointer<UInt8>) -> Bool {
         let count = Self.reserved.utf8CodeUnitCount
         guard path.count >= count else { return false }
@@ -127,16 +127,16 @@ package struct PathReading {
     }
 }
 
-/// Finds what a path must not hold, and what apps read differently.
+/// Finds forbidden parts of a path and parts that apps read differently.
 private struct PathInspection {
     private(set) var habits: PathHabits = []
     private var hasEncodedPercent = false
 
-    /// Why the path is refused; nil when it is accepted, and then `habits` says how it can be read.
+    /// Returns the reason for rejecting the path. Returns `nil` if the path is accepted with `habits`.
     mutating func refusal(_ raw: UnsafeBufferPointer<UInt8>, _ scratch: UnsafeMutablePointer<UInt8>) -> Reason? {
         if let reason = self.refusal(ofBytes: raw) { return reason }
         let eager: PathHabits = [.decodes, .splitsEncodedSlash, .splitsBackslash]
-        // Dropping parameters before or after decoding gives different results where an escape follows the `;`.
+        // Dropping parameters before or after decoding gives different results if an escape follows the `;`.
         if self.habits.contains([.decodes, .dropsParameters]) { self.habits.insert(.dropsEncodedParameters) }
         let count = eager.read(raw, into: scratch)
         if let reason = self.refusal(ofSegments: scratch, count) { return reason }
@@ -179,11 +179,11 @@ private struct PathInspection {
         return nil
     }
 
-    /// Checks a decoded path with its separators.
+    /// Checks the segments of a decoded path.
     private mutating func refusal(ofSegments bytes: UnsafeMutablePointer<UInt8>, _ count: Int) -> Reason? {
         for index in 0..<max(count - 1, 0) {
             let next = bytes[index + 1]
-            // The other overlong forms. Other bytes beyond ASCII may be Latin-1 of an old app.
+            // The remaining overlong forms. Other bytes beyond ASCII may be Latin-1 of an old app.
             if bytes[index] == 0xE0, (0x80..<0xA0).contains(next) { return .pathBadEscape }
             if bytes[index] == 0xF0, (0x80..<0x90).contains(next) { return .pathBadEscape }
         }
@@ -202,7 +202,7 @@ private struct PathInspection {
         return nil
     }
 
-    /// Records dots and spaces at the end of a name. True when it is a dot segment.
+    /// Records dots and spaces at the end of a name. Returns true for a dot segment.
     private mutating func isOdd(
         _ bytes: UnsafeMutablePointer<UInt8>,
         _ start: Int,
@@ -215,18 +215,18 @@ private struct PathInspection {
         return PathSegments.isDots(bytes, start, end)
     }
 
-    /// Records dots and spaces before a `#` or `?`, which end the path for an app that parses it as a URL. True when
-    /// they make a dot segment.
+    /// Records dots and spaces before a `#` or `?`, which ends the path for an app that parses it as a URL. Returns
+    /// true if they form a dot segment.
     private mutating func isOdd(beforeEnd bytes: UnsafeMutablePointer<UInt8>, _ start: Int, _ end: Int) -> Bool {
         guard let cut = (start..<end).first(where: { PathHabits.endsPath(bytes[$0]) }) else { return false }
         if PathSegments.trimmed(bytes, start, cut) < cut { self.habits.insert(.trims) }
         return PathSegments.isDots(bytes, start, cut)
     }
 
-    /// The most decodings of a path that is accepted. None that is meant is encoded more often.
+    /// The maximum number of decodings of an accepted path. No intended path is encoded more often.
     private static let mostDecodings = 5
 
-    /// Checks what a second decoding would produce, and what further ones would.
+    /// Checks what a second decoding and further ones would produce.
     private mutating func refusal(ofHidden bytes: UnsafeMutablePointer<UInt8>, _ count: Int) -> Reason? {
         var count = count
         for decoding in 2...Self.mostDecodings {

@@ -1,10 +1,10 @@
 package import Settings
 
 extension RouteTable {
-    /// The route of a request; see `match(host:method:rawPath:reading:)`.
+    /// Returns the route of a request; see `match(host:method:rawPath:reading:)`.
     ///
-    /// A preflight that no route of the path takes as OPTIONS gets the route of the method that it asks about, if that
-    /// route has CORS settings. The gateway answers it, and the app never sees it (Fetch 4.8).
+    /// If no route of the path accepts OPTIONS, a preflight gets the route of the requested method if that route has
+    /// CORS settings. The gateway answers the preflight, and the app never sees it (Fetch 4.8).
     package func match(host: HostEntry, head: RequestHead, _ base: Bytes, reading: PathReading) -> RouteMatch {
         let path = head.path.bytes(in: base)
         let match = self.match(host: host, method: head.method.bytes(in: base), rawPath: path, reading: reading)
@@ -17,7 +17,7 @@ extension RouteTable {
 }
 
 extension RouteEntry {
-    /// The route's CORS settings if the request is a preflight, which they then answer; else nil.
+    /// Returns the route's CORS settings, which answer the request, if it is a preflight. Returns `nil` otherwise.
     package func preflight(_ head: RequestHead) -> CORSSettings? {
         guard head.knownMethod == .options, head.line(.preflightMethod) != nil, head.line(.origin) != nil else {
             return nil

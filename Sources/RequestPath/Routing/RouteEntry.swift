@@ -3,86 +3,85 @@ import Observability
 package import Settings
 import Vocabulary
 
-/// A route, ready to be matched: made when the configuration is loaded and never changed.
+/// A route that is ready for matching. It is created when the configuration is loaded and never changes.
 package final class RouteEntry: Sendable {
     /// The index of the route among the routes of all hosts.
     package let index: Int
-    /// The label in logs and metrics.
+    /// The route's label in logs and metrics.
     package let name: String
     package let settings: RouteSettings
-    /// The index of the route's upstream in `Settings.upstreams`; nil: the route is only judged, for other proxies that ask.
+    /// The route's upstream in `Settings.upstreams`. `nil` if the route is only judged for other proxies that ask.
     package let upstreamIndex: Int?
-    /// The lines that the app gets on this route: `Host` with the route's own name for the app, or the host's public one;
-    /// the stripped prefix; and what the route sets. The client's own spelling of the host (a port, a dot at the end,
-    /// capitals) is not passed on, because an app may build URLs from it.
+    /// The lines that the app gets on this route: `Host`, the stripped prefix, and the fields that the route sets.
+    /// `Host` is the route's name for the app or the host's public name. It is never the client's spelling (a port, a
+    /// dot at the end, capitals), because an app may build URLs from it.
     package let lines: [UInt8]
-    /// Whether `Host` is not in these lines, but that of the name by which the client knows a host with a wildcard.
+    /// Whether `Host` is not part of `lines` but comes from the wildcard name that the client used.
     let takesHostLine: Bool
-    /// How the path that the app gets differs from the public one. `nil` if it does not.
+    /// The difference between the app's path and the public path. `nil` if there is none.
     let prefixes: PathPrefixes?
-    /// Whether the app gets another path.
+    /// Whether the app gets a path that differs from the public path.
     let changesPath: Bool
-    /// True if `Destination` and `If` get the app's paths as well. An app whose route sets `X-Script-Name` by itself knows the
-    /// public ones.
+    /// Whether the paths in `Destination` and `If` are changed to the app's paths. An app whose route itself sets
+    /// `X-Script-Name` knows the public paths.
     let changesReferences: Bool
-    /// True if fields are set to the client's address.
+    /// Whether request fields are set to the client's address.
     let tellsAddress: Bool
     private let requestEdits: FieldEdits
-    /// Whether fields of the client are removed on this route.
+    /// Whether fields of the client are removed.
     let editsRequests: Bool
-    /// What the client gets with the app's answers.
+    /// The changes to the fields of the app's answers.
     let answerEdits: FieldEdits
-    /// The origins that the app takes for its own on this route, by the name that it has here; empty: the public one.
+    /// The origins that the app takes for its own because of its name on this route. Empty if it uses the public one.
     let ownOrigins: [[UInt8]]
-    /// True if references in the app's answers differ on this route: their path, or an origin.
+    /// Whether references in the app's answers are changed: their path or an origin.
     let changesPublicReferences: Bool
-    /// Whether the answers of the app differ on this route: their fields, or an origin or path in `Location`.
+    /// Whether the app's answers are changed: their fields, or an origin or path in `Location`.
     let changesAnswers: Bool
-    /// Whom the app's assertions are for, where `takesHostAudience` is not set.
+    /// The audience of the app's assertions unless `takesHostAudience` is set.
     package let audience: Audience
-    /// Whether they are for the name by which the client knows a host with a wildcard.
+    /// Whether the assertions' audience is the wildcard name that the client used.
     private let takesHostAudience: Bool
-    // The settings that every request asks for, as comparing enums of another module is a call through a table.
-    /// Whether nobody has to sign in, and no session is looked up.
+    // Settings that every request reads, stored because comparing enums of another module is a call through a table.
+    /// Whether no sign-in is required and no session is looked up.
     package let isPublic: Bool
-    /// Whether `Authorization: Bearer` and `DPoP` are for the gateway.
+    /// Whether the gateway consumes `Authorization: Bearer` and `DPoP`.
     package let ownsBearer: Bool
-    /// Whether the device that uses a session is compared with the one for which it was made.
+    /// Whether the device that uses a session is compared with the device for which the session was created.
     package let bindsDevice: Bool
-    /// Whether the route requires more of a session than that it exists.
+    /// Whether the route requires more of a session than its existence.
     package let hasRequirements: Bool
-    /// Whether the app gets the values of identity fields in the encoding that `identity.encoding` does not name.
+    /// Whether the app gets identity field values in the encoding that `identity.encoding` does not name.
     let encodesOtherwise: Bool
-    /// The largest body in bytes; nil: no limit.
+    /// The maximum body size in bytes. `nil` if there is no limit.
     package let maxBody: Int?
-    /// Whether the gateway sends basic authentication to the app. Then a client's `Authorization` is removed.
+    /// Whether the gateway sends basic authentication to the app. If true, a client's `Authorization` is removed.
     package let replacesAuthorization: Bool
-    /// Whether the upstream is the identity provider. It gets `X-Session-Token`, which is its own field.
+    /// Whether the upstream is the identity provider. It gets `X-Session-Token`, which is the provider's own field.
     package let leavesSessionToken: Bool
-    /// Equal for routes of the table with the same demands, whatever their app.
+    /// A number that is equal for all routes of the table with equal demands, whatever their apps.
     package let demands: Int
 
-    /// Origins besides the host's own that may send unsafe requests with a cookie.
+    /// Origins that may send unsafe requests with a cookie, in addition to the host's own origin.
     package let trustedOrigins: [[UInt8]]
-    /// Lines that let other origins read the responses; nil: the app alone decides.
+    /// Lines that let other origins read the responses. `nil` if only the app decides.
     let crossOriginLines: CrossOriginLines?
-    /// How long the app may take to begin its response; nil: the limit of all routes.
+    /// The time limit for the start of the app's response. `nil` if the limit of all routes applies.
     package let responseTimeout: TimeAmount?
-    /// Whether the same path with other methods leads to another route. Then a field that overrides the method is
-    /// removed.
+    /// Whether other methods of this path lead to another route. If true, a field that overrides the method is removed.
     package let dropsMethodOverride: Bool
     /// The number of colons in the route's path.
     let colonCount: Int
     let methods: MethodSet
     let strictness: Strictness
-    /// Whether the app shall not learn the trace of a request.
+    /// Whether the trace of a request is hidden from the app.
     let hidesTrace: Bool
-    /// What spans of its requests have behind the method in their name, and `http.route`.
+    /// The route's part of spans: the end of their name, after the method, and `http.route`.
     let spanRun: SpanRun
 
     /// - Parameters:
     ///   - url: The public URL of the host.
-    ///   - sharesPath: Whether another route has the same path with other methods.
+    ///   - sharesPath: Whether another route has this path with other methods.
     init(
         index: Int,
         settings: RouteSettings,
@@ -142,7 +141,7 @@ package final class RouteEntry: Sendable {
         self.spanRun = SpanRun(name: " \(settings.path)") { $0.attribute("http.route", settings.path) }
     }
 
-    /// Whom the app's assertions are for.
+    /// Returns the audience of the app's assertions.
     ///
     /// - Parameter host: The host of the request.
     @inline(__always)
@@ -150,13 +149,13 @@ package final class RouteEntry: Sendable {
         self.takesHostAudience ? host.audience ?? self.audience : self.audience
     }
 
-    /// Its index. Every request asks for it, so no reference to the text is counted.
+    /// Returns the index of the audience. Every request reads it, so the text is not retained.
     @inline(__always)
     func audienceIndex(on host: HostEntry) -> Int {
         self.takesHostAudience ? self.audience(on: host).index : self.audience.index
     }
 
-    /// Writes the fields that are set to the client's address.
+    /// Writes the request fields that are set to the client's address.
     @inline(never)
     func write(address: [UInt8], _ writer: inout ByteWriter) {
         for name in self.requestEdits.addressNames {
@@ -166,19 +165,19 @@ package final class RouteEntry: Sendable {
         }
     }
 
-    /// The most bytes of the fields that are set to the client's address.
+    /// Returns the maximum length in bytes of the fields that are set to the client's address.
     func room(forAddress address: [UInt8]) -> Int {
         self.requestEdits.addressNames.reduce(0) { $0 + $1.count + address.count + 2 }
     }
 
-    /// Whether the app does not get a field of the client.
+    /// Whether a client's field is removed before forwarding.
     @inline(never)
     func removes(_ name: UnsafeBufferPointer<UInt8>) -> Bool { self.requestEdits.removes(name) }
 }
 
 /// The recipient of assertions (`aud`, RFC 7519 4.1.3).
 package struct Audience: Sendable {
-    /// Equal for equal audiences of one table.
+    /// A number that is equal for equal audiences of one table.
     package let index: Int
     package let text: String
 
@@ -187,8 +186,8 @@ package struct Audience: Sendable {
         self.text = text
     }
 
-    /// That of a name of a wildcard. Its index is a hash that nobody outside can foresee, so that it is the same whenever the
-    /// name is asked for, and none of a table's.
+    /// Creates the audience of a wildcard's name. Its index is a hash that outsiders cannot predict. It is equal
+    /// whenever the name is requested and differs from every index of a table.
     init(of origin: String) {
         var hasher = Hasher()
         hasher.combine(origin)
@@ -196,8 +195,7 @@ package struct Audience: Sendable {
     }
 }
 
-/// What a route demands of a request. Two readings of one path may lead to different routes, but not to different
-/// demands.
+/// The demands of a route. Two readings of one path may lead to different routes, but not to different demands.
 struct Demands: Hashable {
     var auth: AuthRequirement
     var require: RequirementSettings
@@ -206,7 +204,7 @@ struct Demands: Hashable {
     var cors: CORSSettings?
     var trustedOrigins: [String]
     var maxBody: Int?
-    /// A name that one app decodes is another user's to an app that does not.
+    /// A name that one app decodes is another user's name to an app that does not decode.
     var identityEncoding: IdentitySettings.Encoding?
 
     init(_ settings: RouteSettings) {
@@ -221,15 +219,15 @@ struct Demands: Hashable {
     }
 }
 
-/// How strict a route is towards a session.
+/// The strictness of a route towards a session.
 struct Strictness: Hashable {
-    /// public, optional, required.
+    /// 0 for public, 1 for optional, 2 for required.
     private var rank: UInt8 = 0
-    /// The number of the requirement. 0: none. -1: several, which no single route meets.
+    /// The number of the requirement. 0 for none, -1 for several that no single route meets.
     private var requirement = 0
     private var binding: BindingMode?
 
-    /// Demands nothing.
+    /// Creates a strictness without demands.
     init() {}
 
     init(_ settings: RouteSettings, requirement: Int) {
@@ -256,7 +254,7 @@ struct Strictness: Hashable {
         self.binding = self.binding ?? other.binding
     }
 
-    /// Whether every request that passes here also passes `other`.
+    /// Whether every request that this strictness accepts is also accepted by `other`.
     func covers(_ other: Strictness) -> Bool {
         self.rank >= other.rank
             && (other.requirement == 0 || self.requirement == other.requirement)
@@ -264,13 +262,13 @@ struct Strictness: Hashable {
     }
 }
 
-/// The methods that a route takes. They are compared byte by byte, because methods are case-sensitive (RFC 9110 9.1).
+/// The methods that a route accepts. Methods are case-sensitive and are compared byte by byte (RFC 9110 9.1).
 struct MethodSet: Sendable, Equatable {
-    /// The names in alphabetical order. Empty: every method except CONNECT and TRACE, which the parser refuses.
+    /// The names in alphabetical order. Empty for every method except CONNECT and TRACE, which the parser rejects.
     let names: [String]
     private let table: ByteTable
 
-    /// - Parameter methods: As configured; empty for all. `GET` includes `HEAD` (RFC 9110 9.3.2).
+    /// - Parameter methods: The configured methods, or empty for all. `GET` includes `HEAD` (RFC 9110 9.3.2).
     init(_ methods: [String]) {
         let all = Set(methods.contains("GET") ? methods + ["HEAD"] : methods)
         self.names = all.sorted()
@@ -278,10 +276,10 @@ struct MethodSet: Sendable, Equatable {
     }
 
     static let common = ["DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT"]
-    /// The `Allow` value of a route that takes every method.
+    /// The `Allow` value of a route that accepts every method.
     static let allow = MethodSet.common.joined(separator: ", ")
 
-    /// Whether no method is named, so that every method is taken.
+    /// Whether every method is accepted because none is named.
     var isUnrestricted: Bool { self.names.isEmpty }
 
     @inline(__always)
@@ -289,12 +287,12 @@ struct MethodSet: Sendable, Equatable {
 
     static func == (one: MethodSet, other: MethodSet) -> Bool { one.names == other.names }
 
-    /// Whether both sets contain some method.
+    /// Whether both sets contain a common method.
     func intersects(_ other: MethodSet) -> Bool {
         self.isUnrestricted || other.isUnrestricted || self.names.contains(where: other.names.contains)
     }
 
-    /// Whether two routes with these sets would both take some request and neither takes precedence.
+    /// Whether two routes with these sets would both accept some request without one taking precedence.
     func overlaps(_ other: MethodSet) -> Bool {
         self.isUnrestricted == other.isUnrestricted
             && (self.isUnrestricted || self.names.contains(where: other.names.contains))

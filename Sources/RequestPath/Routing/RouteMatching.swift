@@ -1,9 +1,9 @@
 import Settings
 import Vocabulary
 
-/// Matches a host's routes so that every app, however it reads a path, is reached with the same demands.
+/// Matches a host's routes so that a request meets equal demands however an app reads its path.
 extension HostEntry {
-    /// A path to which more habits than this apply is refused, because every subset of them would have to be read.
+    /// The maximum number of habits that apply to an accepted path, because every subset of them must be read.
     private static let mostHabits = 5
 
     @inline(__always)
@@ -25,8 +25,8 @@ extension HostEntry {
         }
     }
 
-    /// The habits of the host's apps that may lead the path elsewhere than to `route`. Colons that the operator has
-    /// written in the route's own path (`/orders:export`) are no streams.
+    /// Returns the habits of the host's apps that may lead the path to another route than `route`. Colons that the
+    /// operator wrote in the route's own path (`/orders:export`) are not streams.
     private func habits(of reading: PathReading, for route: RouteEntry) -> PathHabits {
         guard reading.habits.contains(.dropsStreams) else { return reading.habits }
         let colons = reading.bytes.reduce(0) { $1 == UInt8(ascii: ":") ? $0 + 1 : $0 }
@@ -34,7 +34,7 @@ extension HostEntry {
         return areNames ? reading.habits.subtracting(.dropsStreams) : reading.habits
     }
 
-    /// The route of one reading. If the path continues after that of an exact route, that route is judged too.
+    /// Returns the route of one reading. If the path continues the path of an exact route, that route is judged, too.
     @inline(__always)
     private func match(
         _ path: UnsafeBufferPointer<UInt8>,
@@ -46,8 +46,8 @@ extension HostEntry {
         return self.tree.judgingPathInfo(route.counted, leaf, path, method)
     }
 
-    /// Whether the same path without regard to how its letters are written leads to demands that `route` does not make:
-    /// to their case, their composition, or the code page of a path that is not UTF-8.
+    /// Whether another spelling of the path's letters leads to demands that `route` does not make. Spellings differ in
+    /// case, composition, or the code page of a path that is not UTF-8.
     @inline(__always)
     private func demandsMoreByLetters(
         than route: RouteEntry,
@@ -66,10 +66,10 @@ extension HostEntry {
         }
     }
 
-    /// `chosen` if every combination of the habits leads to a route with the same demands.
+    /// Returns `chosen` if every combination of the habits leads to a route with equal demands.
     ///
-    /// A reading that leads to no route cannot lead past one, so it is ignored: `/x;jsessionid=1` is `/x`. It counts if
-    /// it begins with the path of an exact route, because an app may run that route with the rest as path information.
+    /// A reading without a route cannot bypass one and is ignored: `/x;jsessionid=1` is `/x`. A reading that begins
+    /// with the path of an exact route is not ignored: an app may run that route with the rest as path information.
     private func agreed(
         _ chosen: RouteEntry,
         _ method: UnsafeBufferPointer<UInt8>,
@@ -80,7 +80,7 @@ extension HostEntry {
         guard present.count <= Self.mostHabits, !present.contains(.decodesFurther) else { return refusal }
         return withUnsafeTemporaryAllocation(of: UInt8.self, capacity: max(rawPath.count, 1)) { scratch in
             guard let output = scratch.baseAddress else { return refusal }
-            // Every subset of the habits; the empty one (the raw path) last.
+            // Every subset of the habits, ending with the empty one (the raw path).
             var subset = present.rawValue
             while true {
                 let habits = PathHabits(rawValue: subset)
@@ -99,13 +99,13 @@ extension HostEntry {
         }
     }
 
-    /// Whether a route of the host answers a GET of this path only with a session.
+    /// Whether a GET of this path requires a session.
     package func demandsSession(for path: String) -> Bool {
         guard case .route(let route) = self.match(path, "GET") else { return false }
         return route.use { $0.settings.auth == .required }
     }
 
-    /// The same for a path as an operator writes it, for messages about the settings.
+    /// Returns the route of a path that an operator wrote, for messages about the settings.
     func match(_ path: String, _ method: String) -> RouteMatch {
         let escaped = path.utf8.flatMap { byte in
             (0x21..<0x7F).contains(byte) ? [byte] : Array("%\(byte < 16 ? "0" : "")\(String(byte, radix: 16))".utf8)

@@ -1,20 +1,20 @@
 /// The `path` of a route: literal segments, `*` for one segment, `**` at the end for the rest.
 ///
-/// A pattern is written in decoded form: `/a b` matches `/a%20b`. It is compared byte by byte and with regard to letter
-/// case. There are no regular expressions, so every pattern is anchored and nothing backtracks. `/admin/**` matches
-/// `/admin`, `/admin/` and everything below. Otherwise a slash at the end makes another path.
+/// A pattern is written in decoded form: `/a b` matches `/a%20b`. Bytes are compared exactly, including letter case.
+/// There are no regular expressions, so every pattern is anchored and nothing backtracks. `/admin/**` matches `/admin`,
+/// `/admin/` and everything below. In other patterns, a slash at the end makes a different path.
 struct RoutePattern: Hashable {
     enum Segment: Hashable {
         case literal([UInt8])
-        /// `*`: exactly one segment, which is not empty.
+        /// `*`: exactly one non-empty segment.
         case any
     }
 
     var segments: [Segment] = []
-    /// The pattern ends with `**`.
+    /// Whether the pattern ends with `**`.
     var hasRest = false
 
-    /// Why a text is not a pattern, and how to correct it.
+    /// The reason why a text is not a pattern, with a correction.
     struct Fault: Error {
         var message: String
     }
@@ -50,9 +50,9 @@ struct RoutePattern: Hashable {
         }
     }
 
-    /// Whether this pattern explicitly covers what follows the path of `exact`, or one of the paths that `exact` matches.
+    /// Whether this pattern explicitly covers what follows a path that `exact` matches.
     ///
-    /// - Parameter bySlashOnly: Only a slash follows.
+    /// - Parameter bySlashOnly: Whether only a slash follows.
     func goesOn(behind exact: RoutePattern, bySlashOnly: Bool) -> Bool {
         let depth = exact.segments.count
         guard self.segments.count > depth || (self.segments.count == depth && self.hasRest && !bySlashOnly) else {
@@ -61,15 +61,15 @@ struct RoutePattern: Hashable {
         return zip(exact.segments, self.segments).allSatisfy { $0 == .any || $0 == $1 }
     }
 
-    /// The pattern for readings whose letters are folded (`LetterCase`).
+    /// Returns the pattern for readings with folded letters (`LetterCase`).
     func folded(keepsCase: Bool) -> RoutePattern { self.mapLabels { LetterCase.folded($0, keepsCase: keepsCase) } }
 
-    /// The pattern for readings of which only the outline is known.
+    /// The pattern for readings with a known outline but unknown letters.
     var outline: RoutePattern {
         self.mapLabels { LetterCase.outline(LetterCase.folded($0, keepsCase: true)) }
     }
 
-    /// Whether a label has letters beyond ASCII.
+    /// Whether a label contains letters beyond ASCII.
     var isBeyondASCII: Bool {
         self.segments.contains { segment in
             if case .literal(let label) = segment { label.contains { $0 >= 0x80 } } else { false }
@@ -84,7 +84,7 @@ struct RoutePattern: Hashable {
         return pattern
     }
 
-    /// A path that the pattern matches, with `segment` in place of `*` and `**`.
+    /// Returns a path that the pattern matches, with `segment` for `*` and `**`.
     func example(_ segment: String) -> String {
         let names = self.segments.map { part in
             if case .literal(let label) = part { String(decoding: label, as: UTF8.self) } else { segment }

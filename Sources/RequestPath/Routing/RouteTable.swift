@@ -1,23 +1,23 @@
 package import Settings
 package import Vocabulary
 
-/// The result of looking for a route.
+/// The result of looking up a route.
 package enum RouteMatch: Sendable {
     case route(Pinned<RouteEntry>)
     case notFound
     /// 405, with the value of `Allow`.
     case methodNotAllowed(allow: String)
-    /// 400: readings of the path lead to different demands, or the path holds something that the route does not accept.
+    /// 400: readings of the path lead to different demands, or the route does not accept something in the path.
     case refused(Reason)
 }
 
-/// A problem of the routes that an operator should know. `check` prints it.
+/// A problem with the routes that an operator should know about. `check` prints it.
 package struct RouteFinding: Sendable, Equatable, CustomStringConvertible {
-    /// Whether the gateway refuses to start.
+    /// Whether the gateway refuses to start because of the problem.
     package var isError: Bool
     /// The authority of the host.
     package var host: String
-    /// The name of the route; nil when the whole host is concerned.
+    /// The name of the route. `nil` if the problem concerns the whole host.
     package var route: String?
     package var message: String
 
@@ -26,23 +26,23 @@ package struct RouteFinding: Sendable, Equatable, CustomStringConvertible {
     }
 }
 
-/// All hosts and routes of one configuration. It is made when the settings are loaded, read by every loop, and replaced
-/// whole on reload.
+/// All hosts and routes of one configuration. The table is created when the settings are loaded, read by every loop,
+/// and replaced as a whole on reload.
 package final class RouteTable: Sendable {
     package let hosts: [HostEntry]
     /// The routes of all hosts, each at its `index`.
     package let entries: [RouteEntry]
-    /// Problems and hints about the routes. If one of them is an error, the table must not be used: the routes
-    /// concerned are missing.
+    /// Problems and hints about the routes. If one is an error, the table must not be used because the affected routes
+    /// are missing.
     package let findings: [RouteFinding]
-    /// The host of all names, and of requests without a name. Nil: a name that is not in the settings is 404.
+    /// The host for all names and for requests without a name. `nil` if a name that is not in the settings gets 404.
     package let anyHost: HostEntry?
     private let directory: HostDirectory
-    /// The hosts of other addresses of the gateway.
+    /// Hosts that the gateway serves at other addresses only.
     private let others: HostDirectory
 
-    /// A table without routes: `host` has every name, and only its endpoints are served. For listeners of operators,
-    /// whose clients connect by address or by any name.
+    /// Creates a table without routes. `host` has every name, and only its endpoints are served. Used for operators'
+    /// listeners, whose clients connect by address or by any name.
     package init(forAnyName host: HostSettings) {
         var builder = RouteTableBuilder(upstreams: [], replacesAuthorization: false)
         self.hosts = builder.build([host])
@@ -56,7 +56,7 @@ package final class RouteTable: Sendable {
     /// - Parameters:
     ///   - upstreams: The names of the apps, in the order of `upstreamIndex`.
     ///   - replacesAuthorization: Whether the gateway sends basic authentication to the apps (`identity.basic`).
-    ///   - others: What the gateway serves at other addresses only.
+    ///   - others: The URLs that the gateway serves at other addresses only.
     package init(
         _ hosts: [HostSettings],
         upstreams: [String],
@@ -72,9 +72,9 @@ package final class RouteTable: Sendable {
         self.others = HostDirectory(others)
     }
 
-    /// The host that the value of `Host` names, or nil. Allocates nothing, but for a name of a wildcard that is not kept.
+    /// Returns the host that the value of `Host` names, or `nil`. Allocates only for an uncached wildcard name.
     ///
-    /// - Parameter names: Where the hosts of such names are kept.
+    /// - Parameter names: The cache of hosts for wildcard names.
     @inline(__always)
     func pinnedHost(
         for authority: UnsafeBufferPointer<UInt8>,
@@ -90,28 +90,28 @@ package final class RouteTable: Sendable {
         return (named ?? self.anyHost).map { Pinned($0) }
     }
 
-    /// The same as a counted reference.
+    /// Returns a counted reference to the host that the value of `Host` names, or `nil`.
     package func host(for authority: UnsafeBufferPointer<UInt8>, kept names: NamedHostCache) -> HostEntry? {
         withExtendedLifetime(names) { self.pinnedHost(for: authority, kept: Pinned(names))?.counted }
     }
 
-    /// Whether the gateway serves the host that the value of `Host` names at another address.
+    /// Whether the gateway serves the host in the value of `Host` at another address.
     package func isElsewhere(_ authority: UnsafeBufferPointer<UInt8>) -> Bool {
         self.others.index(of: authority) != nil || self.others.wildcard(of: authority) { _, _ in true } != nil
     }
 
-    /// The same for a text.
+    /// Returns the host that `authority`, the text of a `Host` value, names. Returns `nil` if there is none.
     package func host(named authority: String) -> HostEntry? {
         Array(authority.utf8).withUnsafeBufferPointer { self.host(for: $0, kept: NamedHostCache()) }
     }
 
-    /// The route of a request, chosen before any credential is read.
+    /// Returns the route of a request, chosen before any credential is read.
     ///
-    /// The most specific pattern wins: literal before `*` before `**`, and the longer literal prefix first. Among
-    /// routes with one pattern, the one that names the method wins. A method that none of them takes is 405.
+    /// The most specific pattern wins: literal before `*` before `**`, and longer literal prefixes first. Among routes
+    /// with one pattern, a route that names the method wins. If no route accepts the method, the result is 405.
     ///
     /// - Parameters:
-    ///   - rawPath: The path without the query, as it came and as the app gets it.
+    ///   - rawPath: The path without the query as received and as the app gets it.
     ///   - reading: The reading of `rawPath`.
     @inline(__always)
     package func match(

@@ -1,7 +1,7 @@
 import Settings
 import Vocabulary
 
-/// Makes the entries of a table and finds what is wrong with them.
+/// Creates the entries of a route table and reports problems in them.
 struct RouteTableBuilder {
     private typealias Route = (pattern: RoutePattern, entry: RouteEntry)
 
@@ -81,7 +81,7 @@ struct RouteTableBuilder {
         )
     }
 
-    /// The number of an equal value, or the next one.
+    /// Returns the number of an equal value, or assigns the next number.
     private static func number<Value: Hashable>(_ value: Value, in numbers: inout [Value: Int]) -> Int {
         if let number = numbers[value] { return number }
         numbers[value] = numbers.count
@@ -100,7 +100,7 @@ struct RouteTableBuilder {
         }
     }
 
-    /// The order of routes does not matter, so two routes that take the same request are an error.
+    /// Reports two routes that accept a common request, which is an error because the order of routes does not matter.
     private mutating func checkReachability(_ host: HostSettings, _ routes: [Route]) {
         var seen: [RoutePattern: [RouteEntry]] = [:]
         for (pattern, route) in routes {
@@ -112,8 +112,8 @@ struct RouteTableBuilder {
         }
     }
 
-    /// To an app that ignores letter case, or how letters are composed, two routes may be one path. Then the stricter one
-    /// would block the other.
+    /// Reports two routes that are one path to an app that ignores letter case or the composition of letters. The
+    /// stricter route would block the weaker one.
     private mutating func checkLetters(_ host: HostSettings, _ routes: [Route]) {
         var seen: [RoutePattern: [Route]] = [:]
         for route in routes {
@@ -132,8 +132,8 @@ struct RouteTableBuilder {
         }
     }
 
-    /// Finds spellings of a protected path that reach a route with weaker demands. Most are refused when they are
-    /// requested. The rest is allowed by the settings, and an app may treat it as the protected path.
+    /// Finds spellings of a protected path that reach a route with weaker demands. Most of them are rejected when
+    /// requested. The settings allow the rest, and an app may treat them as the protected path.
     private mutating func checkSpellings(_ host: HostSettings, _ routes: [Route], _ entry: HostEntry) {
         for (pattern, route) in routes {
             let method = route.methods.names.first ?? "GET"
@@ -171,7 +171,7 @@ struct RouteTableBuilder {
         }
     }
 
-    /// Spellings that some app treats as `path`.
+    /// Returns spellings that some app treats as `path`.
     private static func spellings(of path: String, hasRest: Bool) -> [String] {
         let encoded = path.dropFirst().utf8.first.map { byte in
             "/%" + String(byte, radix: 16, uppercase: true) + path.dropFirst(2)

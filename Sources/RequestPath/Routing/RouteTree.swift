@@ -5,21 +5,21 @@ import Vocabulary
 import Glibc
 #endif
 
-/// The routes of one host by segments: a literal before `*` before `**`, so the order in the file does not matter.
+/// The routes of one host by segments. A literal precedes `*` and `*` precedes `**`, so the order in the file does not
+/// matter.
 ///
-/// A search reads each byte of the path once for each branch of the patterns. A long path cannot make it slower than
-/// that.
+/// A search reads each byte of the path at most once for each branch of the patterns, even if the path is long.
 final class RouteTree: @unchecked Sendable {
     // Immutable after init. The memory is freed in deinit.
     private struct Node {
         /// The literal children, ordered by length and bytes.
         var firstChild = 0
         var childCount = 0
-        /// Where `*` leads; -1: nowhere.
+        /// The node for `*`. -1 if there is none.
         var any = -1
-        /// The leaf of a path that ends here; -1: none.
+        /// The leaf for a path that ends here. -1 if there is none.
         var exact = -1
-        /// The leaf of `**`; -1: none.
+        /// The leaf for `**`. -1 if there is none.
         var rest = -1
     }
 
@@ -29,17 +29,17 @@ final class RouteTree: @unchecked Sendable {
         var node: Int
     }
 
-    /// The routes with one pattern: those that name methods before the one that does not.
+    /// The routes with one pattern. Routes that name methods precede the route that names none.
     private struct Leaf {
         var pattern: RoutePattern
         var routes: [RouteEntry]
-        /// The methods that they name.
+        /// The methods that the routes name.
         var names: [[UInt8]]
-        /// The demands of all of them together.
+        /// The combined demands of all routes.
         var strictness: Strictness
         var allow: String
 
-        /// The route that takes the method.
+        /// Returns the route that accepts the method.
         @inline(__always)
         func route(_ method: UnsafeBufferPointer<UInt8>) -> RouteEntry? {
             var index = 0
@@ -52,8 +52,8 @@ final class RouteTree: @unchecked Sendable {
             return nil
         }
 
-        /// Whether the route at `index` takes the method only because it is a named one in other letters: to an app that
-        /// ignores their case (Django, for example), `delete` would be the DELETE of another route.
+        /// Whether the route at `index` accepts the method only because it is a named method in other letters. An app
+        /// that ignores letter case (Django, for example) would treat `delete` as the DELETE of another route.
         @inline(__always)
         private func isRespelt(_ method: UnsafeBufferPointer<UInt8>, at index: Int) -> Bool {
             guard !self.names.isEmpty, self.routes[index].methods.isUnrestricted else { return false }
@@ -62,7 +62,7 @@ final class RouteTree: @unchecked Sendable {
             }
         }
 
-        /// The demands of the route that takes the method, or of all when none does.
+        /// Returns the demands of the route that accepts the method, or the demands of all routes if none does.
         func strictness(_ method: UnsafeBufferPointer<UInt8>) -> Strictness {
             self.route(method)?.strictness ?? self.strictness
         }
@@ -73,7 +73,7 @@ final class RouteTree: @unchecked Sendable {
     private let labels: UnsafeMutableBufferPointer<UInt8>
     private let leaves: UnsafeMutablePointer<Leaf>
     private let leafCount: Int
-    /// The most segments of any pattern without `**`.
+    /// The maximum number of segments of a pattern without `**`.
     private let exactDepth: Int
 
     init(_ routes: [(pattern: RoutePattern, entry: RouteEntry)]) {
@@ -108,7 +108,7 @@ final class RouteTree: @unchecked Sendable {
             let index = nodes.count
             nodes.append(Node(exact: leaf(branch.exact), rest: leaf(branch.rest)))
             let literals = branch.literals.sorted { Self.precedes($0.key, $1.key) }
-            // Children lie side by side, so their places are reserved before their own children are added.
+            // Children are adjacent, so their slots are reserved before their own children are added.
             nodes[index].firstChild = children.count
             nodes[index].childCount = literals.count
             for (label, _) in literals {
@@ -143,15 +143,15 @@ final class RouteTree: @unchecked Sendable {
         self.labels.deallocate()
     }
 
-    /// The leaf of the most specific pattern that matches a reading of a path; -1: none.
+    /// Returns the leaf of the most specific pattern that matches a reading of a path. -1 if there is none.
     @inline(__always)
     func leaf(of path: UnsafeBufferPointer<UInt8>) -> Int {
         guard let base = path.baseAddress, !path.isEmpty else { return -1 }
         return self.find(0, base, path.count, 1)
     }
 
-    /// The route at a leaf. A method that none of its routes takes is not taken by a more general pattern either,
-    /// because that one was not written for this path.
+    /// Returns the route at a leaf. If none of its routes accepts a method, no more general pattern applies, because
+    /// that pattern was not written for this path.
     @inline(__always)
     func match(_ leaf: Int, _ method: UnsafeBufferPointer<UInt8>) -> RouteMatch {
         guard leaf >= 0 else { return .notFound }
@@ -161,7 +161,7 @@ final class RouteTree: @unchecked Sendable {
         return .route(Pinned(route))
     }
 
-    /// - Parameter start: The offset of the next segment; beyond the end when there is none.
+    /// - Parameter start: The offset of the next segment, or beyond the end if there is none.
     private func find(_ index: Int, _ path: UnsafePointer<UInt8>, _ count: Int, _ start: Int) -> Int {
         let node = self.nodes[index]
         if start > count {
@@ -187,7 +187,7 @@ final class RouteTree: @unchecked Sendable {
     /// CGI, FastCGI, PHP, Apache) run `/secret.php` for `/secret.php/x`.
     ///
     /// - Parameter route: The route at `leaf`.
-    /// - Returns: That route, or a stricter one that such a path has to follow, or a refusal.
+    /// - Returns: `route`, a stricter route that the path must follow, or a refusal.
     func judgingPathInfo(
         _ route: RouteEntry,
         _ leaf: Int,
@@ -203,7 +203,7 @@ final class RouteTree: @unchecked Sendable {
             let followed = self.leaves[script].route(method) ?? self.leaves[script].routes[0]
             guard followed.settings.pathInfo == .follow else { return .refused(.pathAmbiguous) }
             guard followed.methods.contains(method) else { return self.match(script, method) }
-            // Each of the two routes demands something that the other does not, so neither is enough.
+            // Each of the two routes has a demand that the other lacks, so neither is enough.
             guard followed.strictness.covers(current.strictness) else { return .refused(.pathAmbiguous) }
             current = followed
         }
@@ -225,23 +225,22 @@ final class RouteTree: @unchecked Sendable {
         }
     }
 
-    /// The part of a path that has been checked.
+    /// The checked part of a path.
     private struct Prefix {
         var end = 1
         var depth = 0
     }
 
-    /// The leaf of the next exact pattern that the path continues; -1: none.
+    /// Returns the leaf of the next exact pattern that the path continues. -1 if there is none.
     ///
-    /// An exact pattern is skipped where another pattern explicitly covers the rest: with `/admin` and `/admin/login`
-    /// the operator has decided. `/admin/**` does not cover a lone slash, because most apps treat `/admin/` as
-    /// `/admin`.
+    /// An exact pattern is skipped if another pattern explicitly covers the rest: with `/admin` and `/admin/login`, the
+    /// operator has decided. `/admin/**` does not cover a lone slash, because most apps treat `/admin/` as `/admin`.
     ///
     /// The search ends at the depth of the deepest pattern, however long the path is.
     ///
     /// - Parameters:
-    ///   - prefix: The last prefix that was checked; advanced by this call.
-    ///   - leaf: The leaf of the whole path; -1: none.
+    ///   - prefix: The last checked prefix. This call advances it.
+    ///   - leaf: The leaf of the whole path. -1 if there is none.
     @inline(__always)
     private func nextScript(behind prefix: inout Prefix, of path: UnsafeBufferPointer<UInt8>, _ leaf: Int) -> Int {
         guard let base = path.baseAddress else { return -1 }
@@ -283,7 +282,7 @@ final class RouteTree: @unchecked Sendable {
     }
 }
 
-/// The tree while it is being built.
+/// A tree that is being built.
 private final class Branch {
     var literals: [[UInt8]: Branch] = [:]
     var any: Branch?
