@@ -3,8 +3,8 @@
 
     deploy/bench/scale.py [--update | --check]
 
-Prints the tables of SCALE.md. --update writes them there, and --check fails when they are others. What the model takes from
-measurements stands at the top with its source; scale_check.py compares it with gateways that run.
+Prints the tables of SCALE.md. --update writes them there, and --check fails if they differ. What the model takes from
+measurements is at the top with its source; scale_check.py compares it with running gateways.
 """
 
 import argparse
@@ -341,7 +341,7 @@ PRICES = {
         "gateway": Price("n2-standard-4, 4 cores", 0.1942, 4, GOOGLE),
         "redis": Price("n2-highmem-2, 16 GiB: a fortieth of an n2-highmem-80", 0.1310, 16, GOOGLE),
         "zones": Price(
-            "a GB between zones: out, and nothing for in",
+            "a GB between zones: outbound; inbound is free",
             0.01,
             1,
             "https://raw.githubusercontent.com/api-evangelist/google-cloud-vpc/refs/heads/main/plans/"
@@ -402,12 +402,14 @@ def written(value) -> str:
 
 
 def reads_table() -> str:
-    ways = [("HTTP/2 to the gateway", 1.0), ("HTTP/1.1, six connections", 6.0), ("a balancer that sends each request anywhere", 0)]
+    ways = [("HTTP/2 to the gateway", 1.0), ("HTTP/1.1, six connections", 6.0)]
+    ways.append(("a load balancer that sends each request to any gateway", 0))
     rows = []
     for name, met in ways:
         fleet = Fleet(met=met)
         rows.append([name, fleet.reads / fleet.requests * fleet.burst, fleet.reads, fleet.commands, fleet.shard().work])
-    head = ["the requests of a page come by", "reads a page", "reads a second", "commands a second", "busy share of a shard"]
+    head = ["how the requests of a page arrive", "reads per page", "reads a second", "commands a second"]
+    head.append("busy share of a primary")
     return table(head, rows)
 
 
@@ -420,13 +422,13 @@ def broadcast_table() -> str:
             told = [shard.work + shard.telling(), shard.telling(), shard.turn()]
             heard = [fleet.hearing(1), fleet.hearing(fleet.loops), fleet.heard_bytes() / 1e6]
             rows.append([f"{hours * 60:.0f} minutes", gateways, fleet.keys, *told, *heard])
-    head = ["a session lives", "gateways", "keys a second", "a shard's core, in all", "of it telling", "ms a turn"]
-    head += ["a gateway's first loop, hearing", "all its loops", "MB a second, all"]
+    head = ["a session lives", "gateways", "keys a second", "busy share of a primary", "its share for notifying", "ms per turn"]
+    head += ["share of a gateway's first loop for notifications", "of all its loops", "MB a second in all"]
     return table(head, rows)
 
 
 def storm_table() -> str:
-    kinds = [("users sign out", SIGN_OUT, None), ("an operator ends users", USER_ENDED, None)]
+    kinds = [("users sign out", SIGN_OUT, None), ("an operator signs users out", USER_ENDED, None)]
     kinds.append(("one `sessions end --all`", USER_ENDED, ONE_BY_ONE))
     rows = []
     for name, end, each in kinds:
@@ -435,8 +437,8 @@ def storm_table() -> str:
                 fleet, seconds = Fleet(gateways=gateways), 60 if each is None else ended * each
                 are_all = "yes" if are_remembered(fleet, ended, seconds) else "no"
                 rows.append([name, gateways, ended, round(seconds), *storm(fleet, end, ended, seconds), are_all])
-    head = ["what", "gateways", "ends", "asked for within s", "busy share of a shard", "done after s", "heard after s"]
-    return table([*head, "all remembered for a failover"], rows)
+    head = ["what", "gateways", "how many", "requested within (s)", "busy share of a primary", "done after (s)"]
+    return table([*head, "gateways notified after (s)", "all remembered for a failover"], rows)
 
 
 def failover_table() -> str:
@@ -445,8 +447,8 @@ def failover_table() -> str:
         fleet = Fleet(gateways=gateways)
         ends, *taken = reread(fleet)
         rows.append([gateways, ends * fleet.shards, ends, *taken])
-    head = ["gateways", "ends that each remembers", "of one shard", "s of the new primary's core"]
-    head.append("ms that another command waits, at most")
+    head = ["gateways", "ends that each gateway remembers", "for one primary", "time of the new primary's core (s)"]
+    head.append("longest wait of another command (ms)")
     return table(head, rows)
 
 
@@ -455,8 +457,8 @@ def region_table() -> str:
     for minutes in [1, 5, 30]:
         lost = lost_region(Fleet(sessions=10e6 / 3, requests=1e6 / 3, gateways=34, shards=6), 3, minutes)
         rows.append([minutes, *lost.values()])
-    head = ["minutes", "sign-ins a second, each region", "busy share of a shard"]
-    head += ["busy gateway cores, by password", "by OpenID", "GiB in Redis"]
+    head = ["minutes", "sign-ins a second, each region", "busy share of a primary"]
+    head += ["busy gateway cores, sign-ins by password", "by OpenID", "GiB in Redis"]
     return table(head, rows)
 
 
@@ -471,8 +473,8 @@ def price_table() -> str:
             machines = parts.pop("machines")
             total = sum(parts.values())
             rows.append([cloud, name, machines, *parts.values(), total, total / fleet.sessions * 1e6])
-    head = ["prices", "fleet", "gateways", "$ for them", "Redis", "between zones: asked and told", "copied to replicas"]
-    return table([*head, "in all", "for a million"], rows)
+    head = ["prices", "fleet", "gateways", "$ for gateways", "$ for Redis", "$ for traffic between zones", "$ for replication"]
+    return table([*head, "$ in all", "$ per million sessions"], rows)
 
 
 def source_table() -> str:

@@ -69,7 +69,7 @@ def compare(bench: Bench, gateways: int):
         expected, expected_bytes = scale.COMMANDS["sign_in"], scale.SESSION_BYTES + scale.ADDRESS_BYTES
         yield "scripts of a sign-in", scripts(done) / USERS, expected.scripts
         yield "reads of a sign-in", done.get("mget", 0) / USERS, expected.reads
-        yield "keys heard of a sign-in", count(listener.heard()) / USERS, scale.KEYS["sign_in"]
+        yield "keys in notifications of a sign-in", count(listener.heard()) / USERS, scale.KEYS["sign_in"]
         yield "bytes of a session", redis.size(["sp:s:", "sp:g:", "sp:i:", "sp:u:"]) / USERS, expected_bytes
 
         before = redis.commands()
@@ -102,7 +102,7 @@ def compare(bench: Bench, gateways: int):
         heard = listener.heard()
         yield "messages of a sign-out", len(heard) / USERS, 1
         time.sleep(PAUSE)
-        yield "keys heard of a sign-out", (count(heard) + count(listener.heard())) / USERS, scale.KEYS["sign_out"]
+        yield "keys in notifications of a sign-out", (count(heard) + count(listener.heard())) / USERS, scale.KEYS["sign_out"]
 
         # The same message to each gateway and to this listener; what else is sent meanwhile is too little to count.
         sent, messages = redis.sent(), 2000
