@@ -4,7 +4,7 @@ import Settings
 /// Which servers serve: what the loop's requests say of them, and what checks find.
 extension ServerGroup {
     /// Called with the status of each answer.
-    func answered(_ pool: UpstreamPool, _ status: Int) {
+    func answered(_ pool: ServerPool, _ status: Int) {
         guard let place = self.place(of: pool) else { return }
         self.loop.metrics.serverAnswered(self.members[place].ids, status: status)
         self.follow(self.roster.entries[place].health.answered(status), place, .status(status))
@@ -18,7 +18,7 @@ extension ServerGroup {
     }
 
     /// Called when a connect has failed, or a connection has ended before an answer.
-    func failed(_ pool: UpstreamPool, _ fault: ServerNotice.Fault) {
+    func failed(_ pool: ServerPool, _ fault: ServerNotice.Fault) {
         guard let place = self.place(of: pool) else { return }
         self.loop.metrics.serverAnswered(self.members[place].ids, status: 0)
         let isSuspect = pool.server.news.isOut
@@ -28,7 +28,7 @@ extension ServerGroup {
 
     /// Called when an answer cannot be passed on or did not come in time. That may be the fault of one page, so it leaves no
     /// server out; but it brings none back.
-    func disappointed(_ pool: UpstreamPool, _ fault: ServerNotice.Fault) {
+    func disappointed(_ pool: ServerPool, _ fault: ServerNotice.Fault) {
         guard let place = self.place(of: pool) else { return }
         self.loop.metrics.serverAnswered(self.members[place].ids, status: 0)
         self.follow(self.roster.entries[place].health.disappointed(), place, fault)

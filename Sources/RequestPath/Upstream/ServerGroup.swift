@@ -9,7 +9,7 @@ import Vocabulary
 package final class ServerGroup: AppPool {
     /// One server.
     struct Member {
-        let pool: UpstreamPool
+        let pool: ServerPool
         var ids: ServerMetricIDs
         /// What the gauge of its requests shows.
         var shownInFlight = 0
@@ -20,7 +20,7 @@ package final class ServerGroup: AppPool {
     }
 
     private(set) var target: UpstreamTarget
-    /// As in `UpstreamPool`.
+    /// As in `ServerPool`.
     let loop: PathLoop
     private let transport: TransportLoop
     /// The app's index in the configuration.
@@ -40,7 +40,7 @@ package final class ServerGroup: AppPool {
     private var placesVersion: UInt32 = 0
     /// The members' pools in the same order, where each request goes to one of two as it is: all serve, none with a larger
     /// share, by how busy they are. Empty: the choice looks at more.
-    private var even: [Pinned<UpstreamPool>] = []
+    private var even: [Pinned<ServerPool>] = []
     private var maxConnections = 0
     /// The server that `takeIdle` has chosen for a request, which then asks for a new connection.
     private var chosen: (waiter: ObjectIdentifier, exchange: UInt64, place: Int)?
@@ -76,7 +76,7 @@ package final class ServerGroup: AppPool {
                 member.ids = ids[server.index]
                 return member
             }
-            let pool = UpstreamPool(
+            let pool = ServerPool(
                 target: self.target,
                 server: server.server,
                 room: self.room,
@@ -151,7 +151,7 @@ package final class ServerGroup: AppPool {
 
     /// The less busy of two random servers; nil: the choice is not as simple.
     @inline(__always)
-    private func chooseEven() -> Pinned<UpstreamPool>? {
+    private func chooseEven() -> Pinned<ServerPool>? {
         guard !self.even.isEmpty, self.open < self.maxConnections else { return nil }
         let (one, other) = self.roster.pair()
         let (first, second) = (self.even[one], self.even[other])
@@ -266,7 +266,7 @@ package final class ServerGroup: AppPool {
     package var isOutgrown: Bool { false }
 
     /// The other servers that serve, as bits, if this one says by the status that another one may answer better.
-    func others(than pool: UpstreamPool, after status: Int) -> UInt64 {
+    func others(than pool: ServerPool, after status: Int) -> UInt64 {
         guard self.target.settings.retryOn.contains(status) else { return 0 }
         return zip(self.members, self.roster.entries).reduce(0) { bits, server in
             server.0.pool !== pool && server.1.isServing ? bits | server.1.bit : bits
@@ -276,7 +276,7 @@ package final class ServerGroup: AppPool {
     package func takeRetry() -> Bool { self.budget.take(now: self.loop.now) }
 
     /// The place of a member; nil: a reload has removed it.
-    func place(of pool: UpstreamPool) -> Int? {
+    func place(of pool: ServerPool) -> Int? {
         let place = pool.place
         return place < self.members.count && self.members[place].pool === pool ? place : nil
     }

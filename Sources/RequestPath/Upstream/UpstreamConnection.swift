@@ -15,7 +15,7 @@ import Vocabulary
 package final class UpstreamConnection: StreamHandler, AppConnection, AppStream, TurnEndSender {
     private enum Phase { case idle, head, body, tunnel, parting, closed }
 
-    let pool: UpstreamPool
+    let pool: ServerPool
     private let stream: any ByteStream
     /// The same stream if it is encrypted.
     private let tls: TLSStream?
@@ -50,7 +50,7 @@ package final class UpstreamConnection: StreamHandler, AppConnection, AppStream,
     /// Whether a byte of the answer has arrived. Then the request is not sent again.
     package private(set) var hasAnswered = false
     /// The requests for which the connection is kept.
-    private(set) var owner = UpstreamPool.Owner.anybody
+    private(set) var owner = ServerPool.Owner.anybody
     /// Whether the app may send more than its answer, because the answer had no content or came before the request was
     /// complete.
     private(set) var isDoubtful = false
@@ -70,7 +70,7 @@ package final class UpstreamConnection: StreamHandler, AppConnection, AppStream,
     /// - Parameters:
     ///   - stream: Connected to the app. It is started with the connection as its handler.
     ///   - address: The address that it is connected to.
-    package init(_ stream: any ByteStream, to address: SocketAddress? = nil, pool: UpstreamPool) {
+    package init(_ stream: any ByteStream, to address: SocketAddress? = nil, pool: ServerPool) {
         self.stream = stream
         self.address = address
         self.tls = stream as? TLSStream
@@ -90,7 +90,7 @@ package final class UpstreamConnection: StreamHandler, AppConnection, AppStream,
         self.keepsAlive = true
         self.interimCount = 0
         self.mayGoOn = false
-        if self.pool.isStrict { self.owner = UpstreamPool.Owner(head.session) }
+        if self.pool.isStrict { self.owner = ServerPool.Owner(head.session) }
         self.framing = head.framing
         self.hasBody = head.hasBody
         self.stream.write(head.bytes)

@@ -221,7 +221,7 @@ import Vocabulary
 
         init() throws {
             self.bench = try ExchangeBench()
-            let pool = UpstreamPool(
+            let pool = ServerPool(
                 target: self.bench.target,
                 index: 0,
                 loop: self.bench.loop,

@@ -313,7 +313,7 @@ private final class ScriptedWaiter: ConnectionWaiter {
         var settings = UpstreamSettings(name: "app", isHTTPS: false, host: "127.0.0.1", port: 9)
         settings.maxConnections = 0
         settings.maxQueue = 2
-        let pool = UpstreamPool(
+        let pool = ServerPool(
             target: try UpstreamTarget(settings),
             index: 0,
             loop: bench.loop,

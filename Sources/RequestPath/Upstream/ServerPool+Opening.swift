@@ -9,7 +9,7 @@ import Glibc
 #endif
 
 /// Streams to the server.
-extension UpstreamPool {
+extension ServerPool {
     /// A stream to the server, which has to be started at once.
     typealias Connected = (stream: any ByteStream, address: SocketAddress)
 

@@ -18,7 +18,7 @@ import Vocabulary
 /// An app may send more than its answer: two answers, or a body where none is allowed. If such bytes arrive before the
 /// next request is sent, the connection is closed, so that the next client does not get them. Connections on which this
 /// is likely are used last.
-package final class UpstreamPool: AppPool {
+package final class ServerPool: AppPool {
     /// The requests for which a connection is kept.
     enum Owner: Equatable {
         /// All requests.
@@ -76,7 +76,7 @@ package final class UpstreamPool: AppPool {
         { target, index, loop in
             target.isGroup
                 ? ServerGroup(target: target, index: index, loop: loop, transport: transport)
-                : UpstreamPool(target: target, index: index, loop: loop, transport: transport)
+                : ServerPool(target: target, index: index, loop: loop, transport: transport)
         }
     }
 

@@ -43,7 +43,7 @@ struct PoolConnects {
 }
 
 /// Making connections.
-extension UpstreamPool {
+extension ServerPool {
     /// Makes a connection for a request, for which there is room.
     func makeConnection(for client: any ConnectionWaiter, _ goal: AppRoom.ConnectGoal) {
         self.takeRoom()
