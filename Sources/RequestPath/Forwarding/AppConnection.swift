@@ -186,8 +186,6 @@ package protocol AppPool: AnyObject {
 
     /// Whether the app has several servers: after a failed connection, another one is of another server.
     var hasSeveralServers: Bool { get }
-    /// Whether the app has several servers by now, which need a pool of another kind.
-    var isOutgrown: Bool { get }
     /// Takes one of the second tries that idempotent requests have on another server; false: none is left.
     func takeRetry() -> Bool
 
@@ -196,8 +194,6 @@ package protocol AppPool: AnyObject {
 
     /// Closes connections that have been idle too long.
     func sweep()
-    /// Called at the end of the loop's turn, once after each call of `PathLoop.tellTurnEnd`.
-    func turnEnded()
     /// Called when a reload keeps this pool, whose app has this index now.
     func moved(to index: Int)
     /// Goes on with other settings of the app, and this index. False: it cannot, and another pool replaces it.

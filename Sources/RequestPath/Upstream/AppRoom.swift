@@ -4,7 +4,7 @@ import Settings
 import Vocabulary
 
 /// The room that an app has on one loop: whose requests use its connections, and which wait for one. It belongs to the
-/// app's pool, or to the group of the pools of its servers.
+/// group of the pools of its servers.
 final class AppRoom {
     /// A connection that is being made for a request, which may end before the connection has come.
     final class Attempt {
@@ -262,12 +262,23 @@ final class AppRoom {
         requester.address.map { "\($0)" } ?? "a client behind a trusted proxy"
     }
 
-    private func tell(_ reason: Reason, _ sentence: @autoclosure () -> String) {
+    /// Tells the operator what is wrong with the app, if nothing was told for this reason during the last minute.
+    ///
+    /// - Parameter field: The name of the field concerned.
+    func tell(_ reason: Reason, _ sentence: @autoclosure () -> String, field: () -> String? = { nil }) {
         guard let tell = self.loop.onUpstreamNotice, self.target.mayTell(reason, now: self.loop.now) else { return }
         tell(
-            UpstreamNotice(upstream: self.target.settings.name, reason: reason, sentence: sentence(), field: nil)
+            UpstreamNotice(
+                upstream: self.target.settings.name,
+                reason: reason,
+                sentence: sentence(),
+                field: field()
+            )
         )
     }
+
+    /// Counts that the app sent bytes before a request.
+    func countUnasked() { self.loop.metrics.upstreamUnasked(self.index) }
 }
 
 extension UpstreamSettings {

@@ -4,13 +4,20 @@ import Settings
 package import Transport
 import Vocabulary
 
-/// One loop's connections to an app with several servers. It chooses a server for each request, leaves out those that fail,
-/// and has the queue and the limits for all of them. Each server's connections are a pool of their own.
-package final class ServerGroup: AppPool {
+/// One loop's connections to an app. It chooses a server for each request, leaves out those that fail, and has the queue and
+/// the limits for all of them. Each server's connections are a pool of their own.
+///
+/// If the app has one server, there is nothing to choose, and nothing is held against the server: requests wait for it as long
+/// as they may, and only the app has metrics.
+///
+/// When all connections are in use and no more may be made, requests wait in a queue, and so do those of a client that has its
+/// share of the connections (`ClientShares`). What becomes free in a turn is theirs when the turn ends.
+package final class ServerGroup: AppPool, TurnEndTask {
     /// One server.
-    struct Member {
-        let pool: ServerPool
-        var ids: ServerMetricIDs
+    package struct Member {
+        package let pool: ServerPool
+        /// The server's metrics. `nil` if the app has no other server.
+        var ids: ServerMetricIDs?
         /// What the gauge of its requests shows.
         var shownInFlight = 0
         /// Whether the gauge of those that are left out has it.
@@ -20,13 +27,13 @@ package final class ServerGroup: AppPool {
     }
 
     private(set) var target: UpstreamTarget
-    /// As in `ServerPool`.
+    /// Not counted at each use, as in `ServerPool`.
     let loop: PathLoop
-    private let transport: TransportLoop
+    let transport: TransportLoop
     /// The app's index in the configuration.
     private var index: Int
-    private let isStrict: Bool
-    var members: [Member] = []
+    let isStrict: Bool
+    package internal(set) var members: [Member] = []
     /// Their health and shares, in the same order.
     var roster: ServerRoster
     var budget = RetryBudget()
@@ -38,12 +45,19 @@ package final class ServerGroup: AppPool {
     private(set) var isRetired = false
     /// The version of the target's servers that the members are.
     private var placesVersion: UInt32 = 0
+    /// The pool of the app's only server. `nil` if it has several.
+    private var only: Pinned<ServerPool>?
     /// The members' pools in the same order, where each request goes to one of two as it is: all serve, none with a larger
     /// share, by how busy they are. Empty: the choice looks at more.
     private var even: [Pinned<ServerPool>] = []
     private var maxConnections = 0
     /// The server that `takeIdle` has chosen for a request, which then asks for a new connection.
     private var chosen: (waiter: ObjectIdentifier, exchange: UInt64, place: Int)?
+
+    /// Makes the pools of a loop on this event loop.
+    package static func maker(on transport: TransportLoop) -> PathLoop.MakePool {
+        { ServerGroup(target: $0, index: $1, loop: $2, transport: transport) }
+    }
 
     /// - Parameters:
     ///   - index: The app's index in the configuration.
@@ -66,33 +80,25 @@ package final class ServerGroup: AppPool {
         // The version first: what changes meanwhile is found by the next look.
         self.placesVersion = self.target.placesVersion
         let servers = self.target.places
+        let isAlone = servers.count == 1
         let places = servers.map { server in
             former.firstIndex { $0.pool.goesOn(self.target, with: server.server) }
         }
-        let ids = self.loop.configuration.metrics.servers(of: self.index)
-        self.members = servers.enumerated().map { index, server in
-            if let place = places[index] {
-                var member = former[place]
-                member.ids = ids[server.index]
-                return member
-            }
-            let pool = ServerPool(
-                target: self.target,
-                server: server.server,
-                room: self.room,
-                index: self.index,
-                loop: self.loop,
-                transport: self.transport
-            )
-            return Member(pool: pool, ids: ids[server.index])
+        // What was found out about a server is of no use when it has become the only one.
+        let known = isAlone ? [nil] : places
+        let ids = isAlone ? [] : self.loop.configuration.metrics.servers(of: self.index)
+        for place in former.indices {
+            if !known.contains(place) { self.forget(former[place], entries[place]) }
+            if !places.contains(place) { former[place].pool.leave() }
         }
-        for (place, member) in self.members.enumerated() {
-            member.pool.join(self, at: place, self.target, index: self.index)
+        self.members = servers.indices.map { index in
+            let pool = places[index].map { former[$0].pool } ?? ServerPool(of: servers[index].server, in: self)
+            pool.join(at: index, isAlone: isAlone, self.target)
+            var member = known[index].map { former[$0] } ?? Member(pool: pool)
+            member.ids = isAlone ? nil : ids[servers[index].index]
+            return member
         }
-        for place in former.indices where !places.contains(place) {
-            self.retire(former[place], entries[place])
-            former[place].pool.leave()
-        }
+        self.only = isAlone ? Pinned(self.members[0].pool) : nil
         self.open = self.members.reduce(0) { $0 + $1.pool.open }
         // What is in flight at servers that are gone is not counted any longer.
         self.room.adopt(self.target, index: self.index)
@@ -103,10 +109,15 @@ package final class ServerGroup: AppPool {
         self.roster.set(
             // The weight is that of the settings: a server stays the same with another one.
             servers.map { ServerLoad(share: weights[$0.index], hash: $0.server.hash) },
-            kept: places.map { $0.map { entries[$0] } },
+            kept: known.map { $0.map { entries[$0] } },
             former: entries
         )
-        self.followSettings()
+        if !isAlone { self.followSettings() }
+    }
+
+    /// Makes the members again if a name of the servers has got other addresses.
+    private func followPlaces() {
+        if self.target.placesVersion != self.placesVersion { self.setMembers() }
     }
 
     // MARK: Choosing
@@ -131,6 +142,15 @@ package final class ServerGroup: AppPool {
     }
 
     package func takeIdle(for client: any ConnectionWaiter) -> (any AppConnection)? {
+        guard let only = self.only else { return self.chooseIdle(for: client) }
+        return only.use { pool in
+            if self.open >= self.room.threshold, !self.room.admits(client, inFlight: pool.inFlight) { return nil }
+            return pool.takeKept(for: client)
+        }
+    }
+
+    /// Chooses one of several servers, and takes an idle connection to it.
+    private func chooseIdle(for client: any ConnectionWaiter) -> (any AppConnection)? {
         self.budget.count()
         if self.open >= self.room.threshold, !self.room.admits(client, inFlight: self.inFlight) { return nil }
         // A request that will be queued takes its turn when it leaves the queue.
@@ -166,9 +186,6 @@ package final class ServerGroup: AppPool {
         self.even = isEven ? self.members.map { Pinned($0.pool) } : []
     }
 
-    /// Whether no request waits for the end of an exchange, nor does the group's own end.
-    var isQuiet: Bool { self.room.isEmpty && !self.isRetired }
-
     /// Whether those that wait are served when this turn ends, so that what is free is theirs.
     private var isQueueDue: Bool { self.isTurnEndDue || self.members.contains { $0.pool.returned > 0 } }
 
@@ -178,7 +195,7 @@ package final class ServerGroup: AppPool {
     /// An idle connection to the chosen server.
     private func take(at place: Int, for client: any ConnectionWaiter) -> (any AppConnection)? {
         let pool = self.members[place].pool
-        client.upstreamChosen(pool.server)
+        if self.hasSeveralServers { client.upstreamChosen(pool.server) }
         return pool.takeKept(for: client)
     }
 
@@ -219,7 +236,7 @@ package final class ServerGroup: AppPool {
         if let place = self.choose(for: client) { return self.connect(to: place, for: client, after: attempt) }
         guard reason == .upstreamUnreachable, self.mayStart(since: attempt.begun) else {
             if reason == .upstreamUnreachable {
-                self.members.first?.pool.tell(reason, "none of its servers accepts one")
+                self.room.tell(reason, "none of its servers accepts one")
             }
             return client.upstreamFailed(reason)
         }
@@ -238,32 +255,29 @@ package final class ServerGroup: AppPool {
         return now - begun < patience.max() ?? limit
     }
 
-    /// Connects to this server. If it cannot be connected to, it has failed for the request.
+    /// Connects to this server. If the app has others, and it cannot be connected to, it has failed for the request.
     ///
     /// - Parameter attempt: The last one for the request, at another server. `nil` if this is the first.
     private func connect(to place: Int, for client: any ConnectionWaiter, after attempt: AppRoom.Attempt? = nil) {
         let pool = self.members[place].pool
-        client.upstreamChosen(pool.server)
-        let failedBefore = attempt?.failedBefore ?? client.failedServers
-        client.failedServers |= self.roster.entries[place].bit
-        let failed = client.failedServers
+        var goal = AppRoom.ConnectGoal(begun: attempt?.begun)
+        if self.hasSeveralServers {
+            client.upstreamChosen(pool.server)
+            goal.failedBefore = attempt?.failedBefore ?? client.failedServers
+            client.failedServers |= self.roster.entries[place].bit
+            let failed = client.failedServers
+            goal.group = self
+            goal.hasOthers = self.roster.entries.contains { $0.bit & failed == 0 }
+        }
         if self.open >= self.target.settings.maxConnections,
             let giver = self.roster.giver(for: place, limit: self.target.settings.maxConnections)
         {
             self.members[giver].pool.closeOldestIdle()
         }
-        let goal = AppRoom.ConnectGoal(
-            group: self,
-            hasOthers: self.roster.entries.contains { $0.bit & failed == 0 },
-            failedBefore: failedBefore,
-            begun: attempt?.begun
-        )
         pool.makeConnection(for: client, goal)
     }
 
-    package var hasSeveralServers: Bool { self.members.count > 1 }
-
-    package var isOutgrown: Bool { false }
+    package var hasSeveralServers: Bool { self.only == nil }
 
     /// The other servers that serve, as bits, if this one says by the status that another one may answer better.
     func others(than pool: ServerPool, after status: Int) -> UInt64 {
@@ -275,10 +289,11 @@ package final class ServerGroup: AppPool {
 
     package func takeRetry() -> Bool { self.budget.take(now: self.loop.now) }
 
-    /// The place of a member; nil: a reload has removed it.
+    /// The place of one of several members. `nil` if a reload has removed it, or there is no other one.
     func place(of pool: ServerPool) -> Int? {
         let place = pool.place
-        return place < self.members.count && self.members[place].pool === pool ? place : nil
+        guard self.hasSeveralServers, place < self.members.count else { return nil }
+        return self.members[place].pool === pool ? place : nil
     }
 
     // MARK: The limit of connections
@@ -312,7 +327,6 @@ package final class ServerGroup: AppPool {
     /// Gives the connections that have become free to the requests that wait.
     func serveQueue() {
         while self.hasRoom, let client = self.room.next() { self.serve(client) }
-        self.endIfRetired()
     }
 
     /// Gives a connection to a request that has left the queue.
@@ -325,10 +339,7 @@ package final class ServerGroup: AppPool {
         }
     }
 
-    package func waiterLeft(_ waiter: any ConnectionWaiter) {
-        self.room.left(waiter)
-        self.endIfRetired()
-    }
+    package func waiterLeft(_ waiter: any ConnectionWaiter) { self.room.left(waiter) }
 
     package var isCrowded: Bool { self.room.isCounting }
 
@@ -336,14 +347,15 @@ package final class ServerGroup: AppPool {
 
     package func sweep() {
         self.budget.advance(to: self.loop.now)
-        if self.target.placesVersion != self.placesVersion { self.setMembers() }
+        self.followPlaces()
         for place in self.members.indices {
             let pool = self.members[place].pool
             pool.sweep()
+            guard let ids = self.members[place].ids else { continue }
             let inFlight = pool.inFlight
             let change = inFlight - self.members[place].shownInFlight
             if change != 0 {
-                self.loop.metrics.serverInFlight(self.members[place].ids, Int64(change))
+                self.loop.metrics.serverInFlight(ids, Int64(change))
                 self.members[place].shownInFlight = inFlight
             }
             self.watch(place)
@@ -361,11 +373,11 @@ package final class ServerGroup: AppPool {
     package func moved(to index: Int) {
         self.index = index
         self.room.moved(to: index)
-        for member in self.members { member.pool.moved(to: index) }
+        self.followPlaces()
     }
 
     package func adopt(_ target: UpstreamTarget, index: Int) -> Bool {
-        guard target.isGroup, self.isStrict == (target.settings.reuse == .strict) else { return false }
+        guard self.isStrict == (target.settings.reuse == .strict) else { return false }
         self.target = target
         self.index = index
         self.setMembers()
@@ -374,23 +386,17 @@ package final class ServerGroup: AppPool {
 
     package func retire() {
         self.isRetired = true
-        for place in self.members.indices { self.retire(self.members[place], self.roster.entries[place]) }
-        self.endIfRetired()
+        for (member, entry) in zip(self.members, self.roster.entries) {
+            self.forget(member, entry)
+            member.pool.retire()
+        }
     }
 
-    /// Releases the members when nothing waits for them any more. Requests that connect hold the group.
-    private func endIfRetired() {
-        guard self.isRetired, self.room.isEmpty else { return }
-        for member in self.members { member.pool.leave() }
-        // Their connections are not counted here any more.
-        self.open = 0
-    }
-
-    /// Ends a member, which shows nothing more.
-    private func retire(_ member: Member, _ entry: ServerRoster.Entry) {
-        member.pool.retire()
-        self.loop.metrics.serverInFlight(member.ids, Int64(-member.shownInFlight))
-        if member.isShownOut { self.loop.metrics.serverOut(member.ids, -1) }
+    /// Shows nothing more of a member, and holds nothing against its server.
+    private func forget(_ member: Member, _ entry: ServerRoster.Entry) {
+        guard let ids = member.ids else { return }
+        self.loop.metrics.serverInFlight(ids, Int64(-member.shownInFlight))
+        if member.isShownOut { self.loop.metrics.serverOut(ids, -1) }
         if !entry.health.isServing { member.pool.server.news.forgets() }
         if self.loop.checksServers { _ = member.pool.server.news.found(isDown: false) }
     }

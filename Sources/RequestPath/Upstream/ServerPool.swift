@@ -2,23 +2,22 @@ import NIOCore
 import Observability
 import Sessions
 import Settings
-package import Transport
+import Transport
 import Vocabulary
 
-/// One loop's connections to one server of an app. The idle ones are a stack, so that the most recently used one is taken
-/// first. Where the app has several servers, this is a member of a `ServerGroup`, which has the queue and the limits.
+/// One loop's connections to one server of an app: a member of a `ServerGroup`, which has the queue and the limits. The idle
+/// ones are a stack, so that the most recently used one is taken first.
 ///
 /// ```
 ///   in use ──▶ ending ──▶ idle ──▶ in use        ending: until the loop's turn ends and all sockets have been read
 ///     └──────────┴─────────┴────▶ closed
 /// ```
-/// When all are in use and no more may be made, requests wait in a queue, and so do those of a client that has its share
-/// of the connections (`ClientShares`). What becomes free in a turn is theirs when the turn ends.
+/// What becomes free in a turn goes to requests in the group's queue when the turn ends.
 ///
 /// An app may send more than its answer: two answers, or a body where none is allowed. If such bytes arrive before the
 /// next request is sent, the connection is closed, so that the next client does not get them. Connections on which this
 /// is likely are used last.
-package final class ServerPool: AppPool {
+package final class ServerPool: TurnEndTask {
     /// The requests for which a connection is kept.
     enum Owner: Equatable {
         /// All requests.
@@ -35,20 +34,18 @@ package final class ServerPool: AppPool {
 
     private(set) var target: UpstreamTarget
     let server: UpstreamServer
-    /// The servers of which this is one; nil: the app has no other.
-    private(set) var group: ServerGroup?
+    /// The group of which it is a member. `nil` after a reload has removed the server, or the group.
+    private(set) weak var group: ServerGroup?
     /// Its index in the group.
     private(set) var place = 0
-    /// What an answer below 500 counts while nothing is held against the server; nil: it may change more.
+    /// Whether the app has no other server. Then the answers and failures of this one change nothing.
+    private(set) var isAlone = true
+    /// The metrics of answers below 500 while nothing is held against the server. `nil` if an answer may change more.
     var calmIDs: ServerMetricIDs?
-    /// The same group, for one question in each turn.
-    private var pinnedGroup: Pinned<ServerGroup>?
     /// Both live as long as the process, or until a reload replaces the pool. A reference that does not own is checked,
     /// and counted, at each use.
     let loop: PathLoop
     let transport: TransportLoop
-    /// The app's index in the configuration.
-    private var index: Int
     /// Whether each connection serves one session only.
     let isStrict: Bool
     /// Whether answers are taken as old servers send them.
@@ -60,66 +57,24 @@ package final class ServerPool: AppPool {
     private var idle: [UpstreamConnection] = []
     /// Connections that were returned in this turn.
     private var ending: [UpstreamConnection] = []
-    /// Whose requests use the connections, and which wait: the group's where there is one.
-    private(set) var room: AppRoom
-    /// From so many connections on, shares are looked at; never where a group does this.
-    private var threshold: Int
-    /// Whether it serves the queue. False for what is or was a member of a group.
-    private(set) var servesQueue = true
+    /// The group's: whose requests use the connections, and which wait.
+    let room: AppRoom
     private var isTurnEndDue = false
     /// The version of the server's addresses that the pool has seen.
-    private var addressVersion: UInt32 = 0
+    private var addressVersion: UInt32
     private var isRetired = false
 
-    /// Makes the pools of a loop on this event loop.
-    package static func maker(on transport: TransportLoop) -> PathLoop.MakePool {
-        { target, index, loop in
-            target.isGroup
-                ? ServerGroup(target: target, index: index, loop: loop, transport: transport)
-                : ServerPool(target: target, index: index, loop: loop, transport: transport)
-        }
-    }
-
-    /// - Parameters:
-    ///   - server: One of the app's; nil: its only one.
-    ///   - index: The app's index in the configuration.
-    ///   - transport: The event loop of `loop`.
-    package convenience init(
-        target: UpstreamTarget,
-        server: UpstreamServer? = nil,
-        index: Int,
-        loop: PathLoop,
-        transport: TransportLoop
-    ) {
-        self.init(target: target, server: server, room: nil, index: index, loop: loop, transport: transport)
-    }
-
-    /// - Parameter room: That of the group to which it will belong. `nil` if there is none.
-    init(
-        target: UpstreamTarget,
-        server: UpstreamServer?,
-        room: AppRoom?,
-        index: Int,
-        loop: PathLoop,
-        transport: TransportLoop
-    ) {
-        self.target = target
-        self.server = server ?? target.first
-        self.transport = transport
-        self.index = index
-        self.isStrict = target.settings.reuse == .strict
-        self.isLenient = target.settings.answers == .lenient
-        let room = room ?? AppRoom(target, index: index, loop: loop)
-        self.threshold = room.threshold
-        self.room = room
-        self.loop = loop
-        self.addressVersion = self.server.currentVersion
-    }
-
-    @inline(__always)
-    package func takeIdle(for client: any ConnectionWaiter) -> (any AppConnection)? {
-        if self.open >= self.threshold, !self.room.admits(client, inFlight: self.inFlight) { return nil }
-        return self.takeKept(for: client)
+    /// Makes the pool of one of the group's servers, which becomes a member by `join`.
+    init(of server: UpstreamServer, in group: ServerGroup) {
+        self.target = group.target
+        self.server = server
+        self.group = group
+        self.room = group.room
+        self.loop = group.loop
+        self.transport = group.transport
+        self.isStrict = group.isStrict
+        self.isLenient = group.target.settings.answers == .lenient
+        self.addressVersion = server.currentVersion
     }
 
     /// A kept connection that may serve this request, whose client may have another one.
@@ -172,9 +127,7 @@ package final class ServerPool: AppPool {
             self.loop.metrics.upstreamConnections(active: -1, idle: 1)
         }
         if !self.connects.isEmpty { self.serveAttempts() }
-        if let group = self.pinnedGroup, group.use({ $0.isQuiet }) { return }
-        if let group = self.group { return group.serveQueue() }
-        while self.servesQueue, self.hasRoom, let client = self.room.next() { self.serve(client) }
+        if !self.room.isEmpty { self.group?.serveQueue() }
     }
 
     /// Removes a connection that has closed.
@@ -192,21 +145,6 @@ package final class ServerPool: AppPool {
             self.connects.pace.freed()
             self.awaitTurnEnd()
         }
-    }
-
-    /// Counts that the app sent bytes before a request.
-    func countUnasked() {
-        self.loop.metrics.upstreamUnasked(self.index)
-    }
-
-    /// Tells the operator what is wrong with the app, if nothing was told for this reason during the last minute.
-    ///
-    /// - Parameter field: The name of the field concerned.
-    func tell(_ reason: Reason, _ sentence: String, field: () -> String? = { nil }) {
-        guard let tell = self.loop.onUpstreamNotice, self.target.mayTell(reason, now: self.loop.now) else { return }
-        tell(
-            UpstreamNotice(upstream: self.target.settings.name, reason: reason, sentence: sentence, field: field())
-        )
     }
 
     /// Whether the server still has the address to which a connection leads, and its TLS has not been renewed since.
@@ -229,14 +167,13 @@ package final class ServerPool: AppPool {
     }
 
     /// Closes connections that have been idle too long, and those to addresses that are gone.
-    package func sweep() {
+    func sweep() {
         self.followAddresses()
         let isShort = self.loop.isShortOfFiles
         let limit = isShort ? .nanoseconds(0) : self.loop.configuration.timeouts.upstreamKeepAlive
         for index in self.idle.indices.reversed() where self.loop.now - self.idle[index].idleSince > limit {
             self.closeIdle(at: index)
         }
-        if self.servesQueue { self.room.sweep(inFlight: self.inFlight, hasRoom: self.hasRoom) }
     }
 
     /// Closes the connection that has been idle for the longest.
@@ -251,9 +188,6 @@ package final class ServerPool: AppPool {
     }
 
     // MARK: The limit of connections
-
-    /// Whether a request can have a connection: an idle one, or one more.
-    private var hasRoom: Bool { self.open < self.target.settings.maxConnections || !self.idle.isEmpty }
 
     /// Whether some connection is idle.
     var hasIdle: Bool { !self.idle.isEmpty }
@@ -280,22 +214,14 @@ package final class ServerPool: AppPool {
     /// Gives back the room of a connection that has closed or could not be made.
     func release() {
         self.open -= 1
-        if let group = self.group { return group.released() }
-        // Not now: the caller may be in the middle of a change.
-        if self.servesQueue, !self.room.isEmpty { self.awaitTurnEnd() }
+        self.group?.released()
     }
 
-    /// Gives a connection to a request that has left the queue.
-    private func serve(_ client: any ConnectionWaiter) {
-        if let connection = self.takeKept(for: client) {
-            client.upstreamConnected(connection, isReused: true)
-        } else {
-            self.makeConnection(for: client)
-        }
-    }
-
-    package var reports: [ServerReport] { [self.report(isOut: false, ejections: 0)] }
-
+    /// The server as it is now.
+    ///
+    /// - Parameters:
+    ///   - isOut: Whether it gets no requests.
+    ///   - ejections: How often this loop was the first to leave it out.
     func report(isOut: Bool, ejections: Int) -> ServerReport {
         ServerReport(
             upstream: self.target.settings.name,
@@ -308,90 +234,46 @@ package final class ServerPool: AppPool {
         )
     }
 
-    package var hasSeveralServers: Bool { false }
-
-    package var isOutgrown: Bool { self.group == nil && self.target.isGroup }
-
-    package func takeRetry() -> Bool { false }
-
-    package func connectAgain(for client: any ConnectionWaiter, after failed: any AppStream) {
-        self.connect(for: client)
-    }
-
-    package func waiterLeft(_ waiter: any ConnectionWaiter) { self.room.left(waiter) }
-
-    package var isCrowded: Bool { self.room.isCounting }
-
-    package func moved(to index: Int) {
-        self.index = index
-        if self.servesQueue { self.room.moved(to: index) }
-    }
-
-    /// Goes on with other settings of the app.
-    package func adopt(_ target: UpstreamTarget, index: Int) -> Bool {
-        guard !target.isGroup, self.group == nil, self.goesOn(target, with: target.first) else { return false }
-        self.target = target
-        self.isLenient = target.settings.answers == .lenient
-        self.index = index
-        self.room.adopt(target, index: index)
-        self.threshold = self.room.threshold
-        // Those that wait may have larger shares now, or there are more connections.
-        if !self.room.isEmpty { self.awaitTurnEnd() }
-        return true
-    }
+    // MARK: The group
 
     /// Whether it can go on as the pool of this server.
     func goesOn(_ target: UpstreamTarget, with server: UpstreamServer) -> Bool {
-        self.server === server && target.tls === self.target.tls && self.isStrict == (target.settings.reuse == .strict)
+        self.server === server && target.tls === self.target.tls
     }
 
-    /// Makes it a member of a group, with the settings of that.
-    func join(_ group: ServerGroup, at place: Int, _ target: UpstreamTarget, index: Int) {
-        self.group = group
-        self.room = group.room
-        self.threshold = .max
-        self.servesQueue = false
-        self.pinnedGroup = Pinned(group)
+    /// Goes on as a member of its group with this index, with the settings of the group.
+    ///
+    /// - Parameter isAlone: Whether there is no other member.
+    func join(at place: Int, isAlone: Bool, _ target: UpstreamTarget) {
         self.place = place
+        self.isAlone = isAlone
         self.target = target
         self.isLenient = target.settings.answers == .lenient
-        self.index = index
     }
 
-    /// Ends its membership: the group holds it and is held by it.
+    /// Ends its membership: the server is gone, and the group counts its connections no longer.
     func leave() {
         self.group = nil
-        self.pinnedGroup = nil
-        self.calmIDs = nil
+        self.isAlone = false
+        self.retire()
     }
 
-    /// Counts an answer that changes nothing else; false: it may.
+    /// Counts an answer that changes nothing else. False if it may change more.
     @inline(__always)
     func countsOnly(_ status: Int) -> Bool {
+        if self.isAlone { return true }
         guard status < 500, let ids = self.calmIDs else { return false }
         self.loop.metrics.serverAnswered(ids, status: status)
         return true
     }
 
-    /// Called when a reload has replaced this pool. Exchanges that have begun end here, and no connection is kept.
-    package func retire() {
+    /// Called when a reload has replaced this pool or its group. Exchanges that have begun end here, and no connection is
+    /// kept.
+    func retire() {
         self.isRetired = true
+        self.calmIDs = nil
         while !self.idle.isEmpty { self.closeIdle(at: self.idle.count - 1) }
         let connections = self.ending
         for connection in connections { connection.close() }
-    }
-
-    package func connect(for client: any ConnectionWaiter) {
-        // What has become free in this turn is for those that wait.
-        guard self.hasRoom, self.room.isEmpty || !self.isTurnEndDue,
-            self.open < self.threshold || self.room.admits(client, inFlight: self.inFlight)
-        else { return self.room.enqueue(client, returned: self.ending.count) }
-        self.makeConnection(for: client)
-    }
-
-    /// Connects for `client`. If no more connections may be made, an idle one is closed, which is kept for another session.
-    private func makeConnection(for client: any ConnectionWaiter) {
-        if self.open >= self.target.settings.maxConnections, !self.idle.isEmpty { self.closeIdle(at: 0) }
-        self.makeConnection(for: client, AppRoom.ConnectGoal())
     }
 }

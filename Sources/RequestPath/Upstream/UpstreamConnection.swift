@@ -231,13 +231,13 @@ package final class UpstreamConnection: StreamHandler, AppConnection, AppStream,
     /// Closes the connection, because bytes arrived before the request was sent. They belong to an earlier exchange,
     /// and the client of the next one must not get them.
     private func refuseUnasked() {
-        self.pool.countUnasked()
+        self.pool.room.countUnasked()
         let receiver = self.receiver
         self.receiver = nil
         self.close()
         if receiver != nil, self.isNew {
             self.disappoints(.malformed)
-            self.pool.tell(.upstreamMalformed, ResponseFault.Rule.unasked.rawValue)
+            self.pool.room.tell(.upstreamMalformed, ResponseFault.Rule.unasked.rawValue)
         }
         receiver?.upstreamSpokeFirst()
     }
@@ -359,7 +359,7 @@ package final class UpstreamConnection: StreamHandler, AppConnection, AppStream,
         case .malformed:
             _ = receiver.answerPauses()
             guard self.serves(receiver) else { return }
-            self.pool.tell(.upstreamMalformed, ResponseFault.Rule.chunk.rawValue)
+            self.pool.room.tell(.upstreamMalformed, ResponseFault.Rule.chunk.rawValue)
             self.fail(.upstreamMalformed)
         }
     }
@@ -411,7 +411,7 @@ package final class UpstreamConnection: StreamHandler, AppConnection, AppStream,
     /// Refuses an answer whose head is at the front of `buffer`.
     private func refuse(_ fault: ResponseFault, _ buffer: ByteBuffer) {
         self.disappoints(.malformed)
-        self.pool.tell(.upstreamMalformed, fault.rule.rawValue) {
+        self.pool.room.tell(.upstreamMalformed, fault.rule.rawValue) {
             guard !fault.field.isEmpty else { return nil }
             return buffer.withUnsafeReadableBytes { bytes in
                 String(decoding: bytes[fault.field.start..<fault.field.end].prefix(64), as: UTF8.self)
@@ -443,11 +443,11 @@ package final class UpstreamConnection: StreamHandler, AppConnection, AppStream,
         case .body: receiver.upstreamFailed(.upstreamTruncated)
         case .tunnel: receiver.tunnelEnded()
         case .head where self.partial != nil:
-            self.pool.tell(.upstreamMalformed, ResponseFault.Rule.cutOff.rawValue)
+            self.pool.room.tell(.upstreamMalformed, ResponseFault.Rule.cutOff.rawValue)
             receiver.upstreamFailed(.upstreamMalformed)
         case .head where !self.hasAnswered:
             if let fault = self.tls?.fault {
-                self.pool.tell(.upstreamTLS, fault.description)
+                self.pool.room.tell(.upstreamTLS, fault.description)
                 receiver.upstreamFailed(.upstreamTLS)
             } else {
                 receiver.upstreamFailed(.upstreamReset)

@@ -380,9 +380,7 @@ final class ScriptedPool: AppPool {
     }
 
     var reports: [ServerReport] { [] }
-    var isOutgrown: Bool { false }
     func sweep() {}
-    func turnEnded() {}
     func moved(to index: Int) {}
     func adopt(_ target: UpstreamTarget, index: Int) -> Bool { false }
     func retire() {}

@@ -9,7 +9,7 @@ import Transport
 import Vocabulary
 
 /// A request that waits for a connection and records what it gets.
-private final class ScriptedWaiter: ConnectionWaiter {
+final class ScriptedWaiter: ConnectionWaiter {
     var exchangeNumber: UInt64 = 1
     var isConnecting = true
     var isQueued = false
@@ -313,16 +313,8 @@ private final class ScriptedWaiter: ConnectionWaiter {
         var settings = UpstreamSettings(name: "app", isHTTPS: false, host: "127.0.0.1", port: 9)
         settings.maxConnections = 0
         settings.maxQueue = 2
-        let pool = ServerPool(
-            target: try UpstreamTarget(settings),
-            index: 0,
-            loop: bench.loop,
-            transport: try TransportLoop()
-        )
         let stream = ScriptedStream()
-        let connection = UpstreamConnection(stream, pool: pool)
-        try stream.start(connection)
-        bench.pool.kept = [connection]
+        let (pool, connection) = try bench.keep(stream, to: try UpstreamTarget(settings))
         try bench.begin(ExchangeBench.request())
         bench.eventLoop.run()
 
@@ -339,5 +331,6 @@ private final class ScriptedWaiter: ConnectionWaiter {
         bench.eventLoop.run()
         #expect(waiters[1].connection === connection && waiters[1].isReused && !waiters[1].isQueued)
         #expect(waiters[0].connection == nil && waiters[0].failure == nil)
+        #expect(pool.reports.map(\.idle) == [0])
     }
 }
