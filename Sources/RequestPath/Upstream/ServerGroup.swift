@@ -4,14 +4,14 @@ import Settings
 package import Transport
 import Vocabulary
 
-/// One loop's connections to an app. It chooses a server for each request, leaves out those that fail, and has the queue and
-/// the limits for all of them. Each server's connections are a pool of their own.
+/// One loop's streams to an app. It chooses a server for each request, leaves out those that fail, and has the queue and the
+/// limits for all of them. Each server's streams are a pool of their own.
 ///
 /// If the app has one server, there is nothing to choose, and nothing is held against the server: requests wait for it as long
 /// as they may, and only the app has metrics.
 ///
-/// When all connections are in use and no more may be made, requests wait in a queue, and so do those of a client that has its
-/// share of the connections (`ClientShares`). What becomes free in a turn is theirs when the turn ends.
+/// When all streams are in use and no more connections may be made, requests wait in a queue, and so do those of a client that
+/// has its share of the streams (`ClientShares`). What becomes free in a turn is theirs when the turn ends.
 package final class ServerGroup: AppPool, TurnEndTask {
     /// One server.
     package struct Member {
@@ -39,7 +39,7 @@ package final class ServerGroup: AppPool, TurnEndTask {
     var budget = RetryBudget()
     /// The connections to all servers.
     private var open = 0
-    /// Whose requests use the connections, and which wait.
+    /// How many streams are in use, whose requests use them, and which wait.
     let room: AppRoom
     private var isTurnEndDue = false
     private(set) var isRetired = false
@@ -51,7 +51,7 @@ package final class ServerGroup: AppPool, TurnEndTask {
     /// share, by how busy they are. Empty: the choice looks at more.
     private var even: [Pinned<ServerPool>] = []
     private var maxConnections = 0
-    /// The server that `takeIdle` has chosen for a request, which then asks for a new connection.
+    /// The server that `takeStream` has chosen for a request, which then asks for a new connection.
     private var chosen: (waiter: ObjectIdentifier, exchange: UInt64, place: Int)?
 
     /// Makes the pools of a loop on this event loop.
@@ -99,8 +99,8 @@ package final class ServerGroup: AppPool, TurnEndTask {
             return member
         }
         self.only = isAlone ? Pinned(self.members[0].pool) : nil
+        // Connections to servers that are gone are not counted any longer.
         self.open = self.members.reduce(0) { $0 + $1.pool.open }
-        // What is in flight at servers that are gone is not counted any longer.
         self.room.adopt(self.target, index: self.index)
         if !self.room.isEmpty { self.awaitTurnEnd() }
         self.roster = ServerRoster(self.target.settings.balance, seed: .random(in: .min ... .max))
@@ -125,7 +125,7 @@ package final class ServerGroup: AppPool, TurnEndTask {
     /// The place of the server for a request: none that has failed for it.
     ///
     /// - Returns: nil: all have failed.
-    private func choose(for client: any ConnectionWaiter) -> Int? {
+    private func choose(for client: any StreamWaiter) -> Int? {
         for place in self.members.indices {
             let pool = self.members[place].pool
             self.roster.loads[place].inFlight = pool.inFlight
@@ -141,30 +141,27 @@ package final class ServerGroup: AppPool, TurnEndTask {
         )
     }
 
-    package func takeIdle(for client: any ConnectionWaiter) -> (any AppConnection)? {
-        guard let only = self.only else { return self.chooseIdle(for: client) }
-        return only.use { pool in
-            if self.open >= self.room.threshold, !self.room.admits(client, inFlight: pool.inFlight) { return nil }
-            return pool.takeKept(for: client)
-        }
+    package func takeStream(for client: any StreamWaiter) -> (any FreeStream)? {
+        guard let only = self.only else { return self.chooseStream(for: client) }
+        return self.room.admits(client) ? only.use { $0.takeKept(for: client) } : nil
     }
 
-    /// Chooses one of several servers, and takes an idle connection to it.
-    private func chooseIdle(for client: any ConnectionWaiter) -> (any AppConnection)? {
+    /// Chooses one of several servers, and takes a stream on a kept connection to it.
+    private func chooseStream(for client: any StreamWaiter) -> (any FreeStream)? {
         self.budget.count()
-        if self.open >= self.room.threshold, !self.room.admits(client, inFlight: self.inFlight) { return nil }
+        guard self.room.admits(client) else { return nil }
         // A request that will be queued takes its turn when it leaves the queue.
         let isNext = self.room.isEmpty || !self.isQueueDue
         if isNext, client.failedServers == 0, let pool = self.chooseEven() {
             return pool.use { pool in
                 client.upstreamChosen(pool.server)
-                let connection = pool.takeKept(for: client)
-                if connection == nil { self.chosen = (ObjectIdentifier(client), client.exchangeNumber, pool.place) }
-                return connection
+                let free = pool.takeKept(for: client)
+                if free == nil { self.chosen = (ObjectIdentifier(client), client.exchangeNumber, pool.place) }
+                return free
             }
         }
         guard isNext, self.hasRoom, let place = self.choose(for: client) else { return nil }
-        if let connection = self.take(at: place, for: client) { return connection }
+        if let free = self.take(at: place, for: client) { return free }
         self.chosen = (ObjectIdentifier(client), client.exchangeNumber, place)
         return nil
     }
@@ -189,21 +186,16 @@ package final class ServerGroup: AppPool, TurnEndTask {
     /// Whether those that wait are served when this turn ends, so that what is free is theirs.
     private var isQueueDue: Bool { self.isTurnEndDue || self.members.contains { $0.pool.returned > 0 } }
 
-    /// The requests that the servers serve, or for which they are connected to.
-    private var inFlight: Int { self.members.reduce(0) { $0 + $1.pool.inFlight } }
-
-    /// An idle connection to the chosen server.
-    private func take(at place: Int, for client: any ConnectionWaiter) -> (any AppConnection)? {
+    /// A stream on a kept connection to the chosen server.
+    private func take(at place: Int, for client: any StreamWaiter) -> (any FreeStream)? {
         let pool = self.members[place].pool
         if self.hasSeveralServers { client.upstreamChosen(pool.server) }
         return pool.takeKept(for: client)
     }
 
-    package func connect(for client: any ConnectionWaiter) {
+    package func awaitStream(for client: any StreamWaiter) {
         let chosen = self.chosen.take()
-        guard self.hasRoom, self.room.isEmpty || !self.isQueueDue,
-            self.open < self.room.threshold || self.room.admits(client, inFlight: self.inFlight)
-        else {
+        guard self.hasRoom, self.room.isEmpty || !self.isQueueDue, self.room.admits(client) else {
             return self.room.enqueue(client, returned: self.members.reduce(0) { $0 + $1.pool.returned })
         }
         if let chosen, chosen.waiter == ObjectIdentifier(client), chosen.exchange == client.exchangeNumber {
@@ -213,16 +205,16 @@ package final class ServerGroup: AppPool, TurnEndTask {
         self.connect(to: place, for: client)
     }
 
-    package func connectAgain(for client: any ConnectionWaiter, after failed: any AppStream) {
-        if let connection = failed as? UpstreamConnection, let place = self.place(of: connection.pool) {
+    package func awaitStream(for client: any StreamWaiter, after failed: any AppStream) {
+        if let place = failed.server.use({ self.place(of: $0) }) {
             let bit = self.roster.entries[place].bit
             let others = self.roster.entries.contains { $0.isServing && $0.bit != bit }
             // A kept connection may only have been closed for its age: a session stays with its server, and no server that
             // is left out is better.
-            let isOld = !connection.isNew && !connection.hasAnswered
+            let isOld = failed.isReused && !failed.hasAnswered
             if !isOld || others && self.target.settings.balance != .sticky { client.failedServers |= bit }
         }
-        self.connect(for: client)
+        self.awaitStream(for: client)
     }
 
     /// Connects to a server that has not failed for the request. If all have, they may be starting, and are tried again after
@@ -258,7 +250,7 @@ package final class ServerGroup: AppPool, TurnEndTask {
     /// Connects to this server. If the app has others, and it cannot be connected to, it has failed for the request.
     ///
     /// - Parameter attempt: The last one for the request, at another server. `nil` if this is the first.
-    private func connect(to place: Int, for client: any ConnectionWaiter, after attempt: AppRoom.Attempt? = nil) {
+    private func connect(to place: Int, for client: any StreamWaiter, after attempt: AppRoom.Attempt? = nil) {
         let pool = self.members[place].pool
         var goal = AppRoom.ConnectGoal(begun: attempt?.begun)
         if self.hasSeveralServers {
@@ -296,9 +288,14 @@ package final class ServerGroup: AppPool, TurnEndTask {
         return self.members[place].pool === pool ? place : nil
     }
 
+    /// The place of one of several servers. `nil` if a reload has removed it, or there is no other one.
+    private func place(of server: UpstreamServer) -> Int? {
+        self.hasSeveralServers ? self.members.firstIndex { $0.pool.server === server } : nil
+    }
+
     // MARK: The limit of connections
 
-    /// Whether a request can have a connection: an idle one, or one more.
+    /// Whether a request can have a stream: one of an idle connection, or of one more.
     private var hasRoom: Bool {
         self.open < self.target.settings.maxConnections || self.members.contains { $0.pool.hasIdle }
     }
@@ -324,22 +321,22 @@ package final class ServerGroup: AppPool, TurnEndTask {
         self.serveQueue()
     }
 
-    /// Gives the connections that have become free to the requests that wait.
+    /// Gives the streams that have become free to the requests that wait.
     func serveQueue() {
         while self.hasRoom, let client = self.room.next() { self.serve(client) }
     }
 
-    /// Gives a connection to a request that has left the queue.
-    private func serve(_ client: any ConnectionWaiter) {
+    /// Gives a stream to a request that has left the queue.
+    private func serve(_ client: any StreamWaiter) {
         guard let place = self.choose(for: client) else { return client.upstreamFailed(.upstreamUnreachable) }
-        if let connection = self.take(at: place, for: client) {
-            client.upstreamConnected(connection, isReused: true)
+        if let free = self.take(at: place, for: client) {
+            client.upstreamReady(free, isReused: true)
         } else {
             self.connect(to: place, for: client)
         }
     }
 
-    package func waiterLeft(_ waiter: any ConnectionWaiter) { self.room.left(waiter) }
+    package func waiterLeft(_ waiter: any StreamWaiter) { self.room.left(waiter) }
 
     package var isCrowded: Bool { self.room.isCounting }
 
@@ -361,7 +358,7 @@ package final class ServerGroup: AppPool, TurnEndTask {
             self.watch(place)
         }
         self.setEven()
-        self.room.sweep(inFlight: self.inFlight, hasRoom: self.hasRoom)
+        self.room.sweep(hasRoom: self.hasRoom)
     }
 
     package var reports: [ServerReport] {

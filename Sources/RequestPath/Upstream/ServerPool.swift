@@ -5,8 +5,8 @@ import Settings
 import Transport
 import Vocabulary
 
-/// One loop's connections to one server of an app: a member of a `ServerGroup`, which has the queue and the limits. The idle
-/// ones are a stack, so that the most recently used one is taken first.
+/// One loop's streams to one server of an app: a member of a `ServerGroup`, which has the queue and the limits. A connection
+/// of HTTP/1 has one stream. Idle ones are a stack, so that the most recently used one is taken first.
 ///
 /// ```
 ///   in use ──▶ ending ──▶ idle ──▶ in use        ending: until the loop's turn ends and all sockets have been read
@@ -52,12 +52,14 @@ package final class ServerPool: TurnEndTask {
     private(set) var isLenient: Bool
     /// The connections there are, and the requests for which one is being made.
     private(set) var open = 0
+    /// The streams in use, and the requests for which a connection is being made.
+    private(set) var inFlight = 0
     /// The connections that are being made, and for whom.
     var connects = PoolConnects()
     private var idle: [UpstreamConnection] = []
-    /// Connections that were returned in this turn.
+    /// Connections whose streams were returned in this turn.
     private var ending: [UpstreamConnection] = []
-    /// The group's: whose requests use the connections, and which wait.
+    /// The group's: how many streams are in use, whose requests use them, and which wait.
     let room: AppRoom
     private var isTurnEndDue = false
     /// The version of the server's addresses that the pool has seen.
@@ -77,14 +79,16 @@ package final class ServerPool: TurnEndTask {
         self.addressVersion = server.currentVersion
     }
 
-    /// A kept connection that may serve this request, whose client may have another one.
+    /// The stream of a kept connection that may serve this request, whose client may have another one.
     @inline(__always)
-    func takeKept(for client: any ConnectionWaiter) -> UpstreamConnection? {
+    func takeKept(for client: any StreamWaiter) -> UpstreamConnection? {
         guard let connection = self.isStrict ? self.takeOwn(Owner(client.session)) : self.idle.popLast() else {
             return nil
         }
         self.loop.metrics.upstreamConnections(active: 1, idle: -1)
-        if self.room.isCounting { connection.seat = self.room.take(for: client) }
+        self.inFlight &+= 1
+        connection.streams = 1
+        if let seat = self.room.take(for: client.requester) { connection.seat = seat }
         return connection
     }
 
@@ -97,9 +101,17 @@ package final class ServerPool: TurnEndTask {
     @inline(__always)
     func giveBack(_ connection: UpstreamConnection) {
         guard !self.isRetired, connection.isUsable else { return connection.close() }
-        if let seat = connection.seat.take() { self.room.giveBack(seat) }
+        self.endStream(of: connection)
         self.awaitTurnEnd()
         self.ending.append(connection)
+    }
+
+    /// Counts that the stream of a connection carries no request any more.
+    @inline(__always)
+    private func endStream(of connection: UpstreamConnection) {
+        connection.streams = 0
+        self.inFlight &-= 1
+        self.room.giveBack(connection.seat.take())
     }
 
     @inline(__always)
@@ -132,7 +144,7 @@ package final class ServerPool: TurnEndTask {
 
     /// Removes a connection that has closed.
     func remove(_ connection: UpstreamConnection) {
-        if let seat = connection.seat.take() { self.room.giveBack(seat) }
+        if connection.streams > 0 { self.endStream(of: connection) }
         self.release()
         if let index = self.idle.lastIndex(where: { $0 === connection }) {
             self.idle.remove(at: index)
@@ -192,27 +204,41 @@ package final class ServerPool: TurnEndTask {
     /// Whether some connection is idle.
     var hasIdle: Bool { !self.idle.isEmpty }
 
-    /// Whether a kept connection may serve this request.
-    func hasKept(for client: any ConnectionWaiter) -> Bool {
+    /// Whether the stream of a kept connection may serve this request.
+    func hasKept(for client: any StreamWaiter) -> Bool {
         guard self.isStrict else { return !self.idle.isEmpty }
         let owner = Owner(client.session)
         return self.idle.contains { $0.owner == owner || $0.owner == .anybody }
     }
 
-    /// Takes the room of one more connection.
-    func takeRoom() {
+    /// Begins a connection for a request, whose room it takes.
+    func begin(for client: any StreamWaiter, _ goal: AppRoom.ConnectGoal) -> AppRoom.Attempt {
         self.open += 1
+        self.inFlight += 1
         self.group?.opens()
+        return self.room.begin(for: client, goal)
     }
 
-    /// The connections that were returned in this turn.
+    /// Ends the attempt: the request gets the stream of this connection, which was made for it.
+    func end(_ attempt: AppRoom.Attempt, by connection: UpstreamConnection) {
+        connection.streams = 1
+        connection.seat = self.room.end(attempt)
+        // It may have closed while it began.
+        if !connection.isUsable { self.endStream(of: connection) }
+    }
+
+    /// Ends the attempt, for which no connection is made.
+    func giveUp(_ attempt: AppRoom.Attempt) {
+        self.inFlight -= 1
+        self.room.giveBack(self.room.end(attempt))
+        self.release()
+    }
+
+    /// The streams that were returned in this turn.
     var returned: Int { self.ending.count }
 
-    /// The requests that it serves, or for which it connects.
-    var inFlight: Int { self.open - self.idle.count - self.ending.count }
-
     /// Gives back the room of a connection that has closed or could not be made.
-    func release() {
+    private func release() {
         self.open -= 1
         self.group?.released()
     }

@@ -2,9 +2,9 @@ package import NIOCore
 package import Transport
 import Vocabulary
 
-/// One connection to an app. It carries one exchange at a time. It returns to the pool only if both messages ended as
-/// their framing says and no further byte has arrived (CVE-2026-71324). If bytes arrive later, but before the next
-/// request is sent, the connection is closed, and that request is sent on a new one.
+/// One HTTP/1 connection to an app, which is also its only stream: it carries one exchange at a time. It returns to the pool
+/// only if both messages ended as their framing says and no further byte has arrived (CVE-2026-71324). If bytes arrive
+/// later, but before the next request is sent, the connection is closed, and that request is sent on a new one.
 ///
 /// ```
 ///            send           head parsed            body ended
@@ -12,8 +12,11 @@ import Vocabulary
 ///                      │ 101 to a WebSocket request
 ///                      └──────────────────▶ tunnel ──▶ parting ──▶ closed    parting: until the app has everything
 /// ```
-package final class UpstreamConnection: StreamHandler, AppConnection, AppStream, TurnEndSender {
+package final class UpstreamConnection: StreamHandler, FreeStream, AppStream, TurnEndSender {
     private enum Phase { case idle, head, body, tunnel, parting, closed }
+
+    /// The streams that it can carry at a time.
+    static let mostStreams = 1
 
     let pool: ServerPool
     private let stream: any ByteStream
@@ -54,8 +57,9 @@ package final class UpstreamConnection: StreamHandler, AppConnection, AppStream,
     /// Whether the app may send more than its answer, because the answer had no content or came before the request was
     /// complete.
     private(set) var isDoubtful = false
-    /// What the request that it carries gives back to the app's room. `nil` if the request is not counted.
-    var seat: ClientShares.Seat?
+    /// The streams in use: a request has it, from when the pool hands it out until the pool has it back.
+    var streams = 0
+    package var seat: ClientShares.Seat?
     var idleSince = NIODeadline.uptimeNanoseconds(0)
     /// Where it leads; nil: to an address that no name has.
     let address: SocketAddress?
@@ -116,6 +120,8 @@ package final class UpstreamConnection: StreamHandler, AppConnection, AppStream,
 
     package var isUsable: Bool { self.phase == .idle }
     package var server: Pinned<UpstreamServer> { Pinned(self.pool.server) }
+    package var room: ObjectIdentifier { ObjectIdentifier(self.pool.room) }
+    package var isReused: Bool { self.idleSince != NIODeadline.uptimeNanoseconds(0) }
 
     package func abandon() {
         self.receiver = nil
@@ -225,9 +231,6 @@ package final class UpstreamConnection: StreamHandler, AppConnection, AppStream,
         }
     }
 
-    /// Whether it has carried no other request.
-    var isNew: Bool { self.idleSince == NIODeadline.uptimeNanoseconds(0) }
-
     /// Closes the connection, because bytes arrived before the request was sent. They belong to an earlier exchange,
     /// and the client of the next one must not get them.
     private func refuseUnasked() {
@@ -235,7 +238,7 @@ package final class UpstreamConnection: StreamHandler, AppConnection, AppStream,
         let receiver = self.receiver
         self.receiver = nil
         self.close()
-        if receiver != nil, self.isNew {
+        if receiver != nil, !self.isReused {
             self.disappoints(.malformed)
             self.pool.room.tell(.upstreamMalformed, ResponseFault.Rule.unasked.rawValue)
         }

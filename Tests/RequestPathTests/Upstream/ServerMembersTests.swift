@@ -40,7 +40,7 @@ import Vocabulary
     private func serve(_ status: Int, times count: Int) throws {
         for _ in 0..<count {
             if self.bench.pool.kept.isEmpty {
-                self.bench.pool.kept = [try #require(self.group.takeIdle(for: ScriptedWaiter()))]
+                self.bench.pool.kept = [try #require(self.group.takeStream(for: ScriptedWaiter()))]
             }
             try self.serve(status)
         }
@@ -52,8 +52,8 @@ import Vocabulary
         // No other connection may be made.
         #expect(self.group.adopt(try self.target { $0.maxConnections = 0 }, index: 0))
         let waiter = ScriptedWaiter()
-        #expect(self.group.takeIdle(for: waiter) === self.connection)
-        self.group.connectAgain(for: waiter, after: self.connection)
+        #expect(self.group.takeStream(for: waiter) === self.connection)
+        self.group.awaitStream(for: waiter, after: self.connection)
         #expect(waiter.isQueued && waiter.server == nil && waiter.failedServers == 0)
     }
 
@@ -64,7 +64,22 @@ import Vocabulary
         #expect(self.group.adopt(try self.target { _ in }, index: 0))
         #expect(!self.group.hasSeveralServers && self.group.reports.map(\.idle) == [1] && self.stream.isOpen)
         let waiter = ScriptedWaiter()
-        #expect(self.group.takeIdle(for: waiter) === self.connection && waiter.server == nil)
+        #expect(self.group.takeStream(for: waiter) === self.connection && waiter.server == nil)
+    }
+
+    @Test func aStreamIsInUseUntilItsRequestOrItsConnectionEnds() throws {
+        func inUse() -> Int { self.group.reports[0].inFlight }
+        try self.serve()
+        let before = inUse()
+        try self.serve(200, times: 3)
+        #expect(inUse() == before)
+        self.bench.pool.kept = [try #require(self.group.takeStream(for: ScriptedWaiter()))]
+        #expect(inUse() == before + 1 && self.group.takeStream(for: ScriptedWaiter()) == nil)
+        try self.bench.begin(ExchangeBench.request())
+        self.bench.eventLoop.run()
+        #expect(inUse() == before + 1)
+        self.stream.end()
+        #expect(inUse() == before)
     }
 
     @Test func oneOfSeveralServersIsChosen() throws {
@@ -73,7 +88,7 @@ import Vocabulary
             self.group.adopt(try self.target { ($0.others, $0.balance) = ([Self.server(10)], .roundRobin) }, index: 0)
         )
         let waiters = (0..<2).map { _ in ScriptedWaiter() }
-        let taken = waiters.map { self.group.takeIdle(for: $0) }
+        let taken = waiters.map { self.group.takeStream(for: $0) }
         #expect(taken.contains { $0 === self.connection } && taken.contains { $0 == nil })
         #expect(Set(waiters.compactMap { $0.server?.settings.port }) == [9, 10])
     }
@@ -90,7 +105,7 @@ import Vocabulary
         #expect(self.group.reports.map(\.isOut) == [true, false])
         #expect(self.group.adopt(try self.target { _ in }, index: 0))
         #expect(self.group.reports.map(\.isOut) == [false])
-        #expect(self.group.takeIdle(for: ScriptedWaiter()) === self.connection)
+        #expect(self.group.takeStream(for: ScriptedWaiter()) === self.connection)
     }
 
     @Test func anAppWhoseConnectionsAreKeptOtherwiseNeedsAnotherPool() throws {
