@@ -96,7 +96,7 @@ import Testing
         let channels: Set = [
             "Channel", "ChannelHandlerContext", "ChannelHandler", "ChannelOption", "NIOAny", "ByteStream",
             "ClientByteStream", "StreamSocket", "PipelineChannel", "HTTP1Connection", "UpstreamConnection",
-            "UpstreamPool",
+            "ServerGroup", "ServerPool",
         ]
         let files = try Self.files(of: "RequestPath").filter { FolderGraph.folder(of: $0.key) == "Exchange" }
         #expect(files.count > 5)

@@ -6,7 +6,7 @@ import Transport
 package import Vocabulary
 
 /// The exchange with the app: sends the request, passes the answer on, and handles failures.
-extension Exchange: AnswerReceiver, ConnectionWaiter {
+extension Exchange: AnswerReceiver, StreamWaiter {
     /// What a permit is for: the head for the app is written. `take` sends it, when the client's bytes are no longer
     /// borrowed.
     func forward(_ permit: consuming Permit, _ identity: consuming IdentityLines?, _ given: JudgingContext) -> Step {
@@ -39,14 +39,14 @@ extension Exchange: AnswerReceiver, ConnectionWaiter {
         return Array(client.description.utf8)
     }
 
-    /// How long the connection to the app waits for the first bytes of a body whose length is declared. An app may answer
-    /// without the body, so it gets the request after that.
+    /// How long the request waits for the first bytes of a body whose length is declared, before it takes a stream to the app.
+    /// An app may answer without the body, so it gets the request after that.
     static let bodyPatience = TimeAmount.seconds(1)
 
-    /// Whether the request has no connection to the app yet, because no byte of its body has come.
+    /// Whether the request has no stream to the app yet, because no byte of its body has come.
     package var awaitsBody: Bool { self.phase == .expecting }
 
-    /// Asks the client for the body, so that a client that sends none uses no connection to the app.
+    /// Asks the client for the body, so that a client that sends none uses no stream to the app.
     func expectBody() {
         self.phase = .expecting
         self.facts.waitDeadline = self.loop.now + Self.bodyPatience
@@ -62,25 +62,25 @@ extension Exchange: AnswerReceiver, ConnectionWaiter {
         if let session = self.record.session, self.loop.sessions?.resolver.cache.hasEnded(session) == true {
             return self.upstreamFailed(.gatewayOverloaded)
         }
-        self.takeConnection(of: pool)
+        self.takeStream(of: pool)
     }
 
-    /// Sends the request on a connection to the app, as soon as there is one for it.
-    func takeConnection(of pool: any AppPool) {
+    /// Sends the request on a stream to the app, as soon as there is one for it.
+    func takeStream(of pool: any AppPool) {
         self.awaitResponse(from: self.loop.now)
-        if let connection = pool.takeIdle(for: self) {
+        if let free = pool.takeStream(for: self) {
             self.record.upstreamReused = true
-            self.send(on: connection)
+            self.send(on: free)
         } else {
-            self.connect(by: pool)
+            self.awaitStream(of: pool)
         }
     }
 
-    /// Asks for a new connection. The session may end meanwhile, also when the cache does not have it any more.
-    func connect(by pool: any AppPool) {
+    /// Waits for a stream. The session may end meanwhile, also when the cache does not have it any more.
+    func awaitStream(of pool: any AppPool) {
         self.phase = .connecting
         self.holdSession()
-        pool.connect(for: self)
+        pool.awaitStream(for: self)
     }
 
     /// Gives the app its time for the head of the answer.
@@ -132,38 +132,38 @@ extension Exchange: AnswerReceiver, ConnectionWaiter {
         if self.record.trace != nil { self.attemptFailed(reason) }
     }
 
-    package func upstreamConnected(_ connection: any AppConnection, isReused: Bool) {
+    package func upstreamReady(_ free: any FreeStream, isReused: Bool) {
         // The session may have ended while the request waited (`holdSession`).
         if let session = self.record.session, self.loop.sessions?.resolver.cache.hasEnded(session) == true {
-            connection.close()
+            free.close()
             return self.upstreamFailed(.gatewayOverloaded)
         }
         self.record.upstreamReused = isReused
         self.awaitResponse(from: self.loop.now)
-        self.send(on: connection)
+        self.send(on: free)
         if self.phase == .exchange {
             self.stream?.resumeReading()
             self.process()
         }
     }
 
-    func send(on connection: any AppConnection) {
-        guard connection.isUsable else {
-            // The connection has closed meanwhile, so another one is used.
-            connection.close()
+    func send(on free: any FreeStream) {
+        guard free.isUsable else {
+            // The stream has closed meanwhile, so another one is used.
+            free.close()
             self.record.upstreamReused = false
             if self.record.trace != nil { self.attemptFailed(.upstreamReset) }
-            if let pool = self.facts.pool { self.connect(by: pool) }
+            if let pool = self.facts.pool { self.awaitStream(of: pool) }
             return
         }
         guard let head = self.upstreamHead.take() else { return self.upstreamFailed(.upstreamReset) }
         self.phase = .exchange
+        self.upstream = free.begin(head, for: self)
         if self.isRecorded {
             let now = NIODeadline.now()
             self.facts.sentAt = now
-            if self.record.trace != nil { self.attemptBegins(at: connection.server, now) }
+            if self.record.trace != nil, let server = self.upstream?.server { self.attemptBegins(at: server, now) }
         }
-        self.upstream = connection.begin(head, for: self)
         if !self.facts.isRequestWhole {
             self.facts.lastProgress = self.loop.now
             self.stream?.askForBody()
@@ -172,7 +172,7 @@ extension Exchange: AnswerReceiver, ConnectionWaiter {
     }
 
     /// Called just before the head is sent; the received part of the body is sent with it. The body is not used
-    /// earlier, so that head and body can still be sent on another connection if this one fails.
+    /// earlier, so that head and body can still be sent on another stream if this one fails.
     package func headLeaves() {
         if !self.facts.isRequestWhole { self.process() }
     }
@@ -220,7 +220,7 @@ extension Exchange: AnswerReceiver, ConnectionWaiter {
         }
     }
 
-    // MARK: All connections in use
+    // MARK: All streams in use
 
     package func upstreamBusy() {
         self.phase = .queued
@@ -240,7 +240,7 @@ extension Exchange: AnswerReceiver, ConnectionWaiter {
         self.facts.pool?.waiterLeft(self)
     }
 
-    /// Answers a queued request for which no connection became free.
+    /// Answers a queued request for which no stream became free.
     func refuseQueued() {
         self.leaveQueue()
         self.upstreamFailed(.gatewayOverloaded)
@@ -448,7 +448,7 @@ extension Exchange: AnswerReceiver, ConnectionWaiter {
     }
 
     /// Called when the app sent bytes before the request. On a kept connection they belong to an earlier exchange, and
-    /// the request is sent on another connection. On a new connection they are not HTTP.
+    /// the request is sent on another stream. On a new connection they are not HTTP.
     package func upstreamSpokeFirst() {
         let failed = self.upstream
         self.upstreamHead = failed?.takeBack()
@@ -471,10 +471,10 @@ extension Exchange: AnswerReceiver, ConnectionWaiter {
         self.retry(after: stream, nil, status: status)
     }
 
-    /// Sends the request once more, on another connection.
+    /// Sends the request once more, on another stream.
     ///
     /// - Parameters:
-    ///   - failed: The connection on which it was sent.
+    ///   - failed: The stream on which it was sent.
     ///   - reason: Why that one will not do; nil: by the status of the answer.
     private func retry(after failed: any AppStream, _ reason: Reason?, status: Int = 0) {
         if self.record.trace != nil { self.attemptFailed(reason, status: status) }
@@ -484,14 +484,14 @@ extension Exchange: AnswerReceiver, ConnectionWaiter {
         guard let pool = self.facts.pool else { return }
         self.phase = .connecting
         self.holdSession()
-        pool.connectAgain(for: self, after: failed)
+        pool.awaitStream(for: self, after: failed)
     }
 
-    /// Whether the request may be sent once more, on another connection. A kept connection may have been closed just as the
+    /// Whether the request may be sent once more, on another stream. A kept connection may have been closed just as the
     /// request was sent; a server may have ended, and the app has another. The request is repeated once, if it cannot have
     /// had an effect or is idempotent (RFC 9110 9.2.2). A POST is never sent twice, because an app may act on a head without
     /// reading the body.
-    private func mayRetry(_ connection: any AppStream, after reason: Reason) -> Bool {
+    private func mayRetry(_ failed: any AppStream, after reason: Reason) -> Bool {
         guard !self.facts.isRepeated else { return false }
         let wasKept = reason == .upstreamReset && self.record.upstreamReused
         if !wasKept {
@@ -499,8 +499,8 @@ extension Exchange: AnswerReceiver, ConnectionWaiter {
                 return false
             }
         }
-        if !connection.hasSent { return true }
-        guard !connection.hasAnswered, self.record.bytesIn == 0 else { return false }
+        if !failed.hasSent { return true }
+        guard !failed.hasAnswered, self.record.bytesIn == 0 else { return false }
         // The end of an empty body has been sent and would have to be sent again.
         if self.facts.hasBody, self.facts.isRequestWhole { return false }
         return self.facts.method.isIdempotent && (wasKept || self.facts.pool?.takeRetry() == true)

@@ -272,7 +272,7 @@ extension Exchange {
             }
             self.record.isForwarded = true
             if self.record.session != nil { self.stream?.signedIn() }
-            if self.facts.hasSizedBody { self.expectBody() } else { self.takeConnection(of: pool) }
+            if self.facts.hasSizedBody { self.expectBody() } else { self.takeStream(of: pool) }
         case .grant(let fields):
             self.checkResult = .allowed
             self.send(fields.answer, fields.lines)

@@ -14,7 +14,7 @@ package import Vocabulary
 ///     ▲        │         │             ▼        expecting: the first bytes of a body with a declared length
 ///     │        ├─────────┴─▶ (expecting) ─▶ connecting ─▶ exchange ─▶ (tunnel)
 ///     │        │              ▲  │          │
-///     │        │              │  ▼          │         queued: all connections to the app are in use
+///     │        │              │  ▼          │         queued: all streams to the app are in use
 ///     │        │             queued         │
 ///     │        └─▶ collecting ─▶ waiting    │         collecting: the body of an endpoint's request
 ///     │                           │         │
@@ -57,12 +57,12 @@ package final class Exchange {
     /// The head while the request waits, and the bytes it refers to.
     var waitingHead: RequestHead?
     var waitingBytes: ByteBuffer?
-    /// The head for the app, as long as no connection to the app owns it.
+    /// The head for the app, as long as no stream to the app owns it.
     var upstreamHead: PermittedHead?
     /// How another proxy asks about the request; nil: the client sent it here.
     var check: CheckForm?
     var checkResult = CheckResult.denied
-    /// The app's side, set when the head is given to a connection.
+    /// The app's side, set when the head is given to a stream.
     package internal(set) var upstream: (any AppStream)?
     /// The content of an answer in which references become public.
     var multistatus: MultistatusBody?
@@ -367,7 +367,7 @@ package final class Exchange {
         return true
     }
 
-    /// Releases a head that no connection to the app owns.
+    /// Releases a head that no stream to the app owns.
     func releaseUpstreamHead() {
         if let head = self.upstreamHead.take() { self.loop.giveBack(head.intoBuffer()) }
     }

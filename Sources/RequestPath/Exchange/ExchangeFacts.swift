@@ -48,13 +48,13 @@ struct ExchangeFacts: ~Copyable {
     var content = AnswerContent.plain
     /// True if the content of the app's answer is an event stream.
     var isEventStream: Bool { self.content == .events }
-    /// Whether the request has been sent on one connection and is to be sent on another.
+    /// Whether the request has been sent on one stream and is to be sent on another.
     var isRepeated = false
-    /// The servers of the app that have failed for it (`ConnectionWaiter.failedServers`).
+    /// The servers of the app that have failed for it (`StreamWaiter.failedServers`).
     var failedServers: UInt64 = 0
     /// When the head was sent to the app. Only if something is written about the request.
     var sentAt: NIODeadline?
     var responseDeadline = NIODeadline.distantFuture
-    /// Until when a queued request waits for a connection, or another one for the first bytes of its body.
+    /// Until when a queued request waits for a stream, or another one for the first bytes of its body.
     var waitDeadline = NIODeadline.distantFuture
 }

@@ -24,7 +24,7 @@ struct ExchangeRecord: ~Copyable {
     var isAppsAnswer = false
     /// Whether the request was forwarded, or would have been if the app could be reached.
     var isForwarded = false
-    /// Whether the app's connection was taken from the pool. Then the app may have closed it just before the request.
+    /// Whether the stream to the app is of a kept connection, which the app may have closed just before the request.
     var upstreamReused = false
     /// The server of the app that was chosen last, if it has several.
     var server: UpstreamServer?

@@ -51,7 +51,7 @@ package struct EndpointServer: Sendable {
                 shard: registry.makeShard(on: eventLoop),
                 accessLog: nil,
                 sessionClock: .system,
-                makePool: UpstreamPool.maker(on: eventLoop)
+                makePool: ServerGroup.maker(on: eventLoop)
             )
             loop.openings = clients?.loop(on: eventLoop)
             loop.start()

@@ -96,7 +96,7 @@ package final class PathLoop: TurnEndTask {
     /// Connections to apps with a head that was not sent yet.
     private let unflushed = Batch<any TurnEndSender>()
     /// Pools with connections that are not used again before this turn ends.
-    private let resting = Batch<any AppPool>()
+    private let resting = Batch<any TurnEndTask>()
     private let assertions = AssertionRenewals()
     private var isTurnEndDue = false
 
@@ -167,7 +167,7 @@ package final class PathLoop: TurnEndTask {
             if index < self.connections.count { self.connections[index].sweep(self.now) }
             index -= 1
         }
-        for index in self.pools.indices { self.sweepPool(index) }
+        for pool in self.pools { pool.sweep() }
         self.parting.removeAll { $0(self.now) }
         self.flushAccessLog()
         if self.now >= self.nextShrink { self.shrink() }
@@ -180,19 +180,6 @@ package final class PathLoop: TurnEndTask {
     /// have taken more of them than there are clients.
     func ranOutOfFiles() {
         self.shortOfFilesUntil = self.now + .seconds(5)
-    }
-
-    /// Looks after the pool of an app. If its one name has got several addresses, each of them is a server from now on.
-    private func sweepPool(_ index: Int) {
-        self.pools[index].sweep()
-        self.replaceIfOutgrown(index)
-    }
-
-    private func replaceIfOutgrown(_ index: Int) {
-        let pool = self.pools[index]
-        guard pool.isOutgrown else { return }
-        self.pools[index] = self.makePool(self.configuration.targets[index], index, self)
-        pool.retire()
     }
 
     /// Frees the heads and buffers that a burst has left behind: those beyond one for each request of the last seconds.
@@ -250,7 +237,7 @@ package final class PathLoop: TurnEndTask {
 
     /// Calls `pool.turnEnded()` at the end of this turn. Bytes that the apps send until then are read before the
     /// connections are used again.
-    func tellTurnEnd(_ pool: any AppPool) {
+    func tellTurnEnd(_ pool: any TurnEndTask) {
         self.resting.append(pool)
         self.awaitTurnEnd()
     }
@@ -407,8 +394,6 @@ package final class PathLoop: TurnEndTask {
             return pool
         }
         for pool in replaced { pool.retire() }
-        // A name may have got its addresses since the pool was made.
-        for index in self.pools.indices { self.replaceIfOutgrown(index) }
         self.metrics.adopt(configuration.metrics)
         if self.requestHead.fields.capacity != configuration.limits.fieldCount {
             self.requestHead = RequestHead(fieldCount: configuration.limits.fieldCount)

@@ -1,7 +1,7 @@
 package import AddressIntelligence
 package import Vocabulary
 
-/// Whose request it is: what the shares of an app's connections are counted by.
+/// Whose request it is: what the shares of an app's streams are counted by.
 package struct Requester: Hashable, Sendable {
     /// The client's address (IPv6: its /64). `nil` for a trusted proxy that names no client.
     package let address: AddressKey?
@@ -13,7 +13,7 @@ package struct Requester: Hashable, Sendable {
         self.session = session
     }
 
-    /// Who takes turns in a queue, and whose connections are counted together.
+    /// Who takes turns in a queue, and whose streams are counted together.
     package enum Client: Hashable, Sendable {
         case address(AddressKey)
         /// Of requests that come through a proxy that names no client.
@@ -29,7 +29,7 @@ package struct Requester: Hashable, Sendable {
 }
 
 /// Whose requests are in flight at an app on one loop. No address and no session has more of them than its share
-/// (`ShareRule`) of the app's connections.
+/// (`ShareRule`) of the app's streams.
 ///
 /// Nothing is counted while fewer requests are in flight than any share allows, because then nobody can have more. When
 /// there are as many, the room counts all of them once (`begin`), and from then on each that comes and goes, until there are
@@ -71,7 +71,7 @@ package struct ClientShares: Sendable {
         self.isCounting = isCounting
     }
 
-    /// Counts a request that gets a connection. `nil` while nothing is counted.
+    /// Counts a request that gets a stream. `nil` while nothing is counted.
     package mutating func take(_ requester: @autoclosure () -> Requester) -> Seat? {
         guard self.isCounting else { return nil }
         let requester = requester()
@@ -80,23 +80,23 @@ package struct ClientShares: Sendable {
         return Seat(requester: requester, generation: self.generation)
     }
 
-    /// Counts that a request has left its connection.
+    /// Counts that a request has left its stream.
     package mutating func giveBack(_ seat: Seat) {
         guard self.isCounting, seat.generation == self.generation else { return }
         self.addresses.giveBack(seat.requester.address)
         self.sessions.giveBack(seat.requester.session)
     }
 
-    /// Whether another request of this client and session may get a connection.
+    /// Whether another request of this client and session may get a stream.
     package func admits(_ requester: Requester) -> Bool {
         guard self.admitsSession(of: requester) else { return false }
         return self.admits(requester.client) || self.isCrowdedOut(requester)
     }
 
-    /// Whether another request of the requester's session may get a connection, whoever its client is.
+    /// Whether another request of the requester's session may get a stream, whoever its client is.
     package func admitsSession(of requester: Requester) -> Bool { self.sessions.admits(requester.session) }
 
-    /// Whether others at its address keep a session with few requests from a connection. Such sessions get one, so that
+    /// Whether others at its address keep a session with few requests from a stream. Such sessions get one, so that
     /// nobody can take an app from the signed-in users behind the same NAT; together they leave others a part of the app.
     private func isCrowdedOut(_ requester: Requester) -> Bool {
         guard let address = requester.address, let session = requester.session else { return false }
@@ -104,7 +104,7 @@ package struct ClientShares: Sendable {
             && self.addresses.count(of: address) < self.rule.widest && self.total < self.rule.limit
     }
 
-    /// Whether another request of this client may get a connection, whatever its session is.
+    /// Whether another request of this client may get a stream, whatever its session is.
     package func admits(_ client: Requester.Client) -> Bool {
         switch client {
         case .address(let address): self.addresses.admits(address)

@@ -63,9 +63,6 @@ package final class UpstreamTarget: Sendable {
         self.isList = !settings.others.isEmpty
     }
 
-    /// Whether there are several now: of the settings, or addresses of one name.
-    package var isGroup: Bool { self.isList || self.first.places(limit: ServerSettings.limit).count > 1 }
-
     /// One server that may be chosen, which may be one of several addresses of a server in the settings.
     struct Place {
         let server: UpstreamServer

@@ -3,12 +3,12 @@ import Observability
 import Settings
 import Vocabulary
 
-/// The room that an app has on one loop: whose requests use its connections, and which wait for one. It belongs to the
-/// app's pool, or to the group of the pools of its servers.
+/// The room that an app has on one loop: how many streams are in use, whose requests use them, and which wait for one. It
+/// belongs to the group of the pools of its servers.
 final class AppRoom {
     /// A connection that is being made for a request, which may end before the connection has come.
     final class Attempt {
-        let client: any ConnectionWaiter
+        let client: any StreamWaiter
         /// The number of the exchange for which the connection was begun.
         let exchange: UInt64
         /// Who has other servers for the request. `nil` if nobody has.
@@ -25,7 +25,7 @@ final class AppRoom {
         fileprivate var seat: ClientShares.Seat?
         fileprivate var index = 0
 
-        fileprivate init(_ client: any ConnectionWaiter, _ goal: ConnectGoal) {
+        fileprivate init(_ client: any StreamWaiter, _ goal: ConnectGoal) {
             self.client = client
             self.exchange = client.exchangeNumber
             self.requester = client.requester
@@ -61,9 +61,12 @@ final class AppRoom {
     private let gauge: GaugeID
     private var shares: ClientShares
     private var attempts: [Attempt] = []
-    private var queue = ConnectionQueue()
-    /// With fewer connections than this, nobody can have more than its share.
-    private(set) var threshold: Int
+    private var queue = StreamQueue()
+    /// While fewer streams than this are in use, nobody can have more than its share.
+    private var threshold: Int
+    /// The streams in use, and the requests for which a connection is being made. Those of servers that a reload has removed
+    /// are among them.
+    private var inFlight = 0
 
     init(_ target: UpstreamTarget, index: Int, loop: PathLoop) {
         self.target = target
@@ -90,14 +93,15 @@ final class AppRoom {
     /// Whether requests are counted.
     @inline(__always) var isCounting: Bool { self.shares.isCounting }
 
-    /// Whether the request's client and session may have another connection.
-    ///
-    /// - Parameter inFlight: The requests that the app serves, or for which it is connected to.
-    func admits(_ client: any ConnectionWaiter, inFlight: @autoclosure () -> Int) -> Bool {
-        if !self.shares.isCounting {
-            guard inFlight() >= self.threshold else { return true }
-            self.beginCounting()
-        }
+    /// Whether the request's client and session may have another stream.
+    @inline(__always)
+    func admits(_ client: any StreamWaiter) -> Bool {
+        self.inFlight < self.threshold || self.hasShare(client)
+    }
+
+    @inline(never)
+    private func hasShare(_ client: any StreamWaiter) -> Bool {
+        if !self.shares.isCounting { self.beginCounting() }
         return self.shares.admits(client.requester)
     }
 
@@ -105,29 +109,37 @@ final class AppRoom {
         self.shares.begin()
         for attempt in self.attempts { attempt.seat = self.shares.take(attempt.requester) }
         self.loop.eachRequest { request in
-            guard let connection = request.upstream as? UpstreamConnection, connection.pool.room === self else {
-                return
-            }
-            connection.seat = self.shares.take(request.requester)
+            guard let stream = request.upstream, stream.room == ObjectIdentifier(self) else { return }
+            stream.seat = self.shares.take(request.requester)
         }
     }
 
-    /// Counts a request that gets a connection. `nil` while nothing is counted.
-    func take(for client: any ConnectionWaiter) -> ClientShares.Seat? { self.shares.take(client.requester) }
+    /// Counts a request that gets a stream, or for which a connection is made.
+    ///
+    /// - Returns: The request's seat. `nil` while shares are not counted.
+    @inline(__always)
+    func take(for requester: @autoclosure () -> Requester) -> ClientShares.Seat? {
+        self.inFlight &+= 1
+        return self.shares.isCounting ? self.shares.take(requester()) : nil
+    }
 
-    /// Counts that a request has left its connection.
-    func giveBack(_ seat: ClientShares.Seat) { self.shares.giveBack(seat) }
+    /// Counts that a request has left its stream, or that no connection is made for it any more.
+    @inline(__always)
+    func giveBack(_ seat: ClientShares.Seat?) {
+        self.inFlight &-= 1
+        if let seat { self.shares.giveBack(seat) }
+    }
 
     /// Begins a connection for a request.
-    func begin(for client: any ConnectionWaiter, _ goal: ConnectGoal) -> Attempt {
+    func begin(for client: any StreamWaiter, _ goal: ConnectGoal) -> Attempt {
         let attempt = Attempt(client, goal)
-        attempt.seat = self.shares.take(attempt.requester)
+        attempt.seat = self.take(for: attempt.requester)
         attempt.index = self.attempts.count
         self.attempts.append(attempt)
         return attempt
     }
 
-    /// Ends the attempt, and returns its seat, which its connection takes over or the caller gives back.
+    /// Ends the attempt, and returns its seat, which a stream takes over or the caller gives back.
     func end(_ attempt: Attempt) -> ClientShares.Seat? {
         if attempt.index < self.attempts.count, self.attempts[attempt.index] === attempt {
             let last = self.attempts.removeLast()
@@ -144,13 +156,13 @@ final class AppRoom {
     /// Whether no request waits.
     var isEmpty: Bool { self.queue.isEmpty }
 
-    /// Has a request wait for a connection. If the queue is full, one of a client with more requests in it is refused.
+    /// Has a request wait for a stream. If the queue is full, one of a client with more requests in it is refused.
     ///
-    /// - Parameter returned: The connections that become free when this turn ends. A request may always wait for one.
-    func enqueue(_ client: any ConnectionWaiter, returned: Int) {
+    /// - Parameter returned: The streams that become free when this turn ends. A request may always wait for one.
+    func enqueue(_ client: any StreamWaiter, returned: Int) {
         let requester = client.requester
         if !self.shares.admits(requester) { self.tellShare(requester) }
-        var refused: (any ConnectionWaiter)?
+        var refused: (any StreamWaiter)?
         if self.queue.count >= max(self.target.settings.maxQueue, returned) {
             refused = self.queue.popLast(for: requester)
             guard refused != nil else { return client.upstreamFailed(.gatewayOverloaded) }
@@ -167,8 +179,8 @@ final class AppRoom {
     /// Shows a change in how many requests wait because the app accepts no connection.
     func showConnecting(_ change: Int) { self.loop.metrics.upstreamQueue(self.gauge, Int64(change)) }
 
-    /// Removes the request from the queue that gets the next connection. `nil` if none may have one.
-    func next() -> (any ConnectionWaiter)? {
+    /// Removes the request from the queue that gets the next stream. `nil` if none may have one.
+    func next() -> (any StreamWaiter)? {
         guard !self.queue.isEmpty, let client = self.queue.popFirst(by: self.shares) else { return nil }
         self.loop.metrics.upstreamQueue(self.gauge, -1)
         client.upstreamFree()
@@ -185,7 +197,7 @@ final class AppRoom {
     }
 
     /// Called when a queued request has ended.
-    func left(_ waiter: any ConnectionWaiter) {
+    func left(_ waiter: any StreamWaiter) {
         self.queue.left(waiter)
         self.loop.metrics.upstreamQueue(self.gauge, -1)
     }
@@ -194,11 +206,11 @@ final class AppRoom {
 
     /// Ends requests of stalled clients if others wait, and stops counting when few requests are in flight.
     ///
-    /// - Parameter hasRoom: Whether a request could have a connection.
-    func sweep(inFlight: Int, hasRoom: Bool) {
+    /// - Parameter hasRoom: Whether a request could have a stream.
+    func sweep(hasRoom: Bool) {
         guard self.shares.isCounting else { return }
         if self.queue.isEmpty {
-            if inFlight < (self.threshold + 1) / 2 { self.shares.stop() }
+            if self.inFlight < (self.threshold + 1) / 2 { self.shares.stop() }
         } else {
             let waiting = hasRoom ? (count: 0, least: 0) : self.queue.waiting(by: self.shares)
             let ofFull = self.queue.waitingForOwn(by: self.shares)
@@ -213,7 +225,7 @@ final class AppRoom {
         var requests: [any LoopRequest] = []
         var candidates: [StallChoice.Candidate] = []
         self.loop.eachRequest { request in
-            guard let connection = request.upstream as? UpstreamConnection, connection.pool.room === self,
+            guard let stream = request.upstream, stream.room == ObjectIdentifier(self),
                 let stall = request.stall(now: self.loop.now)
             else { return }
             requests.append(request)
@@ -262,15 +274,28 @@ final class AppRoom {
         requester.address.map { "\($0)" } ?? "a client behind a trusted proxy"
     }
 
-    private func tell(_ reason: Reason, _ sentence: @autoclosure () -> String) {
+    /// Tells the operator what is wrong with the app, if nothing was told for this reason during the last minute.
+    ///
+    /// - Parameter field: The name of the field concerned.
+    func tell(_ reason: Reason, _ sentence: @autoclosure () -> String, field: () -> String? = { nil }) {
         guard let tell = self.loop.onUpstreamNotice, self.target.mayTell(reason, now: self.loop.now) else { return }
         tell(
-            UpstreamNotice(upstream: self.target.settings.name, reason: reason, sentence: sentence(), field: nil)
+            UpstreamNotice(
+                upstream: self.target.settings.name,
+                reason: reason,
+                sentence: sentence(),
+                field: field()
+            )
         )
     }
+
+    /// Counts that the app sent bytes before a request.
+    func countUnasked() { self.loop.metrics.upstreamUnasked(self.index) }
 }
 
 extension UpstreamSettings {
-    /// What one client may use of the connections of each event loop.
-    var shareRule: ShareRule { ShareRule(of: self.maxConnections, percent: self.clientShare) }
+    /// What one client may use of the streams that all connections of an event loop can carry.
+    var shareRule: ShareRule {
+        ShareRule(of: self.maxConnections * UpstreamConnection.mostStreams, percent: self.clientShare)
+    }
 }

@@ -1,14 +1,19 @@
 import NIOCore
 import Settings
 
-/// Which servers serve: what the loop's requests say of them, and what checks find.
+/// Which servers serve: what the loop's requests say of them, and what checks find. An app's only server always serves.
 extension ServerGroup {
     /// Called with the status of each answer.
-    func answered(_ pool: UpstreamPool, _ status: Int) {
+    func answered(_ pool: ServerPool, _ status: Int) {
         guard let place = self.place(of: pool) else { return }
-        self.loop.metrics.serverAnswered(self.members[place].ids, status: status)
+        self.count(status, place)
         self.follow(self.roster.entries[place].health.answered(status), place, .status(status))
         self.setCalm(place)
+    }
+
+    /// Counts the status of an answer, or 0 if there was none.
+    private func count(_ status: Int, _ place: Int) {
+        if let ids = self.members[place].ids { self.loop.metrics.serverAnswered(ids, status: status) }
     }
 
     /// Called when something has become of a server: whether its good answers need be looked at.
@@ -18,9 +23,9 @@ extension ServerGroup {
     }
 
     /// Called when a connect has failed, or a connection has ended before an answer.
-    func failed(_ pool: UpstreamPool, _ fault: ServerNotice.Fault) {
+    func failed(_ pool: ServerPool, _ fault: ServerNotice.Fault) {
         guard let place = self.place(of: pool) else { return }
-        self.loop.metrics.serverAnswered(self.members[place].ids, status: 0)
+        self.count(0, place)
         let isSuspect = pool.server.news.isOut
         self.follow(self.roster.entries[place].health.failed(isSuspect: isSuspect), place, fault)
         self.setCalm(place)
@@ -28,9 +33,9 @@ extension ServerGroup {
 
     /// Called when an answer cannot be passed on or did not come in time. That may be the fault of one page, so it leaves no
     /// server out; but it brings none back.
-    func disappointed(_ pool: UpstreamPool, _ fault: ServerNotice.Fault) {
+    func disappointed(_ pool: ServerPool, _ fault: ServerNotice.Fault) {
         guard let place = self.place(of: pool) else { return }
-        self.loop.metrics.serverAnswered(self.members[place].ids, status: 0)
+        self.count(0, place)
         self.follow(self.roster.entries[place].health.disappointed(), place, fault)
         self.setCalm(place)
     }
@@ -60,7 +65,7 @@ extension ServerGroup {
     /// Counts an ejection once for all loops: called by the loop that finds the fault first.
     private func ejected(_ place: Int, _ fault: ServerNotice.Fault) {
         self.members[place].ejections += 1
-        self.loop.metrics.serverEjected(self.members[place].ids)
+        if let ids = self.members[place].ids { self.loop.metrics.serverEjected(ids) }
         self.tell(place, fault)
     }
 
@@ -80,9 +85,9 @@ extension ServerGroup {
         self.roster.countOut()
         for place in self.members.indices {
             let isOut = !self.roster.entries[place].isServing
-            guard isOut != self.members[place].isShownOut else { continue }
+            guard isOut != self.members[place].isShownOut, let ids = self.members[place].ids else { continue }
             self.members[place].isShownOut = isOut
-            self.loop.metrics.serverOut(self.members[place].ids, isOut ? 1 : -1)
+            self.loop.metrics.serverOut(ids, isOut ? 1 : -1)
         }
         self.setEven()
     }

@@ -4,13 +4,20 @@ import Settings
 package import Transport
 import Vocabulary
 
-/// One loop's connections to an app with several servers. It chooses a server for each request, leaves out those that fail,
-/// and has the queue and the limits for all of them. Each server's connections are a pool of their own.
-package final class ServerGroup: AppPool {
+/// One loop's streams to an app. It chooses a server for each request, leaves out those that fail, and has the queue and the
+/// limits for all of them. Each server's streams are a pool of their own.
+///
+/// If the app has one server, there is nothing to choose, and nothing is held against the server: requests wait for it as long
+/// as they may, and only the app has metrics.
+///
+/// When all streams are in use and no more connections may be made, requests wait in a queue, and so do those of a client that
+/// has its share of the streams (`ClientShares`). What becomes free in a turn is theirs when the turn ends.
+package final class ServerGroup: AppPool, TurnEndTask {
     /// One server.
-    struct Member {
-        let pool: UpstreamPool
-        var ids: ServerMetricIDs
+    package struct Member {
+        package let pool: ServerPool
+        /// The server's metrics. `nil` if the app has no other server.
+        var ids: ServerMetricIDs?
         /// What the gauge of its requests shows.
         var shownInFlight = 0
         /// Whether the gauge of those that are left out has it.
@@ -20,30 +27,37 @@ package final class ServerGroup: AppPool {
     }
 
     private(set) var target: UpstreamTarget
-    /// As in `UpstreamPool`.
+    /// Not counted at each use, as in `ServerPool`.
     let loop: PathLoop
-    private let transport: TransportLoop
+    let transport: TransportLoop
     /// The app's index in the configuration.
     private var index: Int
-    private let isStrict: Bool
-    var members: [Member] = []
+    let isStrict: Bool
+    package internal(set) var members: [Member] = []
     /// Their health and shares, in the same order.
     var roster: ServerRoster
     var budget = RetryBudget()
     /// The connections to all servers.
     private var open = 0
-    /// Whose requests use the connections, and which wait.
+    /// How many streams are in use, whose requests use them, and which wait.
     let room: AppRoom
     private var isTurnEndDue = false
     private(set) var isRetired = false
     /// The version of the target's servers that the members are.
     private var placesVersion: UInt32 = 0
+    /// The pool of the app's only server. `nil` if it has several.
+    private var only: Pinned<ServerPool>?
     /// The members' pools in the same order, where each request goes to one of two as it is: all serve, none with a larger
     /// share, by how busy they are. Empty: the choice looks at more.
-    private var even: [Pinned<UpstreamPool>] = []
+    private var even: [Pinned<ServerPool>] = []
     private var maxConnections = 0
-    /// The server that `takeIdle` has chosen for a request, which then asks for a new connection.
+    /// The server that `takeStream` has chosen for a request, which then asks for a new connection.
     private var chosen: (waiter: ObjectIdentifier, exchange: UInt64, place: Int)?
+
+    /// Makes the pools of a loop on this event loop.
+    package static func maker(on transport: TransportLoop) -> PathLoop.MakePool {
+        { ServerGroup(target: $0, index: $1, loop: $2, transport: transport) }
+    }
 
     /// - Parameters:
     ///   - index: The app's index in the configuration.
@@ -66,35 +80,27 @@ package final class ServerGroup: AppPool {
         // The version first: what changes meanwhile is found by the next look.
         self.placesVersion = self.target.placesVersion
         let servers = self.target.places
+        let isAlone = servers.count == 1
         let places = servers.map { server in
             former.firstIndex { $0.pool.goesOn(self.target, with: server.server) }
         }
-        let ids = self.loop.configuration.metrics.servers(of: self.index)
-        self.members = servers.enumerated().map { index, server in
-            if let place = places[index] {
-                var member = former[place]
-                member.ids = ids[server.index]
-                return member
-            }
-            let pool = UpstreamPool(
-                target: self.target,
-                server: server.server,
-                room: self.room,
-                index: self.index,
-                loop: self.loop,
-                transport: self.transport
-            )
-            return Member(pool: pool, ids: ids[server.index])
+        // What was found out about a server is of no use when it has become the only one.
+        let known = isAlone ? [nil] : places
+        let ids = isAlone ? [] : self.loop.configuration.metrics.servers(of: self.index)
+        for place in former.indices {
+            if !known.contains(place) { self.forget(former[place], entries[place]) }
+            if !places.contains(place) { former[place].pool.leave() }
         }
-        for (place, member) in self.members.enumerated() {
-            member.pool.join(self, at: place, self.target, index: self.index)
+        self.members = servers.indices.map { index in
+            let pool = places[index].map { former[$0].pool } ?? ServerPool(of: servers[index].server, in: self)
+            pool.join(at: index, isAlone: isAlone, self.target)
+            var member = known[index].map { former[$0] } ?? Member(pool: pool)
+            member.ids = isAlone ? nil : ids[servers[index].index]
+            return member
         }
-        for place in former.indices where !places.contains(place) {
-            self.retire(former[place], entries[place])
-            former[place].pool.leave()
-        }
+        self.only = isAlone ? Pinned(self.members[0].pool) : nil
+        // Connections to servers that are gone are not counted any longer.
         self.open = self.members.reduce(0) { $0 + $1.pool.open }
-        // What is in flight at servers that are gone is not counted any longer.
         self.room.adopt(self.target, index: self.index)
         if !self.room.isEmpty { self.awaitTurnEnd() }
         self.roster = ServerRoster(self.target.settings.balance, seed: .random(in: .min ... .max))
@@ -103,10 +109,15 @@ package final class ServerGroup: AppPool {
         self.roster.set(
             // The weight is that of the settings: a server stays the same with another one.
             servers.map { ServerLoad(share: weights[$0.index], hash: $0.server.hash) },
-            kept: places.map { $0.map { entries[$0] } },
+            kept: known.map { $0.map { entries[$0] } },
             former: entries
         )
-        self.followSettings()
+        if !isAlone { self.followSettings() }
+    }
+
+    /// Makes the members again if a name of the servers has got other addresses.
+    private func followPlaces() {
+        if self.target.placesVersion != self.placesVersion { self.setMembers() }
     }
 
     // MARK: Choosing
@@ -114,7 +125,7 @@ package final class ServerGroup: AppPool {
     /// The place of the server for a request: none that has failed for it.
     ///
     /// - Returns: nil: all have failed.
-    private func choose(for client: any ConnectionWaiter) -> Int? {
+    private func choose(for client: any StreamWaiter) -> Int? {
         for place in self.members.indices {
             let pool = self.members[place].pool
             self.roster.loads[place].inFlight = pool.inFlight
@@ -130,28 +141,34 @@ package final class ServerGroup: AppPool {
         )
     }
 
-    package func takeIdle(for client: any ConnectionWaiter) -> (any AppConnection)? {
+    package func takeStream(for client: any StreamWaiter) -> (any FreeStream)? {
+        guard let only = self.only else { return self.chooseStream(for: client) }
+        return self.room.admits(client) ? only.use { $0.takeKept(for: client) } : nil
+    }
+
+    /// Chooses one of several servers, and takes a stream on a kept connection to it.
+    private func chooseStream(for client: any StreamWaiter) -> (any FreeStream)? {
         self.budget.count()
-        if self.open >= self.room.threshold, !self.room.admits(client, inFlight: self.inFlight) { return nil }
+        guard self.room.admits(client) else { return nil }
         // A request that will be queued takes its turn when it leaves the queue.
         let isNext = self.room.isEmpty || !self.isQueueDue
         if isNext, client.failedServers == 0, let pool = self.chooseEven() {
             return pool.use { pool in
                 client.upstreamChosen(pool.server)
-                let connection = pool.takeKept(for: client)
-                if connection == nil { self.chosen = (ObjectIdentifier(client), client.exchangeNumber, pool.place) }
-                return connection
+                let free = pool.takeKept(for: client)
+                if free == nil { self.chosen = (ObjectIdentifier(client), client.exchangeNumber, pool.place) }
+                return free
             }
         }
         guard isNext, self.hasRoom, let place = self.choose(for: client) else { return nil }
-        if let connection = self.take(at: place, for: client) { return connection }
+        if let free = self.take(at: place, for: client) { return free }
         self.chosen = (ObjectIdentifier(client), client.exchangeNumber, place)
         return nil
     }
 
     /// The less busy of two random servers; nil: the choice is not as simple.
     @inline(__always)
-    private func chooseEven() -> Pinned<UpstreamPool>? {
+    private func chooseEven() -> Pinned<ServerPool>? {
         guard !self.even.isEmpty, self.open < self.maxConnections else { return nil }
         let (one, other) = self.roster.pair()
         let (first, second) = (self.even[one], self.even[other])
@@ -166,27 +183,19 @@ package final class ServerGroup: AppPool {
         self.even = isEven ? self.members.map { Pinned($0.pool) } : []
     }
 
-    /// Whether no request waits for the end of an exchange, nor does the group's own end.
-    var isQuiet: Bool { self.room.isEmpty && !self.isRetired }
-
     /// Whether those that wait are served when this turn ends, so that what is free is theirs.
     private var isQueueDue: Bool { self.isTurnEndDue || self.members.contains { $0.pool.returned > 0 } }
 
-    /// The requests that the servers serve, or for which they are connected to.
-    private var inFlight: Int { self.members.reduce(0) { $0 + $1.pool.inFlight } }
-
-    /// An idle connection to the chosen server.
-    private func take(at place: Int, for client: any ConnectionWaiter) -> (any AppConnection)? {
+    /// A stream on a kept connection to the chosen server.
+    private func take(at place: Int, for client: any StreamWaiter) -> (any FreeStream)? {
         let pool = self.members[place].pool
-        client.upstreamChosen(pool.server)
+        if self.hasSeveralServers { client.upstreamChosen(pool.server) }
         return pool.takeKept(for: client)
     }
 
-    package func connect(for client: any ConnectionWaiter) {
+    package func awaitStream(for client: any StreamWaiter) {
         let chosen = self.chosen.take()
-        guard self.hasRoom, self.room.isEmpty || !self.isQueueDue,
-            self.open < self.room.threshold || self.room.admits(client, inFlight: self.inFlight)
-        else {
+        guard self.hasRoom, self.room.isEmpty || !self.isQueueDue, self.room.admits(client) else {
             return self.room.enqueue(client, returned: self.members.reduce(0) { $0 + $1.pool.returned })
         }
         if let chosen, chosen.waiter == ObjectIdentifier(client), chosen.exchange == client.exchangeNumber {
@@ -196,16 +205,16 @@ package final class ServerGroup: AppPool {
         self.connect(to: place, for: client)
     }
 
-    package func connectAgain(for client: any ConnectionWaiter, after failed: any AppStream) {
-        if let connection = failed as? UpstreamConnection, let place = self.place(of: connection.pool) {
+    package func awaitStream(for client: any StreamWaiter, after failed: any AppStream) {
+        if let place = failed.server.use({ self.place(of: $0) }) {
             let bit = self.roster.entries[place].bit
             let others = self.roster.entries.contains { $0.isServing && $0.bit != bit }
             // A kept connection may only have been closed for its age: a session stays with its server, and no server that
             // is left out is better.
-            let isOld = !connection.isNew && !connection.hasAnswered
+            let isOld = failed.isReused && !failed.hasAnswered
             if !isOld || others && self.target.settings.balance != .sticky { client.failedServers |= bit }
         }
-        self.connect(for: client)
+        self.awaitStream(for: client)
     }
 
     /// Connects to a server that has not failed for the request. If all have, they may be starting, and are tried again after
@@ -219,7 +228,7 @@ package final class ServerGroup: AppPool {
         if let place = self.choose(for: client) { return self.connect(to: place, for: client, after: attempt) }
         guard reason == .upstreamUnreachable, self.mayStart(since: attempt.begun) else {
             if reason == .upstreamUnreachable {
-                self.members.first?.pool.tell(reason, "none of its servers accepts one")
+                self.room.tell(reason, "none of its servers accepts one")
             }
             return client.upstreamFailed(reason)
         }
@@ -238,35 +247,32 @@ package final class ServerGroup: AppPool {
         return now - begun < patience.max() ?? limit
     }
 
-    /// Connects to this server. If it cannot be connected to, it has failed for the request.
+    /// Connects to this server. If the app has others, and it cannot be connected to, it has failed for the request.
     ///
     /// - Parameter attempt: The last one for the request, at another server. `nil` if this is the first.
-    private func connect(to place: Int, for client: any ConnectionWaiter, after attempt: AppRoom.Attempt? = nil) {
+    private func connect(to place: Int, for client: any StreamWaiter, after attempt: AppRoom.Attempt? = nil) {
         let pool = self.members[place].pool
-        client.upstreamChosen(pool.server)
-        let failedBefore = attempt?.failedBefore ?? client.failedServers
-        client.failedServers |= self.roster.entries[place].bit
-        let failed = client.failedServers
+        var goal = AppRoom.ConnectGoal(begun: attempt?.begun)
+        if self.hasSeveralServers {
+            client.upstreamChosen(pool.server)
+            goal.failedBefore = attempt?.failedBefore ?? client.failedServers
+            client.failedServers |= self.roster.entries[place].bit
+            let failed = client.failedServers
+            goal.group = self
+            goal.hasOthers = self.roster.entries.contains { $0.bit & failed == 0 }
+        }
         if self.open >= self.target.settings.maxConnections,
             let giver = self.roster.giver(for: place, limit: self.target.settings.maxConnections)
         {
             self.members[giver].pool.closeOldestIdle()
         }
-        let goal = AppRoom.ConnectGoal(
-            group: self,
-            hasOthers: self.roster.entries.contains { $0.bit & failed == 0 },
-            failedBefore: failedBefore,
-            begun: attempt?.begun
-        )
         pool.makeConnection(for: client, goal)
     }
 
-    package var hasSeveralServers: Bool { self.members.count > 1 }
-
-    package var isOutgrown: Bool { false }
+    package var hasSeveralServers: Bool { self.only == nil }
 
     /// The other servers that serve, as bits, if this one says by the status that another one may answer better.
-    func others(than pool: UpstreamPool, after status: Int) -> UInt64 {
+    func others(than pool: ServerPool, after status: Int) -> UInt64 {
         guard self.target.settings.retryOn.contains(status) else { return 0 }
         return zip(self.members, self.roster.entries).reduce(0) { bits, server in
             server.0.pool !== pool && server.1.isServing ? bits | server.1.bit : bits
@@ -275,15 +281,21 @@ package final class ServerGroup: AppPool {
 
     package func takeRetry() -> Bool { self.budget.take(now: self.loop.now) }
 
-    /// The place of a member; nil: a reload has removed it.
-    func place(of pool: UpstreamPool) -> Int? {
+    /// The place of one of several members. `nil` if a reload has removed it, or there is no other one.
+    func place(of pool: ServerPool) -> Int? {
         let place = pool.place
-        return place < self.members.count && self.members[place].pool === pool ? place : nil
+        guard self.hasSeveralServers, place < self.members.count else { return nil }
+        return self.members[place].pool === pool ? place : nil
+    }
+
+    /// The place of one of several servers. `nil` if a reload has removed it, or there is no other one.
+    private func place(of server: UpstreamServer) -> Int? {
+        self.hasSeveralServers ? self.members.firstIndex { $0.pool.server === server } : nil
     }
 
     // MARK: The limit of connections
 
-    /// Whether a request can have a connection: an idle one, or one more.
+    /// Whether a request can have a stream: one of an idle connection, or of one more.
     private var hasRoom: Bool {
         self.open < self.target.settings.maxConnections || self.members.contains { $0.pool.hasIdle }
     }
@@ -309,26 +321,22 @@ package final class ServerGroup: AppPool {
         self.serveQueue()
     }
 
-    /// Gives the connections that have become free to the requests that wait.
+    /// Gives the streams that have become free to the requests that wait.
     func serveQueue() {
         while self.hasRoom, let client = self.room.next() { self.serve(client) }
-        self.endIfRetired()
     }
 
-    /// Gives a connection to a request that has left the queue.
-    private func serve(_ client: any ConnectionWaiter) {
+    /// Gives a stream to a request that has left the queue.
+    private func serve(_ client: any StreamWaiter) {
         guard let place = self.choose(for: client) else { return client.upstreamFailed(.upstreamUnreachable) }
-        if let connection = self.take(at: place, for: client) {
-            client.upstreamConnected(connection, isReused: true)
+        if let free = self.take(at: place, for: client) {
+            client.upstreamReady(free, isReused: true)
         } else {
             self.connect(to: place, for: client)
         }
     }
 
-    package func waiterLeft(_ waiter: any ConnectionWaiter) {
-        self.room.left(waiter)
-        self.endIfRetired()
-    }
+    package func waiterLeft(_ waiter: any StreamWaiter) { self.room.left(waiter) }
 
     package var isCrowded: Bool { self.room.isCounting }
 
@@ -336,20 +344,21 @@ package final class ServerGroup: AppPool {
 
     package func sweep() {
         self.budget.advance(to: self.loop.now)
-        if self.target.placesVersion != self.placesVersion { self.setMembers() }
+        self.followPlaces()
         for place in self.members.indices {
             let pool = self.members[place].pool
             pool.sweep()
+            guard let ids = self.members[place].ids else { continue }
             let inFlight = pool.inFlight
             let change = inFlight - self.members[place].shownInFlight
             if change != 0 {
-                self.loop.metrics.serverInFlight(self.members[place].ids, Int64(change))
+                self.loop.metrics.serverInFlight(ids, Int64(change))
                 self.members[place].shownInFlight = inFlight
             }
             self.watch(place)
         }
         self.setEven()
-        self.room.sweep(inFlight: self.inFlight, hasRoom: self.hasRoom)
+        self.room.sweep(hasRoom: self.hasRoom)
     }
 
     package var reports: [ServerReport] {
@@ -361,11 +370,11 @@ package final class ServerGroup: AppPool {
     package func moved(to index: Int) {
         self.index = index
         self.room.moved(to: index)
-        for member in self.members { member.pool.moved(to: index) }
+        self.followPlaces()
     }
 
     package func adopt(_ target: UpstreamTarget, index: Int) -> Bool {
-        guard target.isGroup, self.isStrict == (target.settings.reuse == .strict) else { return false }
+        guard self.isStrict == (target.settings.reuse == .strict) else { return false }
         self.target = target
         self.index = index
         self.setMembers()
@@ -374,23 +383,17 @@ package final class ServerGroup: AppPool {
 
     package func retire() {
         self.isRetired = true
-        for place in self.members.indices { self.retire(self.members[place], self.roster.entries[place]) }
-        self.endIfRetired()
+        for (member, entry) in zip(self.members, self.roster.entries) {
+            self.forget(member, entry)
+            member.pool.retire()
+        }
     }
 
-    /// Releases the members when nothing waits for them any more. Requests that connect hold the group.
-    private func endIfRetired() {
-        guard self.isRetired, self.room.isEmpty else { return }
-        for member in self.members { member.pool.leave() }
-        // Their connections are not counted here any more.
-        self.open = 0
-    }
-
-    /// Ends a member, which shows nothing more.
-    private func retire(_ member: Member, _ entry: ServerRoster.Entry) {
-        member.pool.retire()
-        self.loop.metrics.serverInFlight(member.ids, Int64(-member.shownInFlight))
-        if member.isShownOut { self.loop.metrics.serverOut(member.ids, -1) }
+    /// Shows nothing more of a member, and holds nothing against its server.
+    private func forget(_ member: Member, _ entry: ServerRoster.Entry) {
+        guard let ids = member.ids else { return }
+        self.loop.metrics.serverInFlight(ids, Int64(-member.shownInFlight))
+        if member.isShownOut { self.loop.metrics.serverOut(ids, -1) }
         if !entry.health.isServing { member.pool.server.news.forgets() }
         if self.loop.checksServers { _ = member.pool.server.news.found(isDown: false) }
     }

@@ -2,9 +2,9 @@ package import NIOCore
 package import Transport
 import Vocabulary
 
-/// One connection to an app. It carries one exchange at a time. It returns to the pool only if both messages ended as
-/// their framing says and no further byte has arrived (CVE-2026-71324). If bytes arrive later, but before the next
-/// request is sent, the connection is closed, and that request is sent on a new one.
+/// One HTTP/1 connection to an app, which is also its only stream: it carries one exchange at a time. It returns to the pool
+/// only if both messages ended as their framing says and no further byte has arrived (CVE-2026-71324). If bytes arrive
+/// later, but before the next request is sent, the connection is closed, and that request is sent on a new one.
 ///
 /// ```
 ///            send           head parsed            body ended
@@ -12,10 +12,13 @@ import Vocabulary
 ///                      │ 101 to a WebSocket request
 ///                      └──────────────────▶ tunnel ──▶ parting ──▶ closed    parting: until the app has everything
 /// ```
-package final class UpstreamConnection: StreamHandler, AppConnection, AppStream, TurnEndSender {
+package final class UpstreamConnection: StreamHandler, FreeStream, AppStream, TurnEndSender {
     private enum Phase { case idle, head, body, tunnel, parting, closed }
 
-    let pool: UpstreamPool
+    /// The streams that it can carry at a time.
+    static let mostStreams = 1
+
+    let pool: ServerPool
     private let stream: any ByteStream
     /// The same stream if it is encrypted.
     private let tls: TLSStream?
@@ -50,12 +53,13 @@ package final class UpstreamConnection: StreamHandler, AppConnection, AppStream,
     /// Whether a byte of the answer has arrived. Then the request is not sent again.
     package private(set) var hasAnswered = false
     /// The requests for which the connection is kept.
-    private(set) var owner = UpstreamPool.Owner.anybody
+    private(set) var owner = ServerPool.Owner.anybody
     /// Whether the app may send more than its answer, because the answer had no content or came before the request was
     /// complete.
     private(set) var isDoubtful = false
-    /// What the request that it carries gives back to the app's room. `nil` if the request is not counted.
-    var seat: ClientShares.Seat?
+    /// The streams in use: a request has it, from when the pool hands it out until the pool has it back.
+    var streams = 0
+    package var seat: ClientShares.Seat?
     var idleSince = NIODeadline.uptimeNanoseconds(0)
     /// Where it leads; nil: to an address that no name has.
     let address: SocketAddress?
@@ -70,7 +74,7 @@ package final class UpstreamConnection: StreamHandler, AppConnection, AppStream,
     /// - Parameters:
     ///   - stream: Connected to the app. It is started with the connection as its handler.
     ///   - address: The address that it is connected to.
-    package init(_ stream: any ByteStream, to address: SocketAddress? = nil, pool: UpstreamPool) {
+    package init(_ stream: any ByteStream, to address: SocketAddress? = nil, pool: ServerPool) {
         self.stream = stream
         self.address = address
         self.tls = stream as? TLSStream
@@ -90,7 +94,7 @@ package final class UpstreamConnection: StreamHandler, AppConnection, AppStream,
         self.keepsAlive = true
         self.interimCount = 0
         self.mayGoOn = false
-        if self.pool.isStrict { self.owner = UpstreamPool.Owner(head.session) }
+        if self.pool.isStrict { self.owner = ServerPool.Owner(head.session) }
         self.framing = head.framing
         self.hasBody = head.hasBody
         self.stream.write(head.bytes)
@@ -116,6 +120,8 @@ package final class UpstreamConnection: StreamHandler, AppConnection, AppStream,
 
     package var isUsable: Bool { self.phase == .idle }
     package var server: Pinned<UpstreamServer> { Pinned(self.pool.server) }
+    package var room: ObjectIdentifier { ObjectIdentifier(self.pool.room) }
+    package var isReused: Bool { self.idleSince != NIODeadline.uptimeNanoseconds(0) }
 
     package func abandon() {
         self.receiver = nil
@@ -225,19 +231,16 @@ package final class UpstreamConnection: StreamHandler, AppConnection, AppStream,
         }
     }
 
-    /// Whether it has carried no other request.
-    var isNew: Bool { self.idleSince == NIODeadline.uptimeNanoseconds(0) }
-
     /// Closes the connection, because bytes arrived before the request was sent. They belong to an earlier exchange,
     /// and the client of the next one must not get them.
     private func refuseUnasked() {
-        self.pool.countUnasked()
+        self.pool.room.countUnasked()
         let receiver = self.receiver
         self.receiver = nil
         self.close()
-        if receiver != nil, self.isNew {
+        if receiver != nil, !self.isReused {
             self.disappoints(.malformed)
-            self.pool.tell(.upstreamMalformed, ResponseFault.Rule.unasked.rawValue)
+            self.pool.room.tell(.upstreamMalformed, ResponseFault.Rule.unasked.rawValue)
         }
         receiver?.upstreamSpokeFirst()
     }
@@ -359,7 +362,7 @@ package final class UpstreamConnection: StreamHandler, AppConnection, AppStream,
         case .malformed:
             _ = receiver.answerPauses()
             guard self.serves(receiver) else { return }
-            self.pool.tell(.upstreamMalformed, ResponseFault.Rule.chunk.rawValue)
+            self.pool.room.tell(.upstreamMalformed, ResponseFault.Rule.chunk.rawValue)
             self.fail(.upstreamMalformed)
         }
     }
@@ -411,7 +414,7 @@ package final class UpstreamConnection: StreamHandler, AppConnection, AppStream,
     /// Refuses an answer whose head is at the front of `buffer`.
     private func refuse(_ fault: ResponseFault, _ buffer: ByteBuffer) {
         self.disappoints(.malformed)
-        self.pool.tell(.upstreamMalformed, fault.rule.rawValue) {
+        self.pool.room.tell(.upstreamMalformed, fault.rule.rawValue) {
             guard !fault.field.isEmpty else { return nil }
             return buffer.withUnsafeReadableBytes { bytes in
                 String(decoding: bytes[fault.field.start..<fault.field.end].prefix(64), as: UTF8.self)
@@ -443,11 +446,11 @@ package final class UpstreamConnection: StreamHandler, AppConnection, AppStream,
         case .body: receiver.upstreamFailed(.upstreamTruncated)
         case .tunnel: receiver.tunnelEnded()
         case .head where self.partial != nil:
-            self.pool.tell(.upstreamMalformed, ResponseFault.Rule.cutOff.rawValue)
+            self.pool.room.tell(.upstreamMalformed, ResponseFault.Rule.cutOff.rawValue)
             receiver.upstreamFailed(.upstreamMalformed)
         case .head where !self.hasAnswered:
             if let fault = self.tls?.fault {
-                self.pool.tell(.upstreamTLS, fault.description)
+                self.pool.room.tell(.upstreamTLS, fault.description)
                 receiver.upstreamFailed(.upstreamTLS)
             } else {
                 receiver.upstreamFailed(.upstreamReset)

@@ -121,7 +121,7 @@ extension Gateway {
                     accessLog: access.map { AccessLog(queue: $0) },
                     tracer: traces.flatMap { traces in tracing.map { Tracer($0, queue: traces.queue) } },
                     sessionClock: foundations.clock,
-                    makePool: UpstreamPool.maker(on: eventLoop)
+                    makePool: ServerGroup.maker(on: eventLoop)
                 )
                 loop.onStrayForwarding = { strayForwarding.tell(of: $0, from: $1) }
                 loop.onUnknownHost = { unknownHosts.tell($0, $1, $2) }

@@ -107,6 +107,25 @@ final class ExchangeBench {
         self.loop.adopt(configuration)
     }
 
+    /// Makes a real pool of an app, and has the next request sent on a connection of that pool over this stream.
+    ///
+    /// - Parameter target: The app. `nil` for the one that the loop has.
+    func keep(
+        _ stream: ScriptedStream,
+        to target: UpstreamTarget? = nil
+    ) throws -> (group: ServerGroup, connection: UpstreamConnection) {
+        let group = ServerGroup(
+            target: target ?? self.target,
+            index: 0,
+            loop: self.loop,
+            transport: try TransportLoop()
+        )
+        let connection = UpstreamConnection(stream, pool: group.members[0].pool)
+        try stream.start(connection)
+        self.pool.kept = [connection]
+        return (group, connection)
+    }
+
     /// A native session of this user, unless it is changed.
     func signIn(_ subject: String, _ change: (inout Session) -> Void = { _ in }) throws -> (
         token: Secret, key: RecordKey

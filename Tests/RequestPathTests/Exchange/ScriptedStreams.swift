@@ -143,13 +143,16 @@ final class ScriptedClient: ClientStream {
     func abort() { self.ends.append(.aborted) }
 }
 
-/// A connection to an app and its exchange, without a socket. The test calls methods for what the app does.
-final class ScriptedApp: AppConnection, AppStream {
+/// A stream to an app and its exchange, without a socket. The test calls methods for what the app does.
+final class ScriptedApp: FreeStream, AppStream {
     let own: UpstreamServer
     var server: Pinned<UpstreamServer> { Pinned(self.own) }
     var isUsable = true
     var isWritable = true
     var unacknowledgedBytes = 0
+    let isReused = false
+    var room: ObjectIdentifier { ObjectIdentifier(self) }
+    var seat: ClientShares.Seat?
     private(set) var hasSent = false
     private(set) var hasAnswered = false
     private(set) var headText = ""
@@ -324,19 +327,19 @@ final class ScriptedApp: AppConnection, AppStream {
     func tunnel(_ bytes: [UInt8]) { self.receiver?.tunnelled(ByteBuffer(bytes: bytes)) }
 }
 
-/// The kept connections to an app, and the exchanges that wait for another one.
+/// The free streams to an app, and the exchanges that wait for another one.
 final class ScriptedPool: AppPool {
-    var kept: [any AppConnection] = []
+    var kept: [any FreeStream] = []
     /// Whether all connections are in use, so that exchanges are queued.
     var isBusy = false
     /// Why exchanges get no connection and no place in the queue. `nil` if they do.
     var refusal: Reason?
     private(set) var queuedCount = 0
-    private(set) var waiters: [(waiter: any ConnectionWaiter, exchange: UInt64)] = []
+    private(set) var waiters: [(waiter: any StreamWaiter, exchange: UInt64)] = []
 
-    func takeIdle(for waiter: any ConnectionWaiter) -> (any AppConnection)? { self.kept.popLast() }
+    func takeStream(for waiter: any StreamWaiter) -> (any FreeStream)? { self.kept.popLast() }
 
-    func connect(for waiter: any ConnectionWaiter) {
+    func awaitStream(for waiter: any StreamWaiter) {
         if let refusal = self.refusal { return waiter.upstreamFailed(refusal) }
         self.waiters.append((waiter, waiter.exchangeNumber))
         if self.isBusy {
@@ -345,10 +348,10 @@ final class ScriptedPool: AppPool {
         }
     }
 
-    func connectAgain(for waiter: any ConnectionWaiter, after failed: any AppStream) { self.connect(for: waiter) }
+    func awaitStream(for waiter: any StreamWaiter, after failed: any AppStream) { self.awaitStream(for: waiter) }
 
     let isCrowded = false
-    func waiterLeft(_ waiter: any ConnectionWaiter) { self.queuedCount -= 1 }
+    func waiterLeft(_ waiter: any StreamWaiter) { self.queuedCount -= 1 }
 
     /// Begins a connection to this app for the exchange that waits for one, which cannot be made.
     func cannotConnect(to app: ScriptedApp) {
@@ -366,8 +369,8 @@ final class ScriptedPool: AppPool {
         waiter.upstreamFailed(reason)
     }
 
-    /// Hands a connection to the exchange that waits for one. False: none waits.
-    func connects(_ connection: any AppConnection, isReused: Bool = false) -> Bool {
+    /// Hands a stream to the exchange that waits for one. False: none waits.
+    func connects(_ free: any FreeStream, isReused: Bool = false) -> Bool {
         guard let (waiter, exchange) = self.waiters.popLast(), waiter.exchangeNumber == exchange,
             waiter.isConnecting || waiter.isQueued
         else { return false }
@@ -375,14 +378,12 @@ final class ScriptedPool: AppPool {
             self.queuedCount -= 1
             waiter.upstreamFree()
         }
-        waiter.upstreamConnected(connection, isReused: isReused)
+        waiter.upstreamReady(free, isReused: isReused)
         return true
     }
 
     var reports: [ServerReport] { [] }
-    var isOutgrown: Bool { false }
     func sweep() {}
-    func turnEnded() {}
     func moved(to index: Int) {}
     func adopt(_ target: UpstreamTarget, index: Int) -> Bool { false }
     func retire() {}

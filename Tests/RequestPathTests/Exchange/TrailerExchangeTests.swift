@@ -221,15 +221,7 @@ import Vocabulary
 
         init() throws {
             self.bench = try ExchangeBench()
-            let pool = UpstreamPool(
-                target: self.bench.target,
-                index: 0,
-                loop: self.bench.loop,
-                transport: try TransportLoop()
-            )
-            self.connection = UpstreamConnection(self.stream, pool: pool)
-            try self.stream.start(self.connection)
-            self.bench.pool.kept = [self.connection]
+            self.connection = try self.bench.keep(self.stream).connection
         }
 
         func send(_ request: String) throws {

@@ -58,7 +58,7 @@ final class InProcessGateway: Sendable {
                 shard: registry.makeShard(on: eventLoop),
                 accessLog: nil,
                 sessionClock: .system,
-                makePool: UpstreamPool.maker(on: eventLoop)
+                makePool: ServerGroup.maker(on: eventLoop)
             )
             loop.start()
             return PathLoops.Place(loop, on: eventLoop)

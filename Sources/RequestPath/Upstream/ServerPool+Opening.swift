@@ -9,7 +9,7 @@ import Glibc
 #endif
 
 /// Streams to the server.
-extension UpstreamPool {
+extension ServerPool {
     /// A stream to the server, which has to be started at once.
     typealias Connected = (stream: any ByteStream, address: SocketAddress)
 
@@ -113,7 +113,7 @@ extension UpstreamPool {
         let timer = self.transport.assumeIsolated().scheduleTask(in: patience) { stream.giveUp() }
         stream.onHandshake = { isComplete in
             timer.cancel()
-            if let fault = stream.fault { self.tell(.upstreamTLS, fault.description) }
+            if let fault = stream.fault { self.room.tell(.upstreamTLS, fault.description) }
             if isComplete { return then(nil) }
             then(stream.fault == .late ? .late(.tls) : .server(stream.fault == nil ? .reset : .tls))
         }

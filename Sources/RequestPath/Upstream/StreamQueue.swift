@@ -1,13 +1,13 @@
 package import NIOCore
 
-/// The requests that wait for a connection to an app. Clients take turns: each has a line of its own, whose oldest request
+/// The requests that wait for a stream to an app. Clients take turns: each has a line of its own, whose oldest request
 /// is first. So a client with many requests delays only its own.
 ///
 /// A request that ends is not searched for, and neither is the turn of its line: both are passed over when they come up,
 /// and removed when they are more than half.
-package struct ConnectionQueue {
+package struct StreamQueue {
     fileprivate struct Place {
-        let waiter: any ConnectionWaiter
+        let waiter: any StreamWaiter
         let exchange: UInt64
         let requester: Requester
         /// Since when it waits.
@@ -21,7 +21,7 @@ package struct ConnectionQueue {
     fileprivate struct Line {
         /// Oldest first.
         var places = CircularBuffer<Place>(initialCapacity: 1)
-        /// Those whose client or session had its share of the connections when they came up, so that it is not asked about
+        /// Those whose client or session had its share of the streams when they came up, so that it is not asked about
         /// each of them again.
         var held: [Requester: CircularBuffer<Place>] = [:]
         /// Those that wait.
@@ -40,8 +40,8 @@ package struct ConnectionQueue {
 
     package var isEmpty: Bool { self.count == 0 }
 
-    /// Adds a request, which must be queued (`ConnectionWaiter.isQueued`) until it leaves.
-    package mutating func append(_ waiter: any ConnectionWaiter, now: NIODeadline) {
+    /// Adds a request, which must be queued (`StreamWaiter.isQueued`) until it leaves.
+    package mutating func append(_ waiter: any StreamWaiter, now: NIODeadline) {
         let requester = waiter.requester
         let client = requester.client
         switch self.lines[client]?.count {
@@ -54,10 +54,10 @@ package struct ConnectionQueue {
         self.count += 1
     }
 
-    /// Removes the request whose turn it is: the oldest of the next client that may have another connection.
+    /// Removes the request whose turn it is: the oldest of the next client that may have another stream.
     ///
     /// - Returns: `nil` if nobody waits, or nobody who waits may have one.
-    package mutating func popFirst(by shares: ClientShares) -> (any ConnectionWaiter)? {
+    package mutating func popFirst(by shares: ClientShares) -> (any StreamWaiter)? {
         for _ in 0..<self.turns.count {
             guard let client = self.turns.popFirst(), let count = self.lines[client]?.count else { return nil }
             let waiter = count > 0 ? self.lines[client]?.popFirst(by: shares) : nil
@@ -74,7 +74,7 @@ package struct ConnectionQueue {
         return nil
     }
 
-    /// How many of the waiting requests may have a connection, and the fewest connections that one of their clients has.
+    /// How many of the waiting requests may have a stream, and the fewest streams that one of their clients has.
     package func waiting(by shares: ClientShares) -> (count: Int, least: Int) {
         var (count, least) = (0, Int.max)
         for (client, line) in self.lines where line.count > 0 {
@@ -96,7 +96,7 @@ package struct ConnectionQueue {
     /// Removes the newest request of the client with most, so that a full queue has room for one of a client with fewer.
     ///
     /// - Returns: `nil` if no client has more requests than the requester's has with another one.
-    package mutating func popLast(for requester: Requester) -> (any ConnectionWaiter)? {
+    package mutating func popLast(for requester: Requester) -> (any StreamWaiter)? {
         guard self.count > self.lines.count - self.emptyLines else { return nil }
         let own = self.lines[requester.client]?.count ?? 0
         guard let longest = self.lines.max(by: { $0.value.count < $1.value.count }), longest.value.count > own + 1
@@ -109,8 +109,8 @@ package struct ConnectionQueue {
     }
 
     /// Removes the requests that have waited since before `limit`.
-    package mutating func removeAll(since limit: NIODeadline) -> [any ConnectionWaiter] {
-        var removed: [any ConnectionWaiter] = []
+    package mutating func removeAll(since limit: NIODeadline) -> [any StreamWaiter] {
+        var removed: [any StreamWaiter] = []
         for client in self.turns {
             guard let index = self.lines.index(forKey: client) else { continue }
             removed += self.lines.values[index].removeAll(since: limit)
@@ -121,7 +121,7 @@ package struct ConnectionQueue {
     }
 
     /// Called once when a request that has not been removed is not queued any more.
-    package mutating func left(_ waiter: any ConnectionWaiter) {
+    package mutating func left(_ waiter: any StreamWaiter) {
         self.count -= 1
         guard let index = self.lines.index(forKey: waiter.requester.client) else { return }
         self.lines.values[index].left()
@@ -138,16 +138,16 @@ package struct ConnectionQueue {
     }
 }
 
-extension ConnectionQueue.Line {
-    fileprivate typealias Places = CircularBuffer<ConnectionQueue.Place>
+extension StreamQueue.Line {
+    fileprivate typealias Places = CircularBuffer<StreamQueue.Place>
 
-    fileprivate mutating func append(_ place: ConnectionQueue.Place) {
+    fileprivate mutating func append(_ place: StreamQueue.Place) {
         self.places.append(place)
         self.count += 1
     }
 
-    /// Removes the oldest request that may have a connection.
-    fileprivate mutating func popFirst(by shares: ClientShares) -> (any ConnectionWaiter)? {
+    /// Removes the oldest request that may have a stream.
+    fileprivate mutating func popFirst(by shares: ClientShares) -> (any StreamWaiter)? {
         // Those that are held are older than the others.
         while let requester = self.oldestHeld(by: shares) {
             if let waiter = self.popHeld(of: requester, { $0.popFirst() }) { return waiter }
@@ -160,7 +160,7 @@ extension ConnectionQueue.Line {
         return nil
     }
 
-    /// Whose oldest held request is the oldest of those that may have a connection.
+    /// Whose oldest held request is the oldest of those that may have a stream.
     private func oldestHeld(by shares: ClientShares) -> Requester? {
         var oldest: (requester: Requester, since: NIODeadline)?
         for (requester, places) in self.held where shares.admits(requester) {
@@ -171,7 +171,7 @@ extension ConnectionQueue.Line {
     }
 
     /// Removes the newest request.
-    fileprivate mutating func popLast() -> (any ConnectionWaiter)? {
+    fileprivate mutating func popLast() -> (any StreamWaiter)? {
         while let place = self.places.popLast() { if place.isTaken { return self.waiter(of: place) } }
         while let most = self.held.max(by: { $0.value.count < $1.value.count }) {
             if let waiter = self.popHeld(of: most.key, { $0.popLast() }) { return waiter }
@@ -180,8 +180,8 @@ extension ConnectionQueue.Line {
     }
 
     /// Removes the requests that have waited since before `limit`.
-    fileprivate mutating func removeAll(since limit: NIODeadline) -> [any ConnectionWaiter] {
-        var removed: [any ConnectionWaiter] = []
+    fileprivate mutating func removeAll(since limit: NIODeadline) -> [any StreamWaiter] {
+        var removed: [any StreamWaiter] = []
         for requester in self.held.keys {
             while let waiter = self.popHeld(
                 of: requester,
@@ -197,15 +197,15 @@ extension ConnectionQueue.Line {
 
     private mutating func popHeld(
         of requester: Requester,
-        _ next: (inout Places) -> ConnectionQueue.Place?
-    ) -> (any ConnectionWaiter)? {
+        _ next: (inout Places) -> StreamQueue.Place?
+    ) -> (any StreamWaiter)? {
         guard var places = self.held.removeValue(forKey: requester) else { return nil }
         defer { if !places.isEmpty { self.held[requester] = places } }
         while let place = next(&places) { if place.isTaken { return self.waiter(of: place) } }
         return nil
     }
 
-    private mutating func waiter(of place: ConnectionQueue.Place) -> any ConnectionWaiter {
+    private mutating func waiter(of place: StreamQueue.Place) -> any StreamWaiter {
         self.count -= 1
         return place.waiter
     }

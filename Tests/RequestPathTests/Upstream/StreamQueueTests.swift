@@ -8,8 +8,8 @@ import Testing
 import Transport
 import Vocabulary
 
-/// A request that waits for a connection and records what it gets.
-private final class ScriptedWaiter: ConnectionWaiter {
+/// A request that waits for a stream and records what it gets.
+final class ScriptedWaiter: StreamWaiter {
     var exchangeNumber: UInt64 = 1
     var isConnecting = true
     var isQueued = false
@@ -19,7 +19,7 @@ private final class ScriptedWaiter: ConnectionWaiter {
     let isRepeatable = true
     var failedServers: UInt64 = 0
     private(set) var server: UpstreamServer?
-    private(set) var connection: (any AppConnection)?
+    private(set) var stream: (any FreeStream)?
     private(set) var isReused = false
     private(set) var failure: Reason?
 
@@ -39,8 +39,8 @@ private final class ScriptedWaiter: ConnectionWaiter {
 
     func upstreamChosen(_ server: UpstreamServer) { self.server = server }
 
-    func upstreamConnected(_ connection: any AppConnection, isReused: Bool) {
-        self.connection = connection
+    func upstreamReady(_ free: any FreeStream, isReused: Bool) {
+        self.stream = free
         self.isReused = isReused
     }
 
@@ -49,11 +49,11 @@ private final class ScriptedWaiter: ConnectionWaiter {
     func upstreamFailed(_ reason: Reason) { self.failure = reason }
 }
 
-@Suite("The queue for connections to an app") struct ConnectionQueueTests {
-    /// Everybody may have another connection.
+@Suite("The queue for streams to an app") struct StreamQueueTests {
+    /// Everybody may have another stream.
     private static let shares = ClientShares(ShareRule(of: 8))
 
-    private static func waiters(_ count: Int, in queue: inout ConnectionQueue) -> [ScriptedWaiter] {
+    private static func waiters(_ count: Int, in queue: inout StreamQueue) -> [ScriptedWaiter] {
         (0..<count).map { _ in
             let waiter = ScriptedWaiter()
             queue.append(waiter, now: .uptimeNanoseconds(0))
@@ -63,7 +63,7 @@ private final class ScriptedWaiter: ConnectionWaiter {
     }
 
     @Test func theOldestIsFirst() {
-        var queue = ConnectionQueue()
+        var queue = StreamQueue()
         let waiters = Self.waiters(3, in: &queue)
         for (index, waiter) in waiters.enumerated() {
             #expect(queue.count == 3 - index)
@@ -75,7 +75,7 @@ private final class ScriptedWaiter: ConnectionWaiter {
     }
 
     @Test func thoseThatLeftArePassedOver() {
-        var queue = ConnectionQueue()
+        var queue = StreamQueue()
         let waiters = Self.waiters(100, in: &queue)
         for (index, waiter) in waiters.enumerated() where index % 10 != 7 {
             waiter.isQueued = false
@@ -91,7 +91,7 @@ private final class ScriptedWaiter: ConnectionWaiter {
     }
 
     @Test func thePlaceOfAnEarlierExchangeIsNotItsOwn() {
-        var queue = ConnectionQueue()
+        var queue = StreamQueue()
         let waiters = Self.waiters(3, in: &queue)
         // The first leaves and comes again with another request.
         waiters[0].exchangeNumber += 1
@@ -105,7 +105,7 @@ private final class ScriptedWaiter: ConnectionWaiter {
     }
 
     @Test func thoseThatLeftAreNotKept() {
-        var queue = ConnectionQueue()
+        var queue = StreamQueue()
         weak var left: ScriptedWaiter?
         do {
             let waiter = ScriptedWaiter()
@@ -118,7 +118,7 @@ private final class ScriptedWaiter: ConnectionWaiter {
 
     @Test func thoseThatHaveWaitedTooLongAreRemovedTogether() {
         func at(_ seconds: Int64) -> NIODeadline { .uptimeNanoseconds(0) + .seconds(seconds) }
-        var queue = ConnectionQueue()
+        var queue = StreamQueue()
         let waiters = [1, 2, 1, 2, 3].map { ScriptedWaiter($0) }
         for (second, waiter) in waiters.enumerated() {
             queue.append(waiter, now: at(Int64(second)))
@@ -134,8 +134,8 @@ private final class ScriptedWaiter: ConnectionWaiter {
     // MARK: Clients
 
     /// Has these clients wait, each for one request.
-    private static func queue(_ clients: [Int], session: UInt64? = nil) -> (ConnectionQueue, [ScriptedWaiter]) {
-        var queue = ConnectionQueue()
+    private static func queue(_ clients: [Int], session: UInt64? = nil) -> (StreamQueue, [ScriptedWaiter]) {
+        var queue = StreamQueue()
         let waiters = clients.map { client in
             let waiter = ScriptedWaiter(client, session: session)
             queue.append(waiter, now: .uptimeNanoseconds(0))
@@ -147,7 +147,7 @@ private final class ScriptedWaiter: ConnectionWaiter {
 
     /// The indices of the waiters in the order in which they are served.
     private static func order(
-        _ queue: inout ConnectionQueue,
+        _ queue: inout StreamQueue,
         _ waiters: [ScriptedWaiter],
         by shares: ClientShares
     ) -> [Int] {
@@ -181,7 +181,7 @@ private final class ScriptedWaiter: ConnectionWaiter {
         var shares = ClientShares(ShareRule(of: 32))
         shares.begin()
         let seats = (0..<16).map { _ in shares.take(ScriptedWaiter(1).requester) }
-        var queue = ConnectionQueue()
+        var queue = StreamQueue()
         let waiters = [nil, nil, 7, nil, 7].map { ScriptedWaiter(1, session: $0) }
         for waiter in waiters {
             queue.append(waiter, now: .uptimeNanoseconds(0))
@@ -208,7 +208,7 @@ private final class ScriptedWaiter: ConnectionWaiter {
         var shares = ClientShares(ShareRule(of: 4))
         shares.begin()
         for client in 2...3 { _ = shares.take(ScriptedWaiter(client, session: 7).requester) }
-        var queue = ConnectionQueue()
+        var queue = StreamQueue()
         let waiters = [7, 7, 8].map { ScriptedWaiter(1, session: $0) }
         for waiter in waiters {
             queue.append(waiter, now: .uptimeNanoseconds(0))
@@ -217,7 +217,7 @@ private final class ScriptedWaiter: ConnectionWaiter {
         #expect(Self.order(&queue, waiters, by: shares) == [2] && queue.count == 2)
     }
 
-    /// Nobody's connection would be theirs, so nobody's request ends for them.
+    /// Nobody's stream would be theirs, so nobody's request ends for them.
     @Test func thoseOfASessionWithItsShareDoNotCountAsWaiting() {
         var shares = ClientShares(ShareRule(of: 4))
         shares.begin()
@@ -232,7 +232,7 @@ private final class ScriptedWaiter: ConnectionWaiter {
         var shares = ClientShares(ShareRule(of: 4))
         shares.begin()
         let seats = (2...3).map { shares.take(ScriptedWaiter($0, session: 7).requester) }
-        var queue = ConnectionQueue()
+        var queue = StreamQueue()
         let waiters = [7, 8, 7, nil, 7, 7].map { ScriptedWaiter(1, session: $0) }
         for waiter in waiters {
             queue.append(waiter, now: .uptimeNanoseconds(0))
@@ -276,7 +276,7 @@ private final class ScriptedWaiter: ConnectionWaiter {
         var crowded = ClientShares(ShareRule(of: 4))
         crowded.begin()
         for client in 7...8 { _ = crowded.take(ScriptedWaiter(client, session: 7).requester) }
-        var queue = ConnectionQueue()
+        var queue = StreamQueue()
         var waiting: [ScriptedWaiter] = []
         for _ in 0..<3000 {
             switch random(5) {
@@ -313,31 +313,24 @@ private final class ScriptedWaiter: ConnectionWaiter {
         var settings = UpstreamSettings(name: "app", isHTTPS: false, host: "127.0.0.1", port: 9)
         settings.maxConnections = 0
         settings.maxQueue = 2
-        let pool = UpstreamPool(
-            target: try UpstreamTarget(settings),
-            index: 0,
-            loop: bench.loop,
-            transport: try TransportLoop()
-        )
         let stream = ScriptedStream()
-        let connection = UpstreamConnection(stream, pool: pool)
-        try stream.start(connection)
-        bench.pool.kept = [connection]
+        let (pool, connection) = try bench.keep(stream, to: try UpstreamTarget(settings))
         try bench.begin(ExchangeBench.request())
         bench.eventLoop.run()
 
         let waiters = (0..<3).map { _ in ScriptedWaiter() }
-        for waiter in waiters { pool.connect(for: waiter) }
+        for waiter in waiters { pool.awaitStream(for: waiter) }
         #expect(waiters.map(\.isQueued) == [true, true, false])
         #expect(waiters[2].failure == .gatewayOverloaded)
         waiters[0].isQueued = false
         pool.waiterLeft(waiters[0])
 
         stream.come("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
-        #expect(bench.client.ends == [.next] && waiters[1].connection == nil)
-        #expect(pool.takeIdle(for: waiters[2]) == nil)
+        #expect(bench.client.ends == [.next] && waiters[1].stream == nil)
+        #expect(pool.takeStream(for: waiters[2]) == nil)
         bench.eventLoop.run()
-        #expect(waiters[1].connection === connection && waiters[1].isReused && !waiters[1].isQueued)
-        #expect(waiters[0].connection == nil && waiters[0].failure == nil)
+        #expect(waiters[1].stream === connection && waiters[1].isReused && !waiters[1].isQueued)
+        #expect(waiters[0].stream == nil && waiters[0].failure == nil)
+        #expect(pool.reports.map(\.idle) == [0])
     }
 }

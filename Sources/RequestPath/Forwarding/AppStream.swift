@@ -2,12 +2,11 @@ package import NIOCore
 package import Sessions
 package import Vocabulary
 
-/// A connection to an app that carries no request. Only a permitted head can be sent on it.
-package protocol AppConnection: AnyObject {
+/// A stream to an app that carries no request yet. Only a permitted head can be sent on it. An HTTP/1 connection is a
+/// connection with one stream.
+package protocol FreeStream: AnyObject {
     /// False if it has closed or carries a request.
     var isUsable: Bool { get }
-    /// The server of the app that it leads to, which the connection keeps.
-    var server: Pinned<UpstreamServer> { get }
 
     /// Sends the head of a request at the end of the loop's turn. Content that is written to the returned stream follows
     /// it.
@@ -15,7 +14,7 @@ package protocol AppConnection: AnyObject {
     /// - Parameter receiver: Gets the answer; kept until the exchange ends or is abandoned.
     func begin(_ head: consuming PermittedHead, for receiver: any AnswerReceiver) -> any AppStream
 
-    /// Closes the connection, which is not needed.
+    /// Closes the stream, which is not needed.
     func close()
 }
 
@@ -30,6 +29,14 @@ package protocol AppStream: AnyObject {
     var hasAnswered: Bool { get }
     /// The number of written bytes that the app has not acknowledged. It costs a system call.
     var unacknowledgedBytes: Int { get }
+    /// The server of the app that it leads to, which the connection keeps.
+    var server: Pinned<UpstreamServer> { get }
+    /// Whether the connection has carried other requests, so that the app may have been closing it.
+    var isReused: Bool { get }
+    /// Identifies the room of the app whose streams are counted together with this one.
+    var room: ObjectIdentifier { get }
+    /// What the request that it carries gives back to the room. `nil` if the request is not counted.
+    var seat: ClientShares.Seat? { get set }
 
     /// Takes the next `count` bytes of `content`, which are the body's, until `flush` or `complete`.
     func write(_ count: Int, of content: inout ByteBuffer)
@@ -40,7 +47,7 @@ package protocol AppStream: AnyObject {
     /// Ends the body as `complete` does, with these trailers. They are dropped by a stream that cannot carry them, or whose
     /// app could not read them.
     func complete(with trailers: Trailers)
-    /// Returns the head if the app has not begun its answer. It can be sent on another connection.
+    /// Returns the head if the app has not begun its answer. It can be sent on another stream.
     func takeBack() -> PermittedHead?
 
     /// Reads no more of the answer until `resume`.
@@ -55,7 +62,7 @@ package protocol AppStream: AnyObject {
     /// Ends a tunnel from the client's side: the app gets everything that was written, and then the connection closes. Its
     /// receiver is not called again.
     func finish()
-    /// Ends the exchange from the client's side: the connection closes, and its receiver is not called again.
+    /// Ends the exchange from the client's side: the stream closes, and its receiver is not called again.
     func abandon()
     /// The same because the app takes too long.
     func expire()
@@ -82,9 +89,9 @@ package protocol AnswerReceiver: AnyObject {
     /// Called with an interim answer other than 100 and 101; its head is at the front of `buffer`.
     func answerIsAnnounced(_ head: ResponseHead, _ buffer: ByteBuffer)
     /// Called with an answer that need not be passed on, since another server may have a better one (`retry_on`). True: the
-    /// connection is closed, and `goElsewhere` is called.
+    /// stream is closed, and `goElsewhere` is called.
     ///
-    /// - Parameter servers: Those that serve, as bits of `ConnectionWaiter.failedServers`.
+    /// - Parameter servers: Those that serve, as bits of `StreamWaiter.failedServers`.
     func mayGo(to servers: UInt64) -> Bool
     /// Sends the request to another server. It is the last call.
     func goElsewhere(from stream: any AppStream, after status: Int)
@@ -96,7 +103,7 @@ package protocol AnswerReceiver: AnyObject {
     ///
     /// - Returns: False: the client takes no more bytes now, and nothing more is read until `AppStream.resume`.
     func answerPauses() -> Bool
-    /// Called instead when the body is complete. The connection is not needed any more; it is the last call.
+    /// Called instead when the body is complete. The stream is not needed any more; it is the last call.
     func answerEnded()
     /// Called instead of `answerEnded` when trailers came behind the body.
     func answerEnded(with trailers: TrailerSection)
@@ -119,13 +126,13 @@ extension AnswerReceiver {
     package func answerEnded(with trailers: TrailerSection) { self.answerEnded() }
 }
 
-/// An exchange that waits for a connection to an app.
-package protocol ConnectionWaiter: AnyObject {
+/// An exchange that waits for a stream to an app.
+package protocol StreamWaiter: AnyObject {
     /// Differs from one exchange to the next.
     var exchangeNumber: UInt64 { get }
     /// The session of its request; nil: it has none.
     var session: CachedSession? { get }
-    /// Whether a connection is being made for it.
+    /// Whether it waits for a connection that can carry it.
     var isConnecting: Bool { get }
     /// Whether it waits in the queue of the pool.
     var isQueued: Bool { get }
@@ -139,21 +146,21 @@ package protocol ConnectionWaiter: AnyObject {
     var failedServers: UInt64 { get set }
     /// Called with the server of the app that is to serve it, if the app has several.
     func upstreamChosen(_ server: UpstreamServer)
-    /// Called when all connections are in use, or its client has its share of them: the request is queued. If it ends
-    /// before its turn comes, it calls `AppPool.waiterLeft`.
+    /// Called when all streams are in use, or its client has its share of them: the request is queued. If it ends before
+    /// its turn comes, it calls `AppPool.waiterLeft`.
     func upstreamBusy()
-    /// Called when the request leaves the queue: its turn has come and a connection follows, or `upstreamFailed` does,
-    /// because it has lost its place.
+    /// Called when the request leaves the queue: its turn has come and a stream follows, or `upstreamFailed` does, because
+    /// it has lost its place.
     func upstreamFree()
-    /// Called with the connection, which now belongs to the waiter.
+    /// Called with the stream, which now belongs to the waiter.
     ///
-    /// - Parameter isReused: The connection has carried other requests, so the app may be closing it.
-    func upstreamConnected(_ connection: any AppConnection, isReused: Bool)
+    /// - Parameter isReused: Its connection has carried other requests, so the app may be closing it.
+    func upstreamReady(_ free: any FreeStream, isReused: Bool)
     /// Called when a connection to this server is begun for it.
     func upstreamTried(_ server: UpstreamServer)
     /// Called when that server cannot be connected to, for this reason, and another one is looked for.
     func upstreamMissed(_ reason: Reason)
-    /// Called when there is no connection for it.
+    /// Called when there is no stream for it.
     func upstreamFailed(_ reason: Reason)
 }
 
@@ -169,25 +176,23 @@ package protocol LoopRequest: AnyObject {
     func endStalled()
 }
 
-/// One loop's connections to one app.
+/// One loop's streams to one app.
 package protocol AppPool: AnyObject {
-    /// A kept connection that may serve this request: one for its session, or for requests without a session. `nil` if there
-    /// is none, or the client has its share of the app's connections.
-    func takeIdle(for waiter: any ConnectionWaiter) -> (any AppConnection)?
-    /// Makes a new connection and hands it to `waiter`, if that still waits in the same exchange. If no more may be
-    /// made, the waiter is queued for the next one that becomes free.
-    func connect(for waiter: any ConnectionWaiter)
-    /// The same for a request that has failed on another connection: to another server, if the app has one.
-    func connectAgain(for waiter: any ConnectionWaiter, after failed: any AppStream)
+    /// A stream on a kept connection that may serve this request: one for its session, or for requests without a session.
+    /// `nil` if there is none, or the client has its share of the app's streams.
+    func takeStream(for waiter: any StreamWaiter) -> (any FreeStream)?
+    /// Hands a stream to `waiter`, if that still waits in the same exchange when there is one: on a new connection, or on
+    /// one that has become free. If no more connections may be made, the waiter is queued.
+    func awaitStream(for waiter: any StreamWaiter)
+    /// Hands a stream to a waiter whose request has failed on another one: a stream to another server, if the app has one.
+    func awaitStream(for waiter: any StreamWaiter, after failed: any AppStream)
     /// Called when a queued request has ended.
-    func waiterLeft(_ waiter: any ConnectionWaiter)
+    func waiterLeft(_ waiter: any StreamWaiter)
     /// Whether so many requests are in flight that it is watched how fast their clients read and send.
     var isCrowded: Bool { get }
 
-    /// Whether the app has several servers: after a failed connection, another one is of another server.
+    /// Whether the app has several servers: after a failed stream, another one is of another server.
     var hasSeveralServers: Bool { get }
-    /// Whether the app has several servers by now, which need a pool of another kind.
-    var isOutgrown: Bool { get }
     /// Takes one of the second tries that idempotent requests have on another server; false: none is left.
     func takeRetry() -> Bool
 
@@ -196,8 +201,6 @@ package protocol AppPool: AnyObject {
 
     /// Closes connections that have been idle too long.
     func sweep()
-    /// Called at the end of the loop's turn, once after each call of `PathLoop.tellTurnEnd`.
-    func turnEnded()
     /// Called when a reload keeps this pool, whose app has this index now.
     func moved(to index: Int)
     /// Goes on with other settings of the app, and this index. False: it cannot, and another pool replaces it.

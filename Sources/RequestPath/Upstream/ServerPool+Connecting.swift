@@ -2,8 +2,8 @@ import NIOCore
 import Transport
 import Vocabulary
 
-/// The connections to a server that are being made, and the requests that wait for them. No connection is made for one
-/// request alone: whichever is ready or free first serves the request that has waited longest.
+/// The connections to a server that are being made, and the requests that wait for their streams. No connection is made for
+/// one request alone: whichever stream is ready or free first serves the request that has waited longest.
 struct PoolConnects {
     /// A connection that is being made.
     final class Try {
@@ -43,12 +43,11 @@ struct PoolConnects {
 }
 
 /// Making connections.
-extension UpstreamPool {
+extension ServerPool {
     /// Makes a connection for a request, for which there is room.
-    func makeConnection(for client: any ConnectionWaiter, _ goal: AppRoom.ConnectGoal) {
-        self.takeRoom()
+    func makeConnection(for client: any StreamWaiter, _ goal: AppRoom.ConnectGoal) {
         client.upstreamTried(self.server)
-        let attempt = self.room.begin(for: client, goal)
+        let attempt = self.begin(for: client, goal)
         guard !self.server.current.all.isEmpty else { return self.awaitAddresses(for: attempt) }
         self.connect(for: attempt)
     }
@@ -143,8 +142,8 @@ extension UpstreamPool {
         return nil
     }
 
-    /// Gives a new connection to the request that has waited longest. Without one it is closed: an app that serves one
-    /// connection after the other would wait for a request on it.
+    /// Gives the stream of a new connection to the request that has waited longest. Without one it is closed: an app that
+    /// serves one connection after the other would wait for a request on it.
     private func serve(_ connected: Connected, _ version: UInt32) {
         guard let attempt = self.takeFirst() else { return connected.stream.close() }
         let connection = UpstreamConnection(connected.stream, to: connected.address, pool: self)
@@ -153,14 +152,12 @@ extension UpstreamPool {
         self.loop.metrics.upstreamConnections(active: 1, idle: 0)
         self.connects.servedAt = .now()
         self.connects.isTLSLate = false
-        let seat = self.room.end(attempt)
-        // It may have closed while it began.
-        if connection.isUsable { connection.seat = seat } else if let seat { self.room.giveBack(seat) }
-        attempt.client.upstreamConnected(connection, isReused: false)
+        self.end(attempt, by: connection)
+        attempt.client.upstreamReady(connection, isReused: false)
     }
 
-    /// Gives the connections that have become free to requests that wait for new ones, unless new ones will soon be ready for
-    /// them.
+    /// Gives the streams that have become free to requests that wait for new connections, unless new ones will soon be ready
+    /// for them.
     func serveAttempts() {
         var count = self.connects.attempts.count - self.connects.pace.promising(now: .now())
         while count > 0,
@@ -168,19 +165,13 @@ extension UpstreamPool {
         {
             count -= 1
             let attempt = self.connects.attempts.remove(at: place)
-            let connection = attempt.isWanted ? self.takeKept(for: attempt.client) : nil
+            let free = attempt.isWanted ? self.takeKept(for: attempt.client) : nil
             self.giveUp(attempt)
-            guard let connection else { continue }
+            guard let free else { continue }
             self.connects.servedAt = .now()
-            attempt.client.upstreamConnected(connection, isReused: true)
+            attempt.client.upstreamReady(free, isReused: true)
         }
         self.beginConnects()
-    }
-
-    /// Gives back the room of a connection that is not made.
-    private func giveUp(_ attempt: AppRoom.Attempt) {
-        if let seat = self.room.end(attempt) { self.room.giveBack(seat) }
-        self.release()
     }
 
     /// Ends the wait of a request, which is not among those that wait any more.
@@ -194,7 +185,7 @@ extension UpstreamPool {
             attempt.client.upstreamMissed(fault.reason)
             return group.connectElsewhere(for: attempt, otherwise: fault.reason)
         }
-        if fault == .unreachable { self.tell(.upstreamUnreachable, self.absence) }
+        if fault == .unreachable { self.room.tell(.upstreamUnreachable, self.absence) }
         attempt.client.upstreamFailed(fault.reason)
     }
 
@@ -232,9 +223,9 @@ extension UpstreamPool {
         self.connects.attempts = waiting
         for attempt in left { self.giveUp(attempt) }
         let isTLS = self.connects.isTLSLate || self.connects.tries.contains { $0.isInHandshake }
-        if isTLS, !late.isEmpty { self.tell(.upstreamTLS, TLSFault.late.description) }
+        if isTLS, !late.isEmpty { self.room.tell(.upstreamTLS, TLSFault.late.description) }
         for attempt in late { self.fail(attempt, isTLS ? .tls : .unreachable) }
-        if self.servesQueue, !self.room.isEmpty, !self.isBusy { self.endQueue(now) }
+        if self.isAlone, !self.room.isEmpty, !self.isBusy { self.endQueue(now) }
         self.connects.pace.look(now: now)
         self.serveAttempts()
         let change = self.connects.attempts.count - self.connects.shown

@@ -1,0 +1,117 @@
+import NIOCore
+import NIOEmbedded
+import RequestPath
+import Settings
+import Testing
+import Vocabulary
+
+/// The pool of an app whose servers come and go, without sockets.
+@Suite("The servers of an app") struct ServerMembersTests {
+    private let bench: ExchangeBench
+    private let group: ServerGroup
+    private let connection: UpstreamConnection
+    private let stream = ScriptedStream()
+
+    init() throws {
+        self.bench = try ExchangeBench { $0.upstreams[0].others = [Self.server(10)] }
+        (self.group, self.connection) = try self.bench.keep(self.stream)
+    }
+
+    private static func server(_ port: Int) -> ServerSettings {
+        UpstreamSettings(name: "app", isHTTPS: false, host: "127.0.0.1", port: port).first
+    }
+
+    /// The app with other settings. Servers that are the same go on.
+    private func target(_ change: (inout UpstreamSettings) -> Void) throws -> UpstreamTarget {
+        var settings = self.bench.target.settings
+        change(&settings)
+        return try UpstreamTarget(settings, keeping: self.bench.target)
+    }
+
+    /// Has a request answered, after which its connection is idle.
+    private func serve(_ status: Int = 200) throws {
+        try self.bench.begin(ExchangeBench.request())
+        self.bench.eventLoop.run()
+        self.stream.come("HTTP/1.1 \(status) A\r\nContent-Length: 0\r\n\r\n")
+        self.bench.eventLoop.run()
+    }
+
+    /// Has so many requests answered on the connection, one after the other.
+    private func serve(_ status: Int, times count: Int) throws {
+        for _ in 0..<count {
+            if self.bench.pool.kept.isEmpty {
+                self.bench.pool.kept = [try #require(self.group.takeStream(for: ScriptedWaiter()))]
+            }
+            try self.serve(status)
+        }
+    }
+
+    @Test func anOnlyServerIsNeitherChosenNorLeftOut() throws {
+        try self.serve(503, times: 20)
+        #expect(self.group.reports.map(\.isOut) == [false] && !self.group.hasSeveralServers)
+        // No other connection may be made.
+        #expect(self.group.adopt(try self.target { $0.maxConnections = 0 }, index: 0))
+        let waiter = ScriptedWaiter()
+        #expect(self.group.takeStream(for: waiter) === self.connection)
+        self.group.awaitStream(for: waiter, after: self.connection)
+        #expect(waiter.isQueued && waiter.server == nil && waiter.failedServers == 0)
+    }
+
+    @Test func aServerKeepsItsConnectionsWhenOthersComeAndGo() throws {
+        try self.serve()
+        #expect(self.group.adopt(try self.target { $0.others = [Self.server(10)] }, index: 0))
+        #expect(self.group.hasSeveralServers && self.group.reports.map(\.idle) == [1, 0] && self.stream.isOpen)
+        #expect(self.group.adopt(try self.target { _ in }, index: 0))
+        #expect(!self.group.hasSeveralServers && self.group.reports.map(\.idle) == [1] && self.stream.isOpen)
+        let waiter = ScriptedWaiter()
+        #expect(self.group.takeStream(for: waiter) === self.connection && waiter.server == nil)
+    }
+
+    @Test func aStreamIsInUseUntilItsRequestOrItsConnectionEnds() throws {
+        func inUse() -> Int { self.group.reports[0].inFlight }
+        try self.serve()
+        let before = inUse()
+        try self.serve(200, times: 3)
+        #expect(inUse() == before)
+        self.bench.pool.kept = [try #require(self.group.takeStream(for: ScriptedWaiter()))]
+        #expect(inUse() == before + 1 && self.group.takeStream(for: ScriptedWaiter()) == nil)
+        try self.bench.begin(ExchangeBench.request())
+        self.bench.eventLoop.run()
+        #expect(inUse() == before + 1)
+        self.stream.end()
+        #expect(inUse() == before)
+    }
+
+    @Test func oneOfSeveralServersIsChosen() throws {
+        try self.serve()
+        #expect(
+            self.group.adopt(try self.target { ($0.others, $0.balance) = ([Self.server(10)], .roundRobin) }, index: 0)
+        )
+        let waiters = (0..<2).map { _ in ScriptedWaiter() }
+        let taken = waiters.map { self.group.takeStream(for: $0) }
+        #expect(taken.contains { $0 === self.connection } && taken.contains { $0 == nil })
+        #expect(Set(waiters.compactMap { $0.server?.settings.port }) == [9, 10])
+    }
+
+    @Test func aServerThatIsGoneKeepsNoConnection() throws {
+        try self.serve()
+        #expect(self.group.adopt(try self.target { $0.first = Self.server(11) }, index: 0))
+        #expect(self.group.reports.map(\.idle) == [0] && !self.stream.isOpen)
+    }
+
+    @Test func aServerThatIsLeftOutServesWhenItIsTheOnlyOne() throws {
+        #expect(self.group.adopt(try self.target { $0.others = [Self.server(10)] }, index: 0))
+        try self.serve(503, times: 10)
+        #expect(self.group.reports.map(\.isOut) == [true, false])
+        #expect(self.group.adopt(try self.target { _ in }, index: 0))
+        #expect(self.group.reports.map(\.isOut) == [false])
+        #expect(self.group.takeStream(for: ScriptedWaiter()) === self.connection)
+    }
+
+    @Test func anAppWhoseConnectionsAreKeptOtherwiseNeedsAnotherPool() throws {
+        try self.serve()
+        #expect(!self.group.adopt(try self.target { $0.reuse = .strict }, index: 0))
+        self.group.retire()
+        #expect(!self.stream.isOpen)
+    }
+}
