@@ -9,10 +9,10 @@ import Vocabulary
 
 /// Certificates are renewed while the gateway runs.
 extension Gateway {
-    /// How often the files of certificates are looked at.
+    /// How often the source of certificates is looked at. While certificates are missing, this is said as often.
     private static let certificatePeriod = TimeAmount.seconds(60)
 
-    /// Looks at the files of certificates from now on.
+    /// Looks at the source of certificates from now on.
     func watchCertificates() {
         let period = Self.certificatePeriod
         self.group.next().scheduleRepeatedTask(initialDelay: period, delay: period) { _ in
@@ -23,8 +23,8 @@ extension Gateway {
         }
     }
 
-    /// Takes renewed files into use. If they are bad, the former certificates stay.
-    private func renewCertificates() {
+    /// Takes new certificates into use. If they are bad, the former ones stay.
+    func renewCertificates() {
         let registry = self.foundations.registry
         let assembly = self.state.withLock { $0.assembly }
         switch self.certificates.look(at: assembly.tls, for: assembly.settings) {
@@ -41,6 +41,10 @@ extension Gateway {
         case .kept(let reason):
             self.logger.error("certificates not renewed, the former ones are in use: \(reason)")
             registry.increment(registry.counter(MetricNames.tlsReloads, "failure"))
+        case .missing(let reason):
+            self.logger.warning(
+                "no certificate yet, clients of the listeners with TLS are refused\(reason.map { ": \($0)" } ?? "")"
+            )
         }
     }
 

@@ -42,11 +42,13 @@ final class ExchangeBench {
     ///   - clock: The sessions'.
     ///   - service: What becomes of the client's requests.
     ///   - tracer: nil: nothing is traced.
+    ///   - tls: The TLS of each listener for clients. `nil` if a listener has none.
     init(
         _ endpoints: [Endpoint] = [],
         clock: Clock = .system,
         service: RequestService = .apps,
         tracer: Tracer? = nil,
+        tls: [ListenerTLS?] = [],
         _ change: (inout Settings) -> Void = { _ in }
     ) throws {
         self.clock = clock
@@ -60,7 +62,8 @@ final class ExchangeBench {
             settings,
             endpoints: endpoints,
             registry: self.registry,
-            judging: .forTests(settings, store: self.store, authority: self.authority, clock: clock)
+            judging: .forTests(settings, store: self.store, authority: self.authority, clock: clock),
+            tls: tls
         )
         self.resolver = SessionResolver(
             loop: self.eventLoop,

@@ -65,13 +65,15 @@ extension PathConfiguration {
     /// - Parameters:
     ///   - endpoints: Endpoints of the gateway, served on each host that has any.
     ///   - forwarding: Endpoints that an upstream answers.
+    ///   - tls: The TLS of each listener for clients. `nil` if a listener has none.
     convenience init(
         _ settings: Settings,
         endpoints: [Endpoint] = [],
         forwarding: [ForwardingEndpoint] = [],
         registry: MetricsRegistry = MetricsRegistry(),
         generation: UInt64 = 1,
-        judging profile: JudgingProfile
+        judging profile: JudgingProfile,
+        tls: [ListenerTLS?] = []
     ) throws {
         let upstreams = settings.upstreams.map(\.name)
         let routes = RouteTable(settings.hosts, upstreams: upstreams)
@@ -82,7 +84,8 @@ extension PathConfiguration {
             endpoints: try EndpointTable(endpoints, forwarding: forwarding, on: routes, upstreams: upstreams),
             registry: registry,
             generation: generation,
-            judging: profile
+            judging: profile,
+            tls: tls
         )
     }
 }
