@@ -65,6 +65,7 @@ extension PathConfiguration {
     /// - Parameters:
     ///   - endpoints: Endpoints of the gateway, served on each host that has any.
     ///   - forwarding: Endpoints that an upstream answers.
+    ///   - forms: The forms of the checks of other proxies. `nil` if they are those of the settings.
     ///   - tls: The TLS of each listener for clients. `nil` if a listener has none.
     convenience init(
         _ settings: Settings,
@@ -73,6 +74,7 @@ extension PathConfiguration {
         registry: MetricsRegistry = MetricsRegistry(),
         generation: UInt64 = 1,
         judging profile: JudgingProfile,
+        forms: CheckForms? = nil,
         tls: [ListenerTLS?] = []
     ) throws {
         let upstreams = settings.upstreams.map(\.name)
@@ -85,6 +87,11 @@ extension PathConfiguration {
             registry: registry,
             generation: generation,
             judging: profile,
+            authorization: forms.flatMap { forms in
+                settings.authorization.map {
+                    AuthorizationProfile($0, in: settings, identity: profile.identity, forms: forms)
+                }
+            } ?? AuthorizationProfile(settings, identity: profile.identity),
             tls: tls
         )
     }
