@@ -86,6 +86,7 @@ struct CertificateWatchTests {
             case .unchanged: "unchanged"
             case .renewed: "renewed"
             case .kept(let reason): reason
+            case .missing: "missing"
             }
         }
     }
