@@ -1,18 +1,20 @@
 import Calls
 import NIOCore
-import NIOPosix
 import NIOSSL
 import Providers
 import RedisStore
+import Transport
 import Vocabulary
 
 /// Finds out why a server's certificate is not trusted, over a connection of its own that sends nothing.
 enum CertificateProbe {
     private static let patience = TimeAmount.seconds(2)
+    /// Where all probes run. `nil` if the system has no thread for it.
+    private static let loop = try? TransportGroup(count: 1).next()
 
     /// What is wrong with the times of the certificates; nil: nothing, so their authority is the reason.
     static func fault(of url: EndpointURL, now: UnixTime) async -> String? {
-        let loop = MultiThreadedEventLoopGroup.singleton.any()
+        guard let loop = self.loop else { return nil }
         let validities = (try? await Self.validities(url, on: loop).get()) ?? []
         return self.fault(of: validities, now: now, mend: "renew it")
     }
@@ -36,21 +38,19 @@ enum CertificateProbe {
         let answer = loop.makePromise(of: [RedisDiagnosis.Validity].self)
         let isAddress = url.host.utf8.contains(UInt8(ascii: ":")) || (url.host.last?.isNumber ?? false)
         let host = url.host.hasPrefix("[") ? String(url.host.dropFirst().dropLast()) : url.host
-        let connected = ClientBootstrap(group: loop).connectTimeout(self.patience).channelInitializer { channel in
-            channel.eventLoop.makeCompletedFuture {
-                let context = try NIOSSLContext(configuration: .makeClientConfiguration())
-                // No certificate is accepted: the handshake ends before anything is sent.
-                let handler = try NIOSSLClientHandler(
-                    context: context,
-                    serverHostname: isAddress ? nil : host,
-                    customVerificationCallback: { certificates, verdict in
-                        answer.succeed(certificates.map { RedisDiagnosis.Validity($0) })
-                        verdict.succeed(.failed)
-                    }
-                )
-                try channel.pipeline.syncOperations.addHandler(handler)
-            }
-        }.connect(host: host, port: url.port ?? 443)
+        let port = url.port ?? 443
+        let connected = PipelineChannel.connect(toHost: host, port: port, on: loop, timeout: self.patience) { channel in
+            // No certificate is accepted: the handshake ends before anything is sent.
+            let handler = try NIOSSLClientHandler(
+                context: try NIOSSLContext(configuration: .makeClientConfiguration()),
+                serverHostname: isAddress ? nil : host,
+                customVerificationCallback: { certificates, verdict in
+                    answer.succeed(certificates.map { RedisDiagnosis.Validity($0) })
+                    verdict.succeed(.failed)
+                }
+            )
+            try channel.pipeline.syncOperations.addHandler(handler)
+        }
         connected.whenFailure { answer.fail($0) }
         connected.whenSuccess { channel in
             let timer = loop.scheduleTask(in: self.patience) { channel.close(promise: nil) }
