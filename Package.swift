@@ -65,7 +65,7 @@ let modules: KeyValuePairs<String, [Target.Dependency]> = [
         "RequestPath", "Endpoints", "SignOn", "Pages", "Providers", "Calls", "JOSE", "Sessions", "RedisStore",
         "Settings",
         "Rules", "Observability", "AddressIntelligence", "Transport", "Cryptography", "Vocabulary", "CLinux", nioCore,
-        nioPosix, nioSSL, .product(name: "ArgumentParser", package: "swift-argument-parser"),
+        nioSSL, .product(name: "ArgumentParser", package: "swift-argument-parser"),
     ],
     // The life of a request, in the order of its folders.
     "RequestPath": [

@@ -46,7 +46,7 @@ package enum MetricNames {
 
     package static let tlsHandshakes = MetricFamily.counter(
         "sallyport_tls_handshakes_total{result}",
-        "Handshakes of TLS, by result (ok, resumed, failed, late, plain_http, foreign, unknown_name, no_protocol, client_certificate, limited).",
+        "Handshakes of TLS, by result (ok, resumed, failed, late, plain_http, foreign, no_certificate, unknown_name, no_protocol, client_certificate, limited).",
         hidesZero: true
     )
     package static let tlsReloads = MetricFamily.counter(

@@ -1,19 +1,21 @@
 import Calls
 import NIOCore
-import NIOPosix
 import NIOSSL
 import Providers
 import RedisStore
+import Transport
 import Vocabulary
 
 /// Finds out why a server's certificate is not trusted. It opens a connection for this and sends nothing over it.
 enum CertificateProbe {
     private static let patience = TimeAmount.seconds(2)
+    /// The event loop of all probes. `nil` if the system has no thread for it.
+    private static let loop = try? TransportGroup(count: 1).next()
 
     /// Returns the fault in the validity times of a server's certificates. `nil` if the times are valid, so that the
     /// authority must be the reason.
     static func fault(of url: EndpointURL, now: UnixTime) async -> String? {
-        let loop = MultiThreadedEventLoopGroup.singleton.any()
+        guard let loop = self.loop else { return nil }
         let validities = (try? await Self.validities(url, on: loop).get()) ?? []
         return self.fault(of: validities, now: now, mend: "renew it")
     }
@@ -38,21 +40,19 @@ enum CertificateProbe {
         let answer = loop.makePromise(of: [RedisDiagnosis.Validity].self)
         let isAddress = url.host.utf8.contains(UInt8(ascii: ":")) || (url.host.last?.isNumber ?? false)
         let host = url.host.hasPrefix("[") ? String(url.host.dropFirst().dropLast()) : url.host
-        let connected = ClientBootstrap(group: loop).connectTimeout(self.patience).channelInitializer { channel in
-            channel.eventLoop.makeCompletedFuture {
-                let context = try NIOSSLContext(configuration: .makeClientConfiguration())
-                // Every certificate is rejected, so the handshake ends before anything is sent.
-                let handler = try NIOSSLClientHandler(
-                    context: context,
-                    serverHostname: isAddress ? nil : host,
-                    customVerificationCallback: { certificates, verdict in
-                        answer.succeed(certificates.map { RedisDiagnosis.Validity($0) })
-                        verdict.succeed(.failed)
-                    }
-                )
-                try channel.pipeline.syncOperations.addHandler(handler)
-            }
-        }.connect(host: host, port: url.port ?? 443)
+        let port = url.port ?? 443
+        let connected = PipelineChannel.connect(toHost: host, port: port, on: loop, timeout: self.patience) { channel in
+            // Every certificate is rejected, so the handshake ends before anything is sent.
+            let handler = try NIOSSLClientHandler(
+                context: try NIOSSLContext(configuration: .makeClientConfiguration()),
+                serverHostname: isAddress ? nil : host,
+                customVerificationCallback: { certificates, verdict in
+                    answer.succeed(certificates.map { RedisDiagnosis.Validity($0) })
+                    verdict.succeed(.failed)
+                }
+            )
+            try channel.pipeline.syncOperations.addHandler(handler)
+        }
         connected.whenFailure { answer.fail($0) }
         connected.whenSuccess { channel in
             let timer = loop.scheduleTask(in: self.patience) { channel.close(promise: nil) }

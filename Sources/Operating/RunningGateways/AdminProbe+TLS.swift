@@ -1,21 +1,37 @@
 import NIOCore
-import NIOPosix
 import NIOSSL
+import Settings
+import Transport
+
+#if canImport(Glibc)
+import Glibc
+#endif
 
 /// Requests to admin listeners with TLS.
 extension AdminProbe {
-    /// Sends `request` over a connected socket, closes it, and returns the whole answer.
+    /// The event loop of all requests over TLS. `nil` if the system has no thread for it.
+    private static let loop = try? TransportGroup(count: 1).loops.first
+
+    /// Sends `request` over a socket that is connected to `address`, closes it, and returns the whole answer.
     static func exchange(
         _ request: String,
         _ socket: Int32,
+        to address: ListenAddress,
         trusting trust: AdminTarget.Trust,
         seconds: Int,
         place: String
     ) throws(Failure) -> [UInt8] {
-        let loop = MultiThreadedEventLoopGroup.singleton.any()
+        guard let loop = self.loop else {
+            close(socket)
+            throw Failure(description: "no thread to ask \(place)")
+        }
         let answer = loop.makePromise(of: [UInt8].self)
-        let connected = ClientBootstrap(group: loop).channelInitializer { channel in
-            channel.eventLoop.makeCompletedFuture {
+        // It is blocking until here.
+        _ = fcntl(socket, F_SETFL, fcntl(socket, F_GETFL) | O_NONBLOCK)
+        let connected = loop.submit {
+            let stream = StreamSocket(socket, on: loop)
+            let peer = try SocketAddress.makeAddressResolvingHost(address.host, port: address.port)
+            return try PipelineChannel.begin(stream, to: peer) { channel in
                 var configuration = TLSConfiguration.makeClientConfiguration()
                 // The system's authorities are not used, because an image may not have them.
                 configuration.trustRoots = .certificates([])
@@ -33,7 +49,7 @@ extension AdminProbe {
                 let collector = AnswerCollector(request, answer, limit: Self.longestAnswer)
                 try channel.pipeline.syncOperations.addHandlers([tls, collector])
             }
-        }.withConnectedSocket(socket)
+        }
         connected.whenFailure { answer.fail($0) }
         connected.whenSuccess { channel in
             let timer = loop.scheduleTask(in: .seconds(Int64(seconds))) {

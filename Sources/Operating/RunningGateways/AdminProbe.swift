@@ -57,7 +57,14 @@ enum AdminProbe {
         head += "\r\n"
         if let trust = target.trust {
             return try self.answer(
-                in: self.exchange(head, socket, trusting: trust, seconds: seconds, place: place),
+                in: self.exchange(
+                    head,
+                    socket,
+                    to: ListenAddress(host: host, port: address.port),
+                    trusting: trust,
+                    seconds: seconds,
+                    place: place
+                ),
                 place
             )
         }

@@ -23,9 +23,23 @@ package final class AuthorizationProfile: Sendable {
     /// Whether some session or transfer token is bound to the client's address, so that a check must name it.
     let needsAddress: Bool
 
-    /// nil: no other proxy may ask.
-    package init?(_ settings: Settings, identity: IdentityProfile) {
+    /// The profile of the settings; `nil` if no other proxy may ask.
+    package convenience init?(_ settings: Settings, identity: IdentityProfile) {
         guard let authorization = settings.authorization else { return nil }
+        let forms = CheckForms(
+            authorization,
+            oauth2Proxy: settings.oauth2ProxyPaths,
+            reading: settings.oauth2ProxyMetadata
+        )
+        self.init(authorization, in: settings, identity: identity, forms: forms)
+    }
+
+    package init(
+        _ authorization: AuthorizationSettings,
+        in settings: Settings,
+        identity: IdentityProfile,
+        forms: CheckForms
+    ) {
         self.settings = authorization
         self.peers = CIDRSet(authorization.peers)
         self.addresses = ClientAddressRule(
@@ -34,11 +48,7 @@ package final class AuthorizationProfile: Sendable {
         )
         self.fields = ReportedFields(identity)
         self.oauth2Proxy = settings.oauth2ProxyPaths ? Self.oauth2ProxyFields(settings.identity) : nil
-        self.forms = CheckForms(
-            authorization,
-            oauth2Proxy: settings.oauth2ProxyPaths,
-            reading: settings.oauth2ProxyMetadata
-        )
+        self.forms = forms
         self.servesPages = settings.oauth2ProxyPaths || settings.identity.preset == .authelia
         self.namesPageClientsInRealIP = settings.oauth2ProxyPaths && settings.oauth2ProxyMetadata == nil
         self.needsAddress =

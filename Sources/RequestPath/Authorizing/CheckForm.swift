@@ -6,7 +6,14 @@ import Vocabulary
 package struct CheckForm: Sendable {
     /// Where the original request is described. Each form reads one place only: a client can send what the proxy does not
     /// overwrite (CVE-2026-40575).
-    enum Source: Equatable, Sendable {
+    package enum Source: Sendable {
+        case head(HeadSource)
+        /// The body of the check, which is collected first.
+        case body(any CheckBody.Type)
+    }
+
+    /// The place in the head of a check where the original request is described.
+    package enum HeadSource: Sendable {
         case fields(OriginalMetadata)
         /// `Host`, `X-Forwarded-Uri` and `X-Real-IP`, which nginx sends as oauth2-proxy's manual says; the method is not told.
         case hostAndURI
@@ -27,6 +34,41 @@ package struct CheckForm: Sendable {
     /// Whether an answer that allows a request has each field of an identity, empty where the user has none, so that the
     /// client's own does not reach the app.
     let hasEmptyFields: Bool
+
+    package init(
+        dialect: AuthorizationDialect,
+        source: Source,
+        isOAuth2Proxy: Bool = false,
+        showsPages: Bool = false,
+        namesSignIn: Bool = false,
+        hasEmptyFields: Bool = true
+    ) {
+        self.dialect = dialect
+        self.source = source
+        self.isOAuth2Proxy = isOAuth2Proxy
+        self.showsPages = showsPages
+        self.namesSignIn = namesSignIn
+        self.hasEmptyFields = hasEmptyFields
+    }
+
+    /// True if the proxy does not tell the method of the original request.
+    var hidesMethod: Bool { if case .head(.hostAndURI) = self.source { true } else { false } }
+
+    /// The most bytes of a check's body that are collected before the check is judged. `nil` if the body is not waited for:
+    /// most proxies pass on the length of their client's body without the body.
+    func bodyLimit(of check: RequestHead) -> Int? {
+        switch self.source {
+        case .body(let body): return body.limit
+        case .head(.request):
+            // Envoy sends what its `with_request_body` allows, and its length. Without the rest of it the check is not whole.
+            guard case .length(let count) = check.framing, count <= Self.longestBody else { return nil }
+            return count
+        case .head: return nil
+        }
+    }
+
+    /// A longer body is not waited for if nothing is read in it.
+    private static let longestBody = 65_536
 
     /// Whether the browser gets a redirect of the answer. At `/oauth2/auth` proxies lead to the sign-in by their own
     /// configuration.

@@ -22,6 +22,17 @@ package struct CheckForms: Sendable {
     private let prefixes: [(bytes: [UInt8], form: CheckForm)]
 
     /// - Parameters:
+    ///   - exact: The forms by the paths of their checks.
+    ///   - prefixes: The forms by what stands before the path of the original request.
+    package init(_ exact: [(path: String, form: CheckForm)], prefixes: [(bytes: [UInt8], form: CheckForm)] = []) {
+        self.forms = exact.map(\.form)
+        self.exact = ByteTable(exact.enumerated().map { (key: Array($1.path.utf8), value: $0) })
+        self.prefixes = prefixes
+    }
+
+    /// The forms of the dialects in the settings.
+    ///
+    /// - Parameters:
     ///   - oauth2Proxy: Whether its paths are served.
     ///   - metadata: What is read there; nil: what nginx and Caddy send as its manual says.
     package init(_ settings: AuthorizationSettings, oauth2Proxy: Bool, reading metadata: OriginalMetadata? = nil) {
@@ -30,11 +41,10 @@ package struct CheckForms: Sendable {
         for dialect in settings.dialects {
             for folder in Self.folders {
                 let path = folder.path + dialect.rawValue
-                func form(_ source: CheckForm.Source) -> CheckForm {
+                func form(_ source: CheckForm.HeadSource) -> CheckForm {
                     CheckForm(
                         dialect: dialect,
-                        source: source,
-                        isOAuth2Proxy: false,
+                        source: .head(source),
                         showsPages: folder.isAuthelias && dialect != .authRequest,
                         namesSignIn: folder.isAuthelias && dialect == .authRequest,
                         hasEmptyFields: folder.path != Self.valuedFolder
@@ -50,23 +60,14 @@ package struct CheckForms: Sendable {
             }
         }
         if oauth2Proxy {
-            let source = metadata.map { CheckForm.Source.fields($0) } ?? .hostAndURI
+            let source = metadata.map { CheckForm.HeadSource.fields($0) } ?? .hostAndURI
             func form(_ dialect: AuthorizationDialect) -> CheckForm {
-                CheckForm(
-                    dialect: dialect,
-                    source: source,
-                    isOAuth2Proxy: true,
-                    showsPages: false,
-                    namesSignIn: false,
-                    hasEmptyFields: true
-                )
+                CheckForm(dialect: dialect, source: .head(source), isOAuth2Proxy: true)
             }
             exact.append((Self.oauth2Proxy, form(.authRequest)))
             if metadata == .forwarded { exact.append((Self.oauth2ProxyRoot, form(.forwardAuth))) }
         }
-        self.forms = exact.map(\.form)
-        self.exact = ByteTable(exact.enumerated().map { (key: Array($1.path.utf8), value: $0) })
-        self.prefixes = prefixes
+        self.init(exact, prefixes: prefixes)
     }
 
     /// The form of a check with this path; nil: it is none of the listener's.

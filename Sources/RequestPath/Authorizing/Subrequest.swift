@@ -12,12 +12,32 @@ package enum Subrequest {
         var target: UnsafeBufferPointer<UInt8>
     }
 
-    /// - Parameter buffer: An empty buffer to write to.
+    /// - Parameters:
+    ///   - body: The collected body of the check. Empty if the form does not wait for one.
+    ///   - buffer: An empty buffer to write to.
     /// - Throws: `authz.metadata` if the check does not describe exactly one request.
     package static func write(
         _ check: RequestHead,
         _ base: Bytes,
+        _ body: [UInt8],
         _ form: CheckForm,
+        needsAddress: Bool,
+        into buffer: inout ByteBuffer
+    ) throws(Reason) {
+        switch form.source {
+        case .head(let source):
+            try self.write(check, base, form, source, needsAddress: needsAddress, into: &buffer)
+        case .body(let question):
+            try question.writeHead(of: body, needsAddress: needsAddress, into: &buffer)
+        }
+    }
+
+    @inline(__always)
+    private static func write(
+        _ check: RequestHead,
+        _ base: Bytes,
+        _ form: CheckForm,
+        _ source: CheckForm.HeadSource,
         needsAddress: Bool,
         into buffer: inout ByteBuffer
     ) throws(Reason) {
@@ -25,7 +45,7 @@ package enum Subrequest {
         guard !form.isOAuth2Proxy || Self.restrictions.allSatisfy({ $0.find(in: check.query, base) == nil }) else {
             throw .authorizationMetadata
         }
-        let original = try self.original(check, base, form.source)
+        let original = try self.original(check, base, source)
         // The parser takes any method but TRACE and CONNECT; here it must be one word.
         guard !original.method.isEmpty, original.method.allSatisfy({ ByteClass.normalizedToken[Int($0)] != 0 }),
             original.target.first == UInt8(ascii: "/") || original.target.elementsEqual("*".utf8)
@@ -73,7 +93,7 @@ package enum Subrequest {
         }
     }
 
-    private static func original(_ check: RequestHead, _ base: Bytes, _ source: CheckForm.Source) throws(Reason)
+    private static func original(_ check: RequestHead, _ base: Bytes, _ source: CheckForm.HeadSource) throws(Reason)
         -> Original
     {
         switch source {
@@ -113,7 +133,7 @@ package enum Subrequest {
     private static func address(_ check: RequestHead, _ base: Bytes, _ form: CheckForm, isNeeded: Bool) throws(Reason)
         -> UnsafeBufferPointer<UInt8>?
     {
-        if form.source == .hostAndURI {
+        if form.hidesMethod {
             guard let address = self.realIP(check, base) else { throw .authorizationAddress }
             return address
         }

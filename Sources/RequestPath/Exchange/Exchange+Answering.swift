@@ -70,30 +70,38 @@ extension Exchange {
         )
     }
 
-    // MARK: The gateway's endpoints
+    // MARK: A collected body
 
-    func beginCollecting(_ pending: PendingEndpoint) {
-        self.endpoint = pending
+    /// Collects the request's body for `endpoint`, or if that is `nil` for the check.
+    func collectBody(atMost limit: Int) {
         self.collected = []
-        if self.facts.isRequestWhole { return self.callEndpoint() }
+        self.collectedLimit = limit
         self.phase = .collecting
         self.facts.lastProgress = self.loop.now
         self.stream?.askForBody()
     }
 
     func bodyCollected(_ progress: BodyProgress) {
-        guard let pending = self.endpoint else { return }
-        if self.collected.count > pending.endpoint.bodyLimit {
-            self.endpoint = nil
-            return self.answer(.problem(.requestBodyTooLarge, requestID: self.record.requestID, closes: true))
-        }
+        if self.collected.count > self.collectedLimit { return self.refuseCollected(.requestBodyTooLarge) }
         switch progress {
         case .more: break
-        case .end: self.callEndpoint()
-        case .malformed:
-            self.endpoint = nil
-            self.answer(.problem(.requestFraming, requestID: self.record.requestID, closes: true))
+        case .end: if self.endpoint == nil { self.checkCollected() } else { self.callEndpoint() }
+        case .malformed: self.refuseCollected(.requestFraming)
         }
+    }
+
+    func refuseCollected(_ reason: Reason) {
+        self.endpoint = nil
+        self.answer(.problem(reason, requestID: self.record.requestID, closes: true))
+    }
+
+    // MARK: The gateway's endpoints
+
+    func beginCollecting(_ pending: PendingEndpoint) {
+        self.endpoint = pending
+        self.collected = []
+        if self.facts.isRequestWhole { return self.callEndpoint() }
+        self.collectBody(atMost: pending.endpoint.bodyLimit)
     }
 
     /// Has a task run the endpoint, and answers on the loop.

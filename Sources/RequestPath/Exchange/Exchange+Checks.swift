@@ -34,26 +34,69 @@ extension Exchange {
             && profile.settings.peerCertificate?.isMet(by: self.client?.certificate) != false
     }
 
-    /// Judges the request that a check asks about.
+    /// Judges the request that a check asks about: at once, or when the check's body has come, if its form waits for one.
     ///
     /// - Parameter buffer: Begins with the bytes of the check, which are taken.
     func beginCheck(_ buffer: inout ByteBuffer, by configuration: PathConfiguration) {
         let check = self.loop.takeRequestHead()
-        defer { self.loop.giveBack(check) }
         var bytes = self.loop.takeBuffer()
+        var bodyLimit: Int?
         let refusal = buffer.withUnsafeReadableBytes { input -> Reason? in
             guard let base = input.baseAddress?.assumingMemoryBound(to: UInt8.self) else { return .requestMalformed }
             do throws(Reason) {
-                try self.read(check, base, by: configuration, into: &bytes)
+                let (form, profile) = try self.findForm(of: check, base, by: configuration)
+                if self.facts.hasBody { bodyLimit = form.bodyLimit(of: check) }
+                if bodyLimit == nil { try self.read(check, base, [], form, profile, by: configuration, into: &bytes) }
             } catch {
                 return error
             }
             return nil
         }
-        buffer.moveReaderIndex(forwardBy: check.byteCount)
-        guard refusal == nil else {
+        if let bodyLimit {
             self.loop.giveBack(bytes)
-            return self.refuseCheck(refusal ?? .requestMalformed)
+            self.waitingHead = check
+            self.waitingBytes = self.loop.copy(buffer, count: check.byteCount)
+            buffer.moveReaderIndex(forwardBy: check.byteCount)
+            self.endpoint = nil
+            return self.collectBody(atMost: bodyLimit)
+        }
+        buffer.moveReaderIndex(forwardBy: check.byteCount)
+        self.loop.giveBack(check)
+        self.judge(bytes, unless: refusal, by: configuration)
+    }
+
+    /// Judges the request that a check asks about, whose body has been collected.
+    func checkCollected() {
+        guard let check = self.waitingHead, let input = self.waitingBytes, let form = self.check,
+            let profile = self.configuration.authorization
+        else { return }
+        let (body, configuration) = (self.collected, self.configuration)
+        self.collected = []
+        // Nothing of it is left to read, so another check may follow.
+        self.facts.hasBody = false
+        var bytes = self.loop.takeBuffer()
+        let refusal = input.withUnsafeReadableBytes { input -> Reason? in
+            guard let base = input.baseAddress?.assumingMemoryBound(to: UInt8.self) else { return .requestMalformed }
+            do throws(Reason) {
+                try self.read(check, base, body, form, profile, by: configuration, into: &bytes)
+            } catch {
+                return error
+            }
+            return nil
+        }
+        self.releaseWaiting()
+        self.judge(bytes, unless: refusal, by: configuration)
+    }
+
+    /// Judges the request whose head is the loop's.
+    ///
+    /// - Parameters:
+    ///   - bytes: The bytes from which the head was parsed.
+    ///   - refusal: Why there is no head. `nil` if there is one.
+    private func judge(_ bytes: ByteBuffer, unless refusal: Reason?, by configuration: PathConfiguration) {
+        if let refusal {
+            self.loop.giveBack(bytes)
+            return self.refuseCheck(refusal)
         }
         let head = self.loop.requestHead
         self.facts.method = head.knownMethod
@@ -62,19 +105,35 @@ extension Exchange {
         self.take(step)
     }
 
-    /// Reads a check, and parses the head of the original request into the loop's head.
-    private func read(
-        _ check: RequestHead,
+    /// Finds the form in which a check asks, and from then on is answered.
+    @inline(__always)
+    private func findForm(
+        of check: RequestHead,
         _ base: Bytes,
-        by configuration: PathConfiguration,
-        into bytes: inout ByteBuffer
-    ) throws(Reason) {
+        by configuration: PathConfiguration
+    ) throws(Reason) -> (CheckForm, AuthorizationProfile) {
         guard let profile = configuration.authorization else { throw .authorizationDialect }
         guard self.mayAsk(profile) else { throw .authorizationPeer }
         guard let form = profile.form(of: check.path.bytes(in: base)) else { throw .authorizationDialect }
         self.check = form
         self.record.judge.findings.note(form)
-        try Subrequest.write(check, base, form, needsAddress: profile.needsAddress, into: &bytes)
+        return (form, profile)
+    }
+
+    /// Reads a check, and parses the head of the original request into the loop's head.
+    ///
+    /// - Parameter body: The collected body of the check. Empty if its form does not wait for one.
+    @inline(__always)
+    private func read(
+        _ check: RequestHead,
+        _ base: Bytes,
+        _ body: [UInt8],
+        _ form: CheckForm,
+        _ profile: AuthorizationProfile,
+        by configuration: PathConfiguration,
+        into bytes: inout ByteBuffer
+    ) throws(Reason) {
+        try Subrequest.write(check, base, body, form, needsAddress: profile.needsAddress, into: &bytes)
         let head = self.loop.requestHead
         let count = bytes.readableBytes
         let result = bytes.withUnsafeReadableBytes { bytes -> ParseResult in

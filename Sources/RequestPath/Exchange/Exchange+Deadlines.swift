@@ -14,10 +14,7 @@ extension Exchange {
         if let pool = self.facts.pool, pool.isCrowded { self.notePace(now) }
         switch self.phase {
         case .collecting:
-            if self.isBodyTooSlow(now) {
-                self.endpoint = nil
-                self.answer(.problem(.requestTimeout, requestID: self.record.requestID, closes: true))
-            }
+            if self.isBodyTooSlow(now) { self.refuseCollected(.requestTimeout) }
         case .exchange:
             self.sweepExchange(now)
         case .tunnel:

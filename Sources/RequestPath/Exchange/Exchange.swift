@@ -16,8 +16,8 @@ package import Vocabulary
 ///     │        │              ▲  │          │
 ///     │        │              │  ▼          │         queued: all streams to the app are in use
 ///     │        │             queued         │
-///     │        └─▶ collecting ─▶ waiting    │         collecting: the body of an endpoint's request
-///     │                           │         │
+///     │        └─▶ collecting ─▶ waiting    │         collecting: the body of an endpoint's request, or of a check
+///     │                           │         │         that is judged when it is whole
 ///     └────────── ending ◀────────┴─────────┘         ending: until the system has taken the answer's last bytes
 /// ```
 ///
@@ -68,8 +68,9 @@ package final class Exchange {
     var multistatus: MultistatusBody?
     /// How fast the client reads and sends, looked at while many requests are in flight at the app.
     var pace: ClientPace?
-    /// The request's body, if it is for an endpoint.
+    /// The request's body, if it is for an endpoint or describes what a check asks about, and the most bytes that it may have.
     var collected: [UInt8] = []
+    var collectedLimit = 0
     var endpoint: PendingEndpoint?
     /// The calls of endpoints that have begun and not ended, also if nobody waits for them any more.
     var callCount = 0

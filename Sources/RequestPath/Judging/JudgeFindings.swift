@@ -79,7 +79,7 @@ extension JudgeFindings {
     mutating func note(_ form: CheckForm) {
         self.dialect = form.dialect
         self.asker = .namesClient
-        if form.source == .hostAndURI { self.asker.insert(.hidesMethod) }
+        if form.hidesMethod { self.asker.insert(.hidesMethod) }
         if !form.passesRedirects { self.asker.insert(.dropsRedirects) }
         if form.showsPages { self.asker.insert(.showsPages) }
     }

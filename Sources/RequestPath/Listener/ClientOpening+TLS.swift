@@ -18,7 +18,9 @@ extension ClientOpening {
         case .foreign: self.refuseForeign(buffer, as: .foreign)
         case .complete(let hello):
             guard let choice = tls.choice(for: hello, now: self.loop.wallNow) else {
-                return self.refuseHandshake(.unknownName, with: Self.alert(.unrecognizedName))
+                return tls.awaitsCertificate
+                    ? self.refuseHandshake(.noCertificate, with: Self.alert(.internalError))
+                    : self.refuseHandshake(.unknownName, with: Self.alert(.unrecognizedName))
             }
             guard tls.protocolChoice(for: hello) != nil else {
                 return self.refuseHandshake(.noProtocol, with: Self.alert(.noApplicationProtocol))
@@ -85,6 +87,7 @@ extension ClientOpening {
 
     /// Alerts that the gateway sends itself, because the library cannot (RFC 8446 6.2).
     private enum Alert: UInt8 {
+        case internalError = 80
         case unrecognizedName = 112
         case noApplicationProtocol = 120
     }

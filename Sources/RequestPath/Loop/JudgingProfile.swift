@@ -7,7 +7,7 @@ package import SignOn
 /// What the requests of a listener to apps are judged with: whom they may come from, and what apps are told about them.
 package final class JudgingProfile: Sendable {
     let audit: AuditStream
-    let identity: IdentityProfile
+    package let identity: IdentityProfile
     let handoff: HandoffConsumer
     let confirmation: HandoffConfirmation
     /// Set if a handoff also signs the browser in on the host on which users sign in.

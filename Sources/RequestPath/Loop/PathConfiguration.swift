@@ -67,6 +67,7 @@ package final class PathConfiguration: Sendable {
     ///   - routes: With `judging`: nothing is forwarded without it.
     ///   - targets: The apps of the routes.
     ///   - generation: The number of reloads.
+    ///   - authorization: With `judging`: checks are judged like requests. `nil` if no other proxy may ask.
     ///   - tls: That of each listener for clients, in their order; nil: it has none.
     ///   - checksTLS: That of the listener for proxies that ask.
     package init(
@@ -77,6 +78,7 @@ package final class PathConfiguration: Sendable {
         registry: MetricsRegistry,
         generation: UInt64 = 1,
         judging: JudgingProfile? = nil,
+        authorization: AuthorizationProfile? = nil,
         tls: [ListenerTLS?] = [],
         checksTLS: ListenerTLS? = nil
     ) {
@@ -161,7 +163,7 @@ package final class PathConfiguration: Sendable {
         )
         self.judging = judging
         self.pinnedJudging = judging.map { Pinned($0) }
-        self.authorization = judging.flatMap { AuthorizationProfile(settings, identity: $0.identity) }
+        self.authorization = authorization
         self.listeners = settings.listen.enumerated().map { index, listener in
             ListenerProfile(listener, tls: tls.indices.contains(index) ? tls[index] : nil)
         }

@@ -10,6 +10,8 @@ package enum HandshakeResult: String, CaseIterable, Sendable {
     case plainHTTP = "plain_http"
     /// Neither TLS nor HTTP.
     case foreign
+    /// The listener has no certificate yet.
+    case noCertificate = "no_certificate"
     /// No certificate has the name.
     case unknownName = "unknown_name"
     /// The client speaks none of the listener's protocols.

@@ -35,7 +35,8 @@ package final class ListenerTLS: Sendable {
     /// Read in each handshake. A `Mutex` asks the system for the thread's id whenever it is locked; this lock does not.
     private let state: NIOLockedValueBox<State>
 
-    /// Makes the contexts. It blocks, so it is not called on a loop.
+    /// Makes the contexts. It blocks, so it is not called on a loop. Settings without certificates make a listener that
+    /// refuses its clients until `replace` brings a certificate.
     ///
     /// - Throws: `ListenerTLSError`.
     package init(_ settings: TLSSettings, _ listener: ListenerSettings) throws(ListenerTLSError) {
@@ -50,12 +51,17 @@ package final class ListenerTLS: Sendable {
         )
     }
 
-    /// The TLS of a listener: that of `former` if nothing of it has changed, so that its sessions can be resumed.
+    /// The TLS of a listener: that of `former` if nothing of it has changed, so that its sessions can be resumed. If the
+    /// settings have no certificates, the ones that a `CertificateSource` has brought to `former` stay in use.
     package static func make(
         _ settings: TLSSettings,
         _ listener: ListenerSettings,
         keeping former: [ListenerTLS]
     ) throws(ListenerTLSError) -> ListenerTLS {
+        var settings = settings
+        if settings.certificates.isEmpty, let inUse = former.first?.settings.certificates {
+            settings.certificates = inUse
+        }
         let kept = former.first {
             $0.settings == settings && $0.protocols == listener.protocols
                 && $0.clientCertificates == listener.clientCertificates && $0.takesAnyName == listener.takesAnyName
@@ -65,6 +71,9 @@ package final class ListenerTLS: Sendable {
     }
 
     package var settings: TLSSettings { self.state.withLockedValue { $0.settings } }
+
+    /// True until the first certificate is there.
+    package var awaitsCertificate: Bool { self.state.withLockedValue { $0.choices.isEmpty } }
 
     /// Uses other certificates for new connections. It blocks, so it is not called on a loop. Sessions that began before
     /// are not resumed: their tickets are sealed by the former contexts.

@@ -183,6 +183,7 @@ struct Assembly: Sendable {
                 proofs: proofs,
                 clients: clients
             ),
+            authorization: AuthorizationProfile(settings, identity: identity),
             tls: tls,
             checksTLS: checksTLS
         )

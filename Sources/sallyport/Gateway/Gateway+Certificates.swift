@@ -9,10 +9,10 @@ import Vocabulary
 
 /// Renewal of certificates while the gateway runs.
 extension Gateway {
-    /// The interval between two checks of the certificate files.
+    /// The interval between two checks of the source of certificates, and between two warnings while certificates are missing.
     private static let certificatePeriod = TimeAmount.seconds(60)
 
-    /// Starts to check the certificate files periodically.
+    /// Starts to check the source of certificates periodically.
     func watchCertificates() {
         let period = Self.certificatePeriod
         self.group.next().scheduleRepeatedTask(initialDelay: period, delay: period) { _ in
@@ -23,8 +23,8 @@ extension Gateway {
         }
     }
 
-    /// Applies renewed certificate files. If they are invalid, the old certificates stay in use.
-    private func renewCertificates() {
+    /// Applies new certificates. If they are invalid, the old ones stay in use.
+    func renewCertificates() {
         let registry = self.foundations.registry
         let assembly = self.state.withLock { $0.assembly }
         switch self.certificates.look(at: assembly.tls, for: assembly.settings) {
@@ -41,6 +41,10 @@ extension Gateway {
         case .kept(let reason):
             self.logger.error("certificates not renewed, the old ones stay in use: \(reason)")
             registry.increment(registry.counter(MetricNames.tlsReloads, "failure"))
+        case .missing(let reason):
+            self.logger.warning(
+                "no certificate yet, clients of the listeners with TLS are refused\(reason.map { ": \($0)" } ?? "")"
+            )
         }
     }
 

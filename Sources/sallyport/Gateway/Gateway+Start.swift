@@ -157,6 +157,7 @@ extension Gateway {
         traces?.start(on: group.next())
         gateway.registerMetrics()
         await signals.trapStops()
+        gateway.renewCertificates()
         try await gateway.listen(settings)
         gateway.keepUp()
         gateway.watchCertificates()

@@ -49,7 +49,7 @@ final class Gateway: Sendable {
     /// script that waits for that line may send a signal at once.
     let signals: ServingSignals
     let admin: Mutex<EndpointServer?> = Mutex(nil)
-    let certificates = CertificateWatch(judges: .gateway)
+    let certificates = CertificateWatch(CertificateFiles(judges: .gateway))
     /// The management listeners, in the order of the settings.
     let management: Mutex<[EndpointServer]> = Mutex([])
     let heap: Mutex<HeapReturn> = Mutex(HeapReturn.ofProcess())
@@ -96,7 +96,9 @@ final class Gateway: Sendable {
 
     /// Returns whether the gateway should get requests, and the checks.
     func isReady() -> (ready: Bool, checks: [ReadinessCheck]) {
-        let (isDraining, reloaded) = self.state.withLock { ($0.isDraining, $0.lastReloadSucceeded) }
+        let (isDraining, reloaded, tls) = self.state.withLock {
+            ($0.isDraining, $0.lastReloadSucceeded, $0.assembly.tls)
+        }
         let listening = !self.listeners.withLock { $0.isEmpty }
         let checks: [ReadinessCheck] =
             [
@@ -108,7 +110,19 @@ final class Gateway: Sendable {
                     name: "configuration", ok: true,
                     detail: reloaded ? "current" : "last reload failed, the old configuration is in use"
                 ),
-            ] + self.foundations.backing.checks + self.watch.checks
+            ] + Self.certificateChecks(tls) + self.foundations.backing.checks + self.watch.checks
         return (checks.allSatisfy { $0.ok }, checks)
+    }
+
+    /// Whether the listeners with TLS have their certificates. Empty if there are no such listeners.
+    private static func certificateChecks(_ tls: [ListenerTLS]) -> [ReadinessCheck] {
+        if tls.isEmpty { return [] }
+        let isMissing = tls.contains(where: \.awaitsCertificate)
+        return [
+            (
+                name: "certificates", ok: !isMissing,
+                detail: isMissing ? "none yet: clients of the listeners with TLS are refused" : "in use"
+            )
+        ]
     }
 }

@@ -12,8 +12,13 @@ import Vocabulary
 final class CheckBench {
     let bench: ExchangeBench
 
-    init(_ endpoints: [Endpoint] = [], _ change: (inout Settings) -> Void = { _ in }) throws {
-        self.bench = try ExchangeBench(endpoints, service: .checks) { settings in
+    /// - Parameter forms: `nil` if they are those of the settings.
+    init(
+        _ endpoints: [Endpoint] = [],
+        forms: CheckForms? = nil,
+        _ change: (inout Settings) -> Void = { _ in }
+    ) throws {
+        self.bench = try ExchangeBench(endpoints, service: .checks, forms: forms) { settings in
             settings.hosts[0].routes = [
                 route("/app/**", .required), route("/open/**", .public), route("/maybe/**", .optional),
                 route("/strict/**", .required) { $0.require.origins = ["browser"] },
@@ -36,7 +41,7 @@ final class CheckBench {
             self.text = text
             // A line break is one character.
             let lines = text.split(separator: "\r\n", omittingEmptySubsequences: false).prefix { !$0.isEmpty }
-            self.status = lines[0].split(separator: " ").dropFirst().first.flatMap { Int($0) } ?? 0
+            self.status = lines.first?.split(separator: " ").dropFirst().first.flatMap { Int($0) } ?? 0
             self.fields = lines.dropFirst().map { line in
                 let parts = line.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
                 let value = parts.last.map { $0.drop { $0 == " " } } ?? ""
@@ -48,9 +53,9 @@ final class CheckBench {
         var reason: String? { self["x-sallyport-reason"].first }
     }
 
-    func ask(_ lines: [String]) throws -> Verdict {
+    func ask(_ lines: [String], body: String = "") throws -> Verdict {
         let before = self.bench.client.sent.count
-        try self.bench.begin(lines.joined(separator: "\r\n") + "\r\n\r\n")
+        try self.bench.begin(lines.joined(separator: "\r\n") + "\r\n\r\n" + body)
         self.bench.eventLoop.run()
         return Verdict(String(self.bench.client.sent.dropFirst(before)))
     }

@@ -42,11 +42,15 @@ final class ExchangeBench {
     ///   - clock: The sessions'.
     ///   - service: What becomes of the client's requests.
     ///   - tracer: nil: nothing is traced.
+    ///   - forms: The forms of the checks of other proxies. `nil` if they are those of the settings.
+    ///   - tls: The TLS of each listener for clients. `nil` if a listener has none.
     init(
         _ endpoints: [Endpoint] = [],
         clock: Clock = .system,
         service: RequestService = .apps,
         tracer: Tracer? = nil,
+        forms: CheckForms? = nil,
+        tls: [ListenerTLS?] = [],
         _ change: (inout Settings) -> Void = { _ in }
     ) throws {
         self.clock = clock
@@ -60,7 +64,9 @@ final class ExchangeBench {
             settings,
             endpoints: endpoints,
             registry: self.registry,
-            judging: .forTests(settings, store: self.store, authority: self.authority, clock: clock)
+            judging: .forTests(settings, store: self.store, authority: self.authority, clock: clock),
+            forms: forms,
+            tls: tls
         )
         self.resolver = SessionResolver(
             loop: self.eventLoop,

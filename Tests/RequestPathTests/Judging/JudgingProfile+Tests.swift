@@ -65,13 +65,17 @@ extension PathConfiguration {
     /// - Parameters:
     ///   - endpoints: Endpoints of the gateway, served on each host that has any.
     ///   - forwarding: Endpoints that an upstream answers.
+    ///   - forms: The forms of the checks of other proxies. `nil` if they are those of the settings.
+    ///   - tls: The TLS of each listener for clients. `nil` if a listener has none.
     convenience init(
         _ settings: Settings,
         endpoints: [Endpoint] = [],
         forwarding: [ForwardingEndpoint] = [],
         registry: MetricsRegistry = MetricsRegistry(),
         generation: UInt64 = 1,
-        judging profile: JudgingProfile
+        judging profile: JudgingProfile,
+        forms: CheckForms? = nil,
+        tls: [ListenerTLS?] = []
     ) throws {
         let upstreams = settings.upstreams.map(\.name)
         let routes = RouteTable(settings.hosts, upstreams: upstreams)
@@ -82,7 +86,13 @@ extension PathConfiguration {
             endpoints: try EndpointTable(endpoints, forwarding: forwarding, on: routes, upstreams: upstreams),
             registry: registry,
             generation: generation,
-            judging: profile
+            judging: profile,
+            authorization: forms.flatMap { forms in
+                settings.authorization.map {
+                    AuthorizationProfile($0, in: settings, identity: profile.identity, forms: forms)
+                }
+            } ?? AuthorizationProfile(settings, identity: profile.identity),
+            tls: tls
         )
     }
 }

@@ -7,28 +7,29 @@ import Vocabulary
 
 @Suite("The look at the files of certificates")
 struct CertificateWatchTests {
+    /// Reads a pair without judging its dates.
+    static let judges: SettingsJudges = {
+        var judges = SettingsJudges()
+        judges.certificate = { chain, key throws(CertificateFault) in
+            guard let certificate = Certificate.all(inPEM: chain)?.first, let key = CertificateKey(pem: key),
+                certificate.belongs(to: key)
+            else { throw CertificateFault(isOfKey: true, found: "another key", mend: "write the right one") }
+            return CertificateFacts(
+                names: certificate.dnsNames,
+                from: certificate.validFrom,
+                until: certificate.validUntil,
+                key: "P-256",
+                isECDSA: true
+            )
+        }
+        return judges
+    }()
+
     /// A folder with a pair of files and the TLS of a listener that was made of it.
     private final class Bench {
         let folder = FileManager.default.temporaryDirectory.appending(path: "watch-\(UUID())")
-        let watch = CertificateWatch(judges: Bench.judges)
+        let watch = CertificateWatch(CertificateFiles(judges: CertificateWatchTests.judges))
         private(set) var tls: [ListenerTLS] = []
-
-        static let judges: SettingsJudges = {
-            var judges = SettingsJudges()
-            judges.certificate = { chain, key throws(CertificateFault) in
-                guard let certificate = Certificate.all(inPEM: chain)?.first, let key = CertificateKey(pem: key),
-                    certificate.belongs(to: key)
-                else { throw CertificateFault(isOfKey: true, found: "another key", mend: "write the right one") }
-                return CertificateFacts(
-                    names: certificate.dnsNames,
-                    from: certificate.validFrom,
-                    until: certificate.validUntil,
-                    key: "P-256",
-                    isECDSA: true
-                )
-            }
-            return judges
-        }()
 
         static let whole = Settings(hosts: [], upstreams: [])
 
@@ -66,7 +67,7 @@ struct CertificateWatchTests {
                     self.path("\(path)/own.pem"),
                     self.path("\(path)/own.key"),
                     from: .system,
-                    by: Self.judges
+                    by: CertificateWatchTests.judges
                 )
             ]
             let listeners = [
@@ -85,6 +86,7 @@ struct CertificateWatchTests {
             case .unchanged: "unchanged"
             case .renewed: "renewed"
             case .kept(let reason): reason
+            case .missing: "missing"
             }
         }
     }

@@ -6,7 +6,7 @@ import Vocabulary
 
 @Suite("The first message of a client over TLS") struct ClientHelloTests {
     /// A message with these extensions, in records of so many bytes.
-    private static func hello(
+    static func hello(
         _ extensions: [(Int, [UInt8])],
         suites: [Int] = [0x1301],
         record: Int = 16_384
@@ -28,7 +28,7 @@ import Vocabulary
         }
     }
 
-    private static func name(_ text: String) -> (Int, [UInt8]) {
+    static func name(_ text: String) -> (Int, [UInt8]) {
         let bytes = Array(text.utf8)
         return (0, [0, UInt8(bytes.count + 3), 0, 0, UInt8(bytes.count)] + bytes)
     }

@@ -56,7 +56,7 @@ enum HeadFuzzing {
                 let form = self.forms[head.path.bytes(in: base)]
             else { return nil }
             var buffer = ByteBuffer()
-            guard (try? Subrequest.write(head, base, form, needsAddress: false, into: &buffer)) != nil else {
+            guard (try? Subrequest.write(head, base, [], form, needsAddress: false, into: &buffer)) != nil else {
                 return nil
             }
             let written = Array(buffer.readableBytesView)
