@@ -2,9 +2,9 @@ import Vocabulary
 
 private let day: Duration = .seconds(86_400)
 
-/// Keys that kinds of providers share.
+/// Keys that several kinds of providers share.
 extension Section {
-    /// Keys that say how a provider is reached.
+    /// The keys for the HTTP proxy in front of a provider.
     static let outgoing = [
         SettingsKey(
             "http_proxy",
@@ -14,7 +14,7 @@ extension Section {
         SettingsKey("http_proxy_file", .path(isSecret: true), "A file with the same, in one line."),
     ]
 
-    /// How the gateway names and proves itself. In `isOptional` sections they are by default those of the provider.
+    /// Returns the keys for the gateway's credentials. With `isOptional`, they default to the provider's values.
     static func clientKeys(
         id: String? = nil,
         secretFile: String? = nil,

@@ -90,7 +90,7 @@ extension Section {
 
 /// Rules for the keys of `native_social`.
 extension TextRule {
-    /// The bundle id of an app, or the id of a Services ID.
+    /// The bundle id of an app, or a Services ID.
     static let bundleID = TextRule(
         "bundle id",
         allowed: "a bundle id such as com.example.app: letters, digits, - and dots",
@@ -111,7 +111,7 @@ extension TextRule {
             && text.utf8.allSatisfy { (0x30...0x39).contains($0) || (0x41...0x5A).contains($0) }
     }
 
-    /// A number that names something. It is no quantity, and stands in quotes in YAML.
+    /// A number that identifies something. It is not a quantity and is written in quotes in YAML.
     static let number = TextRule(
         "number",
         allowed: "1 to 32 digits",

@@ -75,7 +75,7 @@ extension Section {
         isOption: true
     )
 
-    /// How spans are sent, which only the variables of OpenTelemetry set. They are no keys of the file.
+    /// The keys for the sending of spans, which only variables of OpenTelemetry set. They are not keys of the file.
     static let exporter = Section([
         SettingsKey(
             "timeout",
@@ -126,7 +126,7 @@ extension TextRule {
     /// The name of an attribute of OpenTelemetry.
     static let attributeName = Self.word("attribute name", most: 128, signs: "-._/")
 
-    /// Fields for a collector, as `OTEL_EXPORTER_OTLP_HEADERS` has them.
+    /// Fields for a collector, in the form of `OTEL_EXPORTER_OTLP_HEADERS`.
     static let collectorFields = TextRule(
         "list of name=value",
         allowed: "name=value,name=value with percent-encoded values, e.g. authorization=Bearer%20abc",
@@ -138,15 +138,15 @@ extension TextRule {
 }
 
 extension TelemetrySettings.Field {
-    /// What says how a request is sent and read, which the gateway decides.
+    /// Fields that define how a request is sent and read, which the gateway sets itself.
     private static let own = [
         "host", "content-type", "content-length", "content-encoding", "transfer-encoding", "connection", "keep-alive",
         "expect", "te", "trailer", "upgrade",
     ]
 
-    /// The fields in `name=value,name=value`.
+    /// Reads the fields in `name=value,name=value`.
     ///
-    /// - Throws: What to write instead, without a part of the text.
+    /// - Throws: Advice that shows no part of the text.
     static func all(in text: String) throws(SyntaxFault) -> [Self] {
         var fields: [Self] = []
         for (name, value) in try nameValuePairs(in: text) {
@@ -166,9 +166,10 @@ extension TelemetrySettings.Field {
     }
 }
 
-/// The pairs in `name=value,name=value`, percent-decoded (W3C Baggage 3.3.1; OpenTelemetry's attributes encode names as well).
+/// Reads percent-decoded pairs of `name=value,...` (W3C Baggage 3.3.1; OpenTelemetry's attributes encode names as
+/// well).
 ///
-/// - Throws: What to write instead, without a part of the text.
+/// - Throws: Advice that shows no part of the text.
 func nameValuePairs(in text: String) throws(SyntaxFault) -> [(name: String, value: [UInt8])] {
     func trimmed(_ text: Substring.UTF8View) -> [UInt8] {
         Array(Array(text.drop { $0 == 0x20 }).reversed().drop { $0 == 0x20 }.reversed())
