@@ -1,5 +1,5 @@
 extension Section {
-    /// The whole file.
+    /// The keys of the whole file.
     package static let file = Section([
         SettingsKey(
             "public_url",

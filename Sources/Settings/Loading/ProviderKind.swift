@@ -19,7 +19,7 @@ package struct ProviderKind: Sendable {
     package let key: String
     /// The table of the keys below `key`.
     fileprivate let table: Section
-    /// The text of the reference about the key.
+    /// The description of the key in the reference.
     fileprivate let purpose: String
     /// Reads the settings; `nil` if a problem was reported.
     let read: @Sendable (inout SettingsBuilder, SettingsTree, Settings) -> (any ProviderSettings)?
@@ -68,7 +68,7 @@ extension ProviderKind {
 }
 
 extension Section {
-    /// How users sign in.
+    /// The keys of `provider`, with which users sign in.
     static let provider = Section(Self.kinds + Self.outgoing)
 
     /// The keys of the kinds of providers, which exclude each other.

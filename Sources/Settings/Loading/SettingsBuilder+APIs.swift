@@ -1,7 +1,7 @@
 import Vocabulary
 
 extension SettingsBuilder {
-    /// The APIs; tells the routes of `hosts` whose access tokens they accept.
+    /// Builds the APIs, and adds their audiences to the routes of `hosts` that accept their access tokens.
     mutating func apis(_ hosts: inout [HostSettings], clients: [ClientSettings]) -> [APISettings] {
         var origins: [String: SettingsOrigin] = [:]
         return self.tree.trees("apis").compactMap { tree in

@@ -1,6 +1,6 @@
-/// Assertions, and the audiences for which they are made.
+/// Assertions and their audiences.
 extension SettingsBuilder {
-    /// `identity.assertion`; nil: none is sent.
+    /// Builds `identity.assertion`; `nil` if no assertion is sent.
     mutating func assertion(_ tree: SettingsTree) -> IdentitySettings.Assertion? {
         let claims = tree.pairs("claims").map { IdentitySettings.Claim(name: $0.name, path: $0.text) }
         if tree["enabled"] == nil, tree["claims"] != nil, !self.isPartial {
@@ -14,7 +14,7 @@ extension SettingsBuilder {
         return tree.boolean("enabled") == true ? IdentitySettings.Assertion(claims: claims) : nil
     }
 
-    /// Refuses audiences of assertions that are never made. `enabled: false` says so itself and is enough.
+    /// Reports audiences of assertions that are never sent, unless `enabled: false` is written.
     mutating func checkAudiences(_ identity: IdentitySettings) {
         let isSaid = self.tree.setting(at: ["identity", "assertion", "enabled"]) != nil
         for route in self.writtenRoutes() where route["audience"] != nil && !self.isPartial {

@@ -1,9 +1,9 @@
 import AddressIntelligence
 import Vocabulary
 
-/// The listener at which other proxies ask.
+/// The listener where other proxies ask.
 extension SettingsBuilder {
-    /// `authorization` and `compat.oauth2_proxy`, after the other listeners, the hosts and the clients.
+    /// Builds `authorization` and `compat.oauth2_proxy`, after the other listeners, the hosts and the clients.
     mutating func setAuthorization(_ settings: inout Settings) {
         settings.authorization = self.authorization(besides: settings)
         guard settings.oauth2ProxyPaths else { return }
@@ -13,7 +13,7 @@ extension SettingsBuilder {
         self.checkOAuth2Proxy(settings)
     }
 
-    /// nil: it is not configured, or is not whole.
+    /// Builds `authorization`; `nil` if it is not configured or incomplete.
     private mutating func authorization(besides settings: Settings) -> AuthorizationSettings? {
         guard let tree = self.tree.tree("authorization") else { return nil }
         self.reportMissingKeys(of: tree, in: .authorization)
@@ -33,7 +33,7 @@ extension SettingsBuilder {
         return authorization
     }
 
-    /// `peer_certificate`.
+    /// Sets `peer_certificate`.
     private mutating func setPeerCertificate(
         of authorization: inout AuthorizationSettings,
         _ tree: SettingsTree,
@@ -89,7 +89,7 @@ extension SettingsBuilder {
 
     private mutating func checkDialects(_ dialects: [AuthorizationDialect], _ tree: SettingsTree) {
         let isDoubled = Set(dialects).count != dialects.count
-        // An element that was refused is missing here.
+        // A rejected element is missing here.
         guard isDoubled || dialects.isEmpty && !self.isPartial else { return }
         self.report(
             tree.place(of: "dialects"),
@@ -99,7 +99,7 @@ extension SettingsBuilder {
         )
     }
 
-    /// Warns of what starts and does less than it says.
+    /// Warns of settings that have less effect than they seem to have.
     private mutating func warn(of authorization: AuthorizationSettings, besides settings: Settings) {
         let address = authorization.listen.address
         if let host = IPAddress(address.host), host.isLoopback,
@@ -121,7 +121,7 @@ extension SettingsBuilder {
         }
     }
 
-    /// What compares the address or network of a client with an earlier one, for a message.
+    /// Returns the first route or client that is bound to addresses or networks, for a message; `nil` if there is none.
     private static func addressBinding(in settings: Settings) -> String? {
         if let route = settings.hosts.flatMap(\.routes).first(where: { $0.liveBinding != .none }) {
             return "the route \(route.name)"

@@ -71,7 +71,7 @@ extension SettingsBuilder {
         return secrets.map { Secret(Array($0)) }
     }
 
-    /// The content of a file of public keys, which only JOSE can read.
+    /// Returns the content of the client's file of public keys, which only the module JOSE can read.
     private mutating func clientKeys(_ tree: SettingsTree) -> [UInt8]? {
         let allowed = "a JWK set (RFC 7517 5) of public keys for RS256, PS256, ES256 or EdDSA"
         guard let json = self.content("jwks_file", of: tree, allowed: allowed) else { return nil }
@@ -123,7 +123,7 @@ extension SettingsBuilder {
         }
     }
 
-    /// Refuses a kit that is enabled for a client and configured nowhere.
+    /// Reports a kit that is enabled for a client and not configured, or that signs in users of other providers.
     private mutating func checkSocialLogins(_ client: ClientSettings, _ tree: SettingsTree) {
         let configured = self.tree.tree("native_social")
         let place = tree.place(of: "native_social_login")
@@ -148,7 +148,7 @@ extension SettingsBuilder {
         }
     }
 
-    /// Refuses to take addresses from a client that anybody can claim to be.
+    /// Reports a client without credentials whose address field would be trusted: anybody can claim to be it.
     private mutating func checkTrust(in client: SettingsTree) {
         guard client.isPublicClient, !self.isPartial else { return }
         self.report(
@@ -161,6 +161,6 @@ extension SettingsBuilder {
 }
 
 extension SettingsTree {
-    /// Whether the mapping of a client names nothing by which the client could prove itself.
+    /// Whether the client has no credential.
     fileprivate var isPublicClient: Bool { self["client_secret_file"] == nil && self["jwks_file"] == nil }
 }

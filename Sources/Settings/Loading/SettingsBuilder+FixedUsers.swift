@@ -77,7 +77,7 @@ extension SettingsBuilder {
             )
             return []
         }
-        // Whoever reads the hashes can guess at passwords without the gateway's limits.
+        // Anyone who reads the hashes can guess passwords without the gateway's limits.
         self.warnIfOpenToAll(path, key: place.key, shown: self.shown(setting))
         do throws(SettingsFailure) {
             var decoder = SettingsDecoder(try YAMLDocument(bytes, path: path), file: .file)
@@ -115,7 +115,7 @@ extension SettingsBuilder {
                 return nil
             }
             let id = tree.text("id") ?? identifier
-            // Also those that differ in the case of other letters than ASCII's are too easily taken for one another.
+            // Identifiers that differ only in the case of non-ASCII letters are also too easy to confuse.
             let spelling = String(decoding: normalised.bytes, as: UTF8.self).lowercased()
             let mend = "choose another one: the first is at"
             self.checkOnce(spelling, "identifier", of: tree, in: &identifiers, mend: mend)

@@ -1,9 +1,9 @@
 import Vocabulary
 
-/// What the routes of a host say together about transfer tokens.
+/// Transfer tokens on all routes of a host.
 extension SettingsBuilder {
-    /// Warns of a host whose routes name clients with different bindings: a token is good on every route, so whoever has one
-    /// presents it where the least is asked, and the session is the same.
+    /// Warns of a host whose routes have clients with different bindings. A token is valid on every route, so a thief
+    /// presents it on the route with the weakest binding and gets the same session.
     mutating func checkBindings(of host: HostSettings, _ clients: [ClientSettings]) {
         let named = Set(host.routes.compactMap(\.client))
         let taking = clients.filter { named.contains($0.clientID) && ($0.allowsCookie || $0.allowsQuery) }

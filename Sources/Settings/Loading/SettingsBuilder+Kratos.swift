@@ -32,14 +32,14 @@ extension SettingsBuilder {
                 "\(tree.key(of: "public_url")) is plain http: whoever can read along between the gateway and Kratos sees the sessions of users"
             )
         }
-        // Makes Kratos reachable as an app is, for the endpoints that are passed through to it.
+        // Kratos also becomes an upstream, for the endpoints that are passed through to it.
         var upstream = Self.upstream(named: KratosSettings.upstream, at: settings.publicURL)
         upstream.caFile = settings.publicURL.isHTTPS ? settings.caFile : nil
         self.upstreams.append(upstream)
         return settings
     }
 
-    /// Refuses Kratos if browsers cannot reach its sign-in, or if its sign-in would have to give a ticket for another
+    /// Reports Kratos if browsers cannot reach its sign-in, or if its sign-in would have to give a ticket for another
     /// host.
     fileprivate mutating func checkKratos(at place: ProviderKind.Place) {
         if !place.hosts.isEmpty, !place.hosts.contains(where: \.endpoints), !self.isPartial {

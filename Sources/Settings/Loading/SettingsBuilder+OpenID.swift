@@ -30,7 +30,7 @@ extension SettingsBuilder {
         self.setAuthorization(&settings.authorization, tree, .openID)
         for level in AssuranceLevel.demandable where settings.authorization.acrValues[level] == nil {
             let values = settings.claims.levels.filter { $0.claim == .acr && $0.level >= level }.map(\.value)
-            // Nothing needs to be asked for what every sign-in reaches.
+            // Every sign-in reaches `aal1`, so that nothing needs to be requested for it.
             if level > .aal1, !values.isEmpty {
                 settings.authorization.acrValues[level] = values.joined(separator: " ")
             }
@@ -50,7 +50,7 @@ extension SettingsBuilder {
         return tree.text("issuer") == nil || client == nil ? nil : settings
     }
 
-    /// Introspection at the provider that also signs users in.
+    /// Builds introspection at the provider that also signs users in.
     private mutating func introspection(
         _ tree: SettingsTree,
         of provider: OpenIDSettings,

@@ -1,17 +1,17 @@
 import Vocabulary
 
 extension SettingsBuilder {
-    // MARK: Which provider
+    // MARK: Choice of providers
 
-    /// The names by which hosts and clients may choose a provider; what chooses none has the first.
+    /// The names of all providers. Hosts and clients that choose none have the first one.
     var providerNames: [String] {
         guard self.tree["providers"] != nil else { return [Realm.default.name] }
         return self.tree.trees("providers").compactMap { $0.text("name") }
     }
 
-    /// The providers that a host or client has, at least one. Names that no provider has are reported.
+    /// Returns the providers of a host or client, at least one. Unknown names are reported.
     ///
-    /// - Parameter fallback: Those of a mapping that names none.
+    /// - Parameter fallback: The providers of a mapping that names none.
     mutating func providerNames(chosenBy tree: SettingsTree, else fallback: [String]) -> [String] {
         guard let chosen = self.writtenNames(in: tree) else { return fallback }
         let key = tree["providers"] == nil ? "provider" : "providers"
@@ -49,7 +49,7 @@ extension SettingsBuilder {
         return chosen.isEmpty ? fallback : chosen
     }
 
-    /// The names in a mapping's `providers` or `provider`; nil: it has neither.
+    /// Returns the names in a mapping's `providers` or `provider`; `nil` if it has neither key.
     private func writtenNames(in tree: SettingsTree) -> [String]? {
         tree.texts("providers") ?? tree.text("provider").map { [$0] }
     }
@@ -57,21 +57,21 @@ extension SettingsBuilder {
     /// The provider of hosts that name none.
     var firstProvider: [String] { [self.providerNames.first ?? Realm.default.name] }
 
-    /// The providers of each host, as far as it names them. At the top level the keys are the providers themselves.
+    /// The providers of each host, the first if it names none. At the top level, the keys define providers.
     var hostProviders: [[String]] {
         guard self.tree["hosts"] != nil else { return [self.firstProvider] }
         return self.tree.trees("hosts").map { self.writtenNames(in: $0) ?? self.firstProvider }
     }
 
-    /// The providers of clients that name none: the first, and those that stand beside it on some host.
+    /// The providers of clients that name none: the first, and those that share some host with it.
     var usualClientProviders: [String] {
         let lists = self.hostProviders.filter { $0.contains(self.firstProvider[0]) }
         let found = self.providerNames.filter { name in lists.contains { $0.contains(name) } }
         return found.isEmpty ? self.firstProvider : found
     }
 
-    /// The providers whose users have the provider's name before their id: those that stand beside another one on some
-    /// host, but for the first of all, whose users keep the names that apps know.
+    /// The providers whose users' ids are prefixed with the provider's name: those that share some host with another,
+    /// except the very first, whose users keep the names that apps know.
     var markedProviders: [String] {
         let several = self.hostProviders.filter { $0.count > 1 }
         return self.providerNames.dropFirst().filter { name in several.contains { $0.contains(name) } }
@@ -111,8 +111,8 @@ extension SettingsBuilder {
         return self.named(providers)
     }
 
-    /// The providers with the names of their users. A user of the settings whose id would be another provider's user is
-    /// reported.
+    /// Returns the providers with the names of their users. A static user whose id could be that of another provider's
+    /// user is reported.
     private mutating func named(_ providers: [NamedProvider]) -> [NamedProvider] {
         let marked = self.markedProviders
         return providers.map { provider in
@@ -134,7 +134,7 @@ extension SettingsBuilder {
         }
     }
 
-    /// - Parameter provider: Its name among several.
+    /// - Parameter provider: The provider's name.
     private mutating func provider(
         _ tree: SettingsTree,
         _ provider: String,
@@ -179,7 +179,7 @@ extension SettingsBuilder {
         return named
     }
 
-    /// Refuses providers that cannot be told apart. Kratos's cookie and paths can belong to one Kratos only, and the
+    /// Reports providers that cannot be distinguished. Kratos's cookie and paths can belong to one Kratos only, and the
     /// users of the settings are one list.
     private mutating func checkTogether(_ providers: [NamedProvider]) {
         let trees = self.tree.trees("providers")
@@ -220,7 +220,7 @@ extension SettingsBuilder {
         )
     }
 
-    // MARK: What the rest of the settings demands of it
+    // MARK: Checks against other settings
 
     private mutating func check(_ provider: any ProviderSettings, _ kind: ProviderKind, at place: ProviderKind.Place) {
         let (hosts, section) = (place.hosts, place.section)
@@ -236,7 +236,7 @@ extension SettingsBuilder {
                 mend: "write endpoints: true on the host whose /.sallyport/callback is registered"
             )
         }
-        // Where users choose, another provider may suffice.
+        // If users choose, another provider may suffice.
         for route in self.writtenRoutes(ofOnly: place.name) {
             self.checkLevel(route, provider, kind, section.key)
             if !provider.signsIn, route.text("unauthenticated") == "login" {
@@ -250,9 +250,9 @@ extension SettingsBuilder {
         }
     }
 
-    /// Refuses a level that no sign-in and no token of this provider reaches: the route would refuse everybody.
+    /// Reports a level that no sign-in and no token of this provider reaches: the route would reject everybody.
     ///
-    /// - Parameter key: That of the provider.
+    /// - Parameter key: The key of the provider.
     private mutating func checkLevel(
         _ route: SettingsTree,
         _ provider: any ProviderSettings,
@@ -274,7 +274,7 @@ extension SettingsBuilder {
         )
     }
 
-    /// Refuses a field for a token that the provider never gives.
+    /// Reports a field for a token that no provider gives to the gateway.
     mutating func checkToken(_ path: String, _ place: KeyPlace, _ providers: [any ProviderSettings]) {
         guard IdentitySettings.tokenPaths.contains(path), !self.isPartial else { return }
         guard !providers.contains(where: { $0.givenTokens.contains(path) }) else { return }

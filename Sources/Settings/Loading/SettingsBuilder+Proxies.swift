@@ -2,8 +2,8 @@ import AddressIntelligence
 import Vocabulary
 
 extension SettingsBuilder {
-    /// Where clients use https and an address does not begin with TLS, there is a proxy in front of it. Unless
-    /// `trusted_proxies` or `proxy_protocol` names it, every client appears to have the proxy's address.
+    /// Reports bindings, or warns, if no setting names the proxy in front. If clients use https and an address has no
+    /// TLS, there is such a proxy, and every client appears to have the proxy's address.
     mutating func checkUnnamedProxy(_ settings: Settings) {
         let isKnown = !self.isPartial && (self.tree["public_url"] != nil || self.tree["hosts"] != nil)
         let open = settings.listen.filter { !$0.isSecure && $0.proxyProtocol == nil }.map(\.address)
@@ -13,7 +13,7 @@ extension SettingsBuilder {
         let listener = open.first(where: \.takesLocalProxies)
         let uses = listener == nil ? [] : self.enforcedBindings(settings)
         let peers = settings.authorization.map { $0.peers.map(\.description).joined(separator: ", ") }
-        // A proxy that asks names the client, at the listener for checks.
+        // A proxy that asks reports the client at the listener for checks.
         let bindings = peers == nil ? "every device binding matches" : "no device binding matches when a proxy asks"
         let effect =
             "every client appears to have the proxy's address: \(bindings), and sign-in limits count all clients as one"
@@ -42,7 +42,7 @@ extension SettingsBuilder {
         }
     }
 
-    /// The bindings of https hosts that are enforced, with where they are written.
+    /// Returns the enforced bindings of https hosts, with the places where they are written.
     private func enforcedBindings(_ settings: Settings) -> [(place: KeyPlace, mode: BindingMode)] {
         var uses: [(place: KeyPlace, mode: BindingMode)] = []
         var consumers: Set<String> = []

@@ -1,6 +1,6 @@
 import Vocabulary
 
-/// What routes change for their apps: the path and the fields.
+/// Changes that routes make for their apps: the path and the fields.
 extension SettingsBuilder {
     mutating func setChanges(of route: inout RouteSettings, _ tree: SettingsTree) {
         route.requestHeaders = self.fieldChanges(tree.tree("request_headers"), takesAddress: true)
@@ -25,7 +25,7 @@ extension SettingsBuilder {
         )
     }
 
-    /// Leaves routes without an encoding of their own that write the one of all.
+    /// Removes a route's encoding that equals `identity.encoding`.
     func setEncodings(_ settings: inout Settings) {
         let common = settings.identity.encoding
         for host in settings.hosts.indices {
@@ -64,7 +64,7 @@ extension SettingsBuilder {
         return changes
     }
 
-    /// The fields whose values are in files, without their line ends.
+    /// Returns the fields whose values are in files, without their line ends.
     private mutating func secretFields(_ tree: SettingsTree) -> [FieldChanges.Field] {
         guard let files = tree.tree("set_file") else { return [] }
         return files.entries.compactMap { name, _ in
@@ -85,7 +85,7 @@ extension SettingsBuilder {
         }
     }
 
-    /// Refuses changes of fields that are the gateway's own.
+    /// Reports changes of fields that belong to the gateway.
     mutating func checkChangedFields(_ identity: IdentitySettings) {
         for route in self.writtenRoutes() {
             for section in ["request_headers", "response_headers"] {

@@ -7,7 +7,7 @@ extension SettingsBuilder {
         return self.readablePath("database", of: tree).map { GeoSettings(database: $0) }
     }
 
-    /// The rules, whose conditions are valid by themselves.
+    /// Builds the rules, whose conditions are valid by themselves.
     mutating func rules() -> [Rule] {
         var origins: [String: SettingsOrigin] = [:]
         return self.tree.trees("rules").compactMap { tree in
@@ -90,7 +90,7 @@ extension SettingsBuilder {
         }
     }
 
-    /// A field that is always missing would make a rule mean nothing, or something else than it says.
+    /// Reports a field that is always missing: the rule would have no effect, or another one than it says.
     private mutating func checkFields(of rule: Rule, _ tree: SettingsTree) {
         for (field, _) in rule.condition.fields {
             let fault: (allowed: String, mend: String)? =

@@ -1,9 +1,8 @@
 import Vocabulary
 
-/// How users come to one of several providers.
+/// The choice among several providers at sign-in, and the linking of their users.
 extension SettingsBuilder {
-    /// Refuses a domain whose users could be sent to two providers of a host, and warns of domains that send nobody
-    /// anywhere.
+    /// Reports a domain whose users could be sent to two providers of a host, and warns of domains without effect.
     ///
     /// - Parameter trees: The mappings of the providers, in any order.
     mutating func checkDomains(_ providers: [NamedProvider], _ trees: [SettingsTree]) {
@@ -39,7 +38,7 @@ extension SettingsBuilder {
         }
     }
 
-    /// Refuses to ask for the address first where that leads nowhere.
+    /// Reports `sign_in: identifier_first` if the user's address leads to no provider.
     mutating func checkSignInOrder(of host: HostSettings, _ tree: SettingsTree) {
         guard host.signIn == .identifierFirst, !self.isPartial else { return }
         let place = tree.place(of: "sign_in")
@@ -77,8 +76,8 @@ extension SettingsBuilder {
         }
     }
 
-    /// The providers whose users a kit of `native_social` signs in, because they have its issuers and stand beside others on
-    /// some host, and the issuers that none of them has.
+    /// Returns the providers whose users a kit of `native_social` signs in, because they have its issuers and share
+    /// some host with others, and the issuers that no such provider has.
     private func kitOwners(of login: SocialLogin) -> (names: [String], others: [String]) {
         let kit = self.tree.tree("native_social")?.tree(login.rawValue)
         let issuers: [String] =
@@ -101,14 +100,14 @@ extension SettingsBuilder {
         )
     }
 
-    /// The providers whose users a kit of `native_social` signs in: what none of them has issued is the first's.
+    /// Returns the providers whose users the kit signs in. Users of unknown issuers are the first provider's.
     func providers(ofKit login: SocialLogin) -> [String] {
         let (names, others) = self.kitOwners(of: login)
         return names.isEmpty || !others.isEmpty ? names + self.firstProvider : names
     }
 
-    /// Reports kits whose users are at no listed provider, where it matters at which one a user is: they would pass as users
-    /// of the first. And providers whose users would have the names of a kit's.
+    /// Reports kits whose users belong to no listed provider if users of different providers must be distinguished:
+    /// they would pass as users of the first. Reports providers whose users would have the names of a kit's users.
     mutating func checkKits(_ settings: Settings) {
         guard let kits = self.tree.tree("native_social") else { return }
         for login in SocialLogin.allCases where kits[login.rawValue] != nil {
@@ -139,7 +138,7 @@ extension SettingsBuilder {
 
     // MARK: Accounts
 
-    /// Refuses addresses that count as verified because the provider has verified another one.
+    /// Reports addresses that would be treated as verified because the provider has verified another address.
     ///
     /// - Parameter section: The keys of the provider.
     mutating func checkEmail(of provider: NamedProvider, _ section: SettingsTree) {
@@ -168,7 +167,7 @@ extension SettingsBuilder {
         }
     }
 
-    /// Reads the key of accounts, and warns of what linking means.
+    /// Reads the key of accounts, and warns of the effects of linking.
     mutating func setAccounts(_ accounts: inout AccountSettings, _ providers: [NamedProvider]) {
         let tree = self.tree.tree("accounts")
         if let tree { accounts.key = self.secret("key_file", of: tree, minBytes: 32) }

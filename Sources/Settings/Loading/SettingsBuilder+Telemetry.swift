@@ -1,7 +1,7 @@
 import Vocabulary
 
 extension SettingsBuilder {
-    /// What `tree.set` cannot put in its place.
+    /// Sets the values that `tree.set` cannot set.
     mutating func setTelemetry(_ telemetry: inout TelemetrySettings) {
         guard let tree = self.tree.tree("telemetry") else { return }
         telemetry.fields = self.collectorFields(tree)
@@ -42,7 +42,7 @@ extension SettingsBuilder {
         }
     }
 
-    /// What people write who have taken the URL from an example for gRPC, or for traces alone.
+    /// Warns of URLs that were probably copied from an example for gRPC, or for traces alone.
     private mutating func warnOfPlace(_ url: String, _ tree: SettingsTree) {
         let place = url.prefix { $0 != "?" }.drop { $0 != "/" }.dropFirst(2)
         let authority = place.prefix { $0 != "/" }
@@ -62,8 +62,8 @@ extension SettingsBuilder {
         }
     }
 
-    /// A batch is never larger than the queue. The variables are often set for everything in a cluster, and the SDKs
-    /// take the size of the queue then.
+    /// Limits the size of a batch to the size of the queue, as the SDKs do. The variables are often set for everything
+    /// in a cluster.
     private mutating func fitBatch(_ telemetry: inout TelemetrySettings, _ tree: SettingsTree) {
         guard telemetry.batchSize > telemetry.queueSize else { return }
         if let batch = tree["batch_size"] {

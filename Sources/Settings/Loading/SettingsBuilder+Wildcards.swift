@@ -1,6 +1,6 @@
 extension SettingsBuilder {
-    /// Refuses hosts with a wildcard that cannot be served as meant: users sign in on a host with one name, which is what
-    /// providers know, and everything that the gateway signs names such a host.
+    /// Reports wildcard hosts that need a host with one name. Users sign in on a host with one name, which providers
+    /// know, and which is the issuer of everything that the gateway signs.
     mutating func checkWildcards(_ settings: Settings) {
         for (host, tree) in zip(settings.hosts, self.writtenHosts) where host.publicURL.isWildcard && !self.isPartial {
             let mend = "add a host with one name, such as https://id.example.com, with endpoints: true"
