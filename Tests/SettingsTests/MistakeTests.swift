@@ -196,7 +196,7 @@ import Testing
         Row(
             "clients: [{callbacks: []}]",
             "clients[0].client_id",
-            "add the key client_id: The client's id, as it sends it."
+            "add the key client_id: The client's id, as the client sends it."
         ),
         Row(
             "clients: [{client_id: a}, {client_id: a}]",
@@ -269,7 +269,7 @@ import Testing
         Row(
             "public_url: https://app.example.com\nupstream: http://127.0.0.1:3000\nprovider: {oidc: {issuer: https://id.example.com/, clientid: a}}\n",
             "provider.oidc.client_id",
-            "add the key client_id: The gateway's id at the provider.",
+            "add the key client_id: The gateway's client id at the provider.",
             isWhole: true
         ),
         Row(
@@ -281,7 +281,7 @@ import Testing
         Row(
             "public_url: https://app.example.com\nupstream: http://127.0.0.1:3000\nprovider: {static: {users: [{identifier: ada, password: x}]}}\n",
             "provider.static.users[0].password_hash",
-            "add the key password_hash: A hash of the password, as `sallyport hash-password` prints it, or a hash by scrypt, bcrypt or argon2id from another program.",
+            "add the key password_hash: A hash of the password, as `sallyport hash-password` prints it, or a scrypt, bcrypt or argon2id hash from another program.",
             isWhole: true
         ),
         Row(

@@ -8,36 +8,44 @@ extension Section {
             SettingsKey(
                 "endpoint",
                 .text(.collectorURL),
-                "The collector's URL for OTLP over HTTP, without /v1/traces. Without it nothing is traced."
+                "The collector's URL for OTLP over HTTP, without /v1/traces. Without a URL nothing is traced."
             ),
             SettingsKey(
                 "traces_endpoint",
                 .text(.tracesURL),
-                "The whole URL for traces instead."
+                "The complete URL for traces, instead of endpoint."
             ),
             SettingsKey(
                 "protocol",
                 at: \Settings.telemetry.form,
-                "How spans are written; JSON is for people who read along, and has several times the bytes."
+                "The encoding of spans. JSON is for people who read along, and is several times larger."
             ),
             SettingsKey(
                 "headers",
                 .secret(.collectorFields),
-                "Fields for the collector, as name=value,name=value, percent-encoded. They may hold a token and are never shown."
+                "Header fields for the collector, as name=value,name=value, percent-encoded. They may contain a token and are never shown."
             ),
-            SettingsKey("headers_file", .path(isSecret: true), "A file that holds them."),
+            SettingsKey(
+                "headers_file",
+                .path(isSecret: true),
+                "A file that contains the header fields, instead of headers."
+            ),
             SettingsKey(
                 "ca_file",
                 .path(isSecret: false),
                 default: "the system's authorities",
-                "PEM file of the authorities for the collector's certificate, which is always verified."
+                "A PEM file with the authorities of the collector's certificate, which is always verified."
             ),
             SettingsKey(
                 "client_certificate_file",
                 .path(isSecret: false),
-                "PEM file of a certificate, with its issuers, that the collector asks for."
+                "A PEM file with the client certificate that the collector requests, followed by its issuers."
             ),
-            SettingsKey("client_key_file", .path(isSecret: true), "PEM file of its key."),
+            SettingsKey(
+                "client_key_file",
+                .path(isSecret: true),
+                "A PEM file with the key of client_certificate_file."
+            ),
             SettingsKey(
                 "service_name",
                 at: \Settings.telemetry.serviceName,
@@ -48,28 +56,28 @@ extension Section {
                 "attributes",
                 .pairs(name: .attributeName, value: .text(.text)),
                 default: "none",
-                "More attributes of the resource, such as deployment.environment.name."
+                "Additional attributes of the resource, such as deployment.environment.name."
             ),
             SettingsKey(
                 "sampler",
                 at: \Settings.telemetry.sampler,
-                "Which traces are recorded; parentbased: where a trusted proxy names the parent, it has decided."
+                "Which traces are recorded. With a parentbased sampler, the parent decides if a trusted proxy names one."
             ),
             SettingsKey(
                 "ratio",
                 at: \Settings.telemetry.ratio,
                 .text(.ratio),
-                "The share of the traces that begin here and are recorded, with traceidratio and parentbased_traceidratio."
+                "The recorded share of the traces that begin here, with traceidratio and parentbased_traceidratio."
             ),
             SettingsKey(
                 "trust_client_context",
                 at: \Settings.telemetry.trustsClients,
-                "Whether the trace that any client names is continued, and not only those of trusted_proxies: for internal networks."
+                "Whether traces of all clients are continued, and not only those of trusted_proxies. This is for internal networks."
             ),
             SettingsKey(
                 "paths",
                 at: \Settings.telemetry.namesPaths,
-                "Whether spans name paths, as the access log does. Queries are never named."
+                "Whether spans contain paths, as the access log does. They never contain queries."
             ),
         ],
         isOption: true
@@ -87,25 +95,25 @@ extension Section {
             "batch_delay",
             at: \Settings.telemetry.batchDelay,
             .duration(.milliseconds(10)...(second * 300)),
-            "How long spans wait for more."
+            "How long spans wait until they are sent."
         ),
         SettingsKey(
             "batch_size",
             at: \Settings.telemetry.batchSize,
             .integer(1...8192),
-            "The most spans in one request to the collector."
+            "The maximum number of spans in one request to the collector."
         ),
         SettingsKey(
             "queue_size",
             at: \Settings.telemetry.queueSize,
             .integer(64...1_000_000),
-            "The most spans that wait; more are dropped and counted. Requests never wait."
+            "The maximum number of spans that wait. Further spans are dropped and counted; requests never wait."
         ),
         SettingsKey(
             "export_timeout",
             at: \Settings.telemetry.exportTimeout,
             .duration(second...(second * 600)),
-            "How long one batch is tried while the collector is away; then it is dropped and counted."
+            "How long a batch is retried while the collector is unreachable. Then it is dropped and counted."
         ),
     ])
 }

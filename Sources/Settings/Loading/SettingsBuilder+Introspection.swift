@@ -4,7 +4,7 @@ extension ProviderKind {
     static let introspection = ProviderKind(
         IntrospectionSettings.self,
         .introspection,
-        "Access tokens only, judged by an introspection endpoint (RFC 7662): for APIs, nobody can sign in.",
+        "Accepts only access tokens, which an introspection endpoint verifies (RFC 7662). This is for APIs: nobody can sign in.",
         read: { builder, tree, _ in builder.introspection(tree) }
     )
 }
