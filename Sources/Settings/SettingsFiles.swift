@@ -9,7 +9,7 @@ package struct SettingsFiles: Sendable {
     /// The reason why a file cannot be read, e.g. `no such file`.
     package struct Fault: Error, Equatable, Sendable {
         package static let absent = Fault("no such file")
-        static let unreadable = Fault("a file without permission to read it")
+        static let unreadable = Fault("a file that this user may not read")
 
         package let sentence: String
 

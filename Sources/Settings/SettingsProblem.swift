@@ -15,6 +15,9 @@ package enum SettingsOrigin: Sendable, Hashable, CustomStringConvertible {
         case .environment(let name): name
         }
     }
+
+    /// The file, without line and column, or the variable.
+    fileprivate var source: String { if case .file(let path, _, _) = self { path } else { self.description } }
 }
 
 /// A key of the settings and where it is written, for messages.
@@ -39,12 +42,17 @@ package struct SettingsProblem: Sendable, Hashable, CustomStringConvertible {
     package var mend: String
     /// Whether the message states `allowed`. False if that is a long list and `mend` names the one key that is meant.
     var isAllowedShown = true
+    /// Whether the settings file cannot be read, so that the message has no line and column.
+    var isOfWholeFile = false
 
-    /// `sallyport.yaml:7:9: session.idle: found "5 minutes"; allowed is a duration from 1m to 30d; write 5m`
+    /// `sallyport.yaml:7:9: session.idle: found "5 minutes"; allowed: a duration from 1m to 30d; write 5m`. If nothing
+    /// is to be done, only the place and what was found: `sallyport.yaml: no such file`.
     package var description: String {
+        let place = self.isOfWholeFile ? self.origin.source : "\(self.origin)"
+        guard !self.mend.isEmpty else { return "\(place): \(self.found)" }
         let key = self.key.isEmpty ? "" : "\(self.key): "
-        let allowed = self.isAllowedShown ? "allowed is \(self.allowed); " : ""
-        return "\(self.origin): \(key)found \(self.found); \(allowed)\(self.mend)"
+        let allowed = self.isAllowedShown ? "allowed: \(self.allowed); " : ""
+        return "\(place): \(key)found \(self.found); \(allowed)\(self.mend)"
     }
 }
 

@@ -76,7 +76,7 @@ import Testing
             "routes[0].require.max_age",
             "add the unit: 5s for seconds, 5m for minutes"
         ),
-        Row("routes: {path: /a}", "routes", "write a list: one element a line after \"- \""),
+        Row("routes: {path: /a}", "routes", "write a list: one element per line after \"- \""),
         Row("session: {lifetime: 1h}", "session.lifetime", "write absolute"),
         Row(
             "session: {absolute: 5 minutes}",
@@ -137,7 +137,7 @@ import Testing
             "redis",
             "the key is store.redis: write store.redis.url_file, or set SALLYPORT_REDIS_URL"
         ),
-        Row("store: redis", "store", "write key: value, one a line, indented"),
+        Row("store: redis", "store", "write key: value, one per line, indented"),
         Row(
             "store: {redis: {url: \"host:6379\"}}",
             "store.redis.url",
@@ -172,7 +172,7 @@ import Testing
         Row("cookie: {domain: example.com}", "cookie", "write session.cookie for its name, same_site for the host"),
         Row("cookies: {secure: true}", "cookies", "write session.cookie for its name, same_site for the host"),
         Row("redirect_uris: [https://x]", "redirect_uris", "remove it: register the URL /.sallyport/callback"),
-        Row("rate_limit: 10", "rate_limit", "remove it: sign-ins are limited always"),
+        Row("rate_limit: 10", "rate_limit", "remove it: sign-ins are always limited"),
         Row("basic_auth: true", "basic_auth", "write provider.static.users_file"),
         Row("csp: x", "csp", "write response_headers for a route"),
         Row("trust_proxy: true", "trust_proxy", "write trusted_proxies"),
@@ -225,7 +225,7 @@ import Testing
         ),
         Row("drain: {delay: -1s}", "drain.delay", "write a whole number and a unit: 250ms, 30s, 5m, 12h or 7d"),
         Row("event_loops: many", "event_loops", "write a whole number in decimal digits"),
-        Row("ldap: {}", "ldap", "remove it: users come from an OpenID provider that knows them"),
+        Row("ldap: {}", "ldap", "remove it: use an OpenID provider that knows these users"),
         Row("port: 80", "port", "write listen"),
     ]
 
@@ -293,7 +293,7 @@ import Testing
         Row(
             "public_url: https://app.example.com\nupstream: http://127.0.0.1:3000\nprovider: {static: {users: [{email: ada, password_hash: x}]}}\n",
             "provider.static.users[0].email",
-            "write identifier, and what apps learn of the user below traits",
+            "write identifier, and what apps learn about the user below traits",
             isWhole: true
         ),
         Row(
@@ -314,7 +314,7 @@ import Testing
             "write the URL by which clients reach the gateway (public_url or SALLYPORT_PUBLIC_URL), or hosts",
             isWhole: true
         ),
-        Row("[]", "(top level)", "write key: value, one a line, indented", isWhole: true),
+        Row("[]", "(top level)", "write key: value, one per line, indented", isWhole: true),
         Row(
             "public_url: [a\n",
             "public_url",

@@ -41,6 +41,6 @@ package struct ClientFault: Error, Sendable, Hashable {
         self.mend = mend ?? problem.mend
     }
 
-    /// `session_transfer.enforce_device_binding: found "imei"; allowed is none or ip; write one of these words`
-    package var sentence: String { "\(self.key): found \(self.found); allowed is \(self.allowed); \(self.mend)" }
+    /// `session_transfer.enforce_device_binding: found "imei"; allowed: none or ip; write one of these words`
+    package var sentence: String { "\(self.key): found \(self.found); allowed: \(self.allowed); \(self.mend)" }
 }

@@ -110,7 +110,7 @@ struct ClientObject {
                     below,
                     found: "the name of a file",
                     allowed: alternatives(names),
-                    mend: "write it in the file of the settings: this API reads no files"
+                    mend: "write it in the settings file: this API cannot read files"
                 )
             } else if !Self.lookalikes.contains(name), let nearest = Spelling.nearest(to: name, in: names) {
                 self.report(

@@ -198,7 +198,7 @@ extension TextRule {
         }
         guard path.utf8.count <= Self.longestSocketPath else {
             throw SyntaxFault(
-                "give the socket a shorter path: this one has \(path.utf8.count) bytes, and \(Self.longestSocketPath) is the most"
+                "give the socket a shorter path: this one has \(path.utf8.count) bytes, and at most \(Self.longestSocketPath) are allowed"
             )
         }
         return .text("\(Self.socketScheme)\(path)")

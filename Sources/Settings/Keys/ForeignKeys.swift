@@ -86,7 +86,7 @@ package enum ForeignKeys {
         Advice(
             "headers set_headers add_headers",
             in: ["routes"],
-            "write request_headers or response_headers; those with the identity are in identity.headers",
+            "write request_headers or response_headers; fields with the identity are in identity.headers",
             keys: ["routes[].request_headers", "routes[].response_headers", "identity.headers"]
         ),
         Advice(
@@ -116,7 +116,7 @@ package enum ForeignKeys {
         Advice(
             "email username user login name",
             in: ["provider.static.users"],
-            "write identifier, and what apps learn of the user below traits",
+            "write identifier, and what apps learn about the user below traits",
             keys: ["provider.static.users[].identifier", "provider.static.users[].traits"]
         ),
         Advice(
@@ -127,7 +127,7 @@ package enum ForeignKeys {
         Advice(
             "redirect_uris redirect_urls callbacks",
             in: ["", "provider", "provider.oidc", "provider.oauth2"],
-            "remove it: register the URL /.sallyport/callback of each host at the provider; those of native apps and of other clients are in clients[].callbacks",
+            "remove it: register the URL /.sallyport/callback of each host at the provider; the callbacks of native apps and other clients are in clients[].callbacks",
             keys: ["clients[].callbacks"]
         ),
         Advice("redirect_uri redirect_uris", in: ["clients"], "write callbacks", keys: ["clients[].callbacks"]),
@@ -145,7 +145,7 @@ package enum ForeignKeys {
         ),
         Advice(
             "ldap saml",
-            "remove it: users come from an OpenID provider that knows them",
+            "remove it: use an OpenID provider that knows these users",
             keys: []
         ),
         // Sessions and their cookie.
@@ -186,7 +186,7 @@ package enum ForeignKeys {
         Advice("same_site samesite", in: ["session"], "write same_site for the host", keys: ["same_site"]),
         Advice(
             "cookie_secure cookie_httponly cookie_http_only",
-            "remove it: the cookie is HttpOnly always, and Secure on https"
+            "remove it: the cookie is always HttpOnly, and Secure on https"
         ),
         Advice("redis", in: ["session", "cache"], "write store.redis", keys: ["store.redis"]),
         // The process.
@@ -227,18 +227,18 @@ package enum ForeignKeys {
         Advice(
             "rate_limit rate_limits rate_limiting ratelimit throttle",
             in: ["", "hosts", "routes"],
-            "remove it: sign-ins are limited always; other requests are limited by a proxy in front or by the app"
+            "remove it: sign-ins are always limited; limit other requests in a proxy in front or in the app"
         ),
         Advice(
             "basic_auth basicauth htpasswd htpasswd_file",
             in: ["", "provider", "hosts", "routes"],
-            "write provider.static.users_file: its users sign in on a page; identity.basic is for an app that wants Basic",
+            "write provider.static.users_file: its users sign in on a page; identity.basic is for an app that needs Basic",
             keys: ["provider.static.users_file", "identity.basic"]
         ),
         Advice(
             "csp content_security_policy security_headers",
             in: ["", "hosts", "routes"],
-            "write response_headers for a route; the gateway's own pages have a strict policy always",
+            "write response_headers for a route; the gateway's own pages always have a strict policy",
             keys: ["routes[].response_headers"]
         ),
         Advice(

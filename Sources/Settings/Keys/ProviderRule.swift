@@ -92,7 +92,7 @@ extension TextRule {
         let bare = host.hasPrefix("[") ? String(host.dropFirst().dropLast()) : host
         let isLoopback = host == "localhost" || (IPAddress(bare)?.isLoopback ?? false)
         guard allowsPlainHTTP || text.hasPrefix("https") || isLoopback else {
-            throw SyntaxFault("write https: what this URL answers decides who a user is; http is for loopback only")
+            throw SyntaxFault("write https: the answers of this URL decide who a user is; http is for loopback only")
         }
     }
 
@@ -144,7 +144,9 @@ extension TextRule {
             throw SyntaxFault("write lower-case words, separated by one space")
         }
         guard !words.contains("none") else {
-            throw SyntaxFault("remove none: with it no user who has to sign in at the provider could")
+            throw SyntaxFault(
+                "remove none: with it, only users who are already signed in at the provider could sign in"
+            )
         }
         return .text(text)
     }

@@ -13,9 +13,9 @@ extension SettingsBuilder {
             if fingerprints.isEmpty {
                 self.report(
                     tree.place(of: "sha256_cert_fingerprints"),
-                    found: "an empty list, by which no app is this one",
+                    found: "an empty list, which matches no app",
                     allowed: "one fingerprint or more",
-                    mend: "add that of the certificate that signs the app"
+                    mend: "add the fingerprint of the certificate that signs the app"
                 )
             }
             return AndroidApp(packageName: name, fingerprints: fingerprints.map { $0.uppercased() })

@@ -6,8 +6,8 @@ extension SettingsBuilder {
         if tree["enabled"] == nil, tree["claims"] != nil, !self.isPartial {
             self.report(
                 tree.place(of: "claims"),
-                found: "claims, but identity.assertion.enabled is not written",
-                allowed: "claims of an assertion that is sent",
+                found: "claims, but identity.assertion.enabled is not set",
+                allowed: "claims only if the assertion is sent",
                 mend: "add identity.assertion.enabled: true"
             )
         }

@@ -20,7 +20,7 @@ extension SettingsBuilder {
         let peers = self.proxies(
             "peers",
             of: tree,
-            else: "whoever may ask can claim any request and any client address"
+            else: "anyone who may ask can claim any request and any client address"
         )
         guard let listen = tree.tree("listen").flatMap({ self.innerListener($0) }) else { return nil }
         var authorization = AuthorizationSettings(listen: listen.address, peers: peers)
@@ -62,8 +62,8 @@ extension SettingsBuilder {
         {
             self.report(
                 below.place,
-                found: "any certificate, but clients of listen have some of the same authorities",
-                allowed: "san_any or issuer, because a client with a certificate could ask as a proxy",
+                found: "any certificate, but listen also accepts certificates of these authorities",
+                allowed: "san_any or issuer: otherwise a client with a certificate could ask as a proxy",
                 mend: "add san_any with the names in the certificates of your proxies"
             )
         }
@@ -116,7 +116,7 @@ extension SettingsBuilder {
         }
         if authorization.dialects.contains(.extAuthz), let binding = Self.addressBinding(in: settings) {
             self.warnings.append(
-                "authorization.dialects has ext-authz, and \(binding) is bound to addresses: the proxy must pass X-Forwarded-For to the check (Envoy: allowed_headers), else these requests are refused; leave ext-authz out if no proxy uses it"
+                "authorization.dialects has ext-authz, and \(binding) is bound to addresses: the proxy must pass X-Forwarded-For to the check (Envoy: allowed_headers), otherwise these requests are rejected; leave ext-authz out if no proxy uses it"
             )
         }
     }
@@ -147,7 +147,7 @@ extension SettingsBuilder {
             let route = settings.hosts.flatMap(\.routes).first(where: { !$0.methods.isEmpty })
         else { return }
         self.warnings.append(
-            "compat.oauth2_proxy: the check at /oauth2/auth does not say the method and is judged as GET, but the route \(route.name) has methods: let the proxy ask at /authz/auth-request instead"
+            "compat.oauth2_proxy: the check at /oauth2/auth does not report the method and is treated as GET, but the route \(route.name) has methods: let the proxy ask at /authz/auth-request instead"
         )
     }
 }

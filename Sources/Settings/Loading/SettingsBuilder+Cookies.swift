@@ -22,7 +22,7 @@ extension SettingsBuilder {
             self.report(
                 tree.place(of: "same_site"),
                 found: "none, but public_url is plain http",
-                allowed: "none with an https public_url only: browsers take such cookies with Secure alone",
+                allowed: "none only with an https public_url: browsers accept these cookies only with Secure",
                 mend: "write https in public_url, or remove same_site"
             )
         }

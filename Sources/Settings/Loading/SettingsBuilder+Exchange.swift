@@ -14,9 +14,9 @@ extension SettingsBuilder {
         if provider?.signsIn != true, !exchange.returnTo.isEmpty, !self.isPartial {
             self.report(
                 place,
-                found: "a list, but no provider at which users sign in",
-                allowed: "a list beside a provider such as oidc",
-                mend: "configure one (provider), or remove the list"
+                found: "a list, but no provider where users sign in",
+                allowed: "a list together with a provider such as oidc",
+                mend: "add a provider, or remove the list"
             )
         }
         // RFC 8252 7.1: nobody owns a scheme without a dot.

@@ -109,7 +109,7 @@ extension SettingsBuilder {
                     tree.place(of: "identifier"),
                     found: quoted(identifier),
                     allowed:
-                        "1 to \(UserIdentifier.longest) bytes without control characters, besides white space at the ends",
+                        "1 to \(UserIdentifier.longest) bytes without control characters, not counting white space at the ends",
                     mend: "write what the user types"
                 )
                 return nil

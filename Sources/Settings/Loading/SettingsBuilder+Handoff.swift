@@ -11,8 +11,8 @@ extension SettingsBuilder {
         guard Set(bindings).count > 1 else { return }
         let list = zip(taking, bindings).map { "\($0.clientID): \($1)" }.joined(separator: "; ")
         self.warnings.append(
-            "the clients of \(host.publicURL.authority) bind transfer tokens differently (\(list)): whoever has a token "
-                + "uses it on a route of the weakest; give them the same enforce_device_binding, or hosts of their own"
+            "the clients of \(host.publicURL.authority) bind transfer tokens differently (\(list)): anyone with a token "
+                + "uses it on the route with the weakest binding; give them the same enforce_device_binding, or separate hosts"
         )
     }
 }

@@ -31,9 +31,9 @@ extension SettingsBuilder {
         guard !self.lacksFiles || !isElsewhere else { return }
         self.report(
             KeyPlace(origin: tree.origin, key: tree.key(of: "client_secret_file")),
-            found: "nothing by which the gateway could prove itself to the introspection endpoint",
+            found: "no credentials for the introspection endpoint",
             allowed: "client_secret_file or client_key_file (RFC 7662 2.1)",
-            mend: "add one; for an endpoint that asks for no proof write client_authentication: none"
+            mend: "add one, or write client_authentication: none if the endpoint asks for no credentials"
         )
     }
 }

@@ -29,7 +29,7 @@ extension SettingsBuilder {
         }
         if !publicURL.isHTTPS, !publicURL.isLoopback {
             self.warnings.append(
-                "\(tree.key(of: "public_url")) is plain http: whoever can read along between the gateway and Kratos sees the sessions of users"
+                "\(tree.key(of: "public_url")) is plain http: anyone who can read the traffic between the gateway and Kratos sees the sessions of users"
             )
         }
         // Kratos also becomes an upstream, for the endpoints that are passed through to it.
@@ -45,8 +45,8 @@ extension SettingsBuilder {
         if !place.hosts.isEmpty, !place.hosts.contains(where: \.endpoints), !self.isPartial {
             self.report(
                 place.section,
-                found: "Kratos, and no host with endpoints: true",
-                allowed: "it with a host on which browsers and apps reach it",
+                found: "Kratos, but no host with endpoints: true",
+                allowed: "Kratos with a host on which browsers and apps reach it",
                 mend: "write endpoints: true on the host that is Kratos's serve.public.base_url"
             )
         }

@@ -218,7 +218,7 @@ extension SettingsBuilder {
     /// Builds `proxy_protocol`; `nil` if it is missing or invalid.
     private mutating func proxyProtocol(_ tree: SettingsTree) -> ProxyProtocolSettings? {
         guard let below = tree.tree("proxy_protocol") else { return nil }
-        let trusted = "whoever is in this list can claim any client address"
+        let trusted = "any host in this list can claim any client address"
         var settings = ProxyProtocolSettings(from: self.proxies("from", of: below, else: trusted))
         below.set(.proxyProtocol, in: &settings)
         return settings
@@ -240,9 +240,9 @@ extension SettingsBuilder {
                     KeyPlace(origin: element.origin, key: "\(below.key(of: "from"))[\(index)]"),
                     found: "\(block), but trusted_proxies has \(other)",
                     allowed:
-                        "peers that trusted_proxies does not have: what they name is in the header, and nowhere else",
+                        "peers that are not in trusted_proxies: they report their clients only in the header",
                     mend:
-                        "remove it from trusted_proxies; a proxy before it that sends X-Forwarded-For is named there by its own address"
+                        "remove it from trusted_proxies; a proxy in front of it that sends X-Forwarded-For is listed there with its own address"
                 )
             }
         }

@@ -16,7 +16,7 @@ extension SettingsBuilder {
         self.reportMissingKeys(of: tree, in: .openID)
         if let client, client.method == .none, tree["client_authentication"] == nil, !self.lacksFiles {
             self.warnings.append(
-                "\(tree.key) has no client_secret_file: the gateway is a public client of the provider, and anybody can act as it; "
+                "\(tree.key) has no client_secret_file: the gateway is a public client of the provider, and anybody can act as this client; "
                     + "if it is registered as one, write client_authentication: none"
             )
         }
@@ -38,7 +38,7 @@ extension SettingsBuilder {
         if let scopes = tree.texts("scopes"), !scopes.contains("openid") {
             self.report(
                 tree.place(of: "scopes"),
-                found: "no openid",
+                found: "a list without openid",
                 allowed: "a list with openid, without which a provider sends no id_token (OpenID Connect Core 3.1.2.1)",
                 mend: "add openid"
             )

@@ -19,7 +19,7 @@ extension SettingsBuilder {
                     found: error.sentence,
                     allowed:
                         "an HTML page with {{language}}, {{style}} and {{content}} once each, besides {{direction}}, {{title}}, {{window_title}}, {{name}}, {{brand}} and {{support}}",
-                    mend: "mend the template; styles belong in style.css beside it"
+                    mend: "correct the template; styles belong in style.css in the same directory"
                 )
             }
         }
@@ -37,7 +37,7 @@ extension SettingsBuilder {
             let names = WebPage.Kind.allCases.map { $0.rawValue + ".html" } + ["style.css", "en.yaml"]
             self.report(
                 tree.place(of: "templates_dir"),
-                found: "none of the files that the pages use in \(quoted(folder))",
+                found: "no file for the pages in \(quoted(folder))",
                 allowed: "a directory with one or more of \(names.joined(separator: ", "))",
                 mend: "check the path and the names, or remove the key"
             )
@@ -118,11 +118,16 @@ extension SettingsBuilder {
         let found: String
         do throws(SettingsFiles.Fault) {
             if let logo = PageDesign.Logo(try self.files.read(path, PageDesign.Logo.largest)) { return logo }
-            found = "a file of another form at \(setting.shown)"
+            found = "a file in another format at \(setting.shown)"
         } catch {
             found = "\(error.sentence) at \(setting.shown)"
         }
-        self.report(tree.place(of: key), found: found, allowed: allowed, mend: "name such an image")
+        self.report(
+            tree.place(of: key),
+            found: found,
+            allowed: allowed,
+            mend: "write the path of an image in one of these formats"
+        )
         return nil
     }
 

@@ -125,7 +125,7 @@ extension SettingsBuilder {
                 self.report(
                     self.tree.place(of: "providers"),
                     found: "the id \(quoted(user.id)), which a user of another provider can have",
-                    allowed: "ids that begin with no provider's name and \(Realm.separator)",
+                    allowed: "ids that do not begin with a provider's name and \(Realm.separator)",
                     mend: "choose another id"
                 )
             }
@@ -202,8 +202,8 @@ extension SettingsBuilder {
                 let twin = providers[..<index].first(where: { $0.settings.ownName == name })
             {
                 refuse(
-                    "the issuer or name that \(twin.name) has, too",
-                    allowed: "each provider once: by it the sessions and tokens of providers are told apart",
+                    "the issuer or name that \(twin.name) also has",
+                    allowed: "each issuer or name once: it identifies the sessions and tokens of a provider",
                     mend: "remove one"
                 )
             }
@@ -215,7 +215,7 @@ extension SettingsBuilder {
         self.reportMissing(
             self.tree.place(of: "provider"),
             ProviderKind.allKeys,
-            "name an OpenID provider (SALLYPORT_OIDC_URL), Kratos (SALLYPORT_KRATOS_URL) or users (SALLYPORT_USERS_FILE), or "
+            "add an OpenID provider (SALLYPORT_OIDC_URL), Kratos (SALLYPORT_KRATOS_URL) or users (SALLYPORT_USERS_FILE), or "
                 + "write auth: public on every route; without a provider no one can sign in"
         )
     }
@@ -231,8 +231,8 @@ extension SettingsBuilder {
         if provider.redirects, !hosts.isEmpty, !hosts.contains(where: \.endpoints), !self.isPartial {
             self.report(
                 section,
-                found: "a provider that sends browsers back, and no host with endpoints: true",
-                allowed: "it with a host whose callback is registered at the provider",
+                found: "a provider that sends browsers back, but no host with endpoints: true",
+                allowed: "a provider with a host whose callback is registered there",
                 mend: "write endpoints: true on the host whose /.sallyport/callback is registered"
             )
         }
@@ -264,11 +264,11 @@ extension SettingsBuilder {
         else { return }
         let mend =
             kind.mapsLevels
-            ? "name the values that reach it, e.g. \(key).claims.acr: {phr: \(level.rawValue)}, or require less"
+            ? "list the values that reach it, e.g. \(key).claims.acr: {phr: \(level.rawValue)}, or require less"
             : "require less: a provider without id_token does not say how users signed in"
         self.report(
             require.place(of: "aal"),
-            found: "\(level.rawValue), which no sign-in by \(key) reaches",
+            found: "\(level.rawValue), which no sign-in with \(key) reaches",
             allowed: "at most \(highest.rawValue), the highest level that is configured",
             mend: mend
         )

@@ -147,7 +147,7 @@ extension SettingsBuilder {
             } else if let place = textLists?.place(of: name) {
                 self.report(
                     place,
-                    found: "a trait that is not there",
+                    found: "a trait that does not exist",
                     allowed: alternatives(claims.traits.map(\.name)),
                     mend: "add it to traits, or correct the name"
                 )

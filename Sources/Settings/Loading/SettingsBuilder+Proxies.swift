@@ -19,13 +19,13 @@ extension SettingsBuilder {
             "every client appears to have the proxy's address: \(bindings), and sign-in limits count all clients as one"
         if self.flags.unnamedProxy, !uses.isEmpty {
             self.warnings.append(
-                "--insecure-unnamed-proxy: trusted_proxies names no proxy. If there is a proxy in front, \(effect)"
+                "--insecure-unnamed-proxy: trusted_proxies is empty. If there is a proxy in front, \(effect)"
             )
             return
         }
         guard let listener, !uses.isEmpty else {
             self.warnings.append(
-                "trusted_proxies is empty, but \(host.publicURL) is https: unless it names the proxy that terminates TLS, \(effect)"
+                "trusted_proxies is empty, but \(host.publicURL) is https: unless it contains the proxy that terminates TLS, \(effect)"
             )
             return
         }
@@ -34,7 +34,8 @@ extension SettingsBuilder {
                 use.place,
                 found:
                     "\(use.mode.rawValue), but \(host.publicURL) is https, listen is \(listener) and trusted_proxies is empty",
-                allowed: "a binding only if trusted_proxies names the proxy that terminates TLS; without it \(effect)",
+                allowed:
+                    "a binding only if trusted_proxies contains the proxy that terminates TLS; without it \(effect)",
                 mend: "add trusted_proxies: [\(peers ?? "127.0.0.1")], or the address of that proxy; "
                     + "if it passes bytes on, add proxy_protocol at this address of listen; "
                     + "if the gateway really sees the clients' addresses, use --insecure-unnamed-proxy"

@@ -11,7 +11,7 @@ extension SettingsBuilder {
                 tree.place(of: name),
                 found: "\(name) on a route without an app",
                 allowed: "\(name) on a route with upstream",
-                mend: "add upstream; what another proxy sends to an app is set there"
+                mend: "add upstream, or make the change in the proxy that forwards the requests"
             )
         }
         guard let prefix = route.stripPrefix, !self.isPartial, route.path != prefix,
@@ -19,7 +19,7 @@ extension SettingsBuilder {
         else { return }
         self.report(
             tree.place(of: "strip_prefix"),
-            found: "\(quoted(prefix)), with which the path \(quoted(route.path)) does not begin",
+            found: "\(quoted(prefix)), but the path \(quoted(route.path)) does not begin with it",
             allowed: "a prefix of the route's path",
             mend: "write path: \(prefix)/**, or another prefix"
         )
@@ -57,7 +57,7 @@ extension SettingsBuilder {
             self.report(
                 tree.place,
                 found: "both \(earlier) and \(name), which are one field to some apps",
-                allowed: "each field once, in one spelling: a field that is set replaces that of the same name",
+                allowed: "each field once, in one spelling: a field that is set replaces the field of the same name",
                 mend: "remove one of them"
             )
         }
@@ -75,7 +75,7 @@ extension SettingsBuilder {
             } catch {
                 self.report(
                     files.place(of: name),
-                    found: "a content that no field can have (not shown)",
+                    found: "content that no field can have (not shown)",
                     allowed: "a file with one line of \(TextRule.fieldValue.allowed)",
                     mend: error.mend
                 )
@@ -114,7 +114,7 @@ extension SettingsBuilder {
         self.report(
             place,
             found: "\(change.name), \(fault)",
-            allowed: "fields of the app's own",
+            allowed: "fields that belong to the app",
             mend: "remove \(change.name)"
         )
     }

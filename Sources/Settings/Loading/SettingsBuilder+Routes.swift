@@ -153,7 +153,7 @@ extension SettingsBuilder {
             }
             guard let earlier else { continue }
             self.warnings.append(
-                "\(url) and \(earlier): browsers do not keep the cookies of two ports apart, so signing in at one of these hosts signs the user out at the other; give each a name of its own"
+                "\(url) and \(earlier): browsers do not keep the cookies of two ports apart, so signing in at one of these hosts signs the user out at the other; give each host a different name"
             )
         }
     }
@@ -165,7 +165,7 @@ extension SettingsBuilder {
             self.report(
                 host.place(of: "upstream"),
                 found: "both upstream and routes",
-                allowed: "either upstream, the app of all paths, or routes, each with an app of its own",
+                allowed: "either upstream, the app of all paths, or routes, each with its own app",
                 mend: "move it into the routes, which are at \(routes.origin)"
             )
         case (nil, nil):
@@ -195,7 +195,7 @@ extension SettingsBuilder {
         for (index, name) in names.enumerated() where !host.contains(name) {
             self.report(
                 place.element(index),
-                found: "\(quoted(name)), which is none of the host's providers",
+                found: "\(quoted(name)), which is not a provider of the host",
                 allowed: alternatives(host),
                 mend: suggestion(for: name, among: host, else: "add it to the providers of the host")
             )
@@ -273,9 +273,9 @@ extension SettingsBuilder {
         if tree.list("san_any")?.isEmpty == true, !self.isPartial {
             self.report(
                 tree.place(of: "san_any"),
-                found: "an empty list, which no certificate would meet",
+                found: "an empty list, which no certificate matches",
                 allowed: "one name or more",
-                mend: "add a name; without the key any name is good"
+                mend: "add a name; without the key any name is accepted"
             )
         }
         requirement.names = (tree.texts("san_any") ?? []).compactMap { CertificateName($0) }
@@ -297,7 +297,7 @@ extension SettingsBuilder {
                 self.report(
                     tree.place(of: "handoff"),
                     found: "true without the key client",
-                    allowed: "true where client names the web client whose settings apply",
+                    allowed: "true together with client, the web client whose settings apply",
                     mend: "add \(place.key), or remove handoff"
                 )
             }
@@ -321,7 +321,7 @@ extension SettingsBuilder {
         }
         self.report(
             place,
-            found: "\(quoted(name)), which may not take a token from a cookie or from the query",
+            found: "\(quoted(name)), which may not accept a token from a cookie or from the query",
             allowed: "a client with session_transfer.allowed_authentication_methods",
             mend: "add cookie or query there, or write \(tree.key(of: "handoff")): false"
         )

@@ -24,7 +24,7 @@ extension SettingsBuilder {
             self.reportMissing(
                 tree.place(of: "certificate_file", or: "certificates"),
                 "certificate_file and key_file, or certificates",
-                "add the pair of files; sallyport certificate --self-signed makes one for trying"
+                "add the pair of files; sallyport certificate --self-signed makes one for tests"
             )
         }
         let pairs = isShorthand ? [tree] : written
@@ -123,7 +123,7 @@ extension SettingsBuilder {
             let mend =
                 facts.names.isEmpty
                 ? "clients that ask for an address name no host: write default: true here"
-                : "another one before it has all its names: remove one of the two"
+                : "an earlier certificate has all its names: remove one of the two"
             self.warnings.append(
                 "\(tree.key(of: "certificate_file")): the certificate of \(facts.title) is never shown: \(mend)"
             )

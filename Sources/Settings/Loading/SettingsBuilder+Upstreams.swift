@@ -100,7 +100,7 @@ extension SettingsBuilder {
         case .otherKind:
             self.report(
                 place,
-                found: "something that is no socket at \(quoted(path))",
+                found: "a file that is not a socket at \(quoted(path))",
                 allowed: "the path of the socket at which the app listens",
                 mend: "check the path"
             )
@@ -122,7 +122,7 @@ extension SettingsBuilder {
                 self.reportMissing(
                     tree.place(of: "url"),
                     TextRule.serverURL.allowed,
-                    "add the key url: the address of the app; or servers: those of all its servers"
+                    "add url, the address of the app, or servers, the addresses of all its servers"
                 )
             }
             return self.server(tree).map { [$0] } ?? []
@@ -142,7 +142,7 @@ extension SettingsBuilder {
                 place,
                 found: trees.isEmpty ? "an empty list" : "\(trees.count) servers",
                 allowed: "1 to \(ServerSettings.limit) servers",
-                mend: trees.isEmpty ? "add a server" : "put a load balancer in front of so many"
+                mend: trees.isEmpty ? "add a server" : "put a load balancer in front of the servers"
             )
         }
         var origins: [String: SettingsOrigin] = [:]

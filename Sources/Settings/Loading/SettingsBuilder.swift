@@ -181,7 +181,7 @@ struct SettingsBuilder {
 
     /// Reads the secrets from which every key is derived.
     private mutating func secrets() -> SecretRing? {
-        let allowed = "a file with one secret a line, each of \(SecretFile.minBytes) bytes or more"
+        let allowed = "a file with one secret per line, each of \(SecretFile.minBytes) bytes or more"
         guard let bytes = self.content("secret_file", of: self.tree, allowed: allowed) else { return nil }
         do throws(SecretFile.Fault) {
             return try SecretFile(bytes).ring

@@ -181,12 +181,14 @@ package enum SettingsLoader {
         do throws(SettingsFiles.Fault) {
             return try files.read(path, YAMLGuard.maxBytes)
         } catch {
+            let isNamedByVariable = origin == .environment(EnvironmentOverlay.fileVariable)
             let problem = SettingsProblem(
                 origin: origin,
                 key: "",
-                found: error.sentence,
+                found: isNamedByVariable ? "\(error.sentence) at \(quoted(path))" : error.sentence,
                 allowed: "a YAML file of at most 1MiB",
-                mend: "check the path of the settings file and its permissions"
+                mend: error == .absent ? "" : "check the path of the settings file and its permissions",
+                isOfWholeFile: true
             )
             throw SettingsFailure([problem])
         }

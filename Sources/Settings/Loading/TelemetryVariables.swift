@@ -175,7 +175,7 @@ struct TelemetryVariables {
             var (allowed, mend) = (kind.allowed, error.mend)
             if form == .milliseconds { (allowed, mend) = Self.inMilliseconds(text, kind) }
             if key == "protocol", text == "grpc" {
-                mend = "write http/protobuf: collectors take it on port 4318, and gRPC is not spoken"
+                mend = "write http/protobuf: collectors accept it on port 4318, and gRPC is not supported"
             }
             self.report(name, key, found: kind.found(text), allowed, mend)
             tree.set(Setting(value: .invalid, origin: origin, shown: ""), at: ["telemetry", key])
@@ -219,7 +219,9 @@ struct TelemetryVariables {
         if let (name, text) = self.first(["\(Self.exporter)TRACES_COMPRESSION", "\(Self.exporter)COMPRESSION"]),
             text != "none"
         {
-            self.warnings.append("\(name) is ignored: spans are sent without compression, which every collector takes")
+            self.warnings.append(
+                "\(name) is ignored: spans are sent without compression, which every collector accepts"
+            )
         }
         let known = ["tracecontext", "baggage", "none"]
         let propagators = self.environment["OTEL_PROPAGATORS"]?.split(separator: ",").map { $0.filter { $0 != " " } }
@@ -230,7 +232,9 @@ struct TelemetryVariables {
             self.warnings.append("OTEL_SDK_DISABLED: \(quoted(disabled)) is ignored: only true switches traces off")
         }
         if let exporters = self.environment["OTEL_TRACES_EXPORTER"], exporters.lowercased() != "otlp" {
-            self.warnings.append("OTEL_TRACES_EXPORTER: \(quoted(exporters)) is ignored: traces are sent by otlp only")
+            self.warnings.append(
+                "OTEL_TRACES_EXPORTER: \(quoted(exporters)) is ignored: traces are sent only with otlp"
+            )
         }
     }
 }

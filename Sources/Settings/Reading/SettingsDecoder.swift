@@ -71,7 +71,7 @@ struct SettingsDecoder {
                 shownKey,
                 found: node.kind,
                 allowed: allowed,
-                mend: "write key: value, one a line, indented"
+                mend: "write key: value, one per line, indented"
             )
             return []
         }
@@ -128,7 +128,7 @@ struct SettingsDecoder {
         } else if let nearest = Spelling.nearest(to: name, in: section.keys.map(\.name)) {
             mend = "did you mean \(nearest)?"
         } else if path.hasSuffix("require.\(name)") {
-            mend = "write one of those keys: without the rule every user who is signed in passes"
+            mend = "write one of these keys: without a requirement, every signed-in user passes"
             isAllowedShown = true
         } else if let other = self.file.allKeys().first(where: { $0.key.name == name }) {
             mend = "move it: the key is \(other.path)"
@@ -212,7 +212,13 @@ struct SettingsDecoder {
     /// Returns whether the value is not nested too deeply; reports it otherwise.
     private mutating func isShallow(_ node: YAMLNode, _ key: String, depth: Int, allowed: String) -> Bool {
         guard depth >= YAMLGuard.maxDepth else { return true }
-        self.report(node, key, found: "more than \(YAMLGuard.maxDepth) levels", allowed: allowed, mend: "nest less")
+        self.report(
+            node,
+            key,
+            found: "more than \(YAMLGuard.maxDepth) levels",
+            allowed: allowed,
+            mend: "use fewer levels"
+        )
         return false
     }
 
@@ -223,7 +229,7 @@ struct SettingsDecoder {
                 key,
                 found: node.kind,
                 allowed: kind.allowed,
-                mend: "write a list: one element a line after \"- \""
+                mend: "write a list: one element per line after \"- \""
             )
             return nil
         }

@@ -62,7 +62,7 @@ struct YAMLGuard {
                 switch scalar {
                 case "\"", "'":
                     guard let end = Self.endOfQuoted(line, from: column) else {
-                        self.add(number, column, "a quote without its end", "close the quote on the line that opens it")
+                        self.add(number, column, "an unclosed quote", "close the quote on the line that opens it")
                         return
                     }
                     self.findControls(line[column..<end], number)
@@ -92,7 +92,7 @@ struct YAMLGuard {
                 guard isTokenStart || self.depth > 0 else { break }
                 self.depth += 1
                 guard self.depth <= Self.maxDepth else {
-                    self.add(number, column, "more than \(Self.maxDepth) levels", "nest less")
+                    self.add(number, column, "more than \(Self.maxDepth) levels", "use fewer levels")
                     return
                 }
                 isTokenStart = true

@@ -54,7 +54,7 @@ package struct TLSSettings: Sendable, Equatable {
         return CertificateFault(
             isOfKey: false,
             found: "certificates for \(self.names.joined(separator: ", ")), and none for \(url)",
-            mend: "get a certificate that has \(url.host), too"
+            mend: "get a certificate that also covers \(url.host)"
         )
     }
 
@@ -123,7 +123,7 @@ package struct CertificateSettings: Sendable, Equatable {
         if let standing = files.standing(keyFile), standing.isExposed {
             throw CertificateFault(
                 isOfKey: true,
-                found: "\(keyFile) with \(standing): others than the gateway can read the key",
+                found: "\(keyFile) with \(standing): other users than the gateway's can read the key",
                 mend: "chmod 600 \(keyFile); Kubernetes: defaultMode: 0400, or 0440 with fsGroup"
             )
         }
