@@ -102,7 +102,7 @@ import Testing
         Row(
             "cookie_secret: abc",
             "cookie_secret",
-            "put the secret into its own file and name that file in secret_file"
+            "put the secret into its own file, and set secret_file to the path of that file"
         ),
         Row(
             "redirect_url: https://x",
@@ -204,7 +204,7 @@ import Testing
             "merge the two clients: the other one is at"
         ),
         Row("secret_file: missing", "secret_file", "check the path and the file's permissions"),
-        Row("secret: abc", "secret", "put the secret into its own file and name that file in secret_file"),
+        Row("secret: abc", "secret", "put the secret into its own file, and set secret_file to the path of that file"),
         Row("secret_file: /nowhere/secret", "secret_file", "check the path and the file's permissions"),
         Row("tls: {certificate_file: /nowhere/a.pem}", "tls.key_file", "add key_file"),
         Row(
@@ -311,7 +311,7 @@ import Testing
         Row(
             "",
             "public_url",
-            "write the URL by which clients reach the gateway (public_url or SALLYPORT_PUBLIC_URL), or hosts",
+            "write the URL with which clients reach the gateway (public_url or SALLYPORT_PUBLIC_URL), or hosts",
             isWhole: true
         ),
         Row("[]", "(top level)", "write key: value, one per line, indented", isWhole: true),

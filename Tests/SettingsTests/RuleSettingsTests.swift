@@ -82,7 +82,7 @@ struct RuleSettingsTests {
         Row("when: true, then: sign_in, at: mint", "then", "sign_in in a rule that is not only for consume"),
         Row("when: true, then: sign_in, text: No", "text", "a text in a rule with then: sign_in"),
         Row("when: true, then: sign_in, at: exchange", "then", "sign_in in a rule that is not only for consume"),
-        Row("when: true, then: scopes, at: exchange", "then", "scopes without scopes.only and scopes.remove"),
+        Row("when: true, then: scopes, at: exchange", "then", "scopes without scopes.only or scopes.remove"),
         Row("when: true, then: allow", "then", "\"allow\""),
         Row("when: true, then: deny, at: []", "at", "an empty list"),
         Row("when: true, then: deny, at: [login]", "at[0]", "\"login\""),

@@ -16,10 +16,10 @@ enum LaterKeys {
     /// Returns a hint for names under which operators often write the secret itself; `nil` for other names.
     static func secretHint(for name: String) -> String? {
         switch name.lowercased() {
-        case "secret", "cookie_secret": "put the secret into its own file and name that file in secret_file"
-        case "client_secret": "put the secret into its own file and name that file in client_secret_file"
+        case "secret", "cookie_secret": "put the secret into its own file, and set secret_file to the path of that file"
+        case "client_secret": "put the secret into its own file, and set client_secret_file to the path of that file"
         case "oidc_client_secret":
-            "put the secret into its own file and name that file in SALLYPORT_OIDC_CLIENT_SECRET_FILE"
+            "put the secret into its own file, and set SALLYPORT_OIDC_CLIENT_SECRET_FILE to the path of that file"
         case "password": "write password_hash for a user, or password_file for identity.basic"
         default: nil
         }

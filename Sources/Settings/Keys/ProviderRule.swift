@@ -262,7 +262,7 @@ extension TextRule {
     private static func emailDomain(insteadOfAll mend: String) -> TextRule {
         TextRule(
             "domain",
-            allowed: "a domain as it stands behind the @, e.g. example.com; its subdomains are other domains",
+            allowed: "the part of an address after the @, e.g. example.com; subdomains are not included",
             pattern: "^[A-Za-z0-9._-]{1,253}$"
         ) { text throws(SyntaxFault) in .text(try Self.readDomain(text, insteadOfAll: mend)) }
     }

@@ -64,7 +64,7 @@ extension Section {
             "path",
             at: \RouteSettings.path,
             .text(.pathPattern),
-            "An exact path, prefix/** for everything below, or * for one segment. Escapes stand for their characters."
+            "An exact path, prefix/** for everything below, or * for one segment. Percent-escapes mean the characters that they encode."
         ),
         SettingsKey(
             "path_info",

@@ -18,7 +18,7 @@ extension Section {
             SettingsKey(
                 "protocol",
                 at: \Settings.telemetry.form,
-                "The encoding of spans. JSON is for people who read along, and is several times larger."
+                "The encoding of spans. JSON can be read by people, but is several times larger."
             ),
             SettingsKey(
                 "headers",

@@ -187,7 +187,7 @@ extension TextRule {
         TextRule(
             "text",
             allowed: "1 to 1000 characters such as \(quoted(original))",
-            mend: "write words; only the words in braces of that text stand for values"
+            mend: "write a text with no other words in braces than that text"
         ) { text in
             (1...1000).contains(text.count)
                 && PageLanguage.placeholders(in: text).isSubset(of: PageLanguage.placeholders(in: original))
@@ -281,7 +281,7 @@ extension TextRule {
         allowed:
             "a DNS name, an email address or a URI, e.g. build.example.com or spiffe://cluster.local/ns/prod/sa/api",
         pattern: "^[!-~]{1,2048}$",
-        mend: "write it as it stands in the certificate; there are no wildcards"
+        mend: "write it as in the certificate; wildcards are not supported"
     ) { text in CertificateName(text) != nil && !text.utf8.contains(UInt8(ascii: "*")) }
 
     /// The name of a certificate's issuer (RFC 4514).

@@ -113,7 +113,7 @@ extension SettingsBuilder {
                 self.report(
                     tree.place(of: "public_url"),
                     found: "public_url on an address for clients",
-                    allowed: "public_url with role: management; the URLs of clients are those of hosts",
+                    allowed: "public_url only with role: management; clients use the public_url of a host",
                     mend: "remove it, or add role: management"
                 )
             }
@@ -125,7 +125,7 @@ extension SettingsBuilder {
             self.reportMissing(
                 tree.place(of: "public_url"),
                 TextRule.publicURL.allowed,
-                "write the URL by which operators reach it"
+                "write the URL with which operators reach this address"
             )
         }
         if self.tree.tree("admin")?["tokens_file"] == nil, !self.isPartial {

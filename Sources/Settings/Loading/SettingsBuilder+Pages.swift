@@ -18,7 +18,7 @@ extension SettingsBuilder {
                     Self.place(ofTemplate: text.path),
                     found: error.sentence,
                     allowed:
-                        "an HTML page with {{language}}, {{style}} and {{content}} once each, besides {{direction}}, {{title}}, {{window_title}}, {{name}}, {{brand}} and {{support}}",
+                        "an HTML page with {{language}}, {{style}} and {{content}} once each, and optionally {{direction}}, {{title}}, {{window_title}}, {{name}}, {{brand}} and {{support}}",
                     mend: "correct the template; styles belong in style.css in the same directory"
                 )
             }
@@ -154,7 +154,7 @@ extension SettingsBuilder {
                 found: "\(quoted(tag)), which has no texts",
                 allowed:
                     "\(alternatives(PageLanguage.included.map(\.tag))), or a language whose texts are in pages.templates_dir",
-                mend: "write its texts to \(tag).yaml there; `sallyport texts` prints those of English"
+                mend: "write its texts to \(tag).yaml there; `sallyport texts` prints the English ones"
             )
             return .included[0]
         }

@@ -61,7 +61,7 @@ extension SettingsBuilder {
             self.reportMissing(
                 self.tree.place(of: "public_url"),
                 TextRule.publicURL.allowed,
-                "write the URL by which clients reach the gateway (public_url or SALLYPORT_PUBLIC_URL), or hosts"
+                "write the URL with which clients reach the gateway (public_url or SALLYPORT_PUBLIC_URL), or hosts"
             )
         }
         for name in ["public_url", "routes", "case_sensitive", "same_site", "well_known"]

@@ -83,7 +83,7 @@ extension SettingsBuilder {
         if rule.scopes == Rule.Scopes(), !self.isPartial {
             self.report(
                 tree.place(of: "then"),
-                found: "scopes without scopes.only and scopes.remove",
+                found: "scopes without scopes.only or scopes.remove",
                 allowed: "scopes together with the scopes to keep or to remove",
                 mend: "add the key scopes with only or remove"
             )

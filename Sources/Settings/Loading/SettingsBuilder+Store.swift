@@ -65,7 +65,7 @@ extension SettingsBuilder {
         } catch {
             self.report(
                 file,
-                found: "a file that holds no Redis URL (not shown)",
+                found: "a file without a Redis URL (not shown)",
                 allowed: "a file with one line, \(TextRule.redisURL.allowed)",
                 mend: error.mend
             )

@@ -122,7 +122,7 @@ extension SettingsBuilder {
             guard facts.names.allSatisfy({ name in before.contains { $0.names.contains(name) } }) else { continue }
             let mend =
                 facts.names.isEmpty
-                ? "clients that ask for an address name no host: write default: true here"
+                ? "clients that connect to an address send no host name: write default: true here"
                 : "an earlier certificate has all its names: remove one of the two"
             self.warnings.append(
                 "\(tree.key(of: "certificate_file")): the certificate of \(facts.title) is never shown: \(mend)"

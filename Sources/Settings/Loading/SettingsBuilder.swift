@@ -297,7 +297,7 @@ struct SettingsBuilder {
         if names.isEmpty || Set(names).count != names.count || names.contains(where: session.isOwnCookie) {
             self.report(
                 tree.place(of: "cookies"),
-                found: names.isEmpty ? "an empty list" : "a name twice, or the name of a cookie of the gateway",
+                found: names.isEmpty ? "an empty list" : "a name twice, or the name of one of the gateway's cookies",
                 allowed:
                     "one name or more, each once; not session.cookie, nor that name continued with -",
                 mend: "write names such as session_transfer_token"
