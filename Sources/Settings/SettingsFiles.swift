@@ -221,7 +221,7 @@ package struct FileStanding: Sendable, Equatable, CustomStringConvertible {
         )
     }
 
-    /// Whether anyone but the gateway can read the file. A file of another user, such as root, may be readable by its
+    /// Whether anyone but the gateway can read the file. A file of root or of another user may be readable by its
     /// group, because Kubernetes gives secrets to a pod with `fsGroup` in this way.
     package var isExposed: Bool { self.mode & (self.isOwn && self.owner != 0 ? 0o077 : 0o007) != 0 }
 

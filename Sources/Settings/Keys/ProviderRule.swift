@@ -248,12 +248,12 @@ extension TextRule {
         return .text("\(parts[0].asciiLowercased)@\(domain)")
     }
 
-    /// The domain of a verified email address whose users may sign in, in lower case.
+    /// The domain of verified email addresses whose users may sign in, in lower case.
     static let emailDomain = Self.emailDomain(
         insteadOfAll: "remove allow: without it everybody whom the provider knows may sign in"
     )
 
-    /// The domain of an email address whose users are sent to a provider, in lower case.
+    /// The domain of email addresses whose users are sent to a provider, in lower case.
     static let signInDomain = Self.emailDomain(
         insteadOfAll: "remove it: users with any other address choose on the sign-in page"
     )

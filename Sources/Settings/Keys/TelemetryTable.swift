@@ -174,8 +174,7 @@ extension TelemetrySettings.Field {
     }
 }
 
-/// Reads percent-decoded pairs of `name=value,...` (W3C Baggage 3.3.1; OpenTelemetry's attributes encode names as
-/// well).
+/// Reads `name=value,...`, percent-decoded (W3C Baggage 3.3.1; in OpenTelemetry also the names are encoded).
 ///
 /// - Throws: Advice that shows no part of the text.
 func nameValuePairs(in text: String) throws(SyntaxFault) -> [(name: String, value: [UInt8])] {

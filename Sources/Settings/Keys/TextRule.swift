@@ -218,8 +218,7 @@ extension TextRule {
     /// The name of a cookie (RFC 6265 4.1.1) or of a query parameter.
     static let token = Self.word("token", most: 64)
 
-    /// A method that a route serves (RFC 9110 9.1). Methods are case-sensitive, so a common method in lower case is a
-    /// mistake.
+    /// A method of a route (RFC 9110 9.1). Methods are case-sensitive, so a common method in lower case is a mistake.
     static let method = TextRule(
         "method",
         allowed: "a method such as GET, PURGE or M-SEARCH, except CONNECT and TRACE",

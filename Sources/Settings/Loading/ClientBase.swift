@@ -8,7 +8,7 @@ package struct ClientBase: Sendable, CustomReflectable {
     /// The builder with the tree of the file; `nil` if there is no file.
     private var builder: SettingsBuilder?
 
-    /// The ids of the clients in the file, in its order.
+    /// The ids of the clients in the file, in the order of the file.
     package private(set) var ids: [String] = []
     /// The object of each client in the file, by its id.
     package private(set) var definitions: [String: JSONValue] = [:]

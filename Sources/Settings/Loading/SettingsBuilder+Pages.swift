@@ -55,7 +55,7 @@ extension SettingsBuilder {
         )
     }
 
-    /// Reports a `change_password_url` that is the gateway's redirect to it: browsers would follow it in a loop.
+    /// Reports a `change_password_url` that is the gateway's own redirect to it, which browsers would follow in a loop.
     mutating func checkPasswordChange(_ settings: Settings) {
         guard let tree = self.tree.tree("pages"), let url = tree.text("change_password_url").flatMap(RedirectURI.init),
             let origin = url.origin, ServedOrigins(settings.hosts).contains(origin)
@@ -73,7 +73,7 @@ extension SettingsBuilder {
         )
     }
 
-    /// Returns the first place of a file in `templates_dir`.
+    /// Returns the first line of a file in `templates_dir`, for messages.
     private static func place(ofTemplate path: String) -> KeyPlace {
         KeyPlace(origin: .file(path: path, line: 1, column: 1), key: "pages.templates_dir")
     }

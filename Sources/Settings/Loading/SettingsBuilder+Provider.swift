@@ -54,7 +54,7 @@ extension SettingsBuilder {
         tree.texts("providers") ?? tree.text("provider").map { [$0] }
     }
 
-    /// The provider of hosts that name none.
+    /// The provider of hosts that name none, as a list.
     var firstProvider: [String] { [self.providerNames.first ?? Realm.default.name] }
 
     /// The providers of each host, the first if it names none. At the top level, the keys define providers.

@@ -2,8 +2,8 @@ import AddressIntelligence
 import Vocabulary
 
 extension SettingsBuilder {
-    /// Reports bindings, or warns, if no setting names the proxy in front. If clients use https and an address has no
-    /// TLS, there is such a proxy, and every client appears to have the proxy's address.
+    /// Reports enforced bindings, or warns, if an https host has no TLS here and no setting names the proxy in front.
+    /// Unless `trusted_proxies` or `proxy_protocol` contains it, every client appears to have the proxy's address.
     mutating func checkUnnamedProxy(_ settings: Settings) {
         let isKnown = !self.isPartial && (self.tree["public_url"] != nil || self.tree["hosts"] != nil)
         let open = settings.listen.filter { !$0.isSecure && $0.proxyProtocol == nil }.map(\.address)

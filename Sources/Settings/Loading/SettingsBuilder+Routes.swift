@@ -202,7 +202,7 @@ extension SettingsBuilder {
         }
     }
 
-    /// Whether the path of a route is known. A rejected path is not; the default, `/**`, does not replace it.
+    /// Whether the path of a route is valid. A rejected path must not be treated as the default, `/**`.
     private static func knowsPath(of route: SettingsTree) -> Bool {
         if case .invalid? = route["path"]?.value { false } else { true }
     }

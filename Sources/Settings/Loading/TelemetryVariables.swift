@@ -4,7 +4,7 @@ import Vocabulary
 /// (`SALLYPORT_TELEMETRY_*`) take precedence.
 ///
 /// OpenTelemetry's variables are often set for a whole cluster, so they are read only if traces are sent. One that the
-/// gateway cannot follow is then reported. Without an endpoint they are ignored, and so are unknown ones.
+/// gateway cannot follow is then reported. Unknown variables, and all without an endpoint, are ignored.
 struct TelemetryVariables {
     /// The form of a variable's value.
     private enum Form {

@@ -135,8 +135,8 @@ package struct RefreshTokenSettings: Sendable, Equatable {
 package enum SocialLogin: String, Sendable, CaseIterable {
     case google, apple, facebook
 
-    /// The provider's name in Auth0's spelling, which begins the names of users known by the kit alone:
-    /// `google-oauth2|117…`.
+    /// The provider's name in Auth0's spelling. It begins the names of users whom only the kit knows
+    /// (`google-oauth2|117…`).
     package var connection: String {
         switch self {
         case .google: "google-oauth2"

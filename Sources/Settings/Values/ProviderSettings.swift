@@ -60,8 +60,8 @@ package protocol ProviderSettings: Sendable, Equatable {
     var asksForPasswords: Bool { get }
     /// True if the provider sends browsers back to the gateway.
     var redirects: Bool { get }
-    /// True if the gateway can demand a level and age of a sign-in (OpenID Connect Core 3.1.2.1; Kratos's `aal` and
-    /// `refresh`), which then only ends when it reaches them.
+    /// True if the gateway can demand a level and an age of a sign-in (OpenID Connect Core 3.1.2.1; Kratos's `aal` and
+    /// `refresh`), and the sign-in does not end without them.
     var takesDemands: Bool { get }
     /// The paths among `IdentitySettings.tokenPaths` to the tokens that the provider gives to the gateway.
     var givenTokens: [String] { get }
@@ -330,7 +330,6 @@ package struct AdmissionSettings: Sendable, Equatable {
 package enum AudienceClaim: String, Sendable, CaseIterable, SettingWord {
     /// `aud` (RFC 9068 2.2)
     case audience = "aud"
-    /// `client_id`, for providers that write no `aud`, such as Amazon Cognito. A token with `aud` must also match
-    /// there.
+    /// `client_id`, for providers that write no `aud`, such as Amazon Cognito. Any `aud` in a token must match, too.
     case clientID = "client_id"
 }

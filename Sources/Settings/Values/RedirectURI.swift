@@ -61,8 +61,7 @@ package struct RedirectURI: Sendable, Hashable {
     /// Whether the URI has an app's own scheme.
     var hasOwnScheme: Bool { self.scheme != "https" && self.scheme != "http" }
 
-    /// Whether a request's `redirect_uri` matches: character by character (RFC 9700 4.1.3), except the port on
-    /// loopback.
+    /// Whether a request's `redirect_uri` is equal in every character (RFC 9700 4.1.3), except the port on loopback.
     package func matches(_ presented: String) -> Bool {
         // Compares bytes, because Swift treats canonically equivalent Unicode texts as equal.
         if presented.isExactly(self.text) { return true }

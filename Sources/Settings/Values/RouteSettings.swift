@@ -6,8 +6,7 @@ package struct HostSettings: Sendable, Equatable {
     package var endpoints: Bool
     /// Whether `endpoints: true` is written, so that the host has all endpoints.
     package var asksForEndpoints = true
-    /// The purposes of the endpoints outside of `/.sallyport/`, if `endpoints` is true. Paths of other purposes belong
-    /// to the app.
+    /// The purposes of the endpoints outside of `/.sallyport/`, if `endpoints` is true. The app has all other paths.
     package var jobs = EndpointJobs.all
     /// The names of the host's providers, in the order of the sign-in page; never empty. The host ignores sessions of
     /// other providers' users.

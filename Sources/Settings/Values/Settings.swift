@@ -57,7 +57,7 @@ package struct Settings: Sendable, Equatable {
     package var geo: GeoSettings?
     /// The rules in the order in which they are evaluated.
     package var rules: [Rule] = []
-    /// The time for which browsers use only https for https hosts; `nil` if the field is not sent.
+    /// The rule that makes browsers use only https for https hosts; `nil` if the field is not sent.
     package var strictTransport: StrictTransportSettings?
     package var limits = LimitSettings()
     package var timeouts = TimeoutSettings()

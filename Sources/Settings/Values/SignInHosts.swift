@@ -14,9 +14,9 @@ package struct SignInHosts: Sendable {
         /// The device bindings that the host's routes enforce on every request, without `none`.
         package let bindings: Set<BindingMode>
 
-        /// `host[:port]` of its `public_url`.
+        /// `host[:port]` of the host's `public_url`.
         package var authority: String { self.url.authority }
-        /// The origin of its `public_url`, e.g. `https://app.example.com`.
+        /// The origin of the host's `public_url`, e.g. `https://app.example.com`.
         package var origin: String { self.url.description }
     }
 
