@@ -1,12 +1,12 @@
 /// Durations and sizes as operators write them: a whole number and one unit.
 enum Quantity {
-    /// In an order in which a unit comes before those whose names end its own.
+    /// In ascending order: `text(_:)` uses the last unit that divides a duration.
     private static let durationUnits: [(name: String, milliseconds: Int64)] = [
         ("ms", 1), ("s", 1000), ("m", 60_000), ("h", 3_600_000), ("d", 86_400_000),
     ]
     private static let sizeUnits: [(name: String, bytes: Int)] = [("KiB", 1 << 10), ("MiB", 1 << 20), ("GiB", 1 << 30)]
 
-    /// `250ms`, `30s`, `5m`, `12h`, `7d`.
+    /// Reads a duration such as `250ms`, `30s`, `5m`, `12h` or `7d`.
     static func duration(_ text: String) throws(SyntaxFault) -> Duration {
         guard let number = Self.leadingNumber(of: text) else {
             throw SyntaxFault("write a whole number and a unit: 250ms, 30s, 5m, 12h or 7d")
@@ -23,7 +23,7 @@ enum Quantity {
         return .milliseconds(milliseconds)
     }
 
-    /// `4096`, `8KiB`, `1MiB`, `2GiB`; in bytes.
+    /// Reads a size in bytes, such as `4096`, `8KiB`, `1MiB` or `2GiB`.
     static func size(_ text: String) throws(SyntaxFault) -> Int {
         guard let number = Self.leadingNumber(of: text) else {
             throw SyntaxFault("write a whole number of bytes, or one with a unit: 8KiB, 1MiB, 2GiB")
@@ -37,7 +37,7 @@ enum Quantity {
         return bytes
     }
 
-    /// A decimal number without sign or leading zeros.
+    /// Reads a decimal number without sign or leading zeros.
     static func integer(_ text: String) throws(SyntaxFault) -> Int {
         guard let number = Self.leadingNumber(of: text), number.rest.isEmpty else {
             throw SyntaxFault("write a whole number in decimal digits")
@@ -45,7 +45,7 @@ enum Quantity {
         return Int(number.value)
     }
 
-    /// The shortest exact form of `duration`.
+    /// Returns the shortest exact form of `duration`.
     static func text(_ duration: Duration) -> String {
         let (seconds, attoseconds) = duration.components
         let milliseconds = seconds * 1000 + attoseconds / 1_000_000_000_000_000
@@ -55,13 +55,13 @@ enum Quantity {
         return "\(milliseconds / unit.milliseconds)\(unit.name)"
     }
 
-    /// The shortest exact form of a size of `bytes`.
+    /// Returns the shortest exact form of a size of `bytes`.
     static func text(bytes: Int) -> String {
         guard bytes > 0, let unit = Self.sizeUnits.last(where: { bytes % $0.bytes == 0 }) else { return "\(bytes)" }
         return "\(bytes / unit.bytes)\(unit.name)"
     }
 
-    /// At most 15 digits, so that multiplying by a common unit cannot overflow.
+    /// Splits a text into a leading number of 1 to 15 digits and the rest; `nil` if it has no such number.
     private static func leadingNumber(of text: String) -> (value: Int64, rest: String)? {
         let digits = text.utf8.prefix { (0x30...0x39).contains($0) }
         guard (1...15).contains(digits.count), digits.count == 1 || digits.first != 0x30 else { return nil }
@@ -70,11 +70,11 @@ enum Quantity {
     }
 }
 
-/// Why a text is not valid for its key, as an instruction to correct it.
+/// The reason why a text is not valid for its key, as an instruction to correct it.
 struct SyntaxFault: Error {
-    /// Where in the text it is, and what is there, for a text with a grammar of its own.
+    /// The place of an error in a text with a grammar, such as the condition of a rule.
     struct Place {
-        /// Unicode scalars of the text before it.
+        /// The number of Unicode scalars before the error.
         let offset: Int
         let found: String
         let allowed: String

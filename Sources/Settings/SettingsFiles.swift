@@ -6,10 +6,10 @@ import Glibc
 
 /// Reads the files that settings name: from the file system in production, from a value in tests.
 package struct SettingsFiles: Sendable {
-    /// Why a file cannot be read, e.g. `no such file`.
+    /// The reason why a file cannot be read, e.g. `no such file`.
     package struct Fault: Error, Equatable, Sendable {
         package static let absent = Fault("no such file")
-        static let unreadable = Fault("a file without permission to read it")
+        static let unreadable = Fault("a file that this user may not read")
 
         package let sentence: String
 
@@ -18,15 +18,15 @@ package struct SettingsFiles: Sendable {
         }
     }
 
-    /// The content of a file with at most this many bytes; a larger file is a fault.
+    /// Returns the content of a file; throws if the file has more than `limit` bytes.
     let read: @Sendable (_ path: String, _ limit: Int) throws(Fault) -> [UInt8]
     /// Whether a file can be opened.
     let isReadable: @Sendable (_ path: String) -> Bool
     /// Whether every user of the machine can read a file.
     package let isOpenToAll: @Sendable (_ path: String) -> Bool
-    /// Whose a file is and who can read it; nil: there is none, or nobody looks.
+    /// The owner and permissions of a file; `nil` if the file does not exist or is not examined.
     let standing: @Sendable (_ path: String) -> FileStanding?
-    /// Why nobody can be connected to at the path of a socket; nil: somebody may be, or nobody looks.
+    /// The reason why no connection to a socket is possible; `nil` if one is possible or the socket is not examined.
     let socketFault: @Sendable (_ path: String) -> SocketFault?
 
     package init(
@@ -43,7 +43,7 @@ package struct SettingsFiles: Sendable {
         self.socketFault = socketFault
     }
 
-    /// The file system.
+    /// The files of the file system.
     package static let system = SettingsFiles(
         read: { path, limit throws(Fault) in
             guard let mode = Self.mode(of: path) else { throw .absent }
@@ -65,7 +65,7 @@ package struct SettingsFiles: Sendable {
             func others(_ path: String) -> mode_t { (Self.mode(of: path) ?? 0) & 0o007 }
             guard others(path) & 0o004 != 0, let real = realpath(path, nil) else { return false }
             defer { free(real) }
-            // Nobody reaches a file in a directory that others may not search.
+            // Others cannot reach a file in a directory that they may not search.
             let folders = String(cString: real).split(separator: "/").dropLast()
             return folders.indices.allSatisfy { others("/" + folders[...$0].joined(separator: "/")) & 0o001 != 0 }
         },
@@ -77,7 +77,7 @@ package struct SettingsFiles: Sendable {
         }
     )
 
-    /// Whether there is a file, or a directory, that may not be readable.
+    /// Whether the path exists, readable or not, as a file or directory.
     func isThere(_ path: String) -> Bool {
         if self.isReadable(path) { return true }
         do throws(Fault) {
@@ -88,13 +88,13 @@ package struct SettingsFiles: Sendable {
         }
     }
 
-    /// The type and permissions of a file; nil: there is none.
+    /// Returns the type and permissions of a file; `nil` if the file does not exist.
     private static func mode(of path: String) -> mode_t? {
         var status = stat()
         return stat(path, &status) == 0 ? status.st_mode : nil
     }
 
-    /// The first bytes of a file; nil: it cannot be read.
+    /// Returns the first bytes of a file; `nil` if the file cannot be read.
     package static func bytes(ofFile path: String, atMost count: Int) -> [UInt8]? {
         let descriptor = open(path, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else { return nil }
@@ -102,7 +102,7 @@ package struct SettingsFiles: Sendable {
         return self.bytes(of: descriptor, atMost: count)
     }
 
-    /// The first bytes that can be read from an open file; nil: reading fails.
+    /// Returns up to `count` bytes that are read from an open file; `nil` if reading fails.
     package static func bytes(of descriptor: CInt, atMost count: Int) -> [UInt8]? {
         var bytes: [UInt8] = []
         while bytes.count < count {
@@ -119,7 +119,7 @@ package struct SettingsFiles: Sendable {
         return bytes
     }
 
-    /// The same files, and one more.
+    /// Returns these files and another one with the content `bytes` at the path `added`.
     func adding(_ bytes: [UInt8], at added: String) -> SettingsFiles {
         let (read, isReadable) = (self.read, self.isReadable)
         return SettingsFiles(
@@ -131,7 +131,7 @@ package struct SettingsFiles: Sendable {
         )
     }
 
-    /// Files that answer the same at every time after the first.
+    /// Returns files that read each path once and then repeat the first result.
     func remembered() -> SettingsFiles {
         let (read, isReadable) = (self.read, self.isReadable)
         let known = Remembered()
@@ -164,7 +164,7 @@ package struct SettingsFiles: Sendable {
     }
 }
 
-/// What changes when a file is replaced, links being followed: Kubernetes replaces a linked directory.
+/// Identifies the current version of a file. Links are followed, because Kubernetes replaces a linked directory.
 package struct FileMark: Sendable, Equatable {
     private let device: UInt
     private let inode: UInt
@@ -172,7 +172,7 @@ package struct FileMark: Sendable, Equatable {
     private let seconds: Int
     private let nanoseconds: Int
 
-    /// nil: there is no such file.
+    /// `nil` if the file does not exist.
     package init?(_ path: String) {
         var status = stat()
         guard stat(path, &status) == 0 else { return nil }
@@ -184,22 +184,22 @@ package struct FileMark: Sendable, Equatable {
     }
 }
 
-/// Why nobody can be connected to at the path of a socket.
+/// The reason why no connection to a socket is possible.
 package enum SocketFault: Sendable {
     case absent
-    /// The path is that of a file or directory.
+    /// The path leads to a file or directory.
     case otherKind
-    /// This user may not.
+    /// The user of this process may not connect.
     case closed
 }
 
-/// Whose a file is, and who can read it.
+/// The owner and permissions of a file.
 package struct FileStanding: Sendable, Equatable, CustomStringConvertible {
-    /// The bits of `chmod`.
+    /// The permission bits, as `chmod` sets them.
     package let mode: UInt32
     package let owner: UInt32
     package let group: UInt32
-    /// Whether the user of this process owns it.
+    /// Whether the user of this process owns the file.
     package let isOwn: Bool
 
     package init(mode: UInt32, owner: UInt32, group: UInt32, isOwn: Bool) {
@@ -209,7 +209,7 @@ package struct FileStanding: Sendable, Equatable, CustomStringConvertible {
         self.isOwn = isOwn
     }
 
-    /// nil: there is no such file.
+    /// `nil` if the file does not exist.
     init?(_ path: String) {
         var status = stat()
         guard stat(path, &status) == 0 else { return nil }
@@ -221,17 +221,17 @@ package struct FileStanding: Sendable, Equatable, CustomStringConvertible {
         )
     }
 
-    /// Whether others than the gateway can read it. A file of root or of another user may be readable for its group: by
-    /// that the gateway reads it, as Kubernetes gives secrets to a pod with `fsGroup`.
+    /// Whether anyone but the gateway can read the file. A file of root or of another user may be readable by its
+    /// group, because Kubernetes gives secrets to a pod with `fsGroup` in this way.
     package var isExposed: Bool { self.mode & (self.isOwn && self.owner != 0 ? 0o077 : 0o007) != 0 }
 
-    /// `mode 0644, owner 0:0`
+    /// The owner and permissions for messages: `mode 0644, owner 0:0`.
     package var description: String {
         let octal = String(self.mode, radix: 8)
         return
             "mode \(String(repeating: "0", count: max(4 - octal.utf8.count, 0)))\(octal), owner \(self.owner):\(self.group)"
     }
 
-    /// `65532:65532`: the user of this process.
+    /// The user and group of this process, e.g. `65532:65532`.
     package static var user: String { "\(geteuid()):\(getegid())" }
 }

@@ -1,11 +1,11 @@
 import Vocabulary
 
-/// Where a value was written.
+/// The place where a value was written.
 package enum SettingsOrigin: Sendable, Hashable, CustomStringConvertible {
     case builtIn
     /// Line and column start at 1; columns count Unicode scalars.
     case file(path: String, line: Int, column: Int)
-    /// The name of the variable.
+    /// The name of an environment variable.
     case environment(String)
 
     package var description: String {
@@ -15,6 +15,9 @@ package enum SettingsOrigin: Sendable, Hashable, CustomStringConvertible {
         case .environment(let name): name
         }
     }
+
+    /// The file, without line and column, or the variable.
+    fileprivate var source: String { if case .file(let path, _, _) = self { path } else { self.description } }
 }
 
 /// A key of the settings and where it is written, for messages.
@@ -23,7 +26,7 @@ struct KeyPlace {
     /// The full path, e.g. `hosts[0].routes[2].path`; empty for the whole file.
     var key: String
 
-    /// The same, of an element of the list that the key has.
+    /// Returns the place of an element of the list at this key.
     func element(_ index: Int) -> KeyPlace { KeyPlace(origin: self.origin, key: "\(self.key)[\(index)]") }
 }
 
@@ -37,18 +40,23 @@ package struct SettingsProblem: Sendable, Hashable, CustomStringConvertible {
     package var found: String
     package var allowed: String
     package var mend: String
-    /// Whether the message says what is allowed: not where it is a long list, and `mend` the one thing that is meant.
+    /// Whether the message states `allowed`. False if that is a long list and `mend` names the one key that is meant.
     var isAllowedShown = true
+    /// Whether the settings file cannot be read, so that the message has no line and column.
+    var isOfWholeFile = false
 
-    /// `sallyport.yaml:7:9: session.idle: found "5 minutes"; allowed is a duration from 1m to 30d; write 5m`
+    /// `sallyport.yaml:7:9: session.idle: found "5 minutes"; allowed: a duration from 1m to 30d; write 5m`. If nothing
+    /// is to be done, only the place and what was found: `sallyport.yaml: no such file`.
     package var description: String {
+        let place = self.isOfWholeFile ? self.origin.source : "\(self.origin)"
+        guard !self.mend.isEmpty else { return "\(place): \(self.found)" }
         let key = self.key.isEmpty ? "" : "\(self.key): "
-        let allowed = self.isAllowedShown ? "allowed is \(self.allowed); " : ""
-        return "\(self.origin): \(key)found \(self.found); \(allowed)\(self.mend)"
+        let allowed = self.isAllowedShown ? "allowed: \(self.allowed); " : ""
+        return "\(place): \(key)found \(self.found); \(allowed)\(self.mend)"
     }
 }
 
-/// Every problem of the settings, in the order in which they were written.
+/// All problems of the settings, in the order in which the values were written.
 package struct SettingsFailure: Error, Sendable, CustomStringConvertible {
     /// Never empty.
     package let problems: [SettingsProblem]
@@ -57,13 +65,13 @@ package struct SettingsFailure: Error, Sendable, CustomStringConvertible {
         self.problems = problems
     }
 
-    /// One line a problem.
+    /// One line per problem.
     package var description: String {
         self.problems.map(\.description).joined(separator: "\n")
     }
 }
 
-/// An operator's text for a message: short, on one line, in quotes.
+/// Quotes an operator's text for a message: at most 64 characters on one line.
 func quoted(_ text: String) -> String {
     var shown = ""
     for scalar in text.unicodeScalars.prefix(64) {
@@ -72,13 +80,13 @@ func quoted(_ text: String) -> String {
     return "\"\(shown)\(text.unicodeScalars.count > 64 ? "..." : "")\""
 }
 
-/// `a, b or c`.
+/// Joins words for a message: `a, b or c`.
 func alternatives(_ words: [String]) -> String {
     guard let last = words.last, words.count > 1 else { return words.first ?? "nothing" }
     return words.dropLast().joined(separator: ", ") + " or " + last
 }
 
-/// What to write in place of a name that is none of `names`: the one that was probably meant.
+/// Returns advice for a name that is not in `names`: the similar name that was probably meant, otherwise `mend`.
 func suggestion(for name: String, among names: [String], else mend: String) -> String {
     Spelling.nearest(to: name, in: names).map { "did you mean \($0)?" } ?? mend
 }

@@ -113,7 +113,7 @@ struct AuthorizationSettingsTests {
             ),
             (
                 needed, "compat: {oauth2_proxy: true}\nroutes: [{path: /**}, {path: /**, methods: [POST]}]\n",
-                "judged as GET"
+                "treated as GET"
             ),
         ]
     )

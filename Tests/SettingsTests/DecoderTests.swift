@@ -11,7 +11,7 @@ struct DecoderTests {
         #expect(
             problem.description
                 == "/etc/sallyport/sallyport.yaml:9:9: session.idle: found \"5 minutes\"; "
-                + "allowed is a duration from 1m to 30d; "
+                + "allowed: a duration from 1m to 30d; "
                 + "use exactly one of the units ms, s, m, h, d: 90m, not 1h30m"
         )
     }

@@ -76,7 +76,7 @@ import Testing
             "routes[0].require.max_age",
             "add the unit: 5s for seconds, 5m for minutes"
         ),
-        Row("routes: {path: /a}", "routes", "write a list: one element a line after \"- \""),
+        Row("routes: {path: /a}", "routes", "write a list: one element per line after \"- \""),
         Row("session: {lifetime: 1h}", "session.lifetime", "write absolute"),
         Row(
             "session: {absolute: 5 minutes}",
@@ -102,7 +102,7 @@ import Testing
         Row(
             "cookie_secret: abc",
             "cookie_secret",
-            "put the secret into its own file and name that file in secret_file"
+            "put the secret into its own file, and set secret_file to the path of that file"
         ),
         Row(
             "redirect_url: https://x",
@@ -137,7 +137,7 @@ import Testing
             "redis",
             "the key is store.redis: write store.redis.url_file, or set SALLYPORT_REDIS_URL"
         ),
-        Row("store: redis", "store", "write key: value, one a line, indented"),
+        Row("store: redis", "store", "write key: value, one per line, indented"),
         Row(
             "store: {redis: {url: \"host:6379\"}}",
             "store.redis.url",
@@ -172,7 +172,7 @@ import Testing
         Row("cookie: {domain: example.com}", "cookie", "write session.cookie for its name, same_site for the host"),
         Row("cookies: {secure: true}", "cookies", "write session.cookie for its name, same_site for the host"),
         Row("redirect_uris: [https://x]", "redirect_uris", "remove it: register the URL /.sallyport/callback"),
-        Row("rate_limit: 10", "rate_limit", "remove it: sign-ins are limited always"),
+        Row("rate_limit: 10", "rate_limit", "remove it: sign-ins are always limited"),
         Row("basic_auth: true", "basic_auth", "write provider.static.users_file"),
         Row("csp: x", "csp", "write response_headers for a route"),
         Row("trust_proxy: true", "trust_proxy", "write trusted_proxies"),
@@ -196,7 +196,7 @@ import Testing
         Row(
             "clients: [{callbacks: []}]",
             "clients[0].client_id",
-            "add the key client_id: The client's id, as it sends it."
+            "add the key client_id: The client's id, as the client sends it."
         ),
         Row(
             "clients: [{client_id: a}, {client_id: a}]",
@@ -204,7 +204,7 @@ import Testing
             "merge the two clients: the other one is at"
         ),
         Row("secret_file: missing", "secret_file", "check the path and the file's permissions"),
-        Row("secret: abc", "secret", "put the secret into its own file and name that file in secret_file"),
+        Row("secret: abc", "secret", "put the secret into its own file, and set secret_file to the path of that file"),
         Row("secret_file: /nowhere/secret", "secret_file", "check the path and the file's permissions"),
         Row("tls: {certificate_file: /nowhere/a.pem}", "tls.key_file", "add key_file"),
         Row(
@@ -225,7 +225,7 @@ import Testing
         ),
         Row("drain: {delay: -1s}", "drain.delay", "write a whole number and a unit: 250ms, 30s, 5m, 12h or 7d"),
         Row("event_loops: many", "event_loops", "write a whole number in decimal digits"),
-        Row("ldap: {}", "ldap", "remove it: users come from an OpenID provider that knows them"),
+        Row("ldap: {}", "ldap", "remove it: use an OpenID provider that knows these users"),
         Row("port: 80", "port", "write listen"),
     ]
 
@@ -269,7 +269,7 @@ import Testing
         Row(
             "public_url: https://app.example.com\nupstream: http://127.0.0.1:3000\nprovider: {oidc: {issuer: https://id.example.com/, clientid: a}}\n",
             "provider.oidc.client_id",
-            "add the key client_id: The gateway's id at the provider.",
+            "add the key client_id: The gateway's client id at the provider.",
             isWhole: true
         ),
         Row(
@@ -281,7 +281,7 @@ import Testing
         Row(
             "public_url: https://app.example.com\nupstream: http://127.0.0.1:3000\nprovider: {static: {users: [{identifier: ada, password: x}]}}\n",
             "provider.static.users[0].password_hash",
-            "add the key password_hash: A hash of the password, as `sallyport hash-password` prints it, or a hash by scrypt, bcrypt or argon2id from another program.",
+            "add the key password_hash: A hash of the password, as `sallyport hash-password` prints it, or a scrypt, bcrypt or argon2id hash from another program.",
             isWhole: true
         ),
         Row(
@@ -293,7 +293,7 @@ import Testing
         Row(
             "public_url: https://app.example.com\nupstream: http://127.0.0.1:3000\nprovider: {static: {users: [{email: ada, password_hash: x}]}}\n",
             "provider.static.users[0].email",
-            "write identifier, and what apps learn of the user below traits",
+            "write identifier, and what apps learn about the user below traits",
             isWhole: true
         ),
         Row(
@@ -311,10 +311,10 @@ import Testing
         Row(
             "",
             "public_url",
-            "write the URL by which clients reach the gateway (public_url or SALLYPORT_PUBLIC_URL), or hosts",
+            "write the URL with which clients reach the gateway (public_url or SALLYPORT_PUBLIC_URL), or hosts",
             isWhole: true
         ),
-        Row("[]", "(top level)", "write key: value, one a line, indented", isWhole: true),
+        Row("[]", "(top level)", "write key: value, one per line, indented", isWhole: true),
         Row(
             "public_url: [a\n",
             "public_url",

@@ -91,9 +91,9 @@ struct PageSettingsTests {
 
     private static let rows: [Row] = [
         Row("logo: /nowhere", "sallyport.yaml:8:15: pages.logo: found no such file"),
-        Row("icon: pages/a.txt", ["a.txt": "text"], "sallyport.yaml:8:15: pages.icon: found a file of another form"),
+        Row("icon: pages/a.txt", ["a.txt": "text"], "sallyport.yaml:8:15: pages.icon: found a file in another format"),
         Row("change_password_url: '/p'", "pages.change_password_url: found"),
-        Row("logo: pages/a.txt", ["a.txt": "text"], "sallyport.yaml:8:15: pages.logo: found a file of another form"),
+        Row("logo: pages/a.txt", ["a.txt": "text"], "sallyport.yaml:8:15: pages.logo: found a file in another format"),
         Row(
             "logo: pages/a.svg",
             ["a.svg": "<svg" + String(repeating: " ", count: 65_536)],
@@ -105,7 +105,7 @@ struct PageSettingsTests {
         Row("languages: [en, en]", "sallyport.yaml:8:20: pages.languages: found a language a second time"),
         Row("languages: []", "sallyport.yaml:8:20: pages.languages: found an empty list"),
         Row("languages: [../en]", "sallyport.yaml:8:21: pages.languages[0]: found \"../en\""),
-        Row("templates_dir: pages", "sallyport.yaml:8:24: pages.templates_dir: found none of the files"),
+        Row("templates_dir: pages", "sallyport.yaml:8:24: pages.templates_dir: found no file for the pages"),
         Row(
             "templates_dir: pages",
             ["en.yaml": "sign_in.title: A\nsign_in.titel: B\n"],
@@ -150,7 +150,7 @@ struct PageSettingsTests {
     func emptyDirectoryBesideAnotherProblem() {
         let found = SettingsBench().problems(SettingsBench.base + "pages: {languages: [pt], templates_dir: pages}\n")
             .map(\.description)
-        #expect(found.count == 2 && found.contains { $0.contains("found none of the files") }, "\(found)")
+        #expect(found.count == 2 && found.contains { $0.contains("found no file for the pages") }, "\(found)")
     }
 
     @Test("A file that is no text is refused")

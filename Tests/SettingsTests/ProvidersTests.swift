@@ -79,7 +79,10 @@ import Vocabulary
                 Self.file([Self.kratos, Self.oidc("staff"), Self.oidc("staff", issuer: "https://b.example.com")]),
                 "providers[2].name", "each name once"
             ),
-            (Self.file([Self.kratos, Self.oidc("staff"), Self.oidc("b")]), "providers[2]", "told apart"),
+            (
+                Self.file([Self.kratos, Self.oidc("staff"), Self.oidc("b")]), "providers[2]",
+                "identifies the sessions and tokens of a provider"
+            ),
             (
                 Self.file([Self.kratos, Self.oidc("staff"), Self.kratos.replacing("customers", with: "k")]),
                 "providers[2]", "one Kratos"

@@ -48,7 +48,7 @@ struct SetUpTests {
             ("groups", "write groups_any: [...]"), ("group", "write groups_any: [...]"),
             ("scope", "did you mean scopes?"),
             ("roles", "write groups_any: [...]"), ("users", "write groups_any: [...]"),
-            ("path", "write one of those keys"),
+            ("path", "write one of these keys"),
         ]
     )
     func unknownRules(name: String, mend: String) {

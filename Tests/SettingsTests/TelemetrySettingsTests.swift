@@ -91,9 +91,10 @@ struct TelemetrySettingsTests {
     @Test(
         "An endpoint of gRPC, or with the path of traces, is warned of",
         arguments: [
-            ("http://collector:4317", "port 4317, where collectors take gRPC; OTLP over HTTP is at 4318"),
-            ("https://[::1]:4317/otel", "port 4317"), ("http://collector:4318/v1/traces", "it has that already"),
-            ("http://collector:4318/v1/traces/", "it has that already"), ("http://collector:4318", nil),
+            ("http://collector:4317", "port 4317, where collectors accept gRPC; OTLP over HTTP is at 4318"),
+            ("https://[::1]:4317/otel", "port 4317"),
+            ("http://collector:4318/v1/traces", "already ends with /v1/traces"),
+            ("http://collector:4318/v1/traces/", "already ends with /v1/traces"), ("http://collector:4318", nil),
             ("http://collector:14317/4317", nil),
         ]
     )

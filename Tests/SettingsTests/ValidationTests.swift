@@ -226,7 +226,7 @@ struct ValidationTests {
     func servers() {
         func file(_ text: String) -> String { "upstreams: {a: {\(text)}}\n" }
         func problems(_ text: String) -> [SettingsProblem] { SettingsBench().problems(adding: file(text)) }
-        self.expect(problems("balance: sticky"), "upstreams.a.url", "add the key url")
+        self.expect(problems("balance: sticky"), "upstreams.a.url", "add url, the address of the app")
         self.expect(problems("url: http://a, servers: [http://b]"), "upstreams.a.url", "move the URL into servers")
         self.expect(problems("servers: []"), "upstreams.a.servers", "add a server")
         let many = (1...65).map { "http://a\($0)" }.joined(separator: ", ")

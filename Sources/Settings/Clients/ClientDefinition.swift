@@ -1,10 +1,10 @@
 package import Vocabulary
 
-/// A client as the management API keeps it: Auth0's object as it was written, without its defaults and secrets.
+/// A client as the management API stores it: Auth0's object as written, without defaults and secrets.
 package struct ClientDefinition: Sendable, Equatable {
-    /// The object's members; those that no key has are kept and mean nothing.
+    /// The members of the object. Unknown members are kept and ignored.
     package var members: JSONValue
-    /// The client's secret in place of that in `client_secret_file`; nil: there is none but that.
+    /// The secret that replaces the one in `client_secret_file`; `nil` if no secret was set at run time.
     package var secret: Secret?
 
     package init(members: JSONValue, secret: Secret? = nil) {

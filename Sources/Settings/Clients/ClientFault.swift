@@ -1,10 +1,10 @@
 import Vocabulary
 
-/// Why a client that is not in the file cannot be installed, in the words with which the file would be refused.
+/// The reason why a client from the management API is rejected, in the words of a problem in the file.
 package struct ClientFault: Error, Sendable, Hashable {
-    /// The client whose member is wrong; nil where another part of the settings does not fit any more.
+    /// The client whose member is wrong; `nil` if the change breaks another part of the settings.
     package let clientID: String?
-    /// The path of the member in the client's object, e.g. `session_transfer.enforce_device_binding`, or of another key.
+    /// The path of the member in the client's object, e.g. `session_transfer.on_replay`, or of another key.
     package let key: String
     package let found: String
     package let allowed: String
@@ -17,14 +17,14 @@ package struct ClientFault: Error, Sendable, Hashable {
         for (index, id) in ids.enumerated() where key.hasPrefix("clients[\(index)]") {
             key = String(key.dropFirst("clients[\(index)]".count).drop { $0 == "." })
             mend = mend.replacing("clients[\(index)].", with: "")
-            // The secret of a change stands in the place of the file's.
+            // A secret from the API replaces the file of the client's secret.
             if key == "client_secret_file", problem.origin == .builtIn { key = "client_secret" }
             clientID = id
         }
         self.init(clientID: clientID, key: key, mend: mend, problem)
     }
 
-    /// A fault of a member that the file does not have in this form.
+    /// Creates the fault of a member that has another form in the API than in the file.
     package init(of clientID: String, key: String, found: String, allowed: String, mend: String) {
         self.clientID = clientID
         self.key = key
@@ -41,6 +41,6 @@ package struct ClientFault: Error, Sendable, Hashable {
         self.mend = mend ?? problem.mend
     }
 
-    /// `session_transfer.enforce_device_binding: found "imei"; allowed is none or ip; write one of these words`
-    package var sentence: String { "\(self.key): found \(self.found); allowed is \(self.allowed); \(self.mend)" }
+    /// `session_transfer.enforce_device_binding: found "imei"; allowed: none or ip; write one of these words`
+    package var sentence: String { "\(self.key): found \(self.found); allowed: \(self.allowed); \(self.mend)" }
 }

@@ -1,8 +1,8 @@
 import Vocabulary
 
-/// Reads a client's JSON object with the decoder of the file, and writes a client of the file as such an object.
+/// Reads a client's JSON object with the decoder of the file, and turns a client of the file into a JSON object.
 struct ClientObject {
-    /// Keys that name files of this machine, which only the file may name.
+    /// Keys that name files of this machine. Only the settings file may contain them.
     static let fileKeys = ["client_secret_file", "jwks_file"]
 
     /// Members of Auth0's object that resemble a key without being a misspelling of it.
@@ -11,7 +11,7 @@ struct ClientObject {
         "infinite_token_lifetime", "web_origins",
     ]
 
-    /// The table of the whole file.
+    /// The table of keys of the whole file.
     private let file: Section
     private(set) var problems: [SettingsProblem] = []
 
@@ -19,8 +19,8 @@ struct ClientObject {
         self.file = file
     }
 
-    /// The mapping that the object is, by the keys of the file. Members that no key has are left out, but a name that
-    /// looks like a misspelt key is a problem: what it says would not count.
+    /// Reads the object as a mapping with the file's keys. Unknown members are left out, but a name that looks like a
+    /// misspelt key is a problem, because its value would be ignored.
     mutating func tree(of members: JSONValue) -> SettingsTree {
         let node = self.node(members, .section(.client), path: "")
         var decoder = SettingsDecoder(YAMLDocument(root: node, path: ""), file: self.file)
@@ -29,14 +29,14 @@ struct ClientObject {
         return tree
     }
 
-    /// What the file says of a client, as an object without the names of files.
+    /// Returns a client of the file as an object without the names of files.
     static func members(of tree: SettingsTree) -> JSONValue {
         var members = Self.object(tree)
         for key in Self.fileKeys { members[key] = nil }
         return .object(members)
     }
 
-    /// The members with the values that count where nothing is written, as far as there is one for every client.
+    /// Returns the default of each member, unless the default differs between clients.
     static func defaults(of section: Section) -> JSONValue {
         var members: [String: JSONValue] = [:]
         for key in section.keys where !Self.fileKeys.contains(key.name) {
@@ -110,7 +110,7 @@ struct ClientObject {
                     below,
                     found: "the name of a file",
                     allowed: alternatives(names),
-                    mend: "write it in the file of the settings: this API reads no files"
+                    mend: "write it in the settings file: this API cannot read files"
                 )
             } else if !Self.lookalikes.contains(name), let nearest = Spelling.nearest(to: name, in: names) {
                 self.report(
@@ -130,7 +130,7 @@ struct ClientObject {
         )
     }
 
-    /// A value of the wrong shape, which the decoder refuses, or a text.
+    /// Converts a text, or a value of the wrong shape, which the decoder then rejects.
     private static func node(_ value: JSONValue) -> YAMLNode {
         switch value {
         case .null: self.plain("null")

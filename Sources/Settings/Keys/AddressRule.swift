@@ -36,7 +36,7 @@ extension TextRule {
         return .address(ListenAddress(host: String(host), port: port))
     }
 
-    /// A proxy or a network of proxies whose forwarding fields are believed.
+    /// An address or a network of trusted proxies.
     static let addressBlock = TextRule(
         "CIDR",
         allowed: "an address or a block of addresses such as 10.0.0.0/8 or 2001:db8::/32",
@@ -48,7 +48,7 @@ extension TextRule {
         return .block(block)
     }
 
-    /// The URL by which clients know a host.
+    /// The URL with which clients reach a host.
     static let publicURL = TextRule(
         "URL",
         allowed: "scheme, host and port, e.g. https://app.example.com",
@@ -60,7 +60,7 @@ extension TextRule {
         return .url(try Self.origin(text))
     }
 
-    /// The URL by which clients know a host, or the hosts of a wildcard.
+    /// The URL with which clients reach a host, or the hosts of a wildcard.
     static let hostURL = TextRule(
         "URL",
         allowed: "scheme, host and port, e.g. https://app.example.com, or \"https://*.example.com\" for many names",
@@ -79,7 +79,7 @@ extension TextRule {
         return .url(url)
     }
 
-    /// An origin that a browser may name (RFC 6454).
+    /// An origin as browsers send it (RFC 6454).
     static let webOrigin = TextRule(
         "origin",
         allowed: "an origin such as https://app.example.com",
@@ -88,7 +88,7 @@ extension TextRule {
         .text(try Self.origin(text).description)
     }
 
-    /// The same, or any origin.
+    /// An origin as browsers send it, or `*` for any origin.
     static let webOriginOrAny = TextRule(
         "origin or *",
         allowed: "an origin such as https://app.example.com, or \"*\"",
@@ -105,7 +105,7 @@ extension TextRule {
         .url(try Self.origin(text))
     }
 
-    /// A server of an app.
+    /// The address of an app's server.
     static let serverURL = TextRule(
         "URL",
         allowed: "http://host:port, https://host:port, or unix:/path of a socket",
@@ -114,7 +114,7 @@ extension TextRule {
         try Self.server(text)
     }
 
-    /// An app, by its name under `upstreams` or by its URL.
+    /// An app, given by its name under `upstreams` or by its URL.
     static let upstream = TextRule(
         "name or URL",
         allowed: "a name from upstreams, or http://host:port, https://host:port or unix:/path of a socket",
@@ -151,7 +151,7 @@ extension TextRule {
         return .text(port.map { "\(host):\($0)" } ?? host)
     }
 
-    /// A name for TLS, which cannot be an address (RFC 6066 3).
+    /// A server name for TLS, which cannot be an address (RFC 6066 3).
     static let serverName = TextRule(
         "name",
         allowed: "a host name such as app.internal",
@@ -165,7 +165,7 @@ extension TextRule {
 }
 
 extension ListenAddress {
-    /// Reads an address in the form of the key `listen`, e.g. `127.0.0.1:8080`; nil when it is not one.
+    /// Reads an address in the form of the key `listen`, e.g. `127.0.0.1:8080`; `nil` if the text is not one.
     package init?(_ text: String) {
         guard case .address(let address)? = try? TextRule.listenAddress.read(text) else { return nil }
         self = address
@@ -175,12 +175,12 @@ extension ListenAddress {
 extension TextRule {
     /// The scheme of a socket of this machine.
     static let socketScheme = "unix:"
-    /// The longest path of a socket, for which Linux has 108 bytes with the one that ends it.
+    /// The maximum length of a socket's path. Linux has 108 bytes for it, including the final NUL.
     private static let longestSocketPath = 107
-    /// How other products write a socket.
+    /// The beginnings of socket addresses in other products.
     private static let foreignSockets = ["http+unix:", "http://unix:", "unix//", "unix@"]
 
-    /// Reads where a server is: a URL, or `unix:` and the path of a socket, which becomes a text.
+    /// Reads the address of a server: a URL, or `unix:` and the path of a socket, which becomes a text.
     private static func server(_ text: String) throws(SyntaxFault) -> SettingValue {
         let lowercased = text.lowercased()
         guard !Self.foreignSockets.contains(where: { lowercased.hasPrefix($0) }) else {
@@ -188,7 +188,7 @@ extension TextRule {
         }
         guard lowercased.hasPrefix(Self.socketScheme) else { return .url(try Self.origin(text)) }
         var path = text.dropFirst(Self.socketScheme.count)
-        // RFC 3986 writes the empty host of a path as well.
+        // RFC 3986 also allows an empty host before the path.
         if path.hasPrefix("///") { path = path.dropFirst(2) }
         guard path.hasPrefix("/"), !path.hasPrefix("//"), !path.hasSuffix("/") else {
             throw SyntaxFault("write the whole path of the socket, as in unix:/run/app.sock")
@@ -198,7 +198,7 @@ extension TextRule {
         }
         guard path.utf8.count <= Self.longestSocketPath else {
             throw SyntaxFault(
-                "give the socket a shorter path: this one has \(path.utf8.count) bytes, and \(Self.longestSocketPath) is the most"
+                "give the socket a shorter path: this one has \(path.utf8.count) bytes, and at most \(Self.longestSocketPath) are allowed"
             )
         }
         return .text("\(Self.socketScheme)\(path)")
@@ -226,7 +226,7 @@ extension TextRule {
         return PublicURL(isHTTPS: isHTTPS, host: host, port: port == (isHTTPS ? 443 : 80) ? nil : port)
     }
 
-    /// `host[:port]`; the host in lower case, without a trailing dot.
+    /// Reads `host[:port]`, with the host in lower case and without a trailing dot.
     static func authority(_ text: String) -> (host: String, port: Int?)? {
         if text.first == "[" {
             guard let bracket = text.lastIndex(of: "]") else { return nil }
@@ -247,7 +247,7 @@ extension TextRule {
         return (host, port)
     }
 
-    /// A name of letters, digits, `-`, `_` and dots, or an IPv4 address.
+    /// Reads a name of letters, digits, `-`, `_` and dots, or an IPv4 address.
     static func host(_ text: Substring) -> String? {
         var host = text.lowercased()
         if host.hasSuffix(".") { host.removeLast() }
@@ -266,7 +266,7 @@ extension TextRule {
         return isNumeric && IPAddress(host) == nil ? nil : host
     }
 
-    /// 0 to 65535 in decimal digits.
+    /// Reads a port from 0 to 65535 in decimal digits.
     private static func port(_ text: Substring) -> Int? {
         guard (1...5).contains(text.utf8.count), text.utf8.allSatisfy({ (0x30...0x39).contains($0) }),
             let port = Int(text), port <= 65535
@@ -276,8 +276,8 @@ extension TextRule {
 }
 
 extension PublicURL {
-    /// The URL that the settings read from a text, in the form that is sent: in lower case, without the scheme's own port.
-    /// `nil` if the settings refuse the text as the URL of one host.
+    /// Reads a text as the settings do, in the form that is sent: in lower case, without the scheme's own port. `nil`
+    /// if the settings reject the text as the URL of one host.
     package init?(_ text: String) {
         guard !text.utf8.contains(UInt8(ascii: "*")), let url = try? TextRule.origin(text) else { return nil }
         self = url

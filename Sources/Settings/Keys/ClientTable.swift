@@ -2,109 +2,114 @@ import Vocabulary
 
 extension Section {
     static let client = Section([
-        SettingsKey("client_id", .text(.clientID), required: true, "The client's id, as it sends it."),
+        SettingsKey("client_id", .text(.clientID), required: true, "The client's id, as the client sends it."),
         SettingsKey(
             "provider",
             .text(.providerName),
-            default: "the first of providers, and those beside it on a host",
-            "Whose users the client is for; the client is known on the hosts of that provider only."
+            default: "the first of providers, and those that share a host with it",
+            "The provider whose users the client serves. Only the hosts of this provider know the client."
         ),
-        SettingsKey("providers", .list(.text(.providerName)), default: "provider alone", "The same of several."),
+        SettingsKey(
+            "providers",
+            .list(.text(.providerName)),
+            default: "the one in provider",
+            "Several providers whose users the client serves, instead of provider."
+        ),
         SettingsKey(
             "client_secret_file",
             .path(isSecret: true),
             default: "none",
-            "The file with the client's secret, or two while it is rotated, one a line; without it and jwks_file the client is public."
+            "The file with the client's secret, or with two secrets, one per line, during a rotation. Without this key and jwks_file the client is public."
         ),
         SettingsKey(
             "jwks_file",
             .path(isSecret: false),
             default: "none",
-            "A JWK set with the client's public keys, whose private keys sign what it proves itself with (private_key_jwt)."
+            "A JWK set with the client's public keys. The client authenticates with its private keys (private_key_jwt)."
         ),
         SettingsKey(
             "token_endpoint_auth_method",
             at: \ClientSettings.authenticationMethod,
-            default: "any for which the client has a secret or key, else none",
-            "The only way in which the client may prove itself."
+            default: "any for which the client has a secret or key, otherwise none",
+            "The only method with which the client may authenticate."
         ),
         SettingsKey(
             "app_type",
             .choice(["native", "spa", "regular_web", "non_interactive"]),
-            "Auth0's type of the app; a native or spa client is public, because everybody could read its secret."
+            "The type of the app, as in Auth0. A native or spa client is public, because everybody could read its secret."
         ),
         SettingsKey(
             "callbacks",
             at: \ClientSettings.callbacks,
             .list(.text(.redirectURI)),
             default: "none",
-            "Where users may be sent with a code: compared character by character, on loopback with any port."
+            "The URIs to which users may be redirected with a code. They are compared character by character; on loopback, any port is allowed."
         ),
         SettingsKey(
             "allowed_origins",
             at: \ClientSettings.allowedOrigins,
             .list(.text(.webOrigin)),
             default: "none",
-            "Origins whose scripts may use the token, revocation and userinfo endpoints, and whose pages may get answers of /authorize by response_mode=web_message."
+            "Origins whose scripts may use the token, revocation and userinfo endpoints, and whose pages may get answers of /authorize with response_mode=web_message."
         ),
         SettingsKey(
             "allowed_logout_urls",
             at: \ClientSettings.logoutURLs,
             .list(.text(.redirectURI)),
             default: "none",
-            "Where users may be sent after a sign-out that the client asked for: compared character by character."
+            "The URLs to which users may be redirected after a sign-out that the client requested. They are compared character by character."
         ),
         SettingsKey(
             "ios_app_ids",
             at: \ClientSettings.iosAppIDs,
             .list(.text(.iosAppID)),
             default: "none",
-            "The client's apps for iOS, which may take its https callbacks on hosts with well_known: true."
+            "The client's iOS apps, which may open its https callbacks on hosts with well_known: true."
         ),
         SettingsKey(
             "android_apps",
             .sections(.androidApp),
-            "The client's apps for Android, which may take its https callbacks on hosts with well_known: true."
+            "The client's Android apps, which may open its https callbacks on hosts with well_known: true."
         ),
         SettingsKey(
             "initiate_login_uri",
             at: \ClientSettings.initiateLoginURI,
             .text(.loginPage),
             default: "none",
-            "The client's page that begins a sign-in, to which the page of a pushed request that has ended leads."
+            "The client's page that begins a sign-in. The page of a pushed request that has expired links to it."
         ),
         SettingsKey(
             "grant_types",
             at: \ClientSettings.grantTypes,
             .list(.choice(GrantType.allCases.map(\.rawValue))),
             default: GrantType.usual.map(\.rawValue).joined(separator: ", "),
-            "What the client may present at the token endpoint; implicit: it may get an id_token from /authorize."
+            "The grants that the client may use at the token endpoint. With implicit it may get an id_token from /authorize."
         ),
         SettingsKey(
             "refresh_token",
             .section(.refreshToken),
-            "The client's refresh tokens; it gets one where the scope offline_access was granted."
+            "The client's refresh tokens. By default the client gets one if the scope offline_access was granted."
         ),
         SettingsKey(
             "native_social_login",
             .section(.nativeSocialLogin),
-            "Auth0's object of this name: the sign-in kits from which the client may exchange what they give to it."
+            "Auth0's object of this name: the sign-in kits whose tokens and codes the client may exchange."
         ),
-        SettingsKey("mobile", .section(.mobile), "Auth0's object of this name."),
+        SettingsKey("mobile", .section(.mobile), "Auth0's object of this name: the client's mobile app."),
         SettingsKey(
             "is_token_endpoint_ip_header_trusted",
             at: \ClientSettings.trustsAddressField,
-            "Take the user's address from auth0-forwarded-for; only for a client that proves itself, whose server asks for its users."
+            "Takes the user's address from auth0-forwarded-for. This is only for a client that authenticates and whose server makes requests for its users."
         ),
         SettingsKey(
             "require_proof_of_possession",
             at: \ClientSettings.requiresProof,
-            "Give tokens only to a client that proves a key (DPoP), and bind them to that key."
+            "Issues tokens to the client only with a proof of possession of a key (DPoP), and binds them to that key."
         ),
         SettingsKey(
             "session_transfer",
             .section(.sessionTransfer),
-            "Auth0's object of this name, and three additional keys."
+            "Auth0's object of this name, with three additional keys."
         ),
     ])
 
@@ -115,11 +120,16 @@ extension Section {
     )
 
     private static let socialLogin = Section([
-        SettingsKey("enabled", .boolean, default: "false", "Whether the client may exchange it.")
+        SettingsKey(
+            "enabled",
+            .boolean,
+            default: "false",
+            "Whether the client may exchange what it gets from this kit."
+        )
     ])
 
     private static let mobile = Section([
-        SettingsKey("ios", .section(.ios), "The client's app for iOS.")
+        SettingsKey("ios", .section(.ios), "The client's iOS app.")
     ])
 
     private static let ios = Section([
@@ -128,7 +138,7 @@ extension Section {
             at: \ClientSettings.bundleID,
             .text(.text),
             default: "the only one of native_social.apple.bundle_ids",
-            "The app's bundle id, for which Apple issues its codes."
+            "The app's bundle id, for which Apple issues codes."
         )
     ])
 
@@ -138,7 +148,7 @@ extension Section {
             "sha256_cert_fingerprints",
             .list(.text(.certificateFingerprint)),
             required: true,
-            "SHA-256 of each certificate that signs the app: also that of Play App Signing, which signs what users install."
+            "The SHA-256 fingerprint of each certificate that signs the app, including the one of Play App Signing, which signs what users install."
         ),
     ])
 
@@ -146,38 +156,38 @@ extension Section {
         SettingsKey(
             "rotation_type",
             at: \ClientSettings.refreshToken.rotation,
-            "Whether each use gives a new refresh token; a public client's must rotate, so that a stolen one is noticed."
+            "Whether each use of a refresh token issues a new one. The tokens of a public client must rotate, so that a stolen one is noticed."
         ),
         SettingsKey(
             "leeway",
             at: \ClientSettings.refreshToken.leeway,
             .duration(.zero ... .seconds(600)),
             default: "60s",
-            "How long after a rotation the former refresh token gets the same new one again, for lost answers; more than 60s counts for tokens bound to a key."
+            "How long after a rotation the old refresh token gets its successor again, in case an answer was lost. More than 60s applies only to tokens that are bound to a key."
         ),
         SettingsKey(
             "token_lifetime",
             at: \ClientSettings.refreshToken.lifetime,
             .duration(.seconds(60) ... .seconds(366 * 86400)),
             default: "session.native.absolute",
-            "The longest time without a new sign-in."
+            "The longest time that refresh tokens are valid without a new sign-in."
         ),
         SettingsKey(
             "idle_token_lifetime",
             at: \ClientSettings.refreshToken.idleLifetime,
             .duration(.seconds(60) ... .seconds(366 * 86400)),
             default: "session.native.idle",
-            "A refresh token that is not used for this long has ended."
+            "A refresh token expires if it is not used for this long."
         ),
         SettingsKey(
             "issued",
             at: \ClientSettings.refreshToken.issuing,
-            "When the client gets one: if the scope offline_access was granted, or always."
+            "When the client gets a refresh token: only if the scope offline_access was granted, or always."
         ),
         SettingsKey(
             "enforce_online_refresh_tokens",
             at: \ClientSettings.refreshToken.isOnline,
-            "Refresh tokens end with the browser's session in which they were granted, and so with the provider's."
+            "Refresh tokens end with the browser session in which they were granted, and therefore with the provider's session."
         ),
     ])
 
@@ -185,52 +195,56 @@ extension Section {
         SettingsKey(
             "can_create_session_transfer_token",
             at: \ClientSettings.canCreateTransferToken,
-            "Native clients: whether they may mint tokens."
+            "For native clients: whether the client may mint session-transfer tokens."
         ),
         SettingsKey(
             "allowed_authentication_methods",
             .list(.choice(["cookie", "query"])),
             default: "none",
-            "Web clients: where the token is accepted; the cookie takes precedence."
+            "For web clients: where session-transfer tokens are accepted. The cookie takes precedence."
         ),
         SettingsKey(
             "enforce_device_binding",
             at: \ClientSettings.binding,
-            "Web clients: what must be equal when the token is minted and used; the guide NativeApps/DeviceBinding.md has a table."
+            "For web clients: what must match when the token is minted and used. The guide NativeApps/DeviceBinding.md has a table."
         ),
         SettingsKey(
             "binding_dry_run",
             at: \ClientSettings.bindingDryRun,
-            "Check the binding and count the result, but do not enforce it."
+            "Checks the binding and counts the result, but does not enforce it."
         ),
         SettingsKey(
             "on_mismatch",
             .choice(["burn", "keep"]),
             default: "burn",
-            "What happens to the token when the wrong device presents it."
+            "What happens to the token if the wrong device presents it: burn uses it up, keep leaves it valid."
         ),
         SettingsKey(
             "on_replay",
             .choice(["refuse", "revoke_derived"]),
             default: "refuse",
-            "What a second use of the token does; revoke_derived also ends the session that the first use made."
+            "What a second use of the token does: refuse rejects it, revoke_derived also ends the session that the first use created."
         ),
         SettingsKey(
             "enforce_cascade_revocation",
             at: \ClientSettings.cascades,
-            "Native clients: web sessions and tokens that came of its transfer tokens end when its refresh token is revoked."
+            "For native clients: web sessions and tokens from the client's transfer tokens end when its refresh token is revoked."
         ),
         SettingsKey(
             "allow_refresh_token",
             at: \ClientSettings.allowsRefreshAfterTransfer,
-            "Web clients: whether a sign-in by a transfer token may give a refresh token."
+            "For web clients: whether a sign-in with a transfer token may issue a refresh token."
         ),
         SettingsKey(
             "enforce_online_refresh_tokens",
             at: \ClientSettings.endsRefreshAfterTransfer,
-            "Web clients: such a refresh token ends with the browser's session in which it was granted."
+            "For web clients: a refresh token from a transfer ends with the browser session in which it was granted."
         ),
-        SettingsKey("delegation", .section(.delegation), "Web clients: tokens by which somebody acts for a user."),
+        SettingsKey(
+            "delegation",
+            .section(.delegation),
+            "For web clients: transfer tokens with which somebody acts for a user."
+        ),
     ])
 
     private static let delegation = Section([
@@ -238,44 +252,44 @@ extension Section {
             "allow_delegated_access",
             .boolean,
             default: "false",
-            "Whether it takes such tokens; their sessions name the actor and last two hours at most."
+            "Whether the client accepts delegated tokens. Their sessions name the actor and last at most two hours."
         ),
         SettingsKey(
             "enforce_device_binding",
             .choice(["ip", "asn"]),
             default: "ip",
-            "What must be equal when such a token is minted and used; binding_dry_run does not apply."
+            "What must match when a delegated token is minted and used. binding_dry_run does not apply."
         ),
     ])
 
     static let api = Section([
-        SettingsKey("audience", .text(.audience), required: true, "The API's name, as clients ask for it."),
+        SettingsKey("audience", .text(.audience), required: true, "The API's name, as clients request it."),
         SettingsKey(
             "scopes",
             at: \APISettings.scopes,
             .list(.text(.scope)),
             default: "none",
-            "The scopes that its access tokens can have; a client that names none gets all of them."
+            "The scopes that the API's access tokens can have. A client that requests none gets all of them."
         ),
         SettingsKey(
             "lifetime",
             at: \APISettings.lifetime,
             .duration(.seconds(60) ... .seconds(86400)),
-            "How long an access token lives."
+            "How long an access token is valid."
         ),
         SettingsKey(
             "routes",
             at: \APISettings.routes,
             .list(.text(.text)),
             default: "none",
-            "The names of the routes that accept its access tokens; other routes refuse them."
+            "The names of the routes that accept the API's access tokens. Other routes reject them."
         ),
         SettingsKey(
             "resource_servers",
             at: \APISettings.resourceServers,
             .list(.text(.clientID)),
             default: "none",
-            "The clients, not public ones, that may introspect its access tokens: servers of the API."
+            "The clients that may introspect the API's access tokens: servers of the API, which cannot be public clients."
         ),
     ])
 }

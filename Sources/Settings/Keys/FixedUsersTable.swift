@@ -5,7 +5,7 @@ extension Section {
         SettingsKey(
             "users",
             .sections(.user),
-            "The users. A reload refuses what belongs to a user who is gone, and ends the sessions of one whose password_hash changed."
+            "The users. After a reload, sessions and tokens of removed users are rejected, and the sessions of a user whose password_hash changed end."
         ),
         SettingsKey(
             "users_file",
@@ -22,7 +22,7 @@ extension Section {
             "identifier",
             .text(.text),
             required: true,
-            "What the user types: an email address or a name. White space at the ends and the case of ASCII letters do not count."
+            "The email address or name that the user types. White space at the ends and the case of ASCII letters are ignored."
         ),
         SettingsKey(
             "id",
@@ -34,7 +34,7 @@ extension Section {
             "password_hash",
             .secret(.passwordHash),
             required: true,
-            "A hash of the password, as `sallyport hash-password` prints it, or a hash by scrypt, bcrypt or argon2id from another program."
+            "A hash of the password, as `sallyport hash-password` prints it, or a scrypt, bcrypt or argon2id hash from another program."
         ),
         SettingsKey(
             "traits",

@@ -1,18 +1,18 @@
-/// Keys as other products name them, and what to write here. A key with the same name elsewhere in the table may mean
-/// something else, so the place counts.
+/// Names of keys in other products, and what to write here instead. The advice depends on the section, because a key
+/// with the same name may exist elsewhere with another meaning.
 package enum ForeignKeys {
-    /// What some names mean at some places.
+    /// Advice for some names in some sections.
     package struct Advice: Sendable {
-        /// As other products have them.
+        /// The names in other products.
         package var names: [String]
-        /// The sections in which they are meant so, as in `provider.oidc`; empty for the file itself. Nil for everywhere.
+        /// The sections for the advice, such as `provider.oidc`; the top level is an empty text. `nil` for all.
         package var sections: [String]?
         /// The keys that the sentence names, by their paths in the table.
         package var keys: [String]
         /// What to write instead.
         package var sentence: String
 
-        /// - Parameter names: The names, with a space between.
+        /// - Parameter names: The names, separated by spaces.
         init(_ names: String, in sections: [String]? = nil, _ sentence: String, keys: [String] = []) {
             self.names = names.split(separator: " ").map(String.init)
             self.sections = sections
@@ -21,9 +21,9 @@ package enum ForeignKeys {
         }
     }
 
-    /// Every name that has an answer.
+    /// All advice.
     package static let all = [
-        // Who passes a route.
+        // Access to routes.
         Advice(
             "groups group role roles allowed_groups allowed_roles required_groups",
             in: ["routes"],
@@ -75,7 +75,7 @@ package enum ForeignKeys {
                 "routes[].require",
             ]
         ),
-        // The app and its fields.
+        // The app and its header fields.
         Advice(
             "backend target proxy_pass to dest origin_server",
             in: ["", "hosts", "routes"],
@@ -86,7 +86,7 @@ package enum ForeignKeys {
         Advice(
             "headers set_headers add_headers",
             in: ["routes"],
-            "write request_headers or response_headers; those with the identity are in identity.headers",
+            "write request_headers or response_headers; fields with the identity are in identity.headers",
             keys: ["routes[].request_headers", "routes[].response_headers", "identity.headers"]
         ),
         Advice(
@@ -116,7 +116,7 @@ package enum ForeignKeys {
         Advice(
             "email username user login name",
             in: ["provider.static.users"],
-            "write identifier, and what apps learn of the user below traits",
+            "write identifier, and what apps learn about the user below traits",
             keys: ["provider.static.users[].identifier", "provider.static.users[].traits"]
         ),
         Advice(
@@ -127,7 +127,7 @@ package enum ForeignKeys {
         Advice(
             "redirect_uris redirect_urls callbacks",
             in: ["", "provider", "provider.oidc", "provider.oauth2"],
-            "remove it: register the URL /.sallyport/callback of each host at the provider; those of native apps and of other clients are in clients[].callbacks",
+            "remove it: register the URL /.sallyport/callback of each host at the provider; the callbacks of native apps and other clients are in clients[].callbacks",
             keys: ["clients[].callbacks"]
         ),
         Advice("redirect_uri redirect_uris", in: ["clients"], "write callbacks", keys: ["clients[].callbacks"]),
@@ -145,7 +145,7 @@ package enum ForeignKeys {
         ),
         Advice(
             "ldap saml",
-            "remove it: users come from an OpenID provider that knows them",
+            "remove it: use an OpenID provider that knows these users",
             keys: []
         ),
         // Sessions and their cookie.
@@ -186,7 +186,7 @@ package enum ForeignKeys {
         Advice("same_site samesite", in: ["session"], "write same_site for the host", keys: ["same_site"]),
         Advice(
             "cookie_secure cookie_httponly cookie_http_only",
-            "remove it: the cookie is HttpOnly always, and Secure on https"
+            "remove it: the cookie is always HttpOnly, and Secure on https"
         ),
         Advice("redis", in: ["session", "cache"], "write store.redis", keys: ["store.redis"]),
         // The process.
@@ -227,18 +227,18 @@ package enum ForeignKeys {
         Advice(
             "rate_limit rate_limits rate_limiting ratelimit throttle",
             in: ["", "hosts", "routes"],
-            "remove it: sign-ins are limited always; other requests are limited by a proxy in front or by the app"
+            "remove it: sign-ins are always limited; limit other requests in a proxy in front or in the app"
         ),
         Advice(
             "basic_auth basicauth htpasswd htpasswd_file",
             in: ["", "provider", "hosts", "routes"],
-            "write provider.static.users_file: its users sign in on a page; identity.basic is for an app that wants Basic",
+            "write provider.static.users_file: its users sign in on a page; identity.basic is for an app that needs Basic",
             keys: ["provider.static.users_file", "identity.basic"]
         ),
         Advice(
             "csp content_security_policy security_headers",
             in: ["", "hosts", "routes"],
-            "write response_headers for a route; the gateway's own pages have a strict policy always",
+            "write response_headers for a route; the gateway's own pages always have a strict policy",
             keys: ["routes[].response_headers"]
         ),
         Advice(
@@ -249,7 +249,7 @@ package enum ForeignKeys {
         ),
     ]
 
-    /// Words that other products take, and the word that means the same here, where a key takes it.
+    /// Words in other products, and the word with the same meaning here.
     private static let words: [(names: String, meaning: String)] = [
         ("none off no false disabled anonymous bypass skip open allow unauthenticated guest", "public"),
         ("true yes on enabled require protected private authenticated login user one_factor any", "required"),
@@ -259,18 +259,18 @@ package enum ForeignKeys {
         ("pretty console plain human logfmt", "text"),
     ]
 
-    /// What to write in place of `text` for a key that takes one of `words`.
+    /// Returns the word among `words` that means what `text` means in other products; `nil` if there is none.
     static func word(for text: String, among words: [String]) -> String? {
         let text = text.lowercased()
         return self.words.first { words.contains($0.meaning) && $0.names.split(separator: " ").contains(text[...]) }?
             .meaning
     }
 
-    /// What to write in place of the unknown key `name` at `path`, which is that of the file, such as
-    /// `hosts[0].routes[2].groups`.
+    /// Returns what to write instead of the unknown key `name` at `path`, its path in the file, such as
+    /// `hosts[0].routes[2].groups`; `nil` if there is no advice.
     package static func sentence(for name: String, at path: String) -> String? {
         var section = path.dropLast(name.count).split(separator: ".").map { $0.prefix { $0 != "[" } }
-        // Routes are the same below a host, and providers the same in a list.
+        // Routes of hosts have the keys of top-level routes, and elements of `providers` those of `provider`.
         if section.count > 1, section[0] == "hosts" { section.removeFirst() }
         if section.first == "providers" { section[0] = "provider" }
         let place = section.joined(separator: ".")

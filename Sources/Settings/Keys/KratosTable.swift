@@ -8,33 +8,38 @@ extension Section {
                 .text(.upstreamURL),
                 required: true,
                 environment: "SALLYPORT_KRATOS_URL",
-                "Its public API, as the gateway reaches it; browsers and apps reach it on the hosts with endpoints."
+                "The URL of Kratos's public API, as the gateway reaches it. Browsers and apps reach the API on the hosts with endpoints."
             ),
             SettingsKey(
                 "admin_url",
                 at: \KratosSettings.adminURL,
                 .text(.upstreamURL),
-                default: "none, which suffices",
-                "Its admin API, by which sign-outs end its sessions instead of by its logout."
+                default: "none",
+                "The URL of Kratos's admin API. It is optional: with it, sign-outs end sessions there instead of with Kratos's logout."
             ),
             SettingsKey(
                 "ca_file",
                 .path(isSecret: false),
                 default: "the system's authorities",
-                "PEM file of the authorities for its certificate, which is always verified."
+                "A PEM file with the authorities of Kratos's certificate, which is always verified."
             ),
-            SettingsKey("cookie", at: \KratosSettings.cookieName, .text(.token), "The name of its session cookie."),
+            SettingsKey(
+                "cookie",
+                at: \KratosSettings.cookieName,
+                .text(.token),
+                "The name of Kratos's session cookie."
+            ),
             SettingsKey(
                 "cache",
                 at: \KratosSettings.cacheLifetime,
                 .duration(.zero...(second * 300)),
-                "How long its word on a session is used: a session that ends there alone is accepted for as long."
+                "How long Kratos's answer about a session is cached. A session that ends only in Kratos is accepted for up to this long."
             ),
             SettingsKey(
                 "stale_if_error",
                 at: \KratosSettings.staleLifetime,
                 .duration(.zero...(second * 600)),
-                "For how long beyond that, while it cannot be asked, and only for requests that may be repeated."
+                "How much longer a cached answer is used if Kratos cannot be reached. This applies only to requests that may be repeated."
             ),
             Self.domains,
         ],

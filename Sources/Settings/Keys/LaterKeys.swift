@@ -1,5 +1,5 @@
-/// Names of settings that an operator may expect where they are not. The message for such a name says what exists instead,
-/// rather than treating it as a misspelling.
+/// Names of settings that an operator may expect in another place. The message for such a name says what exists instead
+/// of suggesting a similar name.
 enum LaterKeys {
     private static let keys = [
         "redis": "the key is store.redis: write store.redis.url_file, or set SALLYPORT_REDIS_URL",
@@ -10,16 +10,16 @@ enum LaterKeys {
         "telemetry.export_timeout": "set the variable OTEL_BSP_EXPORT_TIMEOUT, in milliseconds",
     ]
 
-    /// What exists instead of the key at `path`; nil when it is not one of these.
+    /// Returns what exists instead of the key at `path`; `nil` if the path is not listed.
     static func sentence(for path: String) -> String? { self.keys[path] }
 
-    /// A hint for names that often hold the secret itself.
+    /// Returns a hint for names under which operators often write the secret itself; `nil` for other names.
     static func secretHint(for name: String) -> String? {
         switch name.lowercased() {
-        case "secret", "cookie_secret": "put the secret into its own file and name that file in secret_file"
-        case "client_secret": "put the secret into its own file and name that file in client_secret_file"
+        case "secret", "cookie_secret": "put the secret into its own file, and set secret_file to the path of that file"
+        case "client_secret": "put the secret into its own file, and set client_secret_file to the path of that file"
         case "oidc_client_secret":
-            "put the secret into its own file and name that file in SALLYPORT_OIDC_CLIENT_SECRET_FILE"
+            "put the secret into its own file, and set SALLYPORT_OIDC_CLIENT_SECRET_FILE to the path of that file"
         case "password": "write password_hash for a user, or password_file for identity.basic"
         default: nil
         }

@@ -10,36 +10,36 @@ extension Section {
         SettingsKey(
             "role",
             at: \ListenerSettings.role,
-            "Whom it serves: clients of the hosts; or management: operators, with the calls that need a token of admin.tokens_file."
+            "Whether the address serves clients of the hosts, or operators (management) with the calls that need a token of admin.tokens_file."
         ),
         SettingsKey(
             "public_url",
             .text(.publicURL),
-            "With role: management, the URL by which operators reach it. Calls to another host get 404, to one of hosts 421."
+            "With role: management, the URL with which operators reach the address. Calls to another host get 404, to one of hosts 421."
         ),
         SettingsKey(
             "tls",
             at: \ListenerSettings.isSecure,
-            default: "true where there is tls, else false",
+            default: "true if tls is set, otherwise false",
             "Whether connections begin with TLS."
         ),
         SettingsKey(
             "protocols",
             at: \ListenerSettings.protocols,
             .list(ListenerProtocol.kind),
-            default: "h2 and http/1.1 with TLS, else http/1.1",
-            "What clients may speak: h2 with TLS, h2c without it."
+            default: "h2 and http/1.1 with TLS, otherwise http/1.1",
+            "The protocols that clients may use: h2 only with TLS, h2c only without TLS."
         ),
         SettingsKey(
             "client_certificates",
             at: \ListenerSettings.clientCertificates,
-            default: "that of tls, else none",
-            "Whether clients show a certificate in the handshake of TLS."
+            default: "the value in tls, otherwise none",
+            "Whether clients present a certificate in the TLS handshake."
         ),
         SettingsKey(
             "proxy_protocol",
             .section(.proxyProtocol),
-            "Which peers name their clients in the PROXY protocol, version 1 or 2. A named client counts as the peer."
+            "The peers that report their clients with the PROXY protocol, version 1 or 2. The reported client is treated as the peer."
         ),
     ])
 
@@ -55,7 +55,7 @@ extension Section {
             SettingsKey(
                 "tls",
                 at: \ListenerSettings.isSecure,
-                "Whether connections begin with TLS, by the certificates of tls. Who names none of their names gets the default one, else the first."
+                "Whether connections begin with TLS, with the certificates of tls. Clients that request an unknown name get the default certificate, otherwise the first."
             ),
         ].compactMap(\.self)
     )
@@ -66,12 +66,12 @@ extension Section {
                 "max_age",
                 .duration(.zero ... .seconds(730 * 86_400)),
                 required: true,
-                "How long from each answer on. Begin with a day: it cannot be taken back before. 0s ends it."
+                "How long browsers remember the rule after each answer. Begin with a day, because the rule cannot be withdrawn earlier; 0s ends it."
             ),
             SettingsKey(
                 "include_subdomains",
                 at: \StrictTransportSettings.includesSubdomains,
-                "Whether all names below those of the hosts have https, too."
+                "Whether the rule also applies to all names below the hosts, which must then have https, too."
             ),
         ],
         isOption: true
@@ -88,7 +88,7 @@ extension Section {
             SettingsKey(
                 "others",
                 at: \ProxyProtocolSettings.others,
-                "What is done with other peers: refuse them, or let them speak without a header."
+                "What happens to other peers: refuse rejects them, plain lets them connect without a header."
             ),
         ],
         isOption: true

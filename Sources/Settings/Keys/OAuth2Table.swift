@@ -5,37 +5,41 @@ extension Section {
                 "name",
                 .text(.token),
                 required: true,
-                "Names the provider in sessions and logs. Under another name its users are others."
+                "The provider's name in sessions and logs. If it changes, the provider's users become different users."
             ),
             SettingsKey(
                 "authorization_url",
                 .text(.providerURL),
                 required: true,
-                "The page to which a browser is sent to sign in."
+                "The URL of the page where users sign in."
             ),
-            SettingsKey("token_url", .text(.providerURL), required: true, "Where a code is exchanged for tokens."),
+            SettingsKey("token_url", .text(.providerURL), required: true, "The URL that exchanges a code for tokens."),
             SettingsKey(
                 "userinfo_url",
                 .text(.providerURL),
                 required: true,
-                "Says in JSON who the user of an access token is."
+                "The URL that returns the user of an access token in JSON."
             ),
         ] + Self.clientKeys() + [
             Self.authorities,
             Self.scopes(default: "none"),
             Self.prompt,
             Self.parameters,
-            SettingsKey("pkce", at: \OAuth2Settings.usesPKCE, "false for a provider that refuses code_challenge."),
+            SettingsKey(
+                "pkce",
+                at: \OAuth2Settings.usesPKCE,
+                "Whether sign-ins use PKCE. Set false for a provider that rejects code_challenge."
+            ),
             SettingsKey(
                 "claims",
                 .section(.oauth2Claims),
                 required: true,
-                "How the answer of userinfo_url becomes an identity."
+                "The mapping from the answer of userinfo_url to an identity."
             ),
             SettingsKey(
                 "allow",
                 .section(.admission),
-                "Who may sign in, by default everybody whom the provider knows."
+                "The users who may sign in. By default everybody whom the provider knows may."
             ),
             Self.domains,
             Self.trustedEmail,
@@ -49,7 +53,7 @@ extension Section {
                 "subject",
                 .text(.subjectPath),
                 required: true,
-                "The user's id at the provider, which never changes and never goes to another user, such as id."
+                "The claim with the user's id at the provider, such as id. The id must never change and never be given to another user."
             )
         ] + Self.traits
     )

@@ -1,7 +1,7 @@
 import Vocabulary
 
 extension TextRule {
-    /// The paths that a route serves: exact, `prefix/**` for all below, `*` for one segment.
+    /// The paths of a route: exact, `prefix/**` for all paths below, `*` for one segment.
     static let pathPattern = TextRule(
         "pattern",
         allowed: "a path such as /about, /users/*/photo or /api/**",
@@ -31,10 +31,10 @@ extension TextRule {
         return .text(text)
     }
 
-    /// A pattern with the characters for their escapes: `/%C3%BC/**` is `/ü/**`.
+    /// Decodes the escapes of a pattern: `/%C3%BC/**` becomes `/ü/**`.
     ///
-    /// - Throws: For an escape of a character that no route can have, because apps read it in two ways, and of one that means
-    ///   something in a pattern.
+    /// - Throws: If an escape encodes a character that no route can have, because apps read it in two ways, or one that
+    ///   has a meaning in patterns.
     private static func decoded(pattern: String) throws(SyntaxFault) -> String {
         guard pattern.utf8.contains(UInt8(ascii: "%")) else { return pattern }
         let plain = pattern.utf8.filter { $0 == UInt8(ascii: "/") || $0 == UInt8(ascii: "*") }.count
@@ -45,7 +45,7 @@ extension TextRule {
         return text
     }
 
-    /// A path as it stands in a request, with its query.
+    /// A path as in a request, with its query.
     static let requestPath = TextRule(
         "path",
         allowed: "a path such as /healthz or /health?full=1",
@@ -59,7 +59,7 @@ extension TextRule {
         return .text(text)
     }
 
-    /// The beginning of a path, compared with paths byte by byte: no byte of it has another spelling that is common.
+    /// The beginning of a path, which is compared byte by byte. No byte that is allowed has another common spelling.
     static let pathPrefix = TextRule(
         "path prefix",
         allowed: "the beginning of a path such as /app or /api/v2",

@@ -38,7 +38,7 @@ extension TextRule {
         return .text(text)
     }.hidingQuery
 
-    /// The collector of traces, without the path for them.
+    /// The URL of the collector of traces, without the path for traces.
     static let collectorURL = TextRule(
         "URL",
         allowed: "an http or https URL without query, e.g. http://127.0.0.1:4318",
@@ -48,7 +48,7 @@ extension TextRule {
         return .text(text)
     }.hidingQuery
 
-    /// The collector of traces with the path for them.
+    /// The URL of the collector of traces, with the path for traces.
     static let tracesURL = TextRule(
         "URL",
         allowed: "an http or https URL, e.g. http://127.0.0.1:4318/v1/traces",
@@ -58,7 +58,7 @@ extension TextRule {
         return .text(text)
     }.hidingQuery
 
-    /// The same, of a URL whose query may hold a key.
+    /// This rule for a URL whose query may contain a key.
     private var hidingQuery: TextRule {
         var rule = self
         rule.hidesQuery = true
@@ -92,14 +92,14 @@ extension TextRule {
         let bare = host.hasPrefix("[") ? String(host.dropFirst().dropLast()) : host
         let isLoopback = host == "localhost" || (IPAddress(bare)?.isLoopback ?? false)
         guard allowsPlainHTTP || text.hasPrefix("https") || isLoopback else {
-            throw SyntaxFault("write https: what this URL answers decides who a user is; http is for loopback only")
+            throw SyntaxFault("write https: the answers of this URL decide who a user is; http is for loopback only")
         }
     }
 
-    /// Stands for no proxy, whatever the environment says.
+    /// The value for no proxy, whatever the environment says.
     static let noProxy = "none"
 
-    /// The proxy for the calls to a provider. It may hold a password.
+    /// The proxy for the calls to a provider, which may contain a password.
     static let httpProxy = TextRule(
         "proxy",
         allowed: "http://host:port, with user:password@ before the host if the proxy asks for them, or none",
@@ -144,7 +144,9 @@ extension TextRule {
             throw SyntaxFault("write lower-case words, separated by one space")
         }
         guard !words.contains("none") else {
-            throw SyntaxFault("remove none: with it no user who has to sign in at the provider could")
+            throw SyntaxFault(
+                "remove none: with it, only users who are already signed in at the provider could sign in"
+            )
         }
         return .text(text)
     }
@@ -152,13 +154,13 @@ extension TextRule {
     /// The name of a parameter of an authorization request.
     static let parameterName = Self.word("parameter", most: 64)
 
-    /// The name of a trait, as `identity.traits.<name>` names it.
+    /// The name of a trait, as in `identity.traits.<name>`.
     static let traitName = Self.word("trait", most: 64, signs: "-_")
 
-    /// The place of a claim with the user's id. `ClaimSettings.path` reads it.
+    /// The path to the claim with the user's id, which `ClaimSettings.path(_:)` reads.
     static let subjectPath = claimPath("names joined by dots such as data.id") { ClaimSettings.path($0) != nil }
 
-    /// The place of a trait's claim. `ClaimSettings.Trait` reads it.
+    /// The path to the claim of a trait, which `ClaimSettings.Trait` reads.
     static let traitPath = claimPath(
         "names joined by dots such as realm_access.roles or groups.name, also within lists, and {} for an object's names"
     ) { ClaimSettings.Trait(name: "trait", at: $0) != nil }
@@ -179,7 +181,7 @@ extension TextRule {
         }
     }
 
-    /// How a text stands for a list.
+    /// The form of a list that is written as one text.
     static let textListForm = TextRule(
         ClaimSettings.TextListForm.allCases.map(\.rawValue).joined(separator: " | "),
         allowed: alternatives(ClaimSettings.TextListForm.allCases.map(\.rawValue)),
@@ -209,7 +211,7 @@ extension TextRule {
         (1...256).contains(text.utf8.count) && text.utf8.allSatisfy { (0x21...0x7E).contains($0) }
     }
 
-    /// Several of them, in the order of preference.
+    /// Several values of the parameter `acr_values`, in the order of preference.
     static let contextClasses = TextRule(
         "values",
         allowed: "values as the provider writes them, separated by one space",
@@ -220,7 +222,7 @@ extension TextRule {
             && text.split(separator: " ", omittingEmptySubsequences: false).allSatisfy { !$0.isEmpty }
     }
 
-    /// An algorithm by which a provider may sign tokens.
+    /// An algorithm for a provider's signatures of tokens.
     static let signatureAlgorithm = TextRule(
         "algorithm",
         allowed: alternatives(OpenIDSettings.algorithms),
@@ -246,21 +248,21 @@ extension TextRule {
         return .text("\(parts[0].asciiLowercased)@\(domain)")
     }
 
-    /// The part of an email address behind its @, in lower case, of users who may sign in.
+    /// The domain of verified email addresses whose users may sign in, in lower case.
     static let emailDomain = Self.emailDomain(
         insteadOfAll: "remove allow: without it everybody whom the provider knows may sign in"
     )
 
-    /// The same of users who are sent to a provider.
+    /// The domain of email addresses whose users are sent to a provider, in lower case.
     static let signInDomain = Self.emailDomain(
         insteadOfAll: "remove it: users with any other address choose on the sign-in page"
     )
 
-    /// - Parameter mend: What to do in place of `*`.
+    /// - Parameter mend: The advice for `*`.
     private static func emailDomain(insteadOfAll mend: String) -> TextRule {
         TextRule(
             "domain",
-            allowed: "a domain as it stands behind the @, e.g. example.com; its subdomains are other domains",
+            allowed: "the part of an address after the @, e.g. example.com; subdomains are not included",
             pattern: "^[A-Za-z0-9._-]{1,253}$"
         ) { text throws(SyntaxFault) in .text(try Self.readDomain(text, insteadOfAll: mend)) }
     }
@@ -279,7 +281,7 @@ extension TextRule {
 }
 
 extension StringProtocol {
-    /// With ASCII letters in lower case and nothing else changed.
+    /// The text with ASCII letters in lower case and nothing else changed.
     var asciiLowercased: String {
         String(decoding: self.utf8.map { (0x41...0x5A).contains($0) ? $0 | 0x20 : $0 }, as: UTF8.self)
     }

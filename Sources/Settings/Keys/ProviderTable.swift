@@ -2,19 +2,19 @@ import Vocabulary
 
 private let day: Duration = .seconds(86_400)
 
-/// Keys that kinds of providers share.
+/// Keys that several kinds of providers share.
 extension Section {
-    /// Keys that say how a provider is reached.
+    /// The keys for the HTTP proxy in front of a provider.
     static let outgoing = [
         SettingsKey(
             "http_proxy",
             .secret(.httpProxy),
-            "The HTTP proxy for all calls to it, or none; by default that of HTTPS_PROXY. It may hold a password and is never shown. Write this or http_proxy_file."
+            "The HTTP proxy for all calls to the provider, or none. The default is the one in HTTPS_PROXY. The value may contain a password and is never shown. Set either this key or http_proxy_file."
         ),
-        SettingsKey("http_proxy_file", .path(isSecret: true), "A file with the same, in one line."),
+        SettingsKey("http_proxy_file", .path(isSecret: true), "A file that contains http_proxy on one line."),
     ]
 
-    /// How the gateway names and proves itself. In `isOptional` sections they are by default those of the provider.
+    /// Returns the keys for the gateway's credentials. With `isOptional`, they default to the provider's values.
     static func clientKeys(
         id: String? = nil,
         secretFile: String? = nil,
@@ -28,26 +28,26 @@ extension Section {
                 default: provider,
                 required: !isOptional,
                 environment: id,
-                "The gateway's id at the provider."
+                "The gateway's client id at the provider."
             ),
             SettingsKey(
                 "client_secret_file",
                 .path(isSecret: true),
                 default: provider ?? "none",
                 environment: secretFile,
-                "A file with the gateway's secret at the provider."
+                "A file with the gateway's client secret at the provider."
             ),
             SettingsKey(
                 "client_key_file",
                 .path(isSecret: true),
                 default: provider ?? "none",
-                "A PEM file with a private key, by which the gateway proves itself instead (private_key_jwt)."
+                "A PEM file with a private key, with which the gateway authenticates instead of a secret (private_key_jwt)."
             ),
             SettingsKey(
                 "client_authentication",
                 .choice(ClientAuthenticationMethod.allCases.map(\.rawValue)),
-                default: "client_secret_basic with a secret, private_key_jwt with a key, else none",
-                "How the gateway proves itself."
+                default: "client_secret_basic with a secret, private_key_jwt with a key, otherwise none",
+                "How the gateway authenticates to the provider."
             ),
         ]
     }
@@ -56,7 +56,7 @@ extension Section {
         "ca_file",
         .path(isSecret: false),
         default: "the system's authorities",
-        "PEM file of the authorities for the provider's certificate, which is always verified."
+        "A PEM file with the authorities of the provider's certificate, which is always verified."
     )
 
     static func audienceClaim<Record: SettingsRecord>(
@@ -65,7 +65,7 @@ extension Section {
         SettingsKey(
             "audience_claim",
             at: path,
-            "What says whom an access token is for: client_id for a provider that writes no aud, such as Amazon Cognito; then audiences names client ids."
+            "The claim with the audience of an access token. Use client_id for a provider that writes no aud, such as Amazon Cognito; audiences then lists client ids."
         )
     }
 
@@ -75,7 +75,7 @@ extension Section {
             at: \AuthorizationRequestSettings.scopes,
             .list(.text(.scope)),
             default: fallback,
-            "What the gateway asks for; add offline_access where the provider gives refresh tokens only for it."
+            "The scopes that the gateway requests. Add offline_access if the provider gives refresh tokens only for it."
         )
     }
 
@@ -83,26 +83,26 @@ extension Section {
         "prompt",
         at: \AuthorizationRequestSettings.prompt,
         .text(.prompt),
-        "Sent with every sign-in, e.g. select_account to choose among accounts."
+        "The prompt that is sent with every sign-in, e.g. select_account to choose among accounts."
     )
 
     static let parameters = SettingsKey(
         "parameters",
         .pairs(name: .parameterName, value: .text(.text)),
-        "Further parameters of every sign-in, as the provider documents them."
+        "Additional parameters of every sign-in, as the provider documents them."
     )
 
     static let trustedEmail = SettingsKey(
         "trusted_email",
         .boolean,
         default: "false",
-        "With accounts.link, whoever has an address at this provider is the user with that address at every other such provider."
+        "With accounts.link, a user with a verified address at this provider is the user with that address at every other provider with trusted_email."
     )
 
     static let domains = SettingsKey(
         "domains",
         .list(.text(.signInDomain)),
-        "On a host with several providers, users with an address in one of these go straight to this one: by login_hint, or by sign_in: identifier_first."
+        "On a host with several providers, users with an address in one of these domains go straight to this provider: with login_hint, or with sign_in: identifier_first."
     )
 
     static let traits = [
@@ -111,17 +111,17 @@ extension Section {
             .pairs(name: .traitName, value: .text(.traitPath)),
             default: ClaimSettings().traits.map { $0.name == $0.path[0] ? $0.name : "\($0.name) from \($0.path[0])" }
                 .joined(separator: ", "),
-            "Traits of the user and the claims that hold them; added to the default, or instead of one with the same name."
+            "The user's traits and the claims that contain them. They are added to the default, or replace a trait with the same name."
         ),
         SettingsKey(
             "text_lists",
             .pairs(name: .traitName, value: .text(.textListForm)),
-            "Traits whose claim is one text with a list, and what separates its elements; [a, b] is read as well."
+            "Traits whose claim is a list in one text, with the separator of its elements. The form [a, b] is read as well."
         ),
         SettingsKey(
             "groups_only",
             .list(.text(.text)),
-            "Keep only these elements of the trait groups, where * stands for any characters: some users have too many. By default all are kept."
+            "Keeps only these elements of the trait groups, for users who have too many. * matches any characters. By default all are kept."
         ),
     ]
 
@@ -129,12 +129,12 @@ extension Section {
         SettingsKey(
             "acr",
             .pairs(name: .contextClass, value: .text(.assuranceLevel)),
-            "The assurance level of a sign-in with this acr; the highest counts, and aal1 where none is named."
+            "The assurance level of a sign-in with this acr. The highest level applies, and aal1 if no value is listed."
         ),
         SettingsKey(
             "amr",
             .pairs(name: .contextClass, value: .text(.assuranceLevel)),
-            "The same by an element of amr."
+            "The assurance level of a sign-in with this element in amr. The highest level applies, and aal1 if no value is listed."
         ),
     ]
 
@@ -142,13 +142,17 @@ extension Section {
         SettingsKey(
             "emails",
             .list(.text(.email)),
-            "These addresses, if the provider has verified them (email_verified)."
+            "Admits users with one of these addresses, if the provider has verified it (email_verified)."
         ),
         SettingsKey(
             "email_domains",
             .list(.text(.emailDomain)),
-            "Also every verified address in these domains."
+            "Also admits users with a verified address in one of these domains."
         ),
-        SettingsKey("groups", .list(.text(.text)), "In any case only users whose trait groups has one of these."),
+        SettingsKey(
+            "groups",
+            .list(.text(.text)),
+            "Admits only users with one of these groups in the trait groups, whatever their address."
+        ),
     ])
 }

@@ -6,55 +6,55 @@ extension Section {
             "public_url",
             .text(.hostURL),
             required: true,
-            "Scheme, host and port of the URL by which clients reach the host; \"https://*.example.com\" is each name with one label there that no other host has."
+            "Scheme, host and port of the URL with which clients reach the host. \"https://*.example.com\" covers each name with one label instead of * that no other host has."
         ),
         SettingsKey(
             "endpoints",
             .boolean,
-            default: "true when it is the only host, else false",
-            "Serve the sign-in and token endpoints on this host; the app does not get their paths. Unless it is written, only those of /.sallyport/ and those that clients or native apps need."
+            default: "true if it is the only host, otherwise false",
+            "Serves the sign-in and token endpoints on this host; the app does not get their paths. If the key is not written, only the endpoints in /.sallyport/ and those that clients or native apps need are served."
         ),
         SettingsKey(
             "provider",
             .text(.providerName),
             default: "the first of providers",
-            "Whose users the host is for: they sign in there, and sessions and tokens of others do not count on it."
+            "The provider whose users sign in on the host. Sessions and tokens of other users are ignored there."
         ),
         SettingsKey(
             "providers",
             .list(.text(.providerName)),
-            default: "provider alone",
-            "Several instead: the sign-in page offers them in this order, and routes may demand one (require.provider)."
+            default: "the one in provider",
+            "Several providers instead of provider. The sign-in page offers them in this order, and routes may require one (require.provider)."
         ),
         SettingsKey(
             "sign_in",
             at: \HostSettings.signIn,
-            "On a host with several providers: choose, the page offers all; identifier_first, it asks for the address and leads to the provider whose domains has it."
+            "The sign-in page of a host with several providers. choose: it offers all of them; identifier_first: it asks for the user's address and leads to the provider that has its domain in domains."
         ),
         SettingsKey(
             "case_sensitive",
             at: \HostSettings.caseSensitive,
-            "The host's apps treat /Admin and /admin as different; if false, a path equal to a stricter route's but for case is refused."
+            "Whether the host's apps treat /Admin and /admin as different. If false, a path that differs from a stricter route's path only in case is rejected."
         ),
         SettingsKey(
             "same_site",
             at: \HostSettings.sameSite,
-            "With which requests browsers send the gateway's cookies: lax, those of the same site and links; none, also in frames and requests of other sites, in a jar for each site (Partitioned)."
+            "The requests with which browsers send the gateway's cookies. lax: requests of the same site, and links; none: also frames and requests of other sites, with separate cookies for each site (Partitioned)."
         ),
         SettingsKey(
             "well_known",
             at: \HostSettings.namesApps,
-            "Answer /.well-known/apple-app-site-association and /.well-known/assetlinks.json with the native apps of the clients that have https callbacks on this host (ios_app_ids, android_apps)."
+            "Serves /.well-known/apple-app-site-association and /.well-known/assetlinks.json with the native apps of the clients that have https callbacks on this host (ios_app_ids, android_apps)."
         ),
         SettingsKey(
             "upstream",
             .text(.upstream),
-            "The app of the whole host, instead of routes: one route /** with auth required."
+            "The app for the whole host, instead of routes: one route /** with auth required."
         ),
         SettingsKey(
             "routes",
             .sections(.route),
-            "The paths that are served; the most specific one wins, in any order. A host without upstream needs them."
+            "The paths that are served. The most specific route applies, in any order. A host without upstream needs routes."
         ),
     ])
 
@@ -64,66 +64,66 @@ extension Section {
             "path",
             at: \RouteSettings.path,
             .text(.pathPattern),
-            "Exact, prefix/** for everything below, * for one segment; escapes mean their characters."
+            "An exact path, prefix/** for everything below, or * for one segment. Percent-escapes mean the characters that they encode."
         ),
         SettingsKey(
             "path_info",
             at: \RouteSettings.pathInfo,
-            "A path below this exact one (/report.php/x) that a weaker route serves: refuse it with 400, or judge it as this route."
+            "What happens to a path below this exact path (/report.php/x) that a less strict route serves: refuse rejects it with 400, follow applies this route."
         ),
         SettingsKey(
             "methods",
             at: \RouteSettings.methods,
             .list(.text(.method)),
             default: "all but CONNECT and TRACE",
-            "Other methods get 405, unless another route with the same path takes them."
+            "The methods that the route serves. Other methods get 405, unless another route with the same path serves them."
         ),
         SettingsKey(
             "upstream",
             .text(.upstream),
             default: "the top-level upstream",
-            "The app that serves the route; without one it is only judged, for proxies that ask (authorization)."
+            "The app that serves the route. Without an app, the route only answers proxies that ask (authorization)."
         ),
         SettingsKey(
             "host",
             .text(.hostHeader),
             default: "client",
-            "The Host that the app gets; client means the host and port of public_url."
+            "The Host that the app gets. client means the host and port of public_url."
         ),
         SettingsKey(
             "strip_prefix",
             at: \RouteSettings.stripPrefix,
             .text(.pathPrefix),
-            "The beginning of the path that the app does not get: it serves /app/x as /x. Redirects, cookies and WebDAV get it back."
+            "The prefix that is removed from the path: with /app, the app gets /app/x as /x. Redirects, cookies and WebDAV get it back."
         ),
         SettingsKey(
             "add_prefix",
             at: \RouteSettings.addPrefix,
             .text(.pathPrefix),
-            "What the app gets before the path: it serves /x as /v2/x. Redirects, cookies and WebDAV lose it."
+            "The prefix that is added to the path: with /v2, the app gets /x as /v2/x. It is removed from redirects, cookies and WebDAV."
         ),
         SettingsKey(
             "request_headers",
             .section(.requestChanges),
-            "Fields that the app gets, or does not get; never those by which the gateway speaks to it, nor credentials."
+            "Header fields to set or remove in requests to the app. Credentials and the fields that the gateway itself uses cannot be changed."
         ),
         SettingsKey(
             "response_headers",
             .section(.answerChanges),
-            "Fields of the app's answers that the client gets, or does not get. The gateway's own answers stay as they are."
+            "Header fields to set or remove in the app's answers. The gateway's own answers are not changed."
         ),
         SettingsKey(
             "audience",
             at: \RouteSettings.audience,
             .text(.text),
             default: "the origin of public_url",
-            "The audience (aud) of the assertions that the app gets; write one of its own for each app that shares a host."
+            "The audience (aud) of the assertions that the app gets. Each app that shares a host with other apps needs a different one."
         ),
         SettingsKey(
             "identity_encoding",
             at: \RouteSettings.identityEncoding,
             default: "identity.encoding",
-            "How the app gets the values of identity fields, where it differs from other apps."
+            "How values of identity fields are encoded for this app, if it differs from other apps."
         ),
         SettingsKey(
             "auth",
@@ -133,56 +133,56 @@ extension Section {
         SettingsKey(
             "require",
             .section(.requirement),
-            "What the session must fulfil: every key that is set. Only with auth: required."
+            "Requirements for the session. Every key that is set must hold. Only with auth: required."
         ),
         SettingsKey(
             "unauthenticated",
             at: \RouteSettings.unauthenticated,
-            "The answer without a session; auto redirects navigations to the login page and answers all else with 401."
+            "The answer without a session. auto redirects navigations to the login page and answers all other requests with 401."
         ),
         SettingsKey(
             "client",
             at: \RouteSettings.client,
             .text(.clientID),
-            "The web client whose handoff settings apply, from clients."
+            "The web client, from clients, whose handoff settings apply."
         ),
         SettingsKey(
             "handoff",
             .boolean,
-            default: "true where a client is set",
-            "Accept session-transfer tokens. Without client they are removed; false passes them to the app."
+            default: "true if client is set",
+            "Accepts session-transfer tokens. Without client they are removed; false passes them to the app."
         ),
         SettingsKey(
             "binding",
             at: \RouteSettings.liveBinding,
-            "What must be the same as when the session began: the address or the network. Only with auth: required."
+            "What must match the beginning of the session: the address or the network. Only with auth: required."
         ),
         SettingsKey(
             "binding_action",
             at: \RouteSettings.bindingAction,
-            "What follows for another device: it has to sign in; or the session ends as well; or log, a dry run, only counts and records it."
+            "What happens if another device presents the session. reauthenticate: it must sign in; end_session: the session also ends; log: the mismatch is only counted and recorded (a dry run)."
         ),
-        SettingsKey("bearer", at: \RouteSettings.bearer, "Who reads Authorization: Bearer, the gateway or the app."),
+        SettingsKey("bearer", at: \RouteSettings.bearer, "Whether the gateway or the app reads Authorization: Bearer."),
         SettingsKey(
             "allow_encoded_slashes",
             at: \RouteSettings.allowEncodedSlashes,
-            "Forward paths with %2F, which apps read in different ways, also where the routes of the host demand different things."
+            "Forwards paths with %2F, which apps read in different ways, even if the routes of the host have different requirements."
         ),
         SettingsKey(
             "cache",
             .choice(["private", "app"]),
             default: "private",
-            "Mark responses to signed-in users as private for caches, or keep the app's Cache-Control."
+            "private marks responses to signed-in users as private for caches, app keeps the app's Cache-Control."
         ),
         SettingsKey(
             "early_hints",
             at: \RouteSettings.earlyHints,
-            "Pass interim responses of the app (103 Early Hints, 102) on to clients of HTTP/1.1."
+            "Passes interim responses of the app (103 Early Hints, 102) on to clients of HTTP/1.1."
         ),
         SettingsKey(
             "cors",
             .section(.cors),
-            "Other origins whose scripts may read responses; the app's own CORS fields take precedence."
+            "Other origins whose scripts may read responses. The app's own CORS fields take precedence."
         ),
         SettingsKey(
             "trusted_origins",
@@ -195,7 +195,7 @@ extension Section {
             "max_body",
             .size(0...(1 << 50), orNone: true),
             default: "limits.body",
-            "The largest request body; a larger one gets 413."
+            "The largest request body. A larger one gets 413."
         ),
         SettingsKey("timeouts", .section(.routeTimeouts), "Time limits of this route."),
     ])
@@ -205,48 +205,48 @@ extension Section {
             "provider",
             at: \RouteSettings.require.providers,
             .list(.text(.providerName)),
-            "The user signed in at one of these providers of the host."
+            "The user must have signed in at one of these providers of the host."
         ),
         SettingsKey(
             "aal",
             at: \RouteSettings.require.aal,
             .choice(AssuranceLevel.demandable.map(\.rawValue)),
-            "The lowest assurance level."
+            "The lowest accepted assurance level."
         ),
         SettingsKey(
             "groups_any",
             at: \RouteSettings.require.groupsAny,
             .list(.text(.text)),
-            "The user is in one of these groups."
+            "The user must be in one of these groups."
         ),
         SettingsKey(
             "scopes",
             at: \RouteSettings.require.scopes,
             .list(.text(.text)),
-            "The session has all of these scopes."
+            "The session must have all of these scopes."
         ),
         SettingsKey(
             "origin",
             at: \RouteSettings.require.origins,
             .list(.choice(["browser", "native", "transfer"])),
-            "How the session may have begun."
+            "How the session must have begun: in a browser, in a native app or with a transfer token."
         ),
         SettingsKey(
             "actor",
             .choice(["any", "none"]),
             default: "any",
-            "Whether somebody may act for the user, by delegated access."
+            "Whether somebody may act for the user with delegated access: any allows it, none rejects it."
         ),
         SettingsKey(
             "max_age",
             at: \RouteSettings.require.maxAge,
             .duration(.seconds(1)...(.seconds(365 * 86_400))),
-            "The longest time since the user signed in."
+            "The longest time since the user's sign-in."
         ),
         SettingsKey(
             "client_certificate",
             .section(.clientCertificate),
-            "The certificate that the client proved to own in the TLS handshake: every key that is set; {} for any that the listener trusts."
+            "Requirements for the certificate that the client presents in the TLS handshake. Every key that is set must hold; {} accepts any certificate that the listener trusts."
         ),
     ])
 
@@ -254,12 +254,12 @@ extension Section {
         SettingsKey(
             "san_any",
             .list(.text(.certificateName)),
-            "It was issued for one of these DNS names, email addresses or URIs (subjectAltName)."
+            "The certificate must be for one of these DNS names, email addresses or URIs (subjectAltName)."
         ),
         SettingsKey(
             "issuer",
             .text(.distinguishedName),
-            "It was issued by this authority: its name as openssl x509 -nameopt RFC2253 prints it."
+            "The certificate must be issued by this authority. Write its name as openssl x509 -nameopt RFC2253 prints it."
         ),
     ])
 
@@ -267,12 +267,12 @@ extension Section {
         SettingsKey(
             "set",
             .pairs(name: .fieldName, value: .secret(.fieldValue)),
-            "Fields with their values, which are never shown; they replace those of the same names. {client_address} is the client's."
+            "Fields with their values, which are never shown. They replace fields with the same names. {client_address} is the client's address."
         ),
         SettingsKey(
             "set_file",
             .pairs(name: .fieldName, value: .path(isSecret: true)),
-            "Fields with the files of their values, for secrets that the app expects from its proxy."
+            "Fields with the files that contain their values, for secrets that the app expects from its proxy."
         ),
         removedFields,
     ])
@@ -281,7 +281,7 @@ extension Section {
         SettingsKey(
             "set",
             .pairs(name: .fieldName, value: .text(.fieldValue)),
-            "Fields with their values; they replace those of the same names."
+            "Fields with their values. They replace fields with the same names."
         ),
         removedFields,
     ])
@@ -289,7 +289,7 @@ extension Section {
     private static let removedFields = SettingsKey(
         "remove",
         .list(.text(.fieldName)),
-        "Names of fields that are removed."
+        "Names of fields to remove."
     )
 
     static let cors = Section([
@@ -297,7 +297,7 @@ extension Section {
             "origins",
             .list(.text(.webOriginOrAny)),
             required: true,
-            "Exact origins; * only without credentials."
+            "Exact origins. * is allowed only without credentials."
         ),
         SettingsKey("methods", at: \CORSSettings.methods, .list(.text(.method)), "Methods that these origins may use."),
         SettingsKey(
@@ -310,7 +310,7 @@ extension Section {
         SettingsKey(
             "credentials",
             at: \CORSSettings.credentials,
-            "Whether these origins may send the session cookie; browsers send it from another site only with same_site: none on the host."
+            "Whether these origins may send the session cookie. Browsers send it from another site only with same_site: none on the host."
         ),
         SettingsKey(
             "max_age",
@@ -326,7 +326,7 @@ extension Section {
             at: \RouteSettings.responseTimeout,
             .duration(.milliseconds(10)...(.seconds(3600))),
             default: "timeouts.response",
-            "Until the head of the app's response is complete."
+            "How long the app may take until the head of its response is complete."
         )
     ])
 
@@ -334,48 +334,48 @@ extension Section {
         SettingsKey(
             "url",
             .text(.serverURL),
-            "The address of the app, if it has one server; unix:/path is a socket of this machine."
+            "The address of the app, if it has one server. unix:/path is a socket of this machine."
         ),
         SettingsKey(
             "servers",
             .list(.shorthand("url", for: .server)),
-            "The addresses of the app's servers, instead of url. One that does not answer is left out for a while."
+            "The addresses of the app's servers, instead of url. A server that does not answer is left out for a while."
         ),
         SettingsKey(
             "balance",
             at: \UpstreamSettings.balance,
-            "Which server gets a request: the less busy one of two random ones, each in turn, or always the same one for a session (for a client's address where there is none)."
+            "How requests are distributed. least_requests: the less busy of two random servers; round_robin: each in turn; sticky: always one server for a session, or for a client's address if there is no session."
         ),
         SettingsKey(
             "health",
             .section(.health),
-            "Ask each server regularly whether it is there; without it only the app's requests tell."
+            "Regular health checks of each server. Without them only the app's requests show whether a server is up."
         ),
         SettingsKey(
             "slow_start",
             at: \UpstreamSettings.slowStart,
             .duration(.seconds(1)...(.seconds(3600))),
-            "How long a server that has come back gets fewer requests: a tenth of its share at first, then more."
+            "How long a recovered server gets fewer requests: a tenth of its share at first, then more."
         ),
         SettingsKey(
             "retry_on",
             at: \UpstreamSettings.retryOn,
             .list(.integer(500...599)),
             default: "none",
-            "Statuses of answers after which a request is sent to another server, once, if its method is idempotent and it has no body."
+            "Statuses after which a request is retried once on another server, if its method is idempotent and it has no body."
         ),
         SettingsKey(
             "ca_file",
             .path(isSecret: false),
             default: "the system's authorities",
-            "PEM file of the authorities for the app's certificate, which is always verified."
+            "A PEM file with the authorities of the app's certificate, which is always verified."
         ),
         SettingsKey(
             "certificate_file",
             .path(isSecret: false),
-            "PEM file of the gateway's client certificate for the app."
+            "A PEM file with the gateway's client certificate for the app."
         ),
-        SettingsKey("key_file", .path(isSecret: true), "PEM file of the key of that certificate."),
+        SettingsKey("key_file", .path(isSecret: true), "A PEM file with the key of certificate_file."),
         SettingsKey(
             "server_name",
             at: \UpstreamSettings.serverName,
@@ -387,36 +387,36 @@ extension Section {
             "max_connections",
             at: \UpstreamSettings.maxConnections,
             .integer(1...65_536),
-            "Connections of each event loop to the app."
+            "The maximum number of connections of each event loop to the app."
         ),
         SettingsKey(
             "max_queue",
             at: \UpstreamSettings.maxQueue,
             .integer(0...1_000_000),
-            "Requests of each event loop that wait while all its connections to the app are in use, for timeouts.queue at most; all others are refused."
+            "The maximum number of requests of each event loop that wait while all its connections to the app are in use, for at most timeouts.queue. All further requests are rejected."
         ),
         SettingsKey(
             "client_share",
             at: \UpstreamSettings.clientShare,
             .integer(1...100),
-            default: "25 to 50, by what is free",
-            "Percentage of max_connections that requests of one client address (IPv6: one /64), or of one session, may use; 100: no limit. Further requests wait."
+            default: "25 to 50, depending on what is free",
+            "The percentage of max_connections that requests of one client address (IPv6: one /64), or of one session, may use. 100 means no limit. Further requests wait."
         ),
         SettingsKey(
             "reuse",
             at: \UpstreamSettings.reuse,
-            "Whether a connection to the app serves all users in turn, or one session only (requests without one share connections)."
+            "Whether a connection to the app serves all users in turn (shared), or one session only (strict). Requests without a session share connections."
         ),
         SettingsKey(
             "answers",
             at: \UpstreamSettings.answers,
-            "lenient takes answers that old servers write in another form than RFC 9112 and rewrites them; only for apps in which no user can put line breaks into a header."
+            "lenient accepts answers that old servers write in another form than RFC 9112, and rewrites them. Use it only for apps in which no user can put line breaks into a header."
         ),
         SettingsKey(
             "dns_refresh",
             at: \UpstreamSettings.dnsRefresh,
             .duration(.seconds(1)...(.seconds(3600))),
-            "How often the names in its URLs are resolved again, in the background; also after a failed connection. Addresses that are gone get no new connections; where none is found, the last ones stay."
+            "How often the names in the app's URLs are resolved again, in the background; also after a failed connection. Addresses that are gone get no new connections. If no address is found, the last ones stay in use."
         ),
     ])
 
@@ -426,13 +426,13 @@ extension Section {
                 "path",
                 at: \HealthSettings.path,
                 .text(.requestPath),
-                "What is asked for with GET, without credentials."
+                "The path that is requested with GET, without credentials."
             ),
             SettingsKey(
                 "host",
                 at: \HealthSettings.host,
                 .text(.authority),
-                default: "that of the server's URL",
+                default: "the host of the server's URL",
                 "The Host that checks send, for apps that answer only to their public name."
             ),
             SettingsKey(
@@ -451,13 +451,13 @@ extension Section {
                 "passes",
                 at: \HealthSettings.passes,
                 .integer(1...100),
-                "Good answers in a row after which a server that was left out serves again."
+                "The number of consecutive good answers after which a server that was left out serves again."
             ),
             SettingsKey(
                 "fails",
                 at: \HealthSettings.fails,
                 .integer(1...100),
-                "Checks without a good answer in a row after which a server is left out."
+                "The number of consecutive checks without a good answer after which a server is left out."
             ),
             SettingsKey(
                 "status",
@@ -475,13 +475,13 @@ extension Section {
             "url",
             .text(.serverURL),
             required: true,
-            "The address of the server; unix:/path is a socket of this machine."
+            "The address of the server. unix:/path is a socket of this machine."
         ),
         SettingsKey(
             "weight",
             at: \ServerSettings.weight,
             .integer(1...1000),
-            "Its share of the requests, against the weights of the other servers."
+            "The server's share of the requests, relative to the weights of the other servers."
         ),
         SettingsKey(
             "server_name",
@@ -497,26 +497,26 @@ extension Section {
         SettingsKey(
             "headers",
             .pairs(name: .fieldName, value: .text(.fieldPath)),
-            default: "the preset's",
-            "Field names of your own instead of the preset's."
+            default: "the fields of preset",
+            "Your own header fields instead of the preset's, each with the path to its value."
         ),
         SettingsKey("basic", .section(.basic), "Authorization: Basic for apps that need it."),
         SettingsKey("delimiter", .text(.delimiter), default: ",", "The separator of the elements of a list."),
         SettingsKey(
             "encoding",
             at: \Settings.identity.encoding,
-            "How values are sent: percent-encoded where they are not visible ASCII, or as they are in UTF-8, which refuses those with control characters or outer white space."
+            "How values are sent. percent: characters that are not visible ASCII are percent-encoded; utf8: values are unchanged, and those with control characters or outer white space are rejected."
         ),
         SettingsKey(
             "max_size",
             at: \Settings.identity.maxSize,
             .size(256...32_768, orNone: false),
-            "The largest size of all identity fields of a request together; keep it below the app's limit."
+            "The largest size of all identity fields of a request together. Keep it below the app's limit."
         ),
         SettingsKey(
             "strip_underscore_fields",
             at: \Settings.identity.stripUnderscoreFields,
-            "Remove client fields with _ in their names, because CGI and WSGI apps read _ as -."
+            "Removes client fields with _ in their names, because CGI and WSGI apps read _ as -."
         ),
         SettingsKey("assertion", .section(.assertion), "X-Auth-Assertion: the identity as a signed JWT."),
     ])
@@ -526,13 +526,13 @@ extension Section {
             "enabled",
             .boolean,
             default: "false",
-            "Send it to apps, which verify it with the keys at /.sallyport/jwks.json."
+            "Sends the assertion to apps, which verify it with the keys at /.sallyport/jwks.json."
         ),
         SettingsKey(
             "claims",
             .pairs(name: .claimName, value: .text(.sessionPath)),
             default: "none",
-            "Claims besides iss, aud, sub, sid, iat and exp, each with the path to its value in the session."
+            "Claims in addition to iss, aud, sub, sid, iat and exp, each with the path to its value in the session."
         ),
     ])
 

@@ -7,19 +7,19 @@ extension Section {
             "at",
             .list(.choice(RuleStage.allCases.map(\.rawValue))),
             default: "consume",
-            "When it is judged: when a session-transfer token is consumed or minted, when a user signs in, or when a client exchanges a token for an access token."
+            "When the rule is evaluated: when a session-transfer token is consumed or minted, when a user signs in, or when a client exchanges a token for an access token."
         ),
         SettingsKey(
             "when",
             .text(.condition),
             required: true,
-            "The condition on the event: ==, !=, in, and, or, not; the guide NativeApps/Rules.md has the fields."
+            "The condition on the event, with ==, !=, in, and, or, not. The guide NativeApps/Rules.md lists the fields."
         ),
         SettingsKey(
             "then",
             .choice(Rule.Effect.allCases.map(\.rawValue)),
             required: true,
-            "deny refuses; sign_in, only at consume, refuses the token, so that the user has to sign in; scopes, only at exchange, takes scopes away."
+            "deny rejects the request. sign_in, only at consume, rejects the token, so that the user must sign in. scopes, only at exchange, removes scopes."
         ),
         SettingsKey(
             "scopes",
@@ -28,14 +28,14 @@ extension Section {
                     SettingsKey(
                         "only",
                         .list(.text(.scope)),
-                        "All other scopes are left out; an empty list leaves none."
+                        "Keeps only these scopes. An empty list keeps none."
                     ),
-                    SettingsKey("remove", .list(.text(.scope)), "These scopes are left out."),
+                    SettingsKey("remove", .list(.text(.scope)), "Removes these scopes."),
                 ])
             ),
-            "With then: scopes, what is left of the scopes that the client would get."
+            "With then: scopes, which of the scopes the client keeps."
         ),
-        SettingsKey("text", .text(.text), default: "the gateway's own words", "What the user reads when it denies."),
-        SettingsKey("dry_run", .boolean, default: "false", "Only count and record what it would do."),
+        SettingsKey("text", .text(.text), default: "the gateway's own text", "What the user reads if the rule denies."),
+        SettingsKey("dry_run", .boolean, default: "false", "Only counts and records what the rule would do."),
     ])
 }

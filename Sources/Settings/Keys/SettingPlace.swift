@@ -1,30 +1,30 @@
 import Vocabulary
 
-/// A value of the settings that is what one key says, and nothing else.
+/// A value of the settings that follows from one key alone.
 protocol SettingScalar: Sendable {
-    /// The value that was written; nil if it is of another type.
+    /// Reads a written value; `nil` if it has another type.
     static func read(_ value: SettingValue) -> Self?
-    /// As an operator would write it; nil: only words can say it.
+    /// Returns the value as an operator would write it; `nil` if only words can describe it.
     func written(as kind: SettingKind) -> String?
 }
 
-/// A scalar whose type says all that may be written.
+/// A scalar whose type defines what may be written.
 protocol SettingChoice: SettingScalar {
     static var kind: SettingKind { get }
 }
 
-/// One of a few words.
+/// A scalar that is one of a few words.
 protocol SettingWord: SettingChoice, CaseIterable, RawRepresentable where RawValue == String {}
 
-/// A part of the settings whose values keys set.
+/// A part of the settings whose values are set by keys.
 protocol SettingsRecord {
-    /// Each value that a key may set has its default; what must be written is empty.
+    /// The record with all defaults. The values of required keys are empty.
     static var initial: Self { get }
 }
 
-/// Where the value of a key goes in a `Record`.
+/// The place of a key's value in a `Record`.
 struct SettingPlace<Record>: Sendable {
-    /// A value of another type, which was reported, changes nothing.
+    /// Stores a value in the record. A value of another type, which was reported, is ignored.
     let set: @Sendable (_ value: SettingValue, _ record: inout Record) -> Void
 
     init<Value: SettingScalar>(_ path: any WritableKeyPath<Record, Value> & Sendable) {
@@ -35,7 +35,7 @@ struct SettingPlace<Record>: Sendable {
 }
 
 extension SettingsTree {
-    /// Sets all that is written of `section`, and of the sections in it, and has its place in `record`.
+    /// Stores all written values of `section`, and of the sections in it, that have a place in `record`.
     func set<Record>(_ section: Section, in record: inout Record) {
         for key in section.keys {
             guard let value = self[key.name]?.value else { continue }
@@ -142,7 +142,7 @@ extension Array: SettingScalar where Element: SettingScalar {
 extension Set: SettingScalar where Element: SettingScalar {
     static func read(_ value: SettingValue) -> Set<Element>? { [Element].read(value).map { Set($0) } }
 
-    /// It has no order.
+    /// Returns `nil`, because a set has no order.
     func written(as kind: SettingKind) -> String? { nil }
 }
 

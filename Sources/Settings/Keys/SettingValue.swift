@@ -2,12 +2,12 @@ import AddressIntelligence
 import Rules
 import Vocabulary
 
-/// A value that is valid by itself. Whether it fits the other values is checked by `SettingsValidation`.
+/// A value that is valid by itself. `SettingsBuilder` checks whether it fits the other values.
 enum SettingValue: Sendable {
     case boolean(Bool)
     case integer(Int)
     case duration(Duration)
-    /// Bytes; nil: `none`.
+    /// A size in bytes; `nil` for `none`.
     case size(Int?)
     case text(String)
     case secret(String)
@@ -18,7 +18,7 @@ enum SettingValue: Sendable {
     case list([Setting])
     case tree(SettingsTree)
     case document(JSONValue)
-    /// A written value that is wrong and has been reported.
+    /// A written value that is invalid and has been reported.
     case invalid
 }
 
@@ -26,10 +26,10 @@ enum SettingValue: Sendable {
 struct Setting: Sendable {
     var value: SettingValue
     var origin: SettingsOrigin
-    /// As the operator wrote it; `<redacted>` for a secret. Empty for a mapping or a list.
+    /// The value as the operator wrote it; `<redacted>` for a secret. Empty for a mapping or a list.
     var shown: String
 
-    /// The same for every value.
+    /// The value as the operator wrote it, also for mappings and lists.
     var written: String {
         switch self.value {
         case .list(let elements): "[\(elements.map(\.written).joined(separator: ", "))]"
@@ -39,7 +39,7 @@ struct Setting: Sendable {
         }
     }
 
-    /// The same value, written at `origin`.
+    /// Returns this value with the origin `origin`.
     func at(_ origin: SettingsOrigin) -> Setting {
         guard case .tree(let tree) = self.value else {
             return Setting(value: self.value, origin: origin, shown: self.shown)
@@ -53,9 +53,9 @@ struct Setting: Sendable {
 /// A mapping of the settings as written: each value is valid by itself and has its origin.
 struct SettingsTree: Sendable {
     var origin: SettingsOrigin
-    /// Where it stands, e.g. `hosts[0]`; empty for the whole file.
+    /// The path of the mapping, e.g. `hosts[0]`; empty for the whole file.
     var key = ""
-    /// In the order in which they were written.
+    /// The values in the order in which they were written.
     private(set) var entries: [(name: String, setting: Setting)] = []
 
     init(origin: SettingsOrigin, key: String = "") {
@@ -63,7 +63,7 @@ struct SettingsTree: Sendable {
         self.key = key
     }
 
-    /// A mapping for which one value stands, that of a key with this name.
+    /// Creates a mapping from the single value that was written instead, which is the value of the key `name`.
     init(standingFor setting: Setting, named name: String) {
         self.init(origin: setting.origin)
         self[name] = setting
@@ -82,7 +82,7 @@ struct SettingsTree: Sendable {
         }
     }
 
-    /// The value at a path of names, e.g. `["session", "native", "idle"]`.
+    /// Returns the value at a path of names, e.g. `["session", "native", "idle"]`.
     func setting(at path: some Collection<String>) -> Setting? {
         guard let name = path.first else { return nil }
         guard path.count > 1 else { return self[name] }
@@ -109,7 +109,7 @@ struct SettingsTree: Sendable {
     func texts(_ name: String) -> [String]? { self.scalar(name) }
     func url(_ name: String) -> PublicURL? { self.scalar(name) }
 
-    /// The outer nil: absent; the inner: `none`.
+    /// Returns a size. The outer `nil` means that the key is absent, the inner `nil` means `none`.
     func size(_ name: String) -> Int?? { self.scalar(name) }
 
     private func scalar<Scalar: SettingScalar>(_ name: String) -> Scalar? {
@@ -140,7 +140,7 @@ struct SettingsTree: Sendable {
 
     func trees(_ name: String) -> [SettingsTree] { (self.list(name) ?? []).trees(below: self.key(of: name)) }
 
-    /// The mappings at a key, one or several.
+    /// Returns the mappings at a key, one or several.
     func mappings(at key: SettingsKey) -> [SettingsTree] {
         switch key.kind {
         case .section: return [self.tree(key.name)].compactMap(\.self)
@@ -152,7 +152,7 @@ struct SettingsTree: Sendable {
         }
     }
 
-    /// The operator's own names in a mapping, each with its text.
+    /// Returns the operator's own names in a mapping, each with its text.
     func pairs(_ name: String) -> [(name: String, text: String)] {
         (self.tree(name)?.entries ?? []).compactMap { name, setting in
             String.read(setting.value).map { (name, $0) }
@@ -161,13 +161,13 @@ struct SettingsTree: Sendable {
 
     // MARK: Places
 
-    /// The full path of a key in this mapping.
+    /// Returns the full path of a key in this mapping.
     func key(of name: String) -> String { self.key.isEmpty ? name : "\(self.key).\(name)" }
 
-    /// The mapping itself, for messages.
+    /// The place of this mapping, for messages.
     var place: KeyPlace { KeyPlace(origin: self.origin, key: self.key) }
 
-    /// A key of this mapping, for messages. If it is missing, it is where the key is that it does not fit, or the mapping.
+    /// Returns the place of a key, for messages. A missing key is reported at the key `other`, or at the mapping.
     func place(of name: String, or other: String? = nil) -> KeyPlace {
         let setting = self[name] ?? other.flatMap { self[$0] }
         return KeyPlace(origin: setting?.origin ?? self.origin, key: self.key(of: name))
@@ -175,7 +175,7 @@ struct SettingsTree: Sendable {
 }
 
 extension [Setting] {
-    /// The mappings in this list.
+    /// Returns the mappings in this list.
     ///
     /// - Parameter key: The path of the list.
     func trees(below key: String) -> [SettingsTree] {

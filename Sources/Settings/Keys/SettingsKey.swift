@@ -1,18 +1,18 @@
-/// One key that an operator may write.
+/// A key that an operator may write.
 ///
 /// The decoder, the environment overlay, `check`, the reference file and the JSON schema all read this one table
 /// (`Section.file`), so they all know the same keys.
 package struct SettingsKey: Sendable {
     package var name: String
     package var kind: SettingKind
-    /// The default, as an operator would write it, or in a few words; nil: there is none.
+    /// The default as an operator would write it, or in a few words; `nil` if there is none.
     package var fallback: String?
     package var isRequired: Bool
-    /// What the key does, in one sentence.
+    /// A description of what the key does, in one or two sentences.
     package var purpose: String
-    /// The variable's name where it differs from the one that the key's path gives.
+    /// The name of the key's variable, if it is not the one that follows from the key's path.
     package var environmentName: String?
-    /// The `SettingPlace` of the value; nil: what is written takes more than to be put somewhere.
+    /// The `SettingPlace` of the value; `nil` if `SettingsBuilder` uses the value in another way.
     private(set) var place: (any Sendable)?
 
     init(
@@ -31,9 +31,9 @@ package struct SettingsKey: Sendable {
         self.environmentName = environmentName
     }
 
-    /// A key whose value goes to one place.
+    /// Creates a key whose value is stored at one place.
     ///
-    /// - Parameter fallback: In words; nil: the default is what the place has.
+    /// - Parameter fallback: The default in words; `nil` for the initial value of the place.
     init<Record: SettingsRecord, Value: SettingScalar>(
         _ name: String,
         at path: any WritableKeyPath<Record, Value> & Sendable,
@@ -46,7 +46,7 @@ package struct SettingsKey: Sendable {
         self.place = SettingPlace(path)
     }
 
-    /// The same of a type that says what may be written.
+    /// Creates a key whose kind follows from the type of its value.
     init<Record: SettingsRecord, Value: SettingChoice>(
         _ name: String,
         at path: any WritableKeyPath<Record, Value> & Sendable,
@@ -67,21 +67,21 @@ package indirect enum SettingKind: Sendable {
     case text(TextRule)
     /// Text that is never shown.
     case secret(TextRule)
-    /// A file to read. The content of a secret file is never shown, and its path only when it looks like a path.
+    /// A file to read. The content of a secret file is never shown, and its path only if it looks like a path.
     case path(isSecret: Bool)
-    /// A single element may stand without brackets.
+    /// A list. A single element may be written without brackets.
     case list(SettingKind)
-    /// A mapping whose keys are known.
+    /// A mapping with the keys of a section.
     case section(Section)
-    /// A list of such mappings.
+    /// A list of mappings with the keys of a section.
     case sections(Section)
-    /// Such a mapping; a single value stands for the mapping with this key alone.
+    /// A mapping with the keys of a section, or only the value of the key with this name.
     case shorthand(String, for: Section)
-    /// A mapping whose keys are the operator's names and whose values are such mappings.
+    /// A mapping of the operator's own names to mappings with the keys of a section.
     case named(Section)
     /// A mapping of the operator's own names to values of one kind.
     case pairs(name: TextRule, value: SettingKind)
-    /// Any value. Only the app interprets it.
+    /// A mapping with any content, which only the app interprets.
     case document
 
     /// The type's name in messages and in the reference.
@@ -104,7 +104,7 @@ package indirect enum SettingKind: Sendable {
         }
     }
 
-    /// The bounds, as an operator would write them.
+    /// The bounds as an operator would write them; `nil` if the kind has none.
     package var range: String? {
         switch self {
         case .integer(let range): "\(range.lowerBound) to \(range.upperBound)"
@@ -115,7 +115,7 @@ package indirect enum SettingKind: Sendable {
         }
     }
 
-    /// What is allowed, in words for a message.
+    /// The allowed values, in words for a message.
     var allowed: String {
         switch self {
         case .boolean: "true or false"
@@ -144,7 +144,7 @@ package indirect enum SettingKind: Sendable {
         }
     }
 
-    /// The mapping below this key, and the step of a path into it.
+    /// The section below this key, and the step of a path into it; `nil` if there is none.
     package var section: (section: Section, step: String)? {
         switch self {
         case .section(let section), .shorthand(_, let section): (section, "")
@@ -155,15 +155,15 @@ package indirect enum SettingKind: Sendable {
     }
 }
 
-/// A mapping whose keys are known.
+/// The keys of a mapping.
 package struct Section: Sendable {
     package var keys: [SettingsKey]
-    /// Whether the mapping turns something on: without it its keys have no defaults that count.
+    /// Whether the mapping turns a feature on. Without the mapping, the defaults of its keys have no effect.
     package var isOption: Bool
     /// The names of the keys, for a message.
     let names: String
 
-    /// - Parameter names: What a message says in place of a long list of names.
+    /// - Parameter names: The text for messages that replaces a long list of names.
     init(_ keys: [SettingsKey], isOption: Bool = false, names: String? = nil) {
         self.keys = keys
         self.isOption = isOption
@@ -174,7 +174,7 @@ package struct Section: Sendable {
         self.keys.first { $0.name == name }
     }
 
-    /// Every key below this mapping with its path, e.g. `hosts[].routes[].path`, parents first.
+    /// Returns every key below this mapping with its path, e.g. `hosts[].routes[].path`, parents first.
     package func allKeys(below path: String = "") -> [(path: String, key: SettingsKey)] {
         self.keys.flatMap { key in
             let path = path.isEmpty ? key.name : "\(path).\(key.name)"

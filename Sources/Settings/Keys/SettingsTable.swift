@@ -15,7 +15,7 @@ extension Section {
             "tokens_file",
             .path(isSecret: true),
             default: "none",
-            "A file with lines of name, scopes (read, sessions, clients) and SHA-256 of operators' tokens; without it users' sessions are not served there."
+            "A file with one line for each operator's token: name, scopes (read, sessions, clients) and SHA-256. Without it the address does not serve users' sessions."
         ),
     ])
 
@@ -23,12 +23,12 @@ extension Section {
         SettingsKey(
             "link",
             at: \Settings.accounts.link,
-            "none: two providers are two people; verified_email: users with the same verified address at providers with trusted_email are one, who can sign in at each."
+            "none: users of two providers are two people. verified_email: users with the same verified address at providers with trusted_email are one, who can sign in at each of them."
         ),
         SettingsKey(
             "key_file",
             .path(isSecret: true),
-            "A file with 32 bytes or more, needed with link: the subjects of these users are derived from it, so it must never change."
+            "A file with 32 bytes or more, which link needs. The subjects of linked users are derived from it, so it must never change."
         ),
     ])
 
@@ -37,32 +37,36 @@ extension Section {
             "idle",
             at: \Settings.session.browser.idle,
             .duration(minute...(day * 30)),
-            "A session ends when it is unused for this long."
+            "A session expires if it is not used for this long."
         ),
         SettingsKey(
             "absolute",
             at: \Settings.session.browser.absolute,
             .duration(minute...(day * 365)),
-            "A session ends after this long, even if it is used."
+            "A session expires after this long, even if it is used."
         ),
         SettingsKey(
             "idle_counts",
             at: \Settings.session.idleCounts,
-            "What is a use: requests and the content of running ones, up, down and in WebSockets and event streams; or requests only."
+            "What keeps a session in use. traffic: requests and the content of running ones, in both directions and in WebSockets and event streams; requests: only requests."
         ),
         SettingsKey(
             "persistent",
             at: \Settings.session.browser.persistence,
-            "Whether users stay signed in when they close the browser, until the session ends; ask: a box on the sign-in page."
+            "Whether users stay signed in after they close the browser, until the session ends. With ask, the sign-in page has a box for it."
         ),
-        SettingsKey("native", .section(.nativeLifetimes), "Sessions of native apps, which live longer."),
-        SettingsKey("transfer", .section(.transferLifetimes), "Web sessions made by a handoff, which live shorter."),
+        SettingsKey("native", .section(.nativeLifetimes), "Sessions of native apps, which are valid for longer."),
+        SettingsKey(
+            "transfer",
+            .section(.transferLifetimes),
+            "Web sessions that a handoff made, which are valid for a shorter time."
+        ),
         SettingsKey(
             "clear_site_data",
             at: \Settings.session.clearedSiteData,
             .list(.choice(SessionSettings.SiteData.allCases.map(\.rawValue))),
             default: "none",
-            "What browsers forget of the site at a sign-out (Clear-Site-Data): pages that Back would show again, and what the apps' scripts have stored."
+            "What browsers delete for the site at a sign-out (Clear-Site-Data). cache: pages that Back would show again; storage: what the apps' scripts have stored."
         ),
         SettingsKey(
             "cookie",
@@ -73,18 +77,38 @@ extension Section {
     ])
 
     private static let nativeLifetimes = Section([
-        SettingsKey("idle", at: \Settings.session.native.idle, .duration(minute...(day * 365)), "As above."),
-        SettingsKey("absolute", at: \Settings.session.native.absolute, .duration(minute...(day * 365)), "As above."),
+        SettingsKey(
+            "idle",
+            at: \Settings.session.native.idle,
+            .duration(minute...(day * 365)),
+            "A native app's session expires if it is not used for this long."
+        ),
+        SettingsKey(
+            "absolute",
+            at: \Settings.session.native.absolute,
+            .duration(minute...(day * 365)),
+            "A native app's session expires after this long, even if it is used."
+        ),
     ])
 
     private static let transferLifetimes = Section([
-        SettingsKey("idle", at: \Settings.session.transfer.idle, .duration(minute...(day * 30)), "As above."),
-        SettingsKey("absolute", at: \Settings.session.transfer.absolute, .duration(minute...(day * 365)), "As above."),
+        SettingsKey(
+            "idle",
+            at: \Settings.session.transfer.idle,
+            .duration(minute...(day * 30)),
+            "A session that a handoff made expires if it is not used for this long."
+        ),
+        SettingsKey(
+            "absolute",
+            at: \Settings.session.transfer.absolute,
+            .duration(minute...(day * 365)),
+            "A session that a handoff made expires after this long, even if it is used."
+        ),
         SettingsKey(
             "persistent",
             at: \Settings.session.transfer.persistence,
             .choice(["never", "always"]),
-            "As above: for WebViews that the system ends and brings back."
+            "Whether users stay signed in after the browser closes. This is for WebViews that the system ends and brings back."
         ),
     ])
 
@@ -93,13 +117,13 @@ extension Section {
             "cached_sessions",
             at: \Settings.store.cachedSessions,
             .integer(0...16_777_216),
-            "How many sessions each event loop caches, for seconds; other sessions are read from the store. 0: no cache."
+            "How many sessions each event loop caches for a few seconds. Other sessions are read from the store. 0 means no cache."
         ),
-        SettingsKey("memory", .section(.memory), "Sessions in this process; they end with it."),
+        SettingsKey("memory", .section(.memory), "Sessions in the memory of this process, which end with it."),
         SettingsKey(
             "redis",
             .section(.redis),
-            "Sessions in Redis instead, shared by every gateway that has the same secrets."
+            "Sessions in Redis instead of in memory, shared by all gateways that have the same secrets."
         ),
     ])
 
@@ -109,23 +133,23 @@ extension Section {
                 "url",
                 .secret(.redisURL),
                 environment: "SALLYPORT_REDIS_URL",
-                "The Redis URL. It may hold a password and is never shown. Write this or url_file."
+                "The Redis URL. It may contain a password and is never shown. Set either this key or url_file."
             ),
             SettingsKey(
                 "url_file",
                 .path(isSecret: true),
                 environment: "SALLYPORT_REDIS_URL_FILE",
-                "A file that holds the URL."
+                "A file that contains the Redis URL."
             ),
             SettingsKey(
                 "require_safe",
                 at: \RedisSettings.requireSafe,
-                "Not ready while Redis may evict keys (maxmemory-policy) or fails to save its data."
+                "The gateway is not ready while Redis may evict keys (maxmemory-policy) or fails to save its data."
             ),
             SettingsKey(
                 "require_appendonly",
                 at: \RedisSettings.requireAppendOnly,
-                "Not ready while Redis has appendonly no: after a crash it may bring back sessions that had ended."
+                "The gateway is not ready while Redis has appendonly no, because after a crash Redis may bring back sessions that had ended."
             ),
         ],
         isOption: true
@@ -136,7 +160,7 @@ extension Section {
             "max_sessions",
             at: \Settings.store.maxSessions,
             .integer(1...100_000_000),
-            "When there are this many, sign-in gets 503; no session is evicted."
+            "The maximum number of sessions. Further sign-ins get 503; no session is evicted."
         ),
         SettingsKey(
             "max_markers",
@@ -169,12 +193,12 @@ extension Section {
         SettingsKey(
             "share",
             at: \Settings.handoff.isShared,
-            "A handoff on a host without endpoints also signs the browser in on the first host with endpoints."
+            "Whether a handoff on a host without endpoints also signs the browser in on the first host with endpoints."
         ),
         SettingsKey(
             "confirm",
             at: \Settings.handoff.confirmation,
-            "Which tokens in the query are used only after the user confirms it on a page: those in links on other sites, all, or none; with never, links on other sites are refused."
+            "Which tokens in the query are used only after the user confirms it on a page. cross_site: those in links on other sites; always: all; never: none, and links on other sites are rejected."
         ),
     ])
 
@@ -184,7 +208,7 @@ extension Section {
             .path(isSecret: false),
             "An .mmdb file of MaxMind (autonomous_system_number) or IPinfo (asn)."
         ),
-        SettingsKey("csv", .path(isSecret: false), "A file with lines of prefix,asn."),
+        SettingsKey("csv", .path(isSecret: false), "A CSV file with lines of prefix,asn."),
     ])
 
     static let geo = Section(
@@ -193,7 +217,7 @@ extension Section {
                 "database",
                 .path(isSecret: false),
                 required: true,
-                "An .mmdb file with country, such as GeoLite2-City or GeoIP2-City of MaxMind, or of IPinfo."
+                "An .mmdb file with countries, such as MaxMind's GeoLite2-City or GeoIP2-City, or one of IPinfo."
             )
         ],
         isOption: true
@@ -205,38 +229,38 @@ extension Section {
             "logo",
             .path(isSecret: false),
             default: "none",
-            "A PNG, JPEG, GIF, WebP or SVG image of at most 64KiB, in place of the name; it is embedded in the pages."
+            "A PNG, JPEG, GIF, WebP or SVG image of at most 64KiB, instead of the name. It is embedded in the pages."
         ),
         SettingsKey(
             "icon",
             .path(isSecret: false),
-            default: "a door in the colour",
-            "Such an image for the browser's tab; it is embedded as well, so a few KiB are best."
+            default: "a door in pages.colour",
+            "An image for the browser's tab, in the same formats as logo. It is embedded in the pages, so a few KiB are best."
         ),
         SettingsKey(
             "colour",
             .text(.colour),
-            default: "a blue",
-            "The colour of buttons; their text is white or black."
+            default: "blue",
+            "The colour of buttons. Their text is white or black."
         ),
-        SettingsKey("support_url", .text(.supportURL), default: "none", "Where each page's link for help leads."),
+        SettingsKey("support_url", .text(.supportURL), default: "none", "The target of the help link on each page."),
         SettingsKey(
             "change_password_url",
             .text(.loginPage),
             default: "none",
-            "Where users change their passwords: the list of sessions links to it, and password managers are sent there from /.well-known/change-password on every host."
+            "The page where users change their passwords. The list of sessions links to it, and password managers are redirected there from /.well-known/change-password on every host."
         ),
         SettingsKey(
             "languages",
             .list(.text(.languageTag)),
             default: "en, de, fr, es",
-            "The languages of the pages, by the browser's choice; the first is for browsers that ask for none of them."
+            "The languages of the pages, from which the browser chooses. Browsers that ask for none of them get the first."
         ),
         SettingsKey(
             "templates_dir",
             .path(isSecret: false),
             default: "none",
-            "A directory with page.html or a template for one page, style.css, and texts such as pt.yaml; all are read at start and reload."
+            "A directory with page.html or templates for single pages, style.css, and texts such as pt.yaml. All files are read at start and at reload."
         ),
     ])
 
@@ -245,45 +269,45 @@ extension Section {
             "request_line",
             at: \Settings.limits.requestLine,
             .size(256...65_536, orNone: false),
-            "The longest request line; a longer one gets 414."
+            "The longest request line. A longer one gets 414."
         ),
         SettingsKey(
             "field",
             at: \Settings.limits.field,
             .size(256...262_144, orNone: false),
-            "The largest field; a larger one gets 431."
+            "The largest header field. A larger one gets 431."
         ),
         SettingsKey(
             "fields",
             at: \Settings.limits.fields,
             .size(1024...1_048_576, orNone: false),
-            "The largest size of all fields together; more gets 431."
+            "The largest size of all header fields of a request together. More gets 431."
         ),
         SettingsKey(
             "field_count",
             at: \Settings.limits.fieldCount,
             .integer(8...1000),
-            "The most fields; more get 431."
+            "The maximum number of header fields of a request. More get 431."
         ),
         SettingsKey(
             "body",
             at: \Settings.limits.body,
             .size(0...(1 << 50), orNone: true),
             default: "none",
-            "The largest request body; a larger one gets 413."
+            "The largest request body. A larger one gets 413."
         ),
         SettingsKey(
             "connections",
             at: \Settings.limits.connections,
             .integer(1...1_000_000),
-            "The most open client connections."
+            "The maximum number of open client connections."
         ),
         SettingsKey(
             "connections_per_address",
             at: \Settings.limits.connectionsPerAddress,
             .integer(0...1_000_000),
             default: "half of connections",
-            "The most for one client address (IPv6: one /64), except trusted_proxies; 0: no limit."
+            "The maximum number of open connections of one client address (IPv6: one /64), except trusted_proxies. 0 means no limit."
         ),
         SettingsKey(
             "requests_per_connection",
@@ -295,9 +319,9 @@ extension Section {
             "drain_body",
             at: \Settings.limits.drainBody,
             .size(0...16_777_216, orNone: false),
-            "The gateway's own answer waits up to 2 s for the rest of a body up to this size; otherwise it closes the connection."
+            "Before an answer of its own, the gateway waits up to 2 s for the rest of a body up to this size. Otherwise it closes the connection."
         ),
-        SettingsKey("http2", .section(.http2), "Connections of HTTP/2."),
+        SettingsKey("http2", .section(.http2), "Limits for HTTP/2 connections."),
     ])
 
     private static let http2 = Section([
@@ -305,7 +329,7 @@ extension Section {
             "streams",
             at: \Settings.limits.http2.streams,
             .integer(1...1000),
-            "The most requests at a time on one connection, until each has ended also for its app."
+            "The maximum number of requests at a time on one connection. Each lasts until it has also ended for its app."
         )
     ])
 
@@ -314,7 +338,7 @@ extension Section {
             "header",
             at: \Settings.timeouts.header,
             .duration(second...(minute * 10)),
-            "From connecting, or from a request's first byte, to the end of its head, in total."
+            "The total time from connecting, or from a request's first byte, to the end of its head."
         ),
         SettingsKey(
             "idle",
@@ -326,7 +350,7 @@ extension Section {
             "body_rate",
             at: \Settings.timeouts.bodyRate,
             .size(0...1_073_741_824, orNone: false),
-            "The lowest average rate of a request body in bytes a second, after body_grace; 0: no limit."
+            "The lowest average rate of a request body in bytes per second, after body_grace. 0 means no limit."
         ),
         SettingsKey(
             "body_grace",
@@ -339,13 +363,13 @@ extension Section {
             at: \Settings.timeouts.write,
             .duration(second...hour),
             default: "60s",
-            "How long a client may take no byte of a response, or an app none of a request's body. A slow one takes some."
+            "How long a client may accept no byte of a response, or an app no byte of a request body. Slow clients and apps accept some."
         ),
         SettingsKey(
             "connect",
             at: \Settings.timeouts.connect,
             .duration(.milliseconds(10)...minute),
-            "How long an app may accept no connection while requests wait for one. A refused connect is tried again for 3s of that."
+            "How long an app may accept no connection while requests wait for one. A refused connection is retried for 3s of this time."
         ),
         SettingsKey(
             "queue",
@@ -358,26 +382,26 @@ extension Section {
             at: \Settings.timeouts.response,
             .duration(.milliseconds(10)...hour),
             default: "60s",
-            "Until the head of the app's response is complete."
+            "How long the app may take until the head of its response is complete."
         ),
         SettingsKey(
             "upstream_idle",
             at: \Settings.timeouts.upstreamIdle,
             .duration(second...hour),
             default: "60s",
-            "How long an app may send no byte of a body."
+            "How long an app may send no byte of a response body."
         ),
         SettingsKey(
             "stream_idle",
             at: \Settings.timeouts.streamIdle,
             .duration(second...(day * 7)),
-            "The same for WebSocket and event streams, which are often silent."
+            "How long a WebSocket or event stream may be silent. They are often silent for long."
         ),
         SettingsKey(
             "upstream_keep_alive",
             at: \Settings.timeouts.upstreamKeepAlive,
             .duration(.milliseconds(100)...hour),
-            "How long an idle connection to an app is kept; choose less than the app's own limit."
+            "How long an idle connection to an app is kept. Choose less than the app's own limit."
         ),
     ])
 
@@ -386,22 +410,22 @@ extension Section {
             "delay",
             at: \Settings.drain.delay,
             .duration(.zero...hour),
-            "After SIGTERM, requests are served this long while readiness is 503, so that load balancers notice."
+            "How long requests are still served after SIGTERM while readiness is 503, so that load balancers notice."
         ),
         SettingsKey(
             "timeout",
             at: \Settings.drain.timeout,
             .duration(.zero...hour),
-            "Then running requests may take this long to end."
+            "How long running requests may take to end after delay."
         ),
     ])
 
     static let log = Section([
-        SettingsKey("level", at: \Settings.logs.level, "The lowest level that is written."),
+        SettingsKey("level", at: \Settings.logs.level, "The lowest level of lines that are written."),
         SettingsKey(
             "format",
             at: \Settings.logs.format,
-            "JSON, one line each, or text for people: auto writes text on a terminal and JSON elsewhere."
+            "The form of lines. json: one JSON object per line; text: for people; auto: text on a terminal and JSON elsewhere."
         ),
         SettingsKey("access", at: \Settings.logs.access, "One line for each request, never with a query string."),
         SettingsKey("audit", at: \Settings.logs.audit, "One line for each security event."),
@@ -409,13 +433,13 @@ extension Section {
             "audit_on_full",
             .choice(["drop", "refuse"]),
             default: "drop",
-            "When there is no room for an audit line: drop and count it, or refuse the request that causes it."
+            "What happens if there is no room for an audit line. drop: it is dropped and counted; refuse: the request that causes it is rejected."
         ),
         SettingsKey(
             "buffer",
             at: \Settings.logs.buffer,
             .size(4096...1_073_741_824, orNone: false),
-            "Room for lines that wait for a slow reader. When it is full, lines are dropped and counted; requests never wait."
+            "The room for lines that wait for a slow reader. If it is full, lines are dropped and counted; requests never wait."
         ),
     ])
 }

@@ -20,22 +20,22 @@ extension Section {
                 "audiences",
                 .list(.text(.registeredID)),
                 required: true,
-                "The web client ids for which apps request tokens (aud). A token for another was meant for another service."
+                "The web client ids for which apps request tokens (aud). A token for another id is rejected, because it was meant for another service."
             ),
             SettingsKey(
                 "authorized_parties",
                 at: \GoogleSettings.authorizedParties,
                 .list(.text(.registeredID)),
                 default: "none",
-                "The client ids of the Android and iOS apps (azp), accepted besides audiences."
+                "The client ids of the Android and iOS apps (azp), which are accepted in addition to audiences."
             ),
             SettingsKey(
                 "issuers",
                 at: \GoogleSettings.issuers,
                 .list(.text(.text)),
-                "The accepted values of iss; Google writes either."
+                "The accepted values of iss. Google uses both."
             ),
-            SettingsKey("jwks_url", at: \GoogleSettings.keysURL, .text(.providerURL), "Google's keys."),
+            SettingsKey("jwks_url", at: \GoogleSettings.keysURL, .text(.providerURL), "The URL of Google's keys."),
         ],
         isOption: true
     )
@@ -46,18 +46,23 @@ extension Section {
                 "bundle_ids",
                 .list(.text(.bundleID)),
                 required: true,
-                "The apps whose codes are redeemed. Several apps need the bundle id of each client."
+                "The apps whose codes are redeemed. If there are several, each client needs its bundle id."
             ),
-            SettingsKey("team_id", .text(.appleID), required: true, "The developer team; it issues the client secret."),
+            SettingsKey(
+                "team_id",
+                .text(.appleID),
+                required: true,
+                "The id of the developer team, which issues the client secret."
+            ),
             SettingsKey("key_id", .text(.appleID), required: true, "The id of the key for Sign in with Apple."),
             SettingsKey(
                 "private_key_file",
                 .path(isSecret: true),
                 required: true,
-                "That key as Apple handed it out (.p8): it signs a short-lived client secret for every call."
+                "The key for Sign in with Apple, as the .p8 file from Apple. It signs a short-lived client secret for every call."
             ),
-            SettingsKey("token_url", at: \AppleSettings.tokenURL, .text(.providerURL), "Where codes are redeemed."),
-            SettingsKey("jwks_url", at: \AppleSettings.keysURL, .text(.providerURL), "Apple's keys."),
+            SettingsKey("token_url", at: \AppleSettings.tokenURL, .text(.providerURL), "The URL that redeems codes."),
+            SettingsKey("jwks_url", at: \AppleSettings.keysURL, .text(.providerURL), "The URL of Apple's keys."),
             SettingsKey(
                 "issuer",
                 at: \AppleSettings.issuer,
@@ -74,15 +79,20 @@ extension Section {
                 "app_id",
                 .text(.number),
                 required: true,
-                "The app at Facebook. A token that another app got is refused."
+                "The id of the app at Facebook. A token for another app is rejected."
             ),
             SettingsKey(
                 "app_secret_file",
                 .path(isSecret: true),
                 required: true,
-                "A file with the app's secret, by which the gateway asks about tokens."
+                "A file with the app's secret, with which the gateway verifies tokens."
             ),
-            SettingsKey("debug_url", at: \FacebookSettings.debugURL, .text(.providerURL), "Says whose a token is."),
+            SettingsKey(
+                "debug_url",
+                at: \FacebookSettings.debugURL,
+                .text(.providerURL),
+                "The URL that verifies tokens and returns their users."
+            ),
         ],
         isOption: true
     )
@@ -90,7 +100,7 @@ extension Section {
 
 /// Rules for the keys of `native_social`.
 extension TextRule {
-    /// The bundle id of an app, or the id of a Services ID.
+    /// The bundle id of an app, or a Services ID.
     static let bundleID = TextRule(
         "bundle id",
         allowed: "a bundle id such as com.example.app: letters, digits, - and dots",
@@ -111,7 +121,7 @@ extension TextRule {
             && text.utf8.allSatisfy { (0x30...0x39).contains($0) || (0x41...0x5A).contains($0) }
     }
 
-    /// A number that names something. It is no quantity, and stands in quotes in YAML.
+    /// A number that identifies something. It is not a quantity and is written in quotes in YAML.
     static let number = TextRule(
         "number",
         allowed: "1 to 32 digits",

@@ -8,36 +8,44 @@ extension Section {
             SettingsKey(
                 "endpoint",
                 .text(.collectorURL),
-                "The collector's URL for OTLP over HTTP, without /v1/traces. Without it nothing is traced."
+                "The collector's URL for OTLP over HTTP, without /v1/traces. Without a URL nothing is traced."
             ),
             SettingsKey(
                 "traces_endpoint",
                 .text(.tracesURL),
-                "The whole URL for traces instead."
+                "The complete URL for traces, instead of endpoint."
             ),
             SettingsKey(
                 "protocol",
                 at: \Settings.telemetry.form,
-                "How spans are written; JSON is for people who read along, and has several times the bytes."
+                "The encoding of spans. JSON can be read by people, but is several times larger."
             ),
             SettingsKey(
                 "headers",
                 .secret(.collectorFields),
-                "Fields for the collector, as name=value,name=value, percent-encoded. They may hold a token and are never shown."
+                "Header fields for the collector, as name=value,name=value, percent-encoded. They may contain a token and are never shown."
             ),
-            SettingsKey("headers_file", .path(isSecret: true), "A file that holds them."),
+            SettingsKey(
+                "headers_file",
+                .path(isSecret: true),
+                "A file that contains the header fields, instead of headers."
+            ),
             SettingsKey(
                 "ca_file",
                 .path(isSecret: false),
                 default: "the system's authorities",
-                "PEM file of the authorities for the collector's certificate, which is always verified."
+                "A PEM file with the authorities of the collector's certificate, which is always verified."
             ),
             SettingsKey(
                 "client_certificate_file",
                 .path(isSecret: false),
-                "PEM file of a certificate, with its issuers, that the collector asks for."
+                "A PEM file with the client certificate that the collector requests, followed by its issuers."
             ),
-            SettingsKey("client_key_file", .path(isSecret: true), "PEM file of its key."),
+            SettingsKey(
+                "client_key_file",
+                .path(isSecret: true),
+                "A PEM file with the key of client_certificate_file."
+            ),
             SettingsKey(
                 "service_name",
                 at: \Settings.telemetry.serviceName,
@@ -48,34 +56,34 @@ extension Section {
                 "attributes",
                 .pairs(name: .attributeName, value: .text(.text)),
                 default: "none",
-                "More attributes of the resource, such as deployment.environment.name."
+                "Additional attributes of the resource, such as deployment.environment.name."
             ),
             SettingsKey(
                 "sampler",
                 at: \Settings.telemetry.sampler,
-                "Which traces are recorded; parentbased: where a trusted proxy names the parent, it has decided."
+                "Which traces are recorded. With a parentbased sampler, the parent decides if a trusted proxy names one."
             ),
             SettingsKey(
                 "ratio",
                 at: \Settings.telemetry.ratio,
                 .text(.ratio),
-                "The share of the traces that begin here and are recorded, with traceidratio and parentbased_traceidratio."
+                "The recorded share of the traces that begin here, with traceidratio and parentbased_traceidratio."
             ),
             SettingsKey(
                 "trust_client_context",
                 at: \Settings.telemetry.trustsClients,
-                "Whether the trace that any client names is continued, and not only those of trusted_proxies: for internal networks."
+                "Whether traces of all clients are continued, and not only those of trusted_proxies. This is for internal networks."
             ),
             SettingsKey(
                 "paths",
                 at: \Settings.telemetry.namesPaths,
-                "Whether spans name paths, as the access log does. Queries are never named."
+                "Whether spans contain paths, as the access log does. They never contain queries."
             ),
         ],
         isOption: true
     )
 
-    /// How spans are sent, which only the variables of OpenTelemetry set. They are no keys of the file.
+    /// The keys for the sending of spans, which only variables of OpenTelemetry set. They are not keys of the file.
     static let exporter = Section([
         SettingsKey(
             "timeout",
@@ -87,25 +95,25 @@ extension Section {
             "batch_delay",
             at: \Settings.telemetry.batchDelay,
             .duration(.milliseconds(10)...(second * 300)),
-            "How long spans wait for more."
+            "How long spans wait until they are sent."
         ),
         SettingsKey(
             "batch_size",
             at: \Settings.telemetry.batchSize,
             .integer(1...8192),
-            "The most spans in one request to the collector."
+            "The maximum number of spans in one request to the collector."
         ),
         SettingsKey(
             "queue_size",
             at: \Settings.telemetry.queueSize,
             .integer(64...1_000_000),
-            "The most spans that wait; more are dropped and counted. Requests never wait."
+            "The maximum number of spans that wait. Further spans are dropped and counted; requests never wait."
         ),
         SettingsKey(
             "export_timeout",
             at: \Settings.telemetry.exportTimeout,
             .duration(second...(second * 600)),
-            "How long one batch is tried while the collector is away; then it is dropped and counted."
+            "How long a batch is retried while the collector is unreachable. Then it is dropped and counted."
         ),
     ])
 }
@@ -126,7 +134,7 @@ extension TextRule {
     /// The name of an attribute of OpenTelemetry.
     static let attributeName = Self.word("attribute name", most: 128, signs: "-._/")
 
-    /// Fields for a collector, as `OTEL_EXPORTER_OTLP_HEADERS` has them.
+    /// Fields for a collector, in the form of `OTEL_EXPORTER_OTLP_HEADERS`.
     static let collectorFields = TextRule(
         "list of name=value",
         allowed: "name=value,name=value with percent-encoded values, e.g. authorization=Bearer%20abc",
@@ -138,15 +146,15 @@ extension TextRule {
 }
 
 extension TelemetrySettings.Field {
-    /// What says how a request is sent and read, which the gateway decides.
+    /// Fields that define how a request is sent and read, which the gateway sets itself.
     private static let own = [
         "host", "content-type", "content-length", "content-encoding", "transfer-encoding", "connection", "keep-alive",
         "expect", "te", "trailer", "upgrade",
     ]
 
-    /// The fields in `name=value,name=value`.
+    /// Reads the fields in `name=value,name=value`.
     ///
-    /// - Throws: What to write instead, without a part of the text.
+    /// - Throws: Advice that shows no part of the text.
     static func all(in text: String) throws(SyntaxFault) -> [Self] {
         var fields: [Self] = []
         for (name, value) in try nameValuePairs(in: text) {
@@ -166,9 +174,9 @@ extension TelemetrySettings.Field {
     }
 }
 
-/// The pairs in `name=value,name=value`, percent-decoded (W3C Baggage 3.3.1; OpenTelemetry's attributes encode names as well).
+/// Reads `name=value,...`, percent-decoded (W3C Baggage 3.3.1; in OpenTelemetry also the names are encoded).
 ///
-/// - Throws: What to write instead, without a part of the text.
+/// - Throws: Advice that shows no part of the text.
 func nameValuePairs(in text: String) throws(SyntaxFault) -> [(name: String, value: [UInt8])] {
     func trimmed(_ text: Substring.UTF8View) -> [UInt8] {
         Array(Array(text.drop { $0 == 0x20 }).reversed().drop { $0 == 0x20 }.reversed())

@@ -6,13 +6,13 @@ import Vocabulary
 package struct TextRule: Sendable {
     /// The type's name in messages and in the reference.
     package var name: String
-    /// What is allowed, for a message, with an example.
+    /// The allowed form, for a message, with an example.
     package var allowed: String
     /// A regular expression for the JSON schema; looser than `read`, never stricter.
     package var pattern: String?
-    /// The bounds, if the text is that of a number, as which YAML has it without quotes.
+    /// The bounds if the text is a number, which YAML reads as a number without quotes.
     package var bounds: ClosedRange<Int>?
-    /// Whether it is a URL whose query may hold a secret, and is never shown.
+    /// Whether the text is a URL whose query may contain a secret and is never shown.
     var hidesQuery = false
     let read: @Sendable (String) throws(SyntaxFault) -> SettingValue
 
@@ -28,7 +28,7 @@ package struct TextRule: Sendable {
         self.read = read
     }
 
-    /// A text that only has to satisfy `isValid`.
+    /// Creates a rule for texts that satisfy `isValid`.
     init(
         _ name: String,
         allowed: String,
@@ -44,7 +44,7 @@ package struct TextRule: Sendable {
 }
 
 extension TextRule {
-    /// Visible characters and inner spaces.
+    /// A text on one line, without control characters.
     static let text = TextRule(
         "text",
         allowed: "a text of 1 to 256 characters without control characters",
@@ -55,7 +55,7 @@ extension TextRule {
             && text.unicodeScalars.allSatisfy { $0.value >= 0x20 && !(0x7F...0x9F).contains($0.value) }
     }
 
-    /// Letters, digits and signs; `-` is the first of these.
+    /// Creates a rule for letters, digits and `signs`, which begin with `-`.
     static func word(_ name: String, most: Int, signs: String = "-._~") -> TextRule {
         TextRule(
             name,
@@ -85,7 +85,7 @@ extension TextRule {
             && !(text.lowercased().hasPrefix("urn:") && text.lowercased().hasSuffix(":session_transfer"))
     }
 
-    /// Where a client's users are sent with a code.
+    /// A URI to which users are redirected, for example with a code.
     static let redirectURI = TextRule(
         "redirect URI",
         allowed:
@@ -102,7 +102,7 @@ extension TextRule {
         mend: "write it in full, without #fragment and wildcards; plain http only on loopback"
     ) { text in RedirectURI(text) != nil && (text.hasPrefix("https://") || text.hasPrefix("http://")) }
 
-    /// An app for iOS, as its entitlement `application-identifier` names it.
+    /// The id of an iOS app, as in its entitlement `application-identifier`.
     static let iosAppID = TextRule(
         "app id",
         allowed: "the team's ten capitals and digits, a dot and the bundle id, e.g. ABCDE12345.com.example.app",
@@ -117,7 +117,7 @@ extension TextRule {
             }
     }
 
-    /// An app for Android.
+    /// The application id of an Android app.
     static let androidPackage = TextRule(
         "package",
         allowed: "an application id of two parts or more, e.g. com.example.app",
@@ -132,7 +132,7 @@ extension TextRule {
             }
     }
 
-    /// SHA-256 of a certificate, as `keytool` writes it.
+    /// The SHA-256 fingerprint of a certificate, as `keytool` writes it.
     static let certificateFingerprint = TextRule(
         "SHA-256 fingerprint",
         allowed: "32 bytes in hexadecimal with colons between them, e.g. 14:6D:E9:...",
@@ -154,7 +154,7 @@ extension TextRule {
         mend: "write it in this form, in quotes"
     ) { text in PageDesign.Colour(text) != nil }
 
-    /// Where users find help.
+    /// The URL where users find help.
     static let supportURL = TextRule(
         "URL",
         allowed: "an https or mailto URL, e.g. https://example.com/help",
@@ -166,7 +166,7 @@ extension TextRule {
             && text.utf8.allSatisfy { (0x21...0x7E).contains($0) && ![0x22, 0x27, 0x3C, 0x3E, 0x5C].contains($0) }
     }
 
-    /// A language (RFC 5646).
+    /// The tag of a language (RFC 5646).
     static let languageTag = TextRule(
         "language tag",
         allowed: "a language tag such as en or pt-BR",
@@ -182,12 +182,12 @@ extension TextRule {
             }
     }
 
-    /// A text of the pages, with no other placeholders than `original`.
+    /// Returns the rule for a text of the pages with no other placeholders than `original`.
     static func pageText(like original: String) -> TextRule {
         TextRule(
             "text",
             allowed: "1 to 1000 characters such as \(quoted(original))",
-            mend: "write words; only the words in braces of that text stand for values"
+            mend: "write a text with no other words in braces than that text"
         ) { text in
             (1...1000).contains(text.count)
                 && PageLanguage.placeholders(in: text).isSubset(of: PageLanguage.placeholders(in: original))
@@ -218,8 +218,7 @@ extension TextRule {
     /// The name of a cookie (RFC 6265 4.1.1) or of a query parameter.
     static let token = Self.word("token", most: 64)
 
-    /// A method that a route serves (RFC 9110 9.1). Methods are case-sensitive, so a common one in small letters is a
-    /// mistake.
+    /// A method of a route (RFC 9110 9.1). Methods are case-sensitive, so a common method in lower case is a mistake.
     static let method = TextRule(
         "method",
         allowed: "a method such as GET, PURGE or M-SEARCH, except CONNECT and TRACE",
@@ -281,7 +280,7 @@ extension TextRule {
         allowed:
             "a DNS name, an email address or a URI, e.g. build.example.com or spiffe://cluster.local/ns/prod/sa/api",
         pattern: "^[!-~]{1,2048}$",
-        mend: "write it as it stands in the certificate; there are no wildcards"
+        mend: "write it as in the certificate; wildcards are not supported"
     ) { text in CertificateName(text) != nil && !text.utf8.contains(UInt8(ascii: "*")) }
 
     /// The name of a certificate's issuer (RFC 4514).
@@ -339,7 +338,7 @@ extension TextRule {
 }
 
 extension UInt8 {
-    /// RFC 9110 5.6.2 `tchar`.
+    /// Whether the byte is a `tchar` (RFC 9110 5.6.2).
     var isTokenByte: Bool {
         self.isAlphanumeric || "!#$%&'*+-.^_`|~".utf8.contains(self)
     }

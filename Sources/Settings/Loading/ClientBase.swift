@@ -1,28 +1,28 @@
 package import Vocabulary
 
-/// The clients of the file, and the judgement of what may take their place at run time.
+/// The clients of the file, and the check of clients that replace them at run time.
 ///
-/// A change is judged by building the whole settings again with the changed clients, from the tree that the file gave
-/// and the files that were read with it: no client can be installed that the file could not have.
+/// A change is checked by building the whole settings again with the changed clients, from the tree of the file and the
+/// files that were read with it. No client is accepted that the file could not contain.
 package struct ClientBase: Sendable, CustomReflectable {
-    /// With the tree of the file; nil: there is no file.
+    /// The builder with the tree of the file; `nil` if there is no file.
     private var builder: SettingsBuilder?
 
-    /// The ids of the clients in the file, in its order.
+    /// The ids of the clients in the file, in the order of the file.
     package private(set) var ids: [String] = []
-    /// What the file says of each client.
+    /// The object of each client in the file, by its id.
     package private(set) var definitions: [String: JSONValue] = [:]
-    /// What counts for a client that says nothing.
+    /// The defaults of a client's members.
     package private(set) var defaults: JSONValue = [:]
-    /// The clients that have a secret or keys in a file.
+    /// The ids of the clients that have a secret or keys in a file.
     package private(set) var provesItself: Set<String> = []
-    /// Those of them that have a secret.
+    /// The ids of the clients that have a secret in a file.
     package private(set) var withSecretFile: Set<String> = []
 
-    /// Without a file: no client, and none can be judged.
+    /// Creates a value without a file: it has no client and accepts none.
     package init() {}
 
-    /// - Parameter builder: One that has built nothing. Its files must answer as they did when the settings were built.
+    /// - Parameter builder: A builder that has built nothing, with files that repeat their first results.
     init(_ builder: SettingsBuilder, native: SessionSettings.Lifetimes) {
         self.builder = builder
         let trees = builder.tree.trees("clients").compactMap { tree in
@@ -48,12 +48,12 @@ package struct ClientBase: Sendable, CustomReflectable {
         )
     }
 
-    /// Without the tree, in which hashes of passwords stand as they are written.
+    /// The mirror has no tree, because the tree contains hashes of passwords.
     package var customMirror: Mirror { Mirror(self, children: ["ids": self.ids]) }
 
-    /// The members as the gateway keeps them: each value in the form in which it is shown, e.g. durations in seconds.
+    /// Returns the members as the gateway stores them, each value as it is shown, e.g. durations in seconds.
     ///
-    /// - Throws: What is wrong with members by themselves.
+    /// - Throws: The fault of a member by itself.
     package func normalised(_ members: JSONValue) throws(ClientFault) -> JSONValue {
         var object = ClientObject(file: .file)
         let tree = object.tree(of: members)
@@ -61,10 +61,10 @@ package struct ClientBase: Sendable, CustomReflectable {
         return members.merged(with: ClientObject.members(of: tree))
     }
 
-    /// The clients, with some of them changed.
+    /// Returns the clients, with some of them changed.
     ///
-    /// - Parameter changes: The clients that differ from the file or are not in it, by id; nil for one that is deleted.
-    /// - Throws: What is wrong with a client, or with what depends on it.
+    /// - Parameter changes: The clients that differ from the file or are not in it, by id; `nil` for a deleted client.
+    /// - Throws: The fault of a client, or of what depends on it.
     package func clients(changed changes: [String: ClientDefinition?]) throws(ClientFault) -> [ClientSettings] {
         guard var builder = self.builder else { return [] }
         var elements: [Setting] = []
@@ -93,7 +93,7 @@ package struct ClientBase: Sendable, CustomReflectable {
         return settings.clients
     }
 
-    /// - Parameter written: The client in the file, from which it keeps its files.
+    /// - Parameter written: The client in the file, whose files the changed client keeps; `nil` for a new client.
     private func setting(
         _ definition: ClientDefinition,
         _ id: String,
@@ -105,7 +105,7 @@ package struct ClientBase: Sendable, CustomReflectable {
         if let problem = object.problems.first { throw ClientFault(clientID: id, problem) }
         for key in ClientObject.fileKeys { tree[key] = written?[key] }
         if let secret = definition.secret {
-            // No path of the file can be this one: theirs have no NUL.
+            // No path in the file can equal this one, because those have no NUL.
             let place = "\0client_secret of \(id)"
             files = files.adding(secret.bytes, at: place)
             tree["client_secret_file"] = Setting(value: .text(place), origin: .builtIn, shown: "client_secret")

@@ -2,9 +2,9 @@ import Vocabulary
 
 /// The effective value of each key, for `check`.
 enum EffectiveSettings {
-    /// Written values and defaults in the order of the reference.
+    /// Returns written values and defaults in the order of the reference.
     ///
-    /// - Parameter settings: What was made of the tree.
+    /// - Parameter settings: The settings that were built from the tree.
     static func entries(of tree: SettingsTree, _ settings: Settings) -> [LoadedSettings.Entry] {
         let inUse = self.valuesInUse(settings, tree)
         return self.entries(of: tree, .file, isElement: false).map { entry in
@@ -14,7 +14,7 @@ enum EffectiveSettings {
         }
     }
 
-    /// The values, by key, that follow from other keys or from the machine: what the table of keys says in words.
+    /// Returns, by key, the values that follow from other keys or from the machine. The table describes them in words.
     private static func valuesInUse(_ settings: Settings, _ tree: SettingsTree) -> [String: String] {
         var values = ["event_loops": "\(settings.eventLoops)", "session.cookie": self.cookieName(settings)]
         for (index, host) in settings.hosts.enumerated() {
@@ -42,7 +42,7 @@ enum EffectiveSettings {
         return values
     }
 
-    /// The providers that a host or client has, as the key that they stand for.
+    /// Sets the providers of a host or client as the value of `provider` or `providers`.
     private static func set(_ providers: [String], at prefix: String, in values: inout [String: String]) {
         if providers.count == 1 {
             values["\(prefix)provider"] = providers[0]
@@ -51,7 +51,7 @@ enum EffectiveSettings {
         }
     }
 
-    /// The name of the session cookie, which is another one on hosts with plain http.
+    /// Returns the name of the session cookie, which differs on hosts with plain http.
     private static func cookieName(_ settings: Settings) -> String {
         let name = settings.session.cookieName
         let plain = CookieReach.plain.name(name)
@@ -70,8 +70,8 @@ enum EffectiveSettings {
             let setting = tree[key.name]
             switch key.kind {
             case .section(let below):
-                // A section that turns something on is shown only if it was written, and so is any section of an element
-                // of a list: a route without CORS has no CORS defaults.
+                // A section that turns a feature on is shown only if it was written, and so is any section of an
+                // element of a list: a route without CORS has no CORS defaults.
                 if setting == nil, isElement || below.isOption { return [] }
                 let tree = tree.tree(key.name) ?? SettingsTree(origin: .builtIn, key: path)
                 return self.entries(of: tree, below, isElement: isElement)

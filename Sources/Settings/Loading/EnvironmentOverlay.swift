@@ -3,7 +3,7 @@ import Vocabulary
 /// Applies `SALLYPORT_*` variables over the file: a key's path in capitals, joined by `_` (`SALLYPORT_SESSION_IDLE`).
 struct EnvironmentOverlay {
     static let prefix = "SALLYPORT_"
-    /// Names the file itself, so it has no key.
+    /// The variable with the path of the settings file, which has no key.
     static let fileVariable = "SALLYPORT_CONFIG"
 
     private(set) var problems: [SettingsProblem] = []
@@ -34,16 +34,16 @@ struct EnvironmentOverlay {
         return variables
     }()
 
-    /// The name that a key's path gives. A few keys have a shorter name instead.
+    /// Returns the name that follows from a key's path. A few keys have a shorter name instead.
     private static func name(of path: [String]) -> String { self.prefix + path.joined(separator: "_").uppercased() }
 
-    /// The keys that these variables set, and the mappings that lead to them.
+    /// Returns the keys that these variables set, and the mappings that lead to them.
     static func keys(setBy environment: [String: String]) -> Set<String> {
         let paths = environment.keys.compactMap { self.variables[$0]?.path }
         return Set(paths.flatMap { path in path.indices.map { path[...$0].joined(separator: ".") } })
     }
 
-    /// Reads every variable with our prefix. A variable replaces the value in the file.
+    /// Applies every variable with the prefix `SALLYPORT_`. A variable replaces the value in the file.
     mutating func apply(_ environment: [String: String], to tree: inout SettingsTree) {
         var links: [String] = []
         for (name, text) in environment.sorted(by: { $0.key < $1.key }) {
@@ -59,7 +59,7 @@ struct EnvironmentOverlay {
         self.warn(ofServiceLinks: links)
     }
 
-    /// One service sets seven variables and more, so one warning is for all.
+    /// Warns of all service links together, because one service sets seven variables or more.
     private mutating func warn(ofServiceLinks names: [String]) {
         guard let first = names.first else { return }
         let others = names.count > 1 ? " and \(names.count - 1) more like it are" : " is"
@@ -128,13 +128,13 @@ struct EnvironmentOverlay {
         )
     }
 
-    /// Names are compared without the prefix that they share.
+    /// Returns the most similar variable, compared without the common prefix; `nil` if none is similar.
     private static func nearestVariable(to name: String) -> String? {
         let names = self.variables.keys.sorted().map { String($0.dropFirst(self.prefix.count)) }
         return Spelling.nearest(to: String(name.dropFirst(self.prefix.count)), in: names).map { self.prefix + $0 }
     }
 
-    /// The only variable whose key's path ends like `name`: `SALLYPORT_OIDC_SCOPES` for `SALLYPORT_PROVIDER_OIDC_SCOPES`.
+    /// Returns the only variable that ends like `name`: `SALLYPORT_PROVIDER_OIDC_SCOPES` for `SALLYPORT_OIDC_SCOPES`.
     private static func longerVariable(of name: String) -> String? {
         let end = name.dropFirst(self.prefix.count - 1)
         let names = self.variables.filter { self.name(of: $0.value.path).hasSuffix(end) }.map(\.key)
@@ -143,7 +143,7 @@ struct EnvironmentOverlay {
 }
 
 extension Section {
-    /// The variable that sets the key with this path; nil: none does.
+    /// Returns the variable that sets the key with this path; `nil` if there is none.
     package static func variable(of key: String) -> String? {
         EnvironmentOverlay.variables.first { $0.value.path.joined(separator: ".") == key }?.key
     }

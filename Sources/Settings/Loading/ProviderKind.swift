@@ -19,7 +19,7 @@ package struct ProviderKind: Sendable {
     package let key: String
     /// The table of the keys below `key`.
     fileprivate let table: Section
-    /// The text of the reference about the key.
+    /// The description of the key in the reference.
     fileprivate let purpose: String
     /// Reads the settings; `nil` if a problem was reported.
     let read: @Sendable (inout SettingsBuilder, SettingsTree, Settings) -> (any ProviderSettings)?
@@ -68,12 +68,12 @@ extension ProviderKind {
 }
 
 extension Section {
-    /// How users sign in.
+    /// The keys of `provider`, with which users sign in.
     static let provider = Section(Self.kinds + Self.outgoing)
 
     /// The keys of the kinds of providers, which exclude each other.
     private static let kinds = ProviderKind.all.enumerated().map { index, kind in
-        let rule = index == 0 ? " It and the next four exclude each other." : ""
+        let rule = index == 0 ? " This key and the next four exclude each other." : ""
         return SettingsKey(kind.key, .section(kind.table), kind.purpose + rule)
     }
 
@@ -84,25 +84,25 @@ extension Section {
                 "name",
                 .text(.providerName),
                 required: true,
-                "Its name here, under which its users' sessions are stored; default is what a lone provider is called."
+                "The provider's name, under which its users' sessions are stored. A single provider is called default."
             ),
             SettingsKey(
                 "label",
                 .text(.text),
-                default: "its usual name",
-                "What its button is called on a sign-in page with several providers."
+                default: "the provider's usual name",
+                "The label of the provider's button on a sign-in page with several providers."
             ),
             SettingsKey(
                 "icon_file",
                 .path(isSecret: false),
-                default: "a mark of the provider, else a letter",
-                "The image on that button: SVG, PNG, JPEG, GIF or WebP of at most 64KiB; it is embedded in the page."
+                default: "the provider's mark if it is known, otherwise a letter",
+                "The image on the provider's button: SVG, PNG, JPEG, GIF or WebP of at most 64KiB. It is embedded in the page."
             ),
             SettingsKey(
                 "essential",
                 .boolean,
-                default: "true while users of some host can sign in at no other",
-                "A new gateway is ready only when it has reached this provider."
+                default: "true if users of some host have no other provider",
+                "Whether a new gateway becomes ready only after it has reached this provider."
             ),
         ] + Self.provider.keys
     )

@@ -1,10 +1,10 @@
 import AddressIntelligence
 import Vocabulary
 
-/// A variable that Kubernetes sets in each container of a namespace for one of its services ("service links"). The service
-/// `sallyport-redis` sets `SALLYPORT_REDIS_SERVICE_HOST` and the like, which look like settings of ours.
+/// A variable that Kubernetes sets in each container of a namespace for a service ("service links"). The service
+/// `sallyport-redis` sets `SALLYPORT_REDIS_SERVICE_HOST` and others, which look like settings of the gateway.
 ///
-/// Name and value must both have the shape of one, so that a misspelt setting is no service link.
+/// Both name and value must have the shape of a service link, so that a misspelt setting is not one.
 ///
 /// | name after the service's | value |
 /// |---|---|
@@ -18,13 +18,13 @@ enum ServiceLink {
     private static let longestPortName = 63
 
     /// - Parameters:
-    ///   - name: The variable's name, which begins with that of a service.
+    ///   - name: The name of the variable, which begins with the name of a service.
     static func matches(_ name: String, _ value: String) -> Bool {
         let parts = name.split(separator: "_", omittingEmptySubsequences: false)
         guard parts.allSatisfy({ $0.utf8.allSatisfy { $0.isAlphanumeric && !(0x61...0x7A).contains($0) } }) else {
             return false
         }
-        // A service's own name may have any of these words, so the rest may begin at each.
+        // The name of a service may contain any of these words, so the rest may begin at each of them.
         return parts.indices.dropFirst().contains { index in
             !parts[index - 1].isEmpty && Self.isRest(parts[index...], value)
         }
@@ -52,15 +52,15 @@ enum ServiceLink {
         }
     }
 
-    /// Letters, digits and hyphens (`_` here), which are not at the ends. Old kubelets write a `_` before a digit at the
-    /// beginning.
+    /// Whether the parts are the name of a port: letters, digits and inner hyphens (`_` here). Old kubelets write a `_`
+    /// before a digit at the beginning.
     private static func isPortName(_ parts: ArraySlice<Substring>) -> Bool {
         let words = parts.first?.isEmpty == true && parts.count > 1 ? parts.dropFirst() : parts
         return words.joined(separator: "_").utf8.count <= Self.longestPortName
             && words.first?.isEmpty == false && words.last?.isEmpty == false
     }
 
-    /// `tcp://10.0.0.1:6379`, `tcp://[fd00::1]:6379`
+    /// Whether a value is a URL such as `tcp://10.0.0.1:6379` or `tcp://[fd00::1]:6379`.
     private static func isURL(_ value: String, of transport: String, port: Substring?) -> Bool {
         let scheme = transport.lowercased() + "://"
         guard value.hasPrefix(scheme) else { return false }
@@ -72,7 +72,7 @@ enum ServiceLink {
         return host.hasSuffix("]") && IPAddress(String(host.dropFirst().dropLast()))?.isV4 == false
     }
 
-    /// A port's number as Kubernetes writes it.
+    /// Whether a text is a port's number as Kubernetes writes it.
     private static func isNumber(_ text: some StringProtocol) -> Bool {
         guard let number = UInt16(text), number > 0 else { return false }
         return "\(number)" == text

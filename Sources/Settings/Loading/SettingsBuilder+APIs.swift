@@ -1,7 +1,7 @@
 import Vocabulary
 
 extension SettingsBuilder {
-    /// The APIs; tells the routes of `hosts` whose access tokens they accept.
+    /// Builds the APIs, and adds their audiences to the routes of `hosts` that accept their access tokens.
     mutating func apis(_ hosts: inout [HostSettings], clients: [ClientSettings]) -> [APISettings] {
         var origins: [String: SettingsOrigin] = [:]
         return self.tree.trees("apis").compactMap { tree in
@@ -49,7 +49,7 @@ extension SettingsBuilder {
         guard !isFound, !self.isPartial else { return }
         self.report(
             place,
-            found: "\(quoted(name)), which is the name of no route",
+            found: "\(quoted(name)), but no route has this name",
             allowed: alternatives(names),
             mend: suggestion(for: name, among: names, else: "write the name of a route (hosts[].routes[].name)")
         )
@@ -62,7 +62,7 @@ extension SettingsBuilder {
         self.report(
             place,
             found: "\(quoted(id)), \(isPublic ? "which is public" : "which is not in clients")",
-            allowed: "a client that proves itself" + (names.isEmpty ? "; there is none" : ": \(alternatives(names))"),
+            allowed: "a client that authenticates" + (names.isEmpty ? "; there is none" : ": \(alternatives(names))"),
             mend: isPublic
                 ? "add client_secret_file to it"
                 : suggestion(for: id, among: names, else: "add it to clients")

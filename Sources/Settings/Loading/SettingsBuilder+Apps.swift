@@ -1,6 +1,6 @@
 import Vocabulary
 
-/// Native apps that take https callbacks: Apple and Google ask the callback's host which apps may.
+/// Native apps that open https callbacks. Apple and Google ask the callback's host which apps may do so.
 extension SettingsBuilder {
     mutating func androidApps(_ client: SettingsTree) -> [AndroidApp] {
         var origins: [String: SettingsOrigin] = [:]
@@ -13,16 +13,16 @@ extension SettingsBuilder {
             if fingerprints.isEmpty {
                 self.report(
                     tree.place(of: "sha256_cert_fingerprints"),
-                    found: "an empty list, by which no app is this one",
+                    found: "an empty list, which matches no app",
                     allowed: "one fingerprint or more",
-                    mend: "add that of the certificate that signs the app"
+                    mend: "add the fingerprint of the certificate that signs the app"
                 )
             }
             return AndroidApp(packageName: name, fingerprints: fingerprints.map { $0.uppercased() })
         }
     }
 
-    /// Warns of apps that are named to nobody, and of hosts that name none.
+    /// Warns of apps that no host names, and of hosts that name no app.
     mutating func warnOfApps(_ hosts: [HostSettings], _ clients: [ClientSettings]) {
         guard !self.isPartial else { return }
         for (client, tree) in zip(clients, self.tree.trees("clients").filter { $0.text("client_id") != nil }) {
@@ -55,9 +55,9 @@ extension SettingsBuilder {
 }
 
 extension ClientSettings {
-    /// Whether one of its callbacks is on the host, for users of the host's providers.
+    /// Whether a callback of the client is on the host, for users of the host's providers.
     ///
-    /// - Parameter hosts: All hosts: a wildcard does not stand for those that have a name of their own.
+    /// - Parameter hosts: All hosts. A wildcard does not cover names that have their own host.
     package func hasCallback(on host: HostSettings, among hosts: [HostSettings]) -> Bool {
         let others = host.publicURL.isWildcard ? hosts.filter { !$0.publicURL.isWildcard } : []
         let (served, taken) = (ServedOrigins([host]), ServedOrigins(others))
@@ -67,12 +67,12 @@ extension ClientSettings {
             }
     }
 
-    /// Whether it names apps.
+    /// Whether the client has native apps.
     fileprivate var namesApps: Bool { !self.iosAppIDs.isEmpty || !self.androidApps.isEmpty }
 }
 
 extension SettingsTree {
-    /// Whether the mapping of a client says of it what is true of apps alone.
+    /// Whether the mapping of a client describes a native app.
     func isNativeApp(_ client: ClientSettings) -> Bool {
         if let type = self.text("app_type") { return type == "native" }
         return client.canCreateTransferToken || !client.iosAppIDs.isEmpty || !client.androidApps.isEmpty

@@ -1,20 +1,20 @@
-/// Assertions, and the audiences for which they are made.
+/// Assertions and their audiences.
 extension SettingsBuilder {
-    /// `identity.assertion`; nil: none is sent.
+    /// Builds `identity.assertion`; `nil` if no assertion is sent.
     mutating func assertion(_ tree: SettingsTree) -> IdentitySettings.Assertion? {
         let claims = tree.pairs("claims").map { IdentitySettings.Claim(name: $0.name, path: $0.text) }
         if tree["enabled"] == nil, tree["claims"] != nil, !self.isPartial {
             self.report(
                 tree.place(of: "claims"),
-                found: "claims, but identity.assertion.enabled is not written",
-                allowed: "claims of an assertion that is sent",
+                found: "claims, but identity.assertion.enabled is not set",
+                allowed: "claims only if the assertion is sent",
                 mend: "add identity.assertion.enabled: true"
             )
         }
         return tree.boolean("enabled") == true ? IdentitySettings.Assertion(claims: claims) : nil
     }
 
-    /// Refuses audiences of assertions that are never made. `enabled: false` says so itself and is enough.
+    /// Reports audiences of assertions that are never sent, unless `enabled: false` is written.
     mutating func checkAudiences(_ identity: IdentitySettings) {
         let isSaid = self.tree.setting(at: ["identity", "assertion", "enabled"]) != nil
         for route in self.writtenRoutes() where route["audience"] != nil && !self.isPartial {

@@ -1,9 +1,9 @@
 import AddressIntelligence
 import Vocabulary
 
-/// The listener at which other proxies ask.
+/// The listener where other proxies ask.
 extension SettingsBuilder {
-    /// `authorization` and `compat.oauth2_proxy`, after the other listeners, the hosts and the clients.
+    /// Builds `authorization` and `compat.oauth2_proxy`, after the other listeners, the hosts and the clients.
     mutating func setAuthorization(_ settings: inout Settings) {
         settings.authorization = self.authorization(besides: settings)
         guard settings.oauth2ProxyPaths else { return }
@@ -13,14 +13,14 @@ extension SettingsBuilder {
         self.checkOAuth2Proxy(settings)
     }
 
-    /// nil: it is not configured, or is not whole.
+    /// Builds `authorization`; `nil` if it is not configured or incomplete.
     private mutating func authorization(besides settings: Settings) -> AuthorizationSettings? {
         guard let tree = self.tree.tree("authorization") else { return nil }
         self.reportMissingKeys(of: tree, in: .authorization)
         let peers = self.proxies(
             "peers",
             of: tree,
-            else: "whoever may ask can claim any request and any client address"
+            else: "anyone who may ask can claim any request and any client address"
         )
         guard let listen = tree.tree("listen").flatMap({ self.innerListener($0) }) else { return nil }
         var authorization = AuthorizationSettings(listen: listen.address, peers: peers)
@@ -33,7 +33,7 @@ extension SettingsBuilder {
         return authorization
     }
 
-    /// `peer_certificate`.
+    /// Sets `peer_certificate`.
     private mutating func setPeerCertificate(
         of authorization: inout AuthorizationSettings,
         _ tree: SettingsTree,
@@ -62,8 +62,8 @@ extension SettingsBuilder {
         {
             self.report(
                 below.place,
-                found: "any certificate, but clients of listen have some of the same authorities",
-                allowed: "san_any or issuer, because a client with a certificate could ask as a proxy",
+                found: "any certificate, but listen also accepts certificates of these authorities",
+                allowed: "san_any or issuer: otherwise a client with a certificate could ask as a proxy",
                 mend: "add san_any with the names in the certificates of your proxies"
             )
         }
@@ -89,7 +89,7 @@ extension SettingsBuilder {
 
     private mutating func checkDialects(_ dialects: [AuthorizationDialect], _ tree: SettingsTree) {
         let isDoubled = Set(dialects).count != dialects.count
-        // An element that was refused is missing here.
+        // A rejected element is missing here.
         guard isDoubled || dialects.isEmpty && !self.isPartial else { return }
         self.report(
             tree.place(of: "dialects"),
@@ -99,7 +99,7 @@ extension SettingsBuilder {
         )
     }
 
-    /// Warns of what starts and does less than it says.
+    /// Warns of settings that have less effect than they seem to have.
     private mutating func warn(of authorization: AuthorizationSettings, besides settings: Settings) {
         let address = authorization.listen.address
         if let host = IPAddress(address.host), host.isLoopback,
@@ -116,12 +116,12 @@ extension SettingsBuilder {
         }
         if authorization.dialects.contains(.extAuthz), let binding = Self.addressBinding(in: settings) {
             self.warnings.append(
-                "authorization.dialects has ext-authz, and \(binding) is bound to addresses: the proxy must pass X-Forwarded-For to the check (Envoy: allowed_headers), else these requests are refused; leave ext-authz out if no proxy uses it"
+                "authorization.dialects has ext-authz, and \(binding) is bound to addresses: the proxy must pass X-Forwarded-For to the check (Envoy: allowed_headers), otherwise these requests are rejected; leave ext-authz out if no proxy uses it"
             )
         }
     }
 
-    /// What compares the address or network of a client with an earlier one, for a message.
+    /// Returns the first route or client that is bound to addresses or networks, for a message; `nil` if there is none.
     private static func addressBinding(in settings: Settings) -> String? {
         if let route = settings.hosts.flatMap(\.routes).first(where: { $0.liveBinding != .none }) {
             return "the route \(route.name)"
@@ -147,7 +147,7 @@ extension SettingsBuilder {
             let route = settings.hosts.flatMap(\.routes).first(where: { !$0.methods.isEmpty })
         else { return }
         self.warnings.append(
-            "compat.oauth2_proxy: the check at /oauth2/auth does not say the method and is judged as GET, but the route \(route.name) has methods: let the proxy ask at /authz/auth-request instead"
+            "compat.oauth2_proxy: the check at /oauth2/auth does not report the method and is treated as GET, but the route \(route.name) has methods: let the proxy ask at /authz/auth-request instead"
         )
     }
 }

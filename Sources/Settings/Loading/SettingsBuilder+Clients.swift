@@ -63,15 +63,15 @@ extension SettingsBuilder {
             self.report(
                 tree.place(of: "client_secret_file"),
                 found: secrets.count > 2 ? "\(secrets.count) secrets" : "a secret of less than 16 bytes",
-                allowed: "one secret, or two while it is rotated, one a line, each of 16 bytes or more",
-                mend: "write the present secret and, during a rotation, its successor"
+                allowed: "one secret, or two during a rotation, one per line, each of 16 bytes or more",
+                mend: "write the current secret and, during a rotation, the next one"
             )
             return []
         }
         return secrets.map { Secret(Array($0)) }
     }
 
-    /// The content of a file of public keys, which only JOSE can read.
+    /// Returns the content of the client's file of public keys, which only the module JOSE can read.
     private mutating func clientKeys(_ tree: SettingsTree) -> [UInt8]? {
         let allowed = "a JWK set (RFC 7517 5) of public keys for RS256, PS256, ES256 or EdDSA"
         guard let json = self.content("jwks_file", of: tree, allowed: allowed) else { return nil }
@@ -80,7 +80,7 @@ extension SettingsBuilder {
             tree.place(of: "jwks_file"),
             found: "a file that cannot be used: \(fault)",
             allowed: allowed,
-            mend: "write what the client publishes of its keys; their private parts stay with the client"
+            mend: "write the key set that the client publishes; private keys stay with the client"
         )
         return nil
     }
@@ -108,7 +108,7 @@ extension SettingsBuilder {
             self.report(
                 tree.place(of: "enforce_online_refresh_tokens"),
                 found: "true for a client with can_create_session_transfer_token",
-                allowed: "one of the two: what a transfer makes would outlive the browser's session",
+                allowed: "one of the two: the results of a transfer would outlive the browser's session",
                 mend: "remove one of them"
             )
         }
@@ -117,13 +117,13 @@ extension SettingsBuilder {
             self.report(
                 tree.place(of: "rotation_type"),
                 found: "non-rotating for a client without client_secret_file or jwks_file",
-                allowed: "non-rotating for a client that proves itself",
+                allowed: "non-rotating for a client that authenticates",
                 mend: "write rotating, or add client_secret_file"
             )
         }
     }
 
-    /// Refuses a kit that is enabled for a client and configured nowhere.
+    /// Reports a kit that is enabled for a client and not configured, or that signs in users of other providers.
     private mutating func checkSocialLogins(_ client: ClientSettings, _ tree: SettingsTree) {
         let configured = self.tree.tree("native_social")
         let place = tree.place(of: "native_social_login")
@@ -134,7 +134,7 @@ extension SettingsBuilder {
             self.report(
                 place,
                 found: "\(login.rawValue) enabled for a client of \(client.providers.joined(separator: ", "))",
-                allowed: "it for clients of \(usual), whose users it signs in",
+                allowed: "\(login.rawValue) for clients of \(usual), because it signs in their users",
                 mend: "remove it, or add \(usual) to the providers of the client"
             )
         }
@@ -148,19 +148,19 @@ extension SettingsBuilder {
         }
     }
 
-    /// Refuses to take addresses from a client that anybody can claim to be.
+    /// Reports a client without credentials whose address field would be trusted: anybody can claim to be it.
     private mutating func checkTrust(in client: SettingsTree) {
         guard client.isPublicClient, !self.isPartial else { return }
         self.report(
             client.place(of: "is_token_endpoint_ip_header_trusted"),
             found: "true for a client without client_secret_file or jwks_file",
-            allowed: "true for a client that proves itself: anyone can send requests as any other",
+            allowed: "true for a client that authenticates: anyone can send requests as another client",
             mend: "add client_secret_file, or remove the key"
         )
     }
 }
 
 extension SettingsTree {
-    /// Whether the mapping of a client names nothing by which the client could prove itself.
+    /// Whether the client has no credential.
     fileprivate var isPublicClient: Bool { self["client_secret_file"] == nil && self["jwks_file"] == nil }
 }

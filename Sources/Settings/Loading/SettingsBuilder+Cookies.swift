@@ -1,9 +1,9 @@
 import AddressIntelligence
 import Vocabulary
 
-/// How long browsers keep the gateway's cookies, and with which requests they send them.
+/// The lifetime of the gateway's cookies in browsers, and the requests with which browsers send them.
 extension SettingsBuilder {
-    /// Refuses to ask users where none sees the sign-in page of the gateway.
+    /// Reports `persistent: ask` if no user sees the gateway's sign-in page.
     mutating func checkPersistence(_ session: SessionSettings, _ tree: SettingsTree) {
         guard session.browser.persistence == .ask, !self.isPartial else { return }
         let providers = [self.tree.tree("provider")].compactMap(\.self) + self.tree.trees("providers")
@@ -16,13 +16,13 @@ extension SettingsBuilder {
         )
     }
 
-    /// Checks the reach of a host's cookies.
+    /// Checks the requests with which browsers send a host's cookies.
     mutating func checkCookies(of host: HostSettings, _ tree: SettingsTree) {
         if host.sameSite == .none, !host.publicURL.isHTTPS, !self.isPartial {
             self.report(
                 tree.place(of: "same_site"),
                 found: "none, but public_url is plain http",
-                allowed: "none with an https public_url only: browsers take such cookies with Secure alone",
+                allowed: "none only with an https public_url: browsers accept these cookies only with Secure",
                 mend: "write https in public_url, or remove same_site"
             )
         }
@@ -37,8 +37,8 @@ extension SettingsBuilder {
         }
     }
 
-    /// Whether a web origin and a host probably belong to the same site: they have the same scheme and the same last two
-    /// labels. A registry with two labels such as `co.uk` is taken for a site, so a warning may be missing there.
+    /// Whether a web origin and a host probably belong to one site: they have the same scheme and the same last two
+    /// labels. A registry with two labels such as `co.uk` is treated as a site, so a warning may be missing there.
     private static func isSameSite(_ origin: String, _ url: PublicURL) -> Bool {
         let parts = origin.lowercased().split(separator: ":", maxSplits: 1)
         guard parts.count == 2, parts[0] == url.scheme else { return false }

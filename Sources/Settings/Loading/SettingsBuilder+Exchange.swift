@@ -1,5 +1,5 @@
 extension SettingsBuilder {
-    /// Web to native.
+    /// Sets the sign-ins of web to native.
     mutating func setExchange(_ exchange: inout ExchangeSettings, _ provider: (any ProviderSettings)?) {
         let tree = self.tree.tree("exchange")
         exchange.providers = (tree?.pairs("providers") ?? []).map {
@@ -14,12 +14,12 @@ extension SettingsBuilder {
         if provider?.signsIn != true, !exchange.returnTo.isEmpty, !self.isPartial {
             self.report(
                 place,
-                found: "a list, but no provider at which users sign in",
-                allowed: "a list beside a provider such as oidc",
-                mend: "configure one (provider), or remove the list"
+                found: "a list, but no provider where users sign in",
+                allowed: "a list together with a provider such as oidc",
+                mend: "add a provider, or remove the list"
             )
         }
-        // RFC 8252 7.1: a scheme without a dot belongs to nobody.
+        // RFC 8252 7.1: nobody owns a scheme without a dot.
         for target in exchange.returnTo where target.hasOwnScheme && !target.scheme.contains(".") {
             self.warnings.append(
                 "exchange.return_to: any app can register the scheme \(target.scheme): and take the code; prefer an https URL that the app claims, or a scheme such as com.example.app"

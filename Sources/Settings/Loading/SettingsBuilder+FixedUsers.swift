@@ -77,7 +77,7 @@ extension SettingsBuilder {
             )
             return []
         }
-        // Whoever reads the hashes can guess at passwords without the gateway's limits.
+        // Anyone who reads the hashes can guess passwords without the gateway's limits.
         self.warnIfOpenToAll(path, key: place.key, shown: self.shown(setting))
         do throws(SettingsFailure) {
             var decoder = SettingsDecoder(try YAMLDocument(bytes, path: path), file: .file)
@@ -109,13 +109,13 @@ extension SettingsBuilder {
                     tree.place(of: "identifier"),
                     found: quoted(identifier),
                     allowed:
-                        "1 to \(UserIdentifier.longest) bytes without control characters, besides white space at the ends",
+                        "1 to \(UserIdentifier.longest) bytes without control characters, not counting white space at the ends",
                     mend: "write what the user types"
                 )
                 return nil
             }
             let id = tree.text("id") ?? identifier
-            // Also those that differ in the case of other letters than ASCII's are too easily taken for one another.
+            // Identifiers that differ only in the case of non-ASCII letters are also too easy to confuse.
             let spelling = String(decoding: normalised.bytes, as: UTF8.self).lowercased()
             let mend = "choose another one: the first is at"
             self.checkOnce(spelling, "identifier", of: tree, in: &identifiers, mend: mend)

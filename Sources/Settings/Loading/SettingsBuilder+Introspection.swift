@@ -4,7 +4,7 @@ extension ProviderKind {
     static let introspection = ProviderKind(
         IntrospectionSettings.self,
         .introspection,
-        "Access tokens only, judged by an introspection endpoint (RFC 7662): for APIs, nobody can sign in.",
+        "Accepts only access tokens, which an introspection endpoint verifies (RFC 7662). This is for APIs: nobody can sign in.",
         read: { builder, tree, _ in builder.introspection(tree) }
     )
 }
@@ -24,16 +24,16 @@ extension SettingsBuilder {
         return settings
     }
 
-    /// An introspection endpoint must know who asks, or anybody could try tokens there (RFC 7662 2.1).
+    /// Reports missing credentials: otherwise anybody could try tokens at the introspection endpoint (RFC 7662 2.1).
     mutating func checkAuthenticates(_ client: ProviderClientSettings, _ tree: SettingsTree) {
         guard client.method == .none, tree["client_authentication"] == nil, !self.isPartial else { return }
         let isElsewhere = tree["client_secret_file"] != nil || tree["client_key_file"] != nil
         guard !self.lacksFiles || !isElsewhere else { return }
         self.report(
             KeyPlace(origin: tree.origin, key: tree.key(of: "client_secret_file")),
-            found: "nothing by which the gateway could prove itself to the introspection endpoint",
+            found: "no credentials for the introspection endpoint",
             allowed: "client_secret_file or client_key_file (RFC 7662 2.1)",
-            mend: "add one; for an endpoint that asks for no proof write client_authentication: none"
+            mend: "add one, or write client_authentication: none if the endpoint asks for no credentials"
         )
     }
 }

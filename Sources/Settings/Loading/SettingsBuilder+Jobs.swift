@@ -1,7 +1,6 @@
-/// Which of the gateway's own paths have a job. Where nobody asked for endpoints, on the only host, the app keeps the
-/// others.
+/// The purposes of the gateway's own paths. Without `endpoints: true`, on the only host, other paths belong to the app.
 extension SettingsBuilder {
-    /// The jobs of the endpoints of each host, and the keys that give them one.
+    /// Sets the purposes of each host's endpoints, and the keys that need them.
     func setJobs(_ settings: inout Settings) {
         var keys: [String] = []
         var jobs: EndpointJobs = []
@@ -11,7 +10,7 @@ extension SettingsBuilder {
             keys.append(key)
         }
         give(.all, "clients", if: !settings.clients.isEmpty)
-        // Clients may come at run time.
+        // Clients may be added at run time.
         give(.all, "admin.tokens_file", if: settings.operatorTokens.contains { $0.scopes.contains(.clients) })
         give(.nativeApps, "exchange", if: self.tree.tree("exchange") != nil)
         give(.nativeApps, "native_social", if: settings.nativeSocial != nil)

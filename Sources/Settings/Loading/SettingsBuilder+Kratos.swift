@@ -29,24 +29,23 @@ extension SettingsBuilder {
         }
         if !publicURL.isHTTPS, !publicURL.isLoopback {
             self.warnings.append(
-                "\(tree.key(of: "public_url")) is plain http: whoever can read along between the gateway and Kratos sees the sessions of users"
+                "\(tree.key(of: "public_url")) is plain http: anyone who can read the traffic between the gateway and Kratos sees the sessions of users"
             )
         }
-        // Makes Kratos reachable as an app is, for the endpoints that are passed through to it.
+        // Kratos also becomes an upstream, for the endpoints that are passed through to it.
         var upstream = Self.upstream(named: KratosSettings.upstream, at: settings.publicURL)
         upstream.caFile = settings.publicURL.isHTTPS ? settings.caFile : nil
         self.upstreams.append(upstream)
         return settings
     }
 
-    /// Refuses Kratos if browsers cannot reach its sign-in, or if its sign-in would have to give a ticket for another
-    /// host.
+    /// Reports Kratos if browsers cannot reach its sign-in, or if that would have to give a ticket for another host.
     fileprivate mutating func checkKratos(at place: ProviderKind.Place) {
         if !place.hosts.isEmpty, !place.hosts.contains(where: \.endpoints), !self.isPartial {
             self.report(
                 place.section,
-                found: "Kratos, and no host with endpoints: true",
-                allowed: "it with a host on which browsers and apps reach it",
+                found: "Kratos, but no host with endpoints: true",
+                allowed: "Kratos with a host on which browsers and apps reach it",
                 mend: "write endpoints: true on the host that is Kratos's serve.public.base_url"
             )
         }

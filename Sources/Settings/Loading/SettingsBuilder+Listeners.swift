@@ -1,9 +1,9 @@
 import AddressIntelligence
 import Vocabulary
 
-/// The addresses for clients and for operators.
+/// The listeners for clients and for operators.
 extension SettingsBuilder {
-    /// `listen` and `admin.listen`.
+    /// Builds `listen`, `redirect_http`, `admin.listen` and `strict_transport_security`.
     mutating func setListeners(_ settings: inout Settings) {
         if let elements = self.tree.list("listen") {
             let place = self.tree.place(of: "listen")
@@ -39,7 +39,7 @@ extension SettingsBuilder {
         self.setStrictTransport(&settings)
     }
 
-    /// `redirect_http`, after `listen`.
+    /// Builds `redirect_http`, after `listen`.
     private mutating func setRedirectListener(_ settings: inout Settings) {
         guard let tree = self.tree.tree("redirect_http"), case .address(let address)? = tree["address"]?.value else {
             return
@@ -65,7 +65,7 @@ extension SettingsBuilder {
         }
     }
 
-    /// `strict_transport_security`.
+    /// Builds `strict_transport_security`.
     private mutating func setStrictTransport(_ settings: inout Settings) {
         guard let tree = self.tree.tree("strict_transport_security"), case .duration(let age)? = tree["max_age"]?.value
         else { return }
@@ -78,7 +78,7 @@ extension SettingsBuilder {
         }
     }
 
-    /// nil: its address was refused or is missing.
+    /// Builds an element of `listen`; `nil` if its address is invalid or missing.
     private mutating func listener(_ tree: SettingsTree) -> ListenerSettings? {
         guard case .address(let address)? = tree["address"]?.value else { return nil }
         var listener = ListenerSettings(address)
@@ -95,7 +95,7 @@ extension SettingsBuilder {
         return listener
     }
 
-    /// What a listener is that says nothing: it has TLS where there is `tls`, and asks for certificates as that says.
+    /// Sets the defaults of a listener: TLS if there is `tls`, and client certificates as `tls` says.
     private func setDefaults(_ listener: inout ListenerSettings) {
         guard let tls = self.tree.tree("tls") else { return }
         listener.isSecure = true
@@ -105,7 +105,7 @@ extension SettingsBuilder {
         listener.clientCertificates = settings.clientCertificates
     }
 
-    /// The URL of a listener for operators; nil: it serves clients, or has none, which is reported.
+    /// Returns the URL of a listener for operators; `nil` if it serves clients or has no URL, which is reported.
     private mutating func managementURL(of listener: ListenerSettings, _ tree: SettingsTree) -> PublicURL? {
         let url = tree.url("public_url")
         guard listener.role == .management else {
@@ -113,7 +113,7 @@ extension SettingsBuilder {
                 self.report(
                     tree.place(of: "public_url"),
                     found: "public_url on an address for clients",
-                    allowed: "public_url with role: management; the URLs of clients are those of hosts",
+                    allowed: "public_url only with role: management; clients use the public_url of a host",
                     mend: "remove it, or add role: management"
                 )
             }
@@ -125,7 +125,7 @@ extension SettingsBuilder {
             self.reportMissing(
                 tree.place(of: "public_url"),
                 TextRule.publicURL.allowed,
-                "write the URL by which operators reach it"
+                "write the URL with which operators reach this address"
             )
         }
         if self.tree.tree("admin")?["tokens_file"] == nil, !self.isPartial {
@@ -177,7 +177,7 @@ extension SettingsBuilder {
 
     private mutating func checkProtocols(_ listener: ListenerSettings, _ tree: SettingsTree) {
         let protocols = listener.protocols
-        // An element that was refused is missing here.
+        // A rejected element is missing here.
         let isEmpty = protocols.isEmpty && !self.isPartial
         if isEmpty || Set(protocols).count != protocols.count {
             self.report(
@@ -187,7 +187,7 @@ extension SettingsBuilder {
                 mend: isEmpty ? "write those that clients may speak, or remove the key" : "remove one"
             )
         }
-        // Clients choose by TLS, or know beforehand.
+        // Clients choose HTTP/2 during the TLS handshake, or know about it beforehand.
         let foreign: ListenerProtocol = listener.isSecure ? .plainHTTP2 : .http2
         let own: ListenerProtocol = listener.isSecure ? .http2 : .plainHTTP2
         if protocols.contains(foreign) {
@@ -200,7 +200,7 @@ extension SettingsBuilder {
         }
     }
 
-    /// Tells of routes that nobody passes, and of authorities that nobody is asked for.
+    /// Warns of routes that nobody can pass, and of authorities for certificates that no listener requests.
     mutating func checkCertificateDemands(_ settings: Settings) {
         guard !self.isPartial, settings.listen.allSatisfy({ $0.clientCertificates == .none }) else { return }
         if settings.tls?.clientAuthorities != nil, settings.management.allSatisfy({ $0.clientCertificates == .none }) {
@@ -215,16 +215,17 @@ extension SettingsBuilder {
         }
     }
 
-    /// nil: there is none, or it is not whole.
+    /// Builds `proxy_protocol`; `nil` if it is missing or invalid.
     private mutating func proxyProtocol(_ tree: SettingsTree) -> ProxyProtocolSettings? {
         guard let below = tree.tree("proxy_protocol") else { return nil }
-        let trusted = "whoever is in this list can claim any client address"
+        let trusted = "any host in this list can claim any client address"
         var settings = ProxyProtocolSettings(from: self.proxies("from", of: below, else: trusted))
         below.set(.proxyProtocol, in: &settings)
         return settings
     }
 
-    /// A proxy names its clients in one way: in front of their bytes, or in their requests, where clients could write it, too.
+    /// Reports peers that are in `proxy_protocol` and in `trusted_proxies`. A proxy reports its clients in one way:
+    /// before their bytes, or in their requests, where clients could write, too.
     mutating func checkNamers(_ settings: Settings) {
         let listeners = (self.tree.list("listen") ?? []).trees(below: "listen")
         for tree in listeners + [self.tree.tree("redirect_http")].compactMap(\.self) {
@@ -239,17 +240,17 @@ extension SettingsBuilder {
                     KeyPlace(origin: element.origin, key: "\(below.key(of: "from"))[\(index)]"),
                     found: "\(block), but trusted_proxies has \(other)",
                     allowed:
-                        "peers that trusted_proxies does not have: what they name is in the header, and nowhere else",
+                        "peers that are not in trusted_proxies: they report their clients only in the header",
                     mend:
-                        "remove it from trusted_proxies; a proxy before it that sends X-Forwarded-For is named there by its own address"
+                        "remove it from trusted_proxies; a proxy in front of it that sends X-Forwarded-For is listed there with its own address"
                 )
             }
         }
     }
 
-    /// Proxies that are believed whatever they say: not whole networks of strangers.
+    /// Returns the proxies of a list, and reports networks that are larger than any private network.
     ///
-    /// - Parameter risk: What happens if a stranger is among them.
+    /// - Parameter risk: The consequence if a stranger is in the list.
     mutating func proxies(_ name: String, of tree: SettingsTree, else risk: String) -> [CIDRBlock] {
         let allowed = "the addresses of your own proxies"
         let elements = tree.list(name)
@@ -273,7 +274,7 @@ extension SettingsBuilder {
         }
     }
 
-    /// An address for operators or for other proxies; nil: its address was refused or is missing.
+    /// Builds a listener for operators or for other proxies; `nil` if its address is invalid or missing.
     mutating func innerListener(_ tree: SettingsTree) -> ListenerSettings? {
         guard case .address(let address)? = tree["address"]?.value else { return nil }
         var listener = ListenerSettings(address, takesAnyName: true)

@@ -16,7 +16,7 @@ extension SettingsBuilder {
         self.reportMissingKeys(of: tree, in: .openID)
         if let client, client.method == .none, tree["client_authentication"] == nil, !self.lacksFiles {
             self.warnings.append(
-                "\(tree.key) has no client_secret_file: the gateway is a public client of the provider, and anybody can act as it; "
+                "\(tree.key) has no client_secret_file: the gateway is a public client of the provider, and anybody can act as this client; "
                     + "if it is registered as one, write client_authentication: none"
             )
         }
@@ -30,7 +30,7 @@ extension SettingsBuilder {
         self.setAuthorization(&settings.authorization, tree, .openID)
         for level in AssuranceLevel.demandable where settings.authorization.acrValues[level] == nil {
             let values = settings.claims.levels.filter { $0.claim == .acr && $0.level >= level }.map(\.value)
-            // Nothing needs to be asked for what every sign-in reaches.
+            // Every sign-in reaches `aal1`, so that nothing needs to be requested for it.
             if level > .aal1, !values.isEmpty {
                 settings.authorization.acrValues[level] = values.joined(separator: " ")
             }
@@ -38,7 +38,7 @@ extension SettingsBuilder {
         if let scopes = tree.texts("scopes"), !scopes.contains("openid") {
             self.report(
                 tree.place(of: "scopes"),
-                found: "no openid",
+                found: "a list without openid",
                 allowed: "a list with openid, without which a provider sends no id_token (OpenID Connect Core 3.1.2.1)",
                 mend: "add openid"
             )
@@ -50,7 +50,7 @@ extension SettingsBuilder {
         return tree.text("issuer") == nil || client == nil ? nil : settings
     }
 
-    /// Introspection at the provider that also signs users in.
+    /// Builds introspection at the provider that also signs users in.
     private mutating func introspection(
         _ tree: SettingsTree,
         of provider: OpenIDSettings,

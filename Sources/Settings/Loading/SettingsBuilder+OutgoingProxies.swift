@@ -1,7 +1,7 @@
 import Vocabulary
 
 extension SettingsBuilder {
-    /// The proxies that the environment names. What cannot be used is reported, if there is a provider to be called.
+    /// Returns the proxies that the environment names, and reports unusable ones. Needed only if something is called.
     mutating func environmentProxies() -> OutgoingProxies {
         var proxies = OutgoingProxies()
         proxies.secure = self.proxy(in: ["https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"])
@@ -10,7 +10,7 @@ extension SettingsBuilder {
         return proxies
     }
 
-    /// The first of these variables that is set. An empty one is not.
+    /// Returns the first of these variables that is set and not empty.
     private func variable(in names: [String]) -> (name: String, value: String)? {
         for name in names {
             if let value = self.environment[name], !value.isEmpty { return (name, value) }
@@ -33,7 +33,7 @@ extension SettingsBuilder {
         }
     }
 
-    /// The proxies for the calls to one provider.
+    /// Returns the proxies for the calls to one provider.
     ///
     /// - Parameter tree: `provider`, or an element of `providers`.
     mutating func proxies(of tree: SettingsTree, _ environment: OutgoingProxies) -> OutgoingProxies {

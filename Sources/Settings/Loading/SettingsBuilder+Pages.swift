@@ -2,8 +2,8 @@ import Pages
 import Vocabulary
 
 extension SettingsBuilder {
-    /// The look of the pages, with the files that it names. A file that is missing or wrong is a problem now, not when the
-    /// first user sees a page.
+    /// Builds the design of the pages and reads its files. A missing or wrong file is reported now, not when the first
+    /// user sees a page.
     mutating func pages() -> PageDesign {
         guard let tree = self.tree.tree("pages") else { return .included }
         let folder = self.resolved(tree["templates_dir"]).map { $0.hasSuffix("/") ? $0 : $0 + "/" }
@@ -18,8 +18,8 @@ extension SettingsBuilder {
                     Self.place(ofTemplate: text.path),
                     found: error.sentence,
                     allowed:
-                        "an HTML page with {{language}}, {{style}} and {{content}} once each, besides {{direction}}, {{title}}, {{window_title}}, {{name}}, {{brand}} and {{support}}",
-                    mend: "mend the template; styles belong in style.css beside it"
+                        "an HTML page with {{language}}, {{style}} and {{content}} once each, and optionally {{direction}}, {{title}}, {{window_title}}, {{name}}, {{brand}} and {{support}}",
+                    mend: "correct the template; styles belong in style.css in the same directory"
                 )
             }
         }
@@ -37,7 +37,7 @@ extension SettingsBuilder {
             let names = WebPage.Kind.allCases.map { $0.rawValue + ".html" } + ["style.css", "en.yaml"]
             self.report(
                 tree.place(of: "templates_dir"),
-                found: "none of the files that the pages use in \(quoted(folder))",
+                found: "no file for the pages in \(quoted(folder))",
                 allowed: "a directory with one or more of \(names.joined(separator: ", "))",
                 mend: "check the path and the names, or remove the key"
             )
@@ -55,7 +55,7 @@ extension SettingsBuilder {
         )
     }
 
-    /// Refuses a `change_password_url` that leads to what leads there: browsers would go round until they give up.
+    /// Reports a `change_password_url` that is the gateway's own redirect to it, which browsers would follow in a loop.
     mutating func checkPasswordChange(_ settings: Settings) {
         guard let tree = self.tree.tree("pages"), let url = tree.text("change_password_url").flatMap(RedirectURI.init),
             let origin = url.origin, ServedOrigins(settings.hosts).contains(origin)
@@ -73,14 +73,14 @@ extension SettingsBuilder {
         )
     }
 
-    /// The first place of a file in `templates_dir`.
+    /// Returns the first line of a file in `templates_dir`, for messages.
     private static func place(ofTemplate path: String) -> KeyPlace {
         KeyPlace(origin: .file(path: path, line: 1, column: 1), key: "pages.templates_dir")
     }
 
-    /// A text file of the templates' directory; nil if there is none, or a wrong one, which is reported.
+    /// Reads a text file of `templates_dir`; `nil` if it is missing, or unusable, which is reported.
     ///
-    /// - Parameter found: Counts the files that are there.
+    /// - Parameter found: The count of existing files, which the function increments.
     private mutating func file(
         _ name: String,
         in folder: String?,
@@ -111,18 +111,23 @@ extension SettingsBuilder {
         )
     }
 
-    /// The image that a key names; nil: none, or a wrong one, which is reported.
+    /// Reads the image at a key; `nil` if there is none, or an unusable one, which is reported.
     mutating func image(_ key: String, of tree: SettingsTree) -> PageDesign.Logo? {
         guard let setting = tree[key], let path = self.resolved(setting), !self.lacksFiles else { return nil }
         let allowed = "a PNG, JPEG, GIF, WebP or SVG image of at most \(Quantity.text(bytes: PageDesign.Logo.largest))"
         let found: String
         do throws(SettingsFiles.Fault) {
             if let logo = PageDesign.Logo(try self.files.read(path, PageDesign.Logo.largest)) { return logo }
-            found = "a file of another form at \(setting.shown)"
+            found = "a file in another format at \(setting.shown)"
         } catch {
             found = "\(error.sentence) at \(setting.shown)"
         }
-        self.report(tree.place(of: key), found: found, allowed: allowed, mend: "name such an image")
+        self.report(
+            tree.place(of: key),
+            found: found,
+            allowed: allowed,
+            mend: "write the path of an image in one of these formats"
+        )
         return nil
     }
 
@@ -149,13 +154,13 @@ extension SettingsBuilder {
                 found: "\(quoted(tag)), which has no texts",
                 allowed:
                     "\(alternatives(PageLanguage.included.map(\.tag))), or a language whose texts are in pages.templates_dir",
-                mend: "write its texts to \(tag).yaml there; `sallyport texts` prints those of English"
+                mend: "write its texts to \(tag).yaml there; `sallyport texts` prints the English ones"
             )
             return .included[0]
         }
     }
 
-    /// The texts of a translation, by their names.
+    /// Reads the texts of a translation, by their names.
     private mutating func texts(_ file: (path: String, content: String)) -> [String: String] {
         let section = Section(
             PageLanguage.keys.map { key in

@@ -1,17 +1,17 @@
 import Vocabulary
 
 extension SettingsBuilder {
-    // MARK: Which provider
+    // MARK: Choice of providers
 
-    /// The names by which hosts and clients may choose a provider; what chooses none has the first.
+    /// The names of all providers. Hosts and clients that choose none have the first one.
     var providerNames: [String] {
         guard self.tree["providers"] != nil else { return [Realm.default.name] }
         return self.tree.trees("providers").compactMap { $0.text("name") }
     }
 
-    /// The providers that a host or client has, at least one. Names that no provider has are reported.
+    /// Returns the providers of a host or client, at least one. Unknown names are reported.
     ///
-    /// - Parameter fallback: Those of a mapping that names none.
+    /// - Parameter fallback: The providers of a mapping that names none.
     mutating func providerNames(chosenBy tree: SettingsTree, else fallback: [String]) -> [String] {
         guard let chosen = self.writtenNames(in: tree) else { return fallback }
         let key = tree["providers"] == nil ? "provider" : "providers"
@@ -49,29 +49,29 @@ extension SettingsBuilder {
         return chosen.isEmpty ? fallback : chosen
     }
 
-    /// The names in a mapping's `providers` or `provider`; nil: it has neither.
+    /// Returns the names in a mapping's `providers` or `provider`; `nil` if it has neither key.
     private func writtenNames(in tree: SettingsTree) -> [String]? {
         tree.texts("providers") ?? tree.text("provider").map { [$0] }
     }
 
-    /// The provider of hosts that name none.
+    /// The provider of hosts that name none, as a list.
     var firstProvider: [String] { [self.providerNames.first ?? Realm.default.name] }
 
-    /// The providers of each host, as far as it names them. At the top level the keys are the providers themselves.
+    /// The providers of each host, the first if it names none. At the top level, the keys define providers.
     var hostProviders: [[String]] {
         guard self.tree["hosts"] != nil else { return [self.firstProvider] }
         return self.tree.trees("hosts").map { self.writtenNames(in: $0) ?? self.firstProvider }
     }
 
-    /// The providers of clients that name none: the first, and those that stand beside it on some host.
+    /// The providers of clients that name none: the first, and those that share some host with it.
     var usualClientProviders: [String] {
         let lists = self.hostProviders.filter { $0.contains(self.firstProvider[0]) }
         let found = self.providerNames.filter { name in lists.contains { $0.contains(name) } }
         return found.isEmpty ? self.firstProvider : found
     }
 
-    /// The providers whose users have the provider's name before their id: those that stand beside another one on some
-    /// host, but for the first of all, whose users keep the names that apps know.
+    /// The providers whose users' ids are prefixed with the provider's name: those that share some host with another,
+    /// except the very first, whose users keep the names that apps know.
     var markedProviders: [String] {
         let several = self.hostProviders.filter { $0.count > 1 }
         return self.providerNames.dropFirst().filter { name in several.contains { $0.contains(name) } }
@@ -111,8 +111,8 @@ extension SettingsBuilder {
         return self.named(providers)
     }
 
-    /// The providers with the names of their users. A user of the settings whose id would be another provider's user is
-    /// reported.
+    /// Returns the providers with the names of their users. A static user whose id could be that of another provider's
+    /// user is reported.
     private mutating func named(_ providers: [NamedProvider]) -> [NamedProvider] {
         let marked = self.markedProviders
         return providers.map { provider in
@@ -125,7 +125,7 @@ extension SettingsBuilder {
                 self.report(
                     self.tree.place(of: "providers"),
                     found: "the id \(quoted(user.id)), which a user of another provider can have",
-                    allowed: "ids that begin with no provider's name and \(Realm.separator)",
+                    allowed: "ids that do not begin with a provider's name and \(Realm.separator)",
                     mend: "choose another id"
                 )
             }
@@ -134,7 +134,7 @@ extension SettingsBuilder {
         }
     }
 
-    /// - Parameter provider: Its name among several.
+    /// - Parameter provider: The provider's name.
     private mutating func provider(
         _ tree: SettingsTree,
         _ provider: String,
@@ -179,7 +179,7 @@ extension SettingsBuilder {
         return named
     }
 
-    /// Refuses providers that cannot be told apart. Kratos's cookie and paths can belong to one Kratos only, and the
+    /// Reports providers that cannot be distinguished. Kratos's cookie and paths can belong to one Kratos only, and the
     /// users of the settings are one list.
     private mutating func checkTogether(_ providers: [NamedProvider]) {
         let trees = self.tree.trees("providers")
@@ -202,8 +202,8 @@ extension SettingsBuilder {
                 let twin = providers[..<index].first(where: { $0.settings.ownName == name })
             {
                 refuse(
-                    "the issuer or name that \(twin.name) has, too",
-                    allowed: "each provider once: by it the sessions and tokens of providers are told apart",
+                    "the issuer or name that \(twin.name) also has",
+                    allowed: "each issuer or name once: it identifies the sessions and tokens of a provider",
                     mend: "remove one"
                 )
             }
@@ -215,12 +215,12 @@ extension SettingsBuilder {
         self.reportMissing(
             self.tree.place(of: "provider"),
             ProviderKind.allKeys,
-            "name an OpenID provider (SALLYPORT_OIDC_URL), Kratos (SALLYPORT_KRATOS_URL) or users (SALLYPORT_USERS_FILE), or "
+            "add an OpenID provider (SALLYPORT_OIDC_URL), Kratos (SALLYPORT_KRATOS_URL) or users (SALLYPORT_USERS_FILE), or "
                 + "write auth: public on every route; without a provider no one can sign in"
         )
     }
 
-    // MARK: What the rest of the settings demands of it
+    // MARK: Checks against other settings
 
     private mutating func check(_ provider: any ProviderSettings, _ kind: ProviderKind, at place: ProviderKind.Place) {
         let (hosts, section) = (place.hosts, place.section)
@@ -231,12 +231,12 @@ extension SettingsBuilder {
         if provider.redirects, !hosts.isEmpty, !hosts.contains(where: \.endpoints), !self.isPartial {
             self.report(
                 section,
-                found: "a provider that sends browsers back, and no host with endpoints: true",
-                allowed: "it with a host whose callback is registered at the provider",
+                found: "a provider that sends browsers back, but no host with endpoints: true",
+                allowed: "a provider with a host whose callback is registered there",
                 mend: "write endpoints: true on the host whose /.sallyport/callback is registered"
             )
         }
-        // Where users choose, another provider may suffice.
+        // If users choose, another provider may suffice.
         for route in self.writtenRoutes(ofOnly: place.name) {
             self.checkLevel(route, provider, kind, section.key)
             if !provider.signsIn, route.text("unauthenticated") == "login" {
@@ -250,9 +250,9 @@ extension SettingsBuilder {
         }
     }
 
-    /// Refuses a level that no sign-in and no token of this provider reaches: the route would refuse everybody.
+    /// Reports a level that no sign-in and no token of this provider reaches: the route would reject everybody.
     ///
-    /// - Parameter key: That of the provider.
+    /// - Parameter key: The key of the provider.
     private mutating func checkLevel(
         _ route: SettingsTree,
         _ provider: any ProviderSettings,
@@ -264,17 +264,17 @@ extension SettingsBuilder {
         else { return }
         let mend =
             kind.mapsLevels
-            ? "name the values that reach it, e.g. \(key).claims.acr: {phr: \(level.rawValue)}, or require less"
+            ? "list the values that reach it, e.g. \(key).claims.acr: {phr: \(level.rawValue)}, or require less"
             : "require less: a provider without id_token does not say how users signed in"
         self.report(
             require.place(of: "aal"),
-            found: "\(level.rawValue), which no sign-in by \(key) reaches",
+            found: "\(level.rawValue), which no sign-in with \(key) reaches",
             allowed: "at most \(highest.rawValue), the highest level that is configured",
             mend: mend
         )
     }
 
-    /// Refuses a field for a token that the provider never gives.
+    /// Reports a field for a token that no provider gives to the gateway.
     mutating func checkToken(_ path: String, _ place: KeyPlace, _ providers: [any ProviderSettings]) {
         guard IdentitySettings.tokenPaths.contains(path), !self.isPartial else { return }
         guard !providers.contains(where: { $0.givenTokens.contains(path) }) else { return }

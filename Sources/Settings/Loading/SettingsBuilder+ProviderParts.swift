@@ -3,8 +3,8 @@ import Vocabulary
 extension SettingsBuilder {
     // MARK: The gateway as a client
 
-    /// Parameters that the gateway sets in every authorization request, and what sets them instead (RFC 6749 4.1.1, RFC
-    /// 7636 4.3, RFC 9101, RFC 9449 10, OpenID Connect Core 3.1.2.1).
+    /// Parameters that the gateway sets in every authorization request, and the keys to use instead (RFC 6749 4.1.1,
+    /// RFC 7636 4.3, RFC 9101, RFC 9449 10, OpenID Connect Core 3.1.2.1).
     private static let ownParameters: [String: String] = [
         "client_id": "use client_id", "scope": "use scopes", "prompt": "use prompt",
         "max_age": "use provider.oidc.max_age", "acr_values": "use provider.oidc.acr_values",
@@ -18,9 +18,9 @@ extension SettingsBuilder {
         "client_assertion": "use client_key_file: a browser would see it here",
     ]
 
-    /// How the gateway proves itself; nil if its id is missing or something about it has been reported.
+    /// Builds the gateway's credentials; `nil` if the id is missing or something about it has been reported.
     ///
-    /// - Parameter id: The id where none is written.
+    /// - Parameter id: The id if none is written.
     mutating func providerClient(_ tree: SettingsTree, id: String? = nil) -> ProviderClientSettings? {
         let secret = self.secret("client_secret_file", of: tree)
         let privateKey = self.privateKey(tree)
@@ -35,12 +35,12 @@ extension SettingsBuilder {
         let method = tree.text("client_authentication").flatMap(ClientAuthenticationMethod.init(rawValue:))
         self.checkAuthentication(tree, method)
         guard let id = tree.text("client_id") ?? (tree["client_id"] == nil ? id : nil) else { return nil }
-        // Where the files are elsewhere, nothing is sent to the provider, and there is nothing to prove.
+        // If the files are on another machine, nothing is sent to the provider, and no credentials are needed.
         let used = self.lacksFiles ? nil : method
         return ProviderClientSettings(id: id, secret: secret, privateKey: privateKey, method: used)
     }
 
-    /// Refuses both a secret and a key where no method says which of them counts.
+    /// Reports a secret and a key if no method says which of them applies.
     private mutating func checkAuthentication(_ tree: SettingsTree, _ method: ClientAuthenticationMethod?) {
         if let method {
             let names = AuthenticationKeys(method: "client_authentication", keyFile: "client_key_file")
@@ -55,13 +55,13 @@ extension SettingsBuilder {
         )
     }
 
-    /// The names of the keys by which a mapping says how its client proves itself, besides `client_secret_file`.
+    /// The names of a mapping's keys for client authentication, in addition to `client_secret_file`.
     struct AuthenticationKeys {
         let method: String
         let keyFile: String
     }
 
-    /// Refuses a secret or key that the method does not use, and a method without what it needs.
+    /// Reports a secret or key that the method does not use, and a method without the secret or key that it needs.
     mutating func checkAuthentication(
         _ method: ClientAuthenticationMethod,
         _ names: AuthenticationKeys,
@@ -91,7 +91,7 @@ extension SettingsBuilder {
         }
     }
 
-    /// The content of a PEM file with a private key.
+    /// Returns the content of the PEM file with a private key.
     private mutating func privateKey(_ tree: SettingsTree) -> Secret? {
         guard let pem = self.secret("client_key_file", of: tree) else { return nil }
         guard let fault = self.judges.privateKey(pem) else { return pem }
@@ -104,7 +104,7 @@ extension SettingsBuilder {
         return nil
     }
 
-    // MARK: What it asks for
+    // MARK: Authorization requests
 
     /// - Parameter section: The keys of the provider.
     mutating func setAuthorization(
@@ -129,7 +129,7 @@ extension SettingsBuilder {
         }
     }
 
-    // MARK: What its answers mean
+    // MARK: Claims
 
     mutating func claims(of provider: SettingsTree) -> ClaimSettings {
         var claims = ClaimSettings()
@@ -147,7 +147,7 @@ extension SettingsBuilder {
             } else if let place = textLists?.place(of: name) {
                 self.report(
                     place,
-                    found: "a trait that is not there",
+                    found: "a trait that does not exist",
                     allowed: alternatives(claims.traits.map(\.name)),
                     mend: "add it to traits, or correct the name"
                 )
@@ -179,7 +179,7 @@ extension SettingsBuilder {
         return allow
     }
 
-    /// The texts of a list, which may not be empty: that could mean everything or nothing.
+    /// Returns the texts of a list. An empty list is reported, because it could mean everything or nothing.
     mutating func someTexts(_ name: String, of tree: SettingsTree) -> [String]? {
         guard let texts = tree.texts(name) else { return nil }
         if texts.isEmpty, !self.isPartial {

@@ -2,8 +2,8 @@ import AddressIntelligence
 import Vocabulary
 
 extension SettingsBuilder {
-    /// Where clients use https and an address does not begin with TLS, there is a proxy in front of it. Unless
-    /// `trusted_proxies` or `proxy_protocol` names it, every client appears to have the proxy's address.
+    /// Reports enforced bindings, or warns, if an https host has no TLS here and no setting names the proxy in front.
+    /// Unless `trusted_proxies` or `proxy_protocol` contains it, every client appears to have the proxy's address.
     mutating func checkUnnamedProxy(_ settings: Settings) {
         let isKnown = !self.isPartial && (self.tree["public_url"] != nil || self.tree["hosts"] != nil)
         let open = settings.listen.filter { !$0.isSecure && $0.proxyProtocol == nil }.map(\.address)
@@ -13,19 +13,19 @@ extension SettingsBuilder {
         let listener = open.first(where: \.takesLocalProxies)
         let uses = listener == nil ? [] : self.enforcedBindings(settings)
         let peers = settings.authorization.map { $0.peers.map(\.description).joined(separator: ", ") }
-        // A proxy that asks names the client, at the listener for checks.
+        // A proxy that asks reports the client at the listener for checks.
         let bindings = peers == nil ? "every device binding matches" : "no device binding matches when a proxy asks"
         let effect =
             "every client appears to have the proxy's address: \(bindings), and sign-in limits count all clients as one"
         if self.flags.unnamedProxy, !uses.isEmpty {
             self.warnings.append(
-                "--insecure-unnamed-proxy: trusted_proxies names no proxy. If there is a proxy in front, \(effect)"
+                "--insecure-unnamed-proxy: trusted_proxies is empty. If there is a proxy in front, \(effect)"
             )
             return
         }
         guard let listener, !uses.isEmpty else {
             self.warnings.append(
-                "trusted_proxies is empty, but \(host.publicURL) is https: unless it names the proxy that terminates TLS, \(effect)"
+                "trusted_proxies is empty, but \(host.publicURL) is https: unless it contains the proxy that terminates TLS, \(effect)"
             )
             return
         }
@@ -34,7 +34,8 @@ extension SettingsBuilder {
                 use.place,
                 found:
                     "\(use.mode.rawValue), but \(host.publicURL) is https, listen is \(listener) and trusted_proxies is empty",
-                allowed: "a binding only if trusted_proxies names the proxy that terminates TLS; without it \(effect)",
+                allowed:
+                    "a binding only if trusted_proxies contains the proxy that terminates TLS; without it \(effect)",
                 mend: "add trusted_proxies: [\(peers ?? "127.0.0.1")], or the address of that proxy; "
                     + "if it passes bytes on, add proxy_protocol at this address of listen; "
                     + "if the gateway really sees the clients' addresses, use --insecure-unnamed-proxy"
@@ -42,7 +43,7 @@ extension SettingsBuilder {
         }
     }
 
-    /// The bindings of https hosts that are enforced, with where they are written.
+    /// Returns the enforced bindings of https hosts, with the places where they are written.
     private func enforcedBindings(_ settings: Settings) -> [(place: KeyPlace, mode: BindingMode)] {
         var uses: [(place: KeyPlace, mode: BindingMode)] = []
         var consumers: Set<String> = []

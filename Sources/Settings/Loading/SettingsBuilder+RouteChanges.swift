@@ -1,6 +1,6 @@
 import Vocabulary
 
-/// What routes change for their apps: the path and the fields.
+/// Changes that routes make for their apps: the path and the fields.
 extension SettingsBuilder {
     mutating func setChanges(of route: inout RouteSettings, _ tree: SettingsTree) {
         route.requestHeaders = self.fieldChanges(tree.tree("request_headers"), takesAddress: true)
@@ -11,7 +11,7 @@ extension SettingsBuilder {
                 tree.place(of: name),
                 found: "\(name) on a route without an app",
                 allowed: "\(name) on a route with upstream",
-                mend: "add upstream; what another proxy sends to an app is set there"
+                mend: "add upstream, or make the change in the proxy that forwards the requests"
             )
         }
         guard let prefix = route.stripPrefix, !self.isPartial, route.path != prefix,
@@ -19,13 +19,13 @@ extension SettingsBuilder {
         else { return }
         self.report(
             tree.place(of: "strip_prefix"),
-            found: "\(quoted(prefix)), with which the path \(quoted(route.path)) does not begin",
+            found: "\(quoted(prefix)), but the path \(quoted(route.path)) does not begin with it",
             allowed: "a prefix of the route's path",
             mend: "write path: \(prefix)/**, or another prefix"
         )
     }
 
-    /// Leaves routes without an encoding of their own that write the one of all.
+    /// Removes a route's encoding that equals `identity.encoding`.
     func setEncodings(_ settings: inout Settings) {
         let common = settings.identity.encoding
         for host in settings.hosts.indices {
@@ -57,14 +57,14 @@ extension SettingsBuilder {
             self.report(
                 tree.place,
                 found: "both \(earlier) and \(name), which are one field to some apps",
-                allowed: "each field once, in one spelling: a field that is set replaces that of the same name",
+                allowed: "each field once, in one spelling: a field that is set replaces the field of the same name",
                 mend: "remove one of them"
             )
         }
         return changes
     }
 
-    /// The fields whose values are in files, without their line ends.
+    /// Returns the fields whose values are in files, without their line ends.
     private mutating func secretFields(_ tree: SettingsTree) -> [FieldChanges.Field] {
         guard let files = tree.tree("set_file") else { return [] }
         return files.entries.compactMap { name, _ in
@@ -75,7 +75,7 @@ extension SettingsBuilder {
             } catch {
                 self.report(
                     files.place(of: name),
-                    found: "a content that no field can have (not shown)",
+                    found: "content that no field can have (not shown)",
                     allowed: "a file with one line of \(TextRule.fieldValue.allowed)",
                     mend: error.mend
                 )
@@ -85,7 +85,7 @@ extension SettingsBuilder {
         }
     }
 
-    /// Refuses changes of fields that are the gateway's own.
+    /// Reports changes of fields that belong to the gateway.
     mutating func checkChangedFields(_ identity: IdentitySettings) {
         for route in self.writtenRoutes() {
             for section in ["request_headers", "response_headers"] {
@@ -114,7 +114,7 @@ extension SettingsBuilder {
         self.report(
             place,
             found: "\(change.name), \(fault)",
-            allowed: "fields of the app's own",
+            allowed: "fields that belong to the app",
             mend: "remove \(change.name)"
         )
     }

@@ -1,7 +1,7 @@
 import Vocabulary
 
 extension SettingsBuilder {
-    /// The name of a route's app. An app that is named by its URL is added to the others.
+    /// Returns the name of a route's app. An app that is given by its URL is added to `upstreams`.
     private mutating func upstreamName(_ tree: SettingsTree) -> String? {
         switch tree["upstream"]?.value {
         case .url(let url):
@@ -33,16 +33,16 @@ extension SettingsBuilder {
 
     // MARK: Hosts
 
-    /// Every route that was written, in the order of the settings.
+    /// Returns every route that was written, in the order of the settings.
     ///
-    /// - Parameter provider: Only those on hosts that have it alone; nil: all.
+    /// - Parameter provider: Returns only routes on hosts that have this provider alone; `nil` for all routes.
     func writtenRoutes(ofOnly provider: String? = nil) -> [SettingsTree] {
         zip(self.writtenHosts, self.hostProviders).flatMap { host, providers -> [SettingsTree] in
             provider == nil || providers == [provider] ? Self.routes(of: host) : []
         }
     }
 
-    /// The routes of a host as they were written: `upstream` of an element of `hosts` stands for one.
+    /// Returns the routes of a host as written. The `upstream` of an element of `hosts` is one route.
     private static func routes(of host: SettingsTree) -> [SettingsTree] {
         guard !host.key.isEmpty, host["routes"] == nil, let app = host["upstream"] else { return host.trees("routes") }
         var route = SettingsTree(origin: host.origin, key: host.key)
@@ -50,7 +50,7 @@ extension SettingsBuilder {
         return [route]
     }
 
-    /// The hosts, or the top level where it is the shorthand for one host.
+    /// The written hosts, or the top level if it is the shorthand for one host.
     var writtenHosts: [SettingsTree] {
         self.tree["hosts"] == nil ? [self.tree] : self.tree.trees("hosts")
     }
@@ -61,7 +61,7 @@ extension SettingsBuilder {
             self.reportMissing(
                 self.tree.place(of: "public_url"),
                 TextRule.publicURL.allowed,
-                "write the URL by which clients reach the gateway (public_url or SALLYPORT_PUBLIC_URL), or hosts"
+                "write the URL with which clients reach the gateway (public_url or SALLYPORT_PUBLIC_URL), or hosts"
             )
         }
         for name in ["public_url", "routes", "case_sensitive", "same_site", "well_known"]
@@ -92,7 +92,7 @@ extension SettingsBuilder {
                 )
             }
             let endpoints = isShorthand || (host.boolean("endpoints") ?? (written.count == 1 && !url.isWildcard))
-            // At the top level the key is the provider itself.
+            // At the top level, the key defines the provider.
             let providers =
                 isShorthand ? self.firstProvider : self.providerNames(chosenBy: host, else: self.firstProvider)
             let clients = clients.filter { !Set($0.providers).isDisjoint(with: providers) }
@@ -142,8 +142,8 @@ extension SettingsBuilder {
         return hosts
     }
 
-    /// Cookies know no ports (RFC 6265 8.5): a browser has one cookie of each name for a host, whatever the port, so that each
-    /// sign-in on one port signs the user out on the other.
+    /// Warns of hosts that differ only in their ports. Cookies ignore ports (RFC 6265 8.5), so each sign-in on one port
+    /// signs the user out on the other.
     private mutating func warnOfSharedCookies(_ urls: [PublicURL]) {
         for (index, url) in urls.enumerated() {
             let earlier = urls[..<index].first { other in
@@ -153,19 +153,19 @@ extension SettingsBuilder {
             }
             guard let earlier else { continue }
             self.warnings.append(
-                "\(url) and \(earlier): browsers do not keep the cookies of two ports apart, so signing in at one of these hosts signs the user out at the other; give each a name of its own"
+                "\(url) and \(earlier): browsers do not keep the cookies of two ports apart, so signing in at one of these hosts signs the user out at the other; give each host a different name"
             )
         }
     }
 
-    /// Refuses an element of `hosts` that names its app twice, or not at all.
+    /// Reports an element of `hosts` that names its app twice, or not at all.
     private mutating func checkWayToApp(_ host: SettingsTree) {
         switch (host["upstream"], host["routes"]) {
         case (_?, let routes?):
             self.report(
                 host.place(of: "upstream"),
                 found: "both upstream and routes",
-                allowed: "either upstream, the app of all paths, or routes, each with an app of its own",
+                allowed: "either upstream, the app of all paths, or routes, each with its own app",
                 mend: "move it into the routes, which are at \(routes.origin)"
             )
         case (nil, nil):
@@ -178,7 +178,7 @@ extension SettingsBuilder {
         }
     }
 
-    /// Refuses providers that the host of a route does not have, and those at which nobody can sign in.
+    /// Reports required providers that the host of a route does not have.
     private mutating func checkDemandedProviders(_ route: SettingsTree, of host: [String]) {
         guard let require = route.tree("require"), let names = require.texts("provider"), !self.isPartial else {
             return
@@ -195,14 +195,14 @@ extension SettingsBuilder {
         for (index, name) in names.enumerated() where !host.contains(name) {
             self.report(
                 place.element(index),
-                found: "\(quoted(name)), which is none of the host's providers",
+                found: "\(quoted(name)), which is not a provider of the host",
                 allowed: alternatives(host),
                 mend: suggestion(for: name, among: host, else: "add it to the providers of the host")
             )
         }
     }
 
-    /// False for a route whose path was refused: it is not the default, `/**`.
+    /// Whether the path of a route is valid. A rejected path must not be treated as the default, `/**`.
     private static func knowsPath(of route: SettingsTree) -> Bool {
         if case .invalid? = route["path"]?.value { false } else { true }
     }
@@ -267,15 +267,15 @@ extension SettingsBuilder {
         return route
     }
 
-    /// Which certificates of clients are good.
+    /// Builds the requirement for clients' certificates.
     mutating func certificateRequirement(_ tree: SettingsTree) -> CertificateRequirement {
         var requirement = CertificateRequirement()
         if tree.list("san_any")?.isEmpty == true, !self.isPartial {
             self.report(
                 tree.place(of: "san_any"),
-                found: "an empty list, which no certificate would meet",
+                found: "an empty list, which no certificate matches",
                 allowed: "one name or more",
-                mend: "add a name; without the key any name is good"
+                mend: "add a name; without the key any name is accepted"
             )
         }
         requirement.names = (tree.texts("san_any") ?? []).compactMap { CertificateName($0) }
@@ -297,7 +297,7 @@ extension SettingsBuilder {
                 self.report(
                     tree.place(of: "handoff"),
                     found: "true without the key client",
-                    allowed: "true where client names the web client whose settings apply",
+                    allowed: "true together with client, the web client whose settings apply",
                     mend: "add \(place.key), or remove handoff"
                 )
             }
@@ -314,20 +314,20 @@ extension SettingsBuilder {
             )
             return
         }
-        // An operator may stop the handoffs of a client at run time: its tokens are refused then
+        // At run time an operator may stop the handoffs of a client, whose tokens are then rejected
         // (`handoff.method_not_allowed`). In the file, it is a mistake.
         guard route.handoff, !client.allowsCookie, !client.allowsQuery, !self.isPartial, !self.isAtRunTime else {
             return
         }
         self.report(
             place,
-            found: "\(quoted(name)), which may not take a token from a cookie or from the query",
+            found: "\(quoted(name)), which may not accept a token from a cookie or from the query",
             allowed: "a client with session_transfer.allowed_authentication_methods",
             mend: "add cookie or query there, or write \(tree.key(of: "handoff")): false"
         )
     }
 
-    /// An action without a binding never takes place.
+    /// Reports an action without a binding, which never takes place.
     private mutating func checkBindingAction(_ tree: SettingsTree, _ route: RouteSettings) {
         guard route.liveBinding == .none, route.bindingAction != .reauthenticate, !self.isPartial,
             let setting = tree["binding_action"]
@@ -340,8 +340,8 @@ extension SettingsBuilder {
         )
     }
 
-    /// Refuses demands that have no effect. A public route reads no session. An optional route accepts requests without
-    /// a session, so a demand would only refuse users who are signed in.
+    /// Reports requirements that have no effect. A public route reads no session. An optional route accepts requests
+    /// without a session, so a requirement would only reject users who are signed in.
     private mutating func checkDemands(_ tree: SettingsTree, _ auth: AuthRequirement) {
         let (names, why) =
             switch auth {

@@ -7,7 +7,7 @@ extension SettingsBuilder {
         return self.readablePath("database", of: tree).map { GeoSettings(database: $0) }
     }
 
-    /// The rules, whose conditions are valid by themselves.
+    /// Builds the rules, whose conditions are valid by themselves.
     mutating func rules() -> [Rule] {
         var origins: [String: SettingsOrigin] = [:]
         return self.tree.trees("rules").compactMap { tree in
@@ -45,7 +45,7 @@ extension SettingsBuilder {
         if rule.effect == .signIn, rule.stages != [.consume] {
             self.report(
                 tree.place(of: "then"),
-                found: "sign_in of a rule that is not only for consume",
+                found: "sign_in in a rule that is not only for consume",
                 allowed: "deny at mint, sign_in and exchange, where no sign-in can follow",
                 mend: "write deny, or remove the other stages from at"
             )
@@ -53,7 +53,7 @@ extension SettingsBuilder {
         if rule.effect != .deny, tree["text"] != nil {
             self.report(
                 tree.place(of: "text"),
-                found: "a text of a rule with then: \(rule.effect.rawValue)",
+                found: "a text in a rule with then: \(rule.effect.rawValue)",
                 allowed: "a text only with then: deny, because nothing else shows one",
                 mend: "remove the text"
             )
@@ -67,7 +67,7 @@ extension SettingsBuilder {
             guard tree["scopes"] != nil else { return }
             return self.report(
                 tree.place(of: "scopes"),
-                found: "scopes of a rule with then: \(rule.effect.rawValue)",
+                found: "scopes in a rule with then: \(rule.effect.rawValue)",
                 allowed: "scopes only with then: scopes",
                 mend: "write then: scopes, or remove them"
             )
@@ -75,7 +75,7 @@ extension SettingsBuilder {
         if rule.stages != [.exchange] {
             self.report(
                 tree.place(of: "then"),
-                found: "scopes of a rule that is not only for exchange",
+                found: "scopes in a rule that is not only for exchange",
                 allowed: "scopes only at exchange, where a client gets some",
                 mend: "write at: exchange"
             )
@@ -83,26 +83,26 @@ extension SettingsBuilder {
         if rule.scopes == Rule.Scopes(), !self.isPartial {
             self.report(
                 tree.place(of: "then"),
-                found: "scopes without scopes.only and scopes.remove",
-                allowed: "scopes with what is left of them",
+                found: "scopes without scopes.only or scopes.remove",
+                allowed: "scopes together with the scopes to keep or to remove",
                 mend: "add the key scopes with only or remove"
             )
         }
     }
 
-    /// A field that is always missing would make a rule mean nothing, or something else than it says.
+    /// Reports a field that is always missing: the rule would have no effect, or another one than it says.
     private mutating func checkFields(of rule: Rule, _ tree: SettingsTree) {
         for (field, _) in rule.condition.fields {
             let fault: (allowed: String, mend: String)? =
                 if !rule.stages.isSubset(of: field.stages) {
                     (
-                        "this field only at \(alternatives(field.stages.map(\.rawValue).sorted())): else it is missing",
-                        "write a rule of its own for the other stages"
+                        "this field only at \(alternatives(field.stages.map(\.rawValue).sorted())); at other stages it is missing",
+                        "write a separate rule for the other stages"
                     )
                 } else if field.isPlace, self.tree["geo"] == nil {
-                    ("a place only with the key geo, without which every place is unknown", "add geo.database")
+                    ("a place only with the key geo; without it every place is unknown", "add geo.database")
                 } else if field.isSystemNumber, self.tree["asn"] == nil {
-                    ("an asn only with the key asn, without which every number is unknown", "add asn.database")
+                    ("an asn only with the key asn; without it every number is unknown", "add asn.database")
                 } else {
                     nil
                 }

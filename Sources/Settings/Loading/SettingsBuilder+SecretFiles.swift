@@ -14,7 +14,7 @@ extension SettingsBuilder {
         self.warnings.append("\(key): every user of this machine can read \(shown); chmod o-rwx it")
     }
 
-    /// The settings that name files with secrets, in the order of the keys.
+    /// Returns the settings that name files with secrets, in the order of the keys.
     private static func secretFiles(
         of tree: SettingsTree,
         _ section: Section

@@ -13,7 +13,7 @@ extension SettingsBuilder {
         "referer", "date", "via", "forwarded", "http2-settings", "accept", "x-session-token", "x-auth-assertion",
     ]
     private static let reservedPrefixes = ["proxy-", "sec-", "access-control-", "x-forwarded-", "if-"]
-    /// Forwarding names that apps behind oauth2-proxy read, two presets' among them, and that no proxy sets by itself.
+    /// Forwarding fields that apps behind oauth2-proxy read (two presets use some) and that no proxy sets by itself.
     private static let identityForwardedFields: Set<String> = [
         "x-forwarded-user", "x-forwarded-email", "x-forwarded-groups", "x-forwarded-preferred-username",
         "x-forwarded-access-token",
@@ -53,7 +53,7 @@ extension SettingsBuilder {
         var names: [String: SettingsOrigin] = [:]
         var fields: [IdentitySettings.Field] = []
         for (name, setting) in headers.entries {
-            // Apps behind CGI and WSGI read every byte that is not a letter or digit as the same one.
+            // Apps behind CGI and WSGI read all bytes that are not letters or digits as one byte.
             let folded = String(decoding: name.lowercased().utf8.map { $0.isAlphanumeric ? $0 : 0x2D }, as: UTF8.self)
             let place = headers.place(of: name)
             let isReserved =
@@ -91,7 +91,7 @@ extension SettingsBuilder {
         return fields
     }
 
-    /// What to use instead of a reserved field.
+    /// Returns what to use instead of a reserved field; `nil` if nothing replaces it.
     private static func substitute(for field: String) -> String? {
         switch field {
         case "authorization": "use identity.basic"
@@ -117,7 +117,7 @@ extension SettingsBuilder {
         return database.map { .database(path: $0) } ?? csv.map { .csv(path: $0) }
     }
 
-    /// A binding to networks without a source of their numbers would refuse every client.
+    /// Reports bindings to networks without a source of their numbers, which would reject every client.
     mutating func checkBindings() {
         guard self.tree["asn"] == nil else { return }
         var uses: [(tree: SettingsTree, name: String)] = []
@@ -168,7 +168,7 @@ extension SettingsBuilder {
         }
     }
 
-    /// A route without its own limit gets the general one.
+    /// Sets the body limits of routes. A route without its own limit gets the general one.
     func setBodyLimits(_ settings: inout Settings) {
         var written = self.writtenRoutes()[...]
         for host in settings.hosts.indices {

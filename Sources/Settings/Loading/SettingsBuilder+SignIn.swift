@@ -1,9 +1,8 @@
 import Vocabulary
 
-/// How users come to one of several providers.
+/// The choice among several providers at sign-in, and the linking of their users.
 extension SettingsBuilder {
-    /// Refuses a domain whose users could be sent to two providers of a host, and warns of domains that send nobody
-    /// anywhere.
+    /// Reports a domain whose users could be sent to two providers of a host, and warns of domains without effect.
     ///
     /// - Parameter trees: The mappings of the providers, in any order.
     mutating func checkDomains(_ providers: [NamedProvider], _ trees: [SettingsTree]) {
@@ -15,12 +14,12 @@ extension SettingsBuilder {
             else { continue }
             let company = hosts.filter { $0.contains(provider.name) }
             if company.isEmpty {
-                self.warnings.append("\(place.key) sends nobody anywhere: no host has this provider beside another one")
+                self.warnings.append("\(place.key) has no effect: no host has this provider together with another one")
             } else if !provider.settings.signsIn {
                 self.report(
                     place,
-                    found: "domains of a provider at which nobody can sign in",
-                    allowed: "them at the provider of these users",
+                    found: "domains of a provider where nobody can sign in",
+                    allowed: "domains at the provider where these users sign in",
                     mend: "remove them"
                 )
             }
@@ -31,7 +30,7 @@ extension SettingsBuilder {
                 guard let twin else { continue }
                 self.report(
                     place.element(element),
-                    found: "\(quoted(domain)), which \(twin.name) has, too",
+                    found: "\(quoted(domain)), which \(twin.name) also has",
                     allowed: "each domain at one provider of a host",
                     mend: "remove one"
                 )
@@ -39,7 +38,7 @@ extension SettingsBuilder {
         }
     }
 
-    /// Refuses to ask for the address first where that leads nowhere.
+    /// Reports `sign_in: identifier_first` if the user's address leads to no provider.
     mutating func checkSignInOrder(of host: HostSettings, _ tree: SettingsTree) {
         guard host.signIn == .identifierFirst, !self.isPartial else { return }
         let place = tree.place(of: "sign_in")
@@ -47,21 +46,21 @@ extension SettingsBuilder {
             self.report(
                 place,
                 found: "identifier_first on a host with one provider",
-                allowed: "it on a host with several: where there is one, users go straight to it",
+                allowed: "identifier_first on a host with several providers: users go straight to a single one",
                 mend: "remove it, or list several providers"
             )
         } else if !host.endpoints {
             self.report(
                 place,
                 found: "identifier_first on a host without endpoints",
-                allowed: "it on the host with endpoints: true on which the users of this one sign in",
+                allowed: "identifier_first on the host with endpoints: true where the users of this host sign in",
                 mend: "move it to that host"
             )
         } else if !self.hasDomains(host.providers) {
             self.report(
                 place,
-                found: "identifier_first, and no provider of the host has domains",
-                allowed: "it where an address can say which provider is meant",
+                found: "identifier_first, but no provider of the host has domains",
+                allowed: "identifier_first if an address can determine the provider",
                 mend: "write domains at a provider, e.g. oidc: {domains: [example.com]}"
             )
         }
@@ -77,8 +76,8 @@ extension SettingsBuilder {
         }
     }
 
-    /// The providers whose users a kit of `native_social` signs in, because they have its issuers and stand beside others on
-    /// some host, and the issuers that none of them has.
+    /// Returns the providers whose users a kit of `native_social` signs in, because they have its issuers and share
+    /// some host with others, and the issuers that no such provider has.
     private func kitOwners(of login: SocialLogin) -> (names: [String], others: [String]) {
         let kit = self.tree.tree("native_social")?.tree(login.rawValue)
         let issuers: [String] =
@@ -101,14 +100,14 @@ extension SettingsBuilder {
         )
     }
 
-    /// The providers whose users a kit of `native_social` signs in: what none of them has issued is the first's.
+    /// Returns the providers whose users the kit signs in. Users of unknown issuers are the first provider's.
     func providers(ofKit login: SocialLogin) -> [String] {
         let (names, others) = self.kitOwners(of: login)
         return names.isEmpty || !others.isEmpty ? names + self.firstProvider : names
     }
 
-    /// Reports kits whose users are at no listed provider, where it matters at which one a user is: they would pass as users
-    /// of the first. And providers whose users would have the names of a kit's.
+    /// Reports kits whose users belong to no listed provider if users of different providers must be distinguished:
+    /// they would pass as users of the first. Reports providers whose users would have the names of a kit's users.
     mutating func checkKits(_ settings: Settings) {
         guard let kits = self.tree.tree("native_social") else { return }
         for login in SocialLogin.allCases where kits[login.rawValue] != nil {
@@ -117,8 +116,9 @@ extension SettingsBuilder {
                 let issuers = names.isEmpty ? "issuer" : "issuer \(others.joined(separator: ", "))"
                 self.report(
                     kits.place(of: login.rawValue),
-                    found: "a kit whose \(issuers) none of the providers has that stand together on a host",
-                    allowed: "one of a listed provider, where routes require a provider or accounts are linked",
+                    found: "a kit whose \(issuers) no provider has that shares a host with others",
+                    allowed:
+                        "a kit with the issuer of a listed provider, if routes require a provider or accounts are linked",
                     mend: "list a provider with the kit's issuer among the host's providers, or remove the kit"
                 )
             }
@@ -130,8 +130,8 @@ extension SettingsBuilder {
             }
             self.report(
                 tree.place(of: "name"),
-                found: "\(quoted(twin)), by which the kit \(login.rawValue) of native_social names its users",
-                allowed: "a name of its own beside other providers: users of both would be \(twin)|ID",
+                found: "\(quoted(twin)), with which the kit \(login.rawValue) of native_social names its users",
+                allowed: "a different name beside other providers: users of both would be \(twin)|ID",
                 mend: "choose another name, or give this provider the kit's issuer"
             )
         }
@@ -139,7 +139,7 @@ extension SettingsBuilder {
 
     // MARK: Accounts
 
-    /// Refuses addresses that count as verified because the provider has verified another one.
+    /// Reports addresses that would be treated as verified because the provider has verified another address.
     ///
     /// - Parameter section: The keys of the provider.
     mutating func checkEmail(of provider: NamedProvider, _ section: SettingsTree) {
@@ -153,7 +153,7 @@ extension SettingsBuilder {
             self.report(
                 traits?.place(of: name) ?? section.place(of: "trusted_email"),
                 found: "trusted_email with the address from \(quoted(address)), verified by \(quoted(verified))",
-                allowed: "the claim email itself: for no other the provider vouches (OpenID Connect Core 5.1)",
+                allowed: "the claim email itself: the provider verifies no other claim (OpenID Connect Core 5.1)",
                 mend: "remove email and email_verified from claims.traits, or remove trusted_email"
             )
         }
@@ -161,14 +161,15 @@ extension SettingsBuilder {
         for name in ["emails", "email_domains"] where allow[name] != nil {
             self.report(
                 allow.place(of: name),
-                found: "addresses from \(quoted(address)), of which \(quoted(verified)) says nothing",
-                allowed: "addresses of the claim email, or from a claim that another one calls verified",
-                mend: "remove email from claims.traits, add what says so as email_verified there, or use allow.groups"
+                found: "addresses from \(quoted(address)), which \(quoted(verified)) does not verify",
+                allowed: "addresses from the claim email, or from a claim that another claim verifies",
+                mend:
+                    "remove email from claims.traits, add the verifying claim there as email_verified, or use allow.groups"
             )
         }
     }
 
-    /// Reads the key of accounts, and warns of what linking means.
+    /// Reads the key of accounts, and warns of the effects of linking.
     mutating func setAccounts(_ accounts: inout AccountSettings, _ providers: [NamedProvider]) {
         let tree = self.tree.tree("accounts")
         if let tree { accounts.key = self.secret("key_file", of: tree, minBytes: 32) }
@@ -190,7 +191,7 @@ extension SettingsBuilder {
             self.reportMissing(
                 tree.place(of: "key_file", or: "link"),
                 "key_file: a file with 32 bytes or more",
-                "write one, e.g. by openssl rand -base64 32, and keep it for good: with another one these users have other subjects"
+                "make one, e.g. with openssl rand -base64 32, and keep it for good: with another key these users have other subjects"
             )
         }
         let place = tree.place(of: "link")
@@ -206,7 +207,7 @@ extension SettingsBuilder {
             return
         }
         self.warnings.append(
-            "\(place.key): whoever gets an address confirmed at one of \(trusted.joined(separator: ", ")) is the user with that "
+            "\(place.key): anyone who gets an address confirmed at one of \(trusted.joined(separator: ", ")) is the user with that "
                 + "address at all of them; each must verify addresses, and never give one to another user"
         )
     }

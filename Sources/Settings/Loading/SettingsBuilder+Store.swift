@@ -36,8 +36,7 @@ extension SettingsBuilder {
         return redis
     }
 
-    /// The URL from where it was written. A variable takes precedence over the file, also when the two use different
-    /// keys.
+    /// Returns the URL and its place. A variable takes precedence over the file, even if the two use different keys.
     private mutating func redisURL(_ tree: SettingsTree) -> (url: Secret, place: KeyPlace)? {
         let (written, file) = (tree.place(of: "url"), tree.place(of: "url_file"))
         let isBoth = tree["url"] != nil && tree["url_file"] != nil
@@ -60,13 +59,13 @@ extension SettingsBuilder {
             return nil
         }
         guard let content = self.secret("url_file", of: tree) else { return nil }
-        // The same check as for a URL that is written directly.
+        // The file must contain what may be written as the URL directly.
         do throws(SyntaxFault) {
             _ = try TextRule.redisURL.read(String(decoding: content.bytes, as: UTF8.self))
         } catch {
             self.report(
                 file,
-                found: "a file that holds no Redis URL (not shown)",
+                found: "a file without a Redis URL (not shown)",
                 allowed: "a file with one line, \(TextRule.redisURL.allowed)",
                 mend: error.mend
             )

@@ -3,10 +3,10 @@ import Vocabulary
 
 /// TLS at the gateway's own addresses.
 extension SettingsBuilder {
-    /// From so many days on an operator is told that a certificate has to be renewed.
+    /// The number of days before a certificate expires in which an operator is warned.
     static let renewalDays = 14
 
-    /// `tls`; nil: it is not configured, or is not whole.
+    /// Builds `tls`; `nil` if it is missing or invalid.
     mutating func tls() -> TLSSettings? {
         guard let tree = self.tree.tree("tls") else { return nil }
         var tls = TLSSettings()
@@ -24,7 +24,7 @@ extension SettingsBuilder {
             self.reportMissing(
                 tree.place(of: "certificate_file", or: "certificates"),
                 "certificate_file and key_file, or certificates",
-                "add the pair of files; sallyport certificate --self-signed makes one for trying"
+                "add the pair of files; sallyport certificate --self-signed makes one for tests"
             )
         }
         let pairs = isShorthand ? [tree] : written
@@ -42,12 +42,12 @@ extension SettingsBuilder {
         return tls
     }
 
-    /// The files of the certificates of `tls`, whatever is in them.
+    /// Returns the files of the certificates of `tls` without reading them.
     func certificateFiles() -> [String] {
         self.certificatePairs.compactMap { self.resolved($0["certificate_file"]) }
     }
 
-    /// Where each certificate of `tls` and its key are written.
+    /// The mappings in which each certificate of `tls` and its key are written.
     private var certificatePairs: [SettingsTree] {
         guard let tree = self.tree.tree("tls") else { return [] }
         return tree["certificate_file"] != nil ? [tree] : tree.trees("certificates")
@@ -113,7 +113,7 @@ extension SettingsBuilder {
         )
     }
 
-    /// Warns of certificates that no client is shown: names decide, and a certificate before has each of them.
+    /// Warns of certificates that no client gets, because earlier certificates have all of their names.
     private mutating func warnOfHidden(_ tls: TLSSettings, _ written: [SettingsTree]) {
         guard tls.certificates.count == written.count else { return }
         for (index, (certificate, tree)) in zip(tls.certificates, written).enumerated() where !certificate.isDefault {
@@ -122,8 +122,8 @@ extension SettingsBuilder {
             guard facts.names.allSatisfy({ name in before.contains { $0.names.contains(name) } }) else { continue }
             let mend =
                 facts.names.isEmpty
-                ? "clients that ask for an address name no host: write default: true here"
-                : "another one before it has all its names: remove one of the two"
+                ? "clients that connect to an address send no host name: write default: true here"
+                : "an earlier certificate has all its names: remove one of the two"
             self.warnings.append(
                 "\(tree.key(of: "certificate_file")): the certificate of \(facts.title) is never shown: \(mend)"
             )
@@ -145,7 +145,7 @@ extension SettingsBuilder {
         }
     }
 
-    /// Refuses https hosts that no certificate covers: no browser would open them.
+    /// Reports https hosts that no certificate covers: no browser would open them.
     mutating func checkCovering(_ settings: Settings) {
         // The names of a certificate that cannot be read are not known.
         guard let tls = settings.tls, !tls.certificates.isEmpty, !self.isPartial,

@@ -1,7 +1,7 @@
 import Vocabulary
 
 extension SettingsBuilder {
-    /// What `tree.set` cannot put in its place.
+    /// Sets the values that `tree.set` cannot set.
     mutating func setTelemetry(_ telemetry: inout TelemetrySettings) {
         guard let tree = self.tree.tree("telemetry") else { return }
         telemetry.fields = self.collectorFields(tree)
@@ -37,37 +37,39 @@ extension SettingsBuilder {
         if let url = telemetry.url { self.warnOfPlace(url, tree) }
         if telemetry.url?.hasPrefix("http://") == true, !telemetry.fields.isEmpty {
             self.warnings.append(
-                "\(tree.key) has headers and a collector without TLS: whoever can read along between them sees the headers"
+                "\(tree.key) has headers and a collector without TLS: anyone who can read the traffic to the collector sees the headers"
             )
         }
     }
 
-    /// What people write who have taken the URL from an example for gRPC, or for traces alone.
+    /// Warns of URLs that were probably copied from an example for gRPC, or for traces alone.
     private mutating func warnOfPlace(_ url: String, _ tree: SettingsTree) {
         let place = url.prefix { $0 != "?" }.drop { $0 != "/" }.dropFirst(2)
         let authority = place.prefix { $0 != "/" }
         if tree["traces_endpoint"] != nil, place.dropFirst(authority.count).allSatisfy({ $0 == "/" }) {
             self.warnings.append(
-                "\(tree.key(of: "traces_endpoint")) has no path and is taken as it is; collectors take traces at /v1/traces: "
-                    + "write the whole URL, or endpoint"
+                "\(tree.key(of: "traces_endpoint")) has no path and is used as written; collectors accept traces at /v1/traces: "
+                    + "write the complete URL, or endpoint"
             )
         }
         if authority.hasSuffix(":4317") {
-            self.warnings.append("\(tree.key) has port 4317, where collectors take gRPC; OTLP over HTTP is at 4318")
+            self.warnings.append("\(tree.key) has port 4317, where collectors accept gRPC; OTLP over HTTP is at 4318")
         }
         if url.contains("/v1/traces/v1/traces") {
             self.warnings.append(
-                "\(tree.key(of: "endpoint")) gets /v1/traces at its end; it has that already: remove it, or write traces_endpoint"
+                "\(tree.key(of: "endpoint")) already ends with /v1/traces, which the gateway adds: remove it, or write traces_endpoint"
             )
         }
     }
 
-    /// A batch is never larger than the queue. The variables are often set for everything in a cluster, and the SDKs
-    /// take the size of the queue then.
+    /// Limits the size of a batch to the size of the queue, as the SDKs do. The variables are often set for everything
+    /// in a cluster.
     private mutating func fitBatch(_ telemetry: inout TelemetrySettings, _ tree: SettingsTree) {
         guard telemetry.batchSize > telemetry.queueSize else { return }
         if let batch = tree["batch_size"] {
-            self.warnings.append("\(batch.origin): a batch has \(telemetry.queueSize) spans, all that wait")
+            self.warnings.append(
+                "\(batch.origin): a batch has at most \(telemetry.queueSize) spans, the size of the queue"
+            )
         }
         telemetry.batchSize = telemetry.queueSize
     }

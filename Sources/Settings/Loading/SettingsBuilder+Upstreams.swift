@@ -1,8 +1,8 @@
 import Vocabulary
 
-/// Apps, and their servers.
+/// Apps and their servers.
 extension SettingsBuilder {
-    /// `upstreams`.
+    /// Builds `upstreams`.
     mutating func namedUpstreams() -> [UpstreamSettings] {
         let upstreams = self.tree.tree("upstreams")
         return (upstreams?.entries ?? []).compactMap { name, _ in
@@ -60,15 +60,15 @@ extension SettingsBuilder {
         }
     }
 
-    /// An app on one server, which has an address.
+    /// Returns an app on one server with an address.
     static func upstream(named name: String, at url: PublicURL) -> UpstreamSettings {
         let server = self.server(at: url)
         return UpstreamSettings(name: name, isHTTPS: server.isHTTPS, host: server.host, port: server.port)
     }
 
-    /// An app on one server, which has a socket.
+    /// Returns an app on one server with a socket.
     ///
-    /// - Parameter text: `unix:` and its path.
+    /// - Parameter text: `unix:` and the path of the socket.
     static func upstream(named name: String, atSocket text: String) -> UpstreamSettings {
         var upstream = UpstreamSettings.initial
         upstream.name = name
@@ -85,7 +85,7 @@ extension SettingsBuilder {
         return ServerSettings(socketPath: String(text.dropFirst(TextRule.socketScheme.count)))
     }
 
-    /// The server of `url`; nil: it is missing or wrong.
+    /// Returns the server of `url`; `nil` if the key is missing or wrong.
     private mutating func server(_ tree: SettingsTree) -> ServerSettings? {
         if let url = tree.url("url") { return Self.server(at: url) }
         guard let server = tree.text("url").flatMap(Self.server(atSocket:)) else { return nil }
@@ -93,14 +93,14 @@ extension SettingsBuilder {
         return server
     }
 
-    /// Looks at the socket of a server. One that is not there yet is no mistake: its app may start later.
+    /// Checks the socket of a server. A missing socket is not a mistake, because its app may start later.
     mutating func checkSocket(of server: ServerSettings, _ place: KeyPlace) {
         guard let path = server.socketPath, let fault = self.files.socketFault(path), !self.isPartial else { return }
         switch fault {
         case .otherKind:
             self.report(
                 place,
-                found: "something that is no socket at \(quoted(path))",
+                found: "a file that is not a socket at \(quoted(path))",
                 allowed: "the path of the socket at which the app listens",
                 mend: "check the path"
             )
@@ -115,14 +115,14 @@ extension SettingsBuilder {
         }
     }
 
-    /// `url`, or `servers`.
+    /// Returns the servers in `url` or `servers`.
     private mutating func servers(_ tree: SettingsTree) -> [ServerSettings] {
         guard tree["servers"] != nil else {
             if tree["url"] == nil {
                 self.reportMissing(
                     tree.place(of: "url"),
                     TextRule.serverURL.allowed,
-                    "add the key url: the address of the app; or servers: those of all its servers"
+                    "add url, the address of the app, or servers, the addresses of all its servers"
                 )
             }
             return self.server(tree).map { [$0] } ?? []
@@ -142,7 +142,7 @@ extension SettingsBuilder {
                 place,
                 found: trees.isEmpty ? "an empty list" : "\(trees.count) servers",
                 allowed: "1 to \(ServerSettings.limit) servers",
-                mend: trees.isEmpty ? "add a server" : "put a load balancer in front of so many"
+                mend: trees.isEmpty ? "add a server" : "put a load balancer in front of the servers"
             )
         }
         var origins: [String: SettingsOrigin] = [:]

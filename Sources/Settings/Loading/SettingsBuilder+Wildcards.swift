@@ -1,21 +1,22 @@
 extension SettingsBuilder {
-    /// Refuses hosts with a wildcard that cannot be served as meant: users sign in on a host with one name, which is what
-    /// providers know, and everything that the gateway signs names such a host.
+    /// Reports wildcard hosts that need a host with one name. Users sign in on a host with one name, which providers
+    /// know, and which is the issuer of everything that the gateway signs.
     mutating func checkWildcards(_ settings: Settings) {
         for (host, tree) in zip(settings.hosts, self.writtenHosts) where host.publicURL.isWildcard && !self.isPartial {
             let mend = "add a host with one name, such as https://id.example.com, with endpoints: true"
             if host.endpoints {
                 self.report(
                     tree.place(of: "endpoints", or: "public_url"),
-                    found: "true on \(host.publicURL), which stands for many names",
+                    found: "true on \(host.publicURL), which covers many names",
                     allowed: "false: the users of all these names sign in on a host with one name",
                     mend: "remove it, and \(mend)"
                 )
             } else if settings.issuer(of: host.providers[0]).utf8.contains(UInt8(ascii: "*")) {
                 self.report(
                     tree.place(of: "public_url"),
-                    found: "\(host.publicURL) without a host that has one name",
-                    allowed: "a wildcard beside a host with one name and the same provider, which names the gateway",
+                    found: "\(host.publicURL), but no host with one name",
+                    allowed:
+                        "a wildcard together with a host with one name and the same provider, which is the gateway's issuer",
                     mend: mend
                 )
             }

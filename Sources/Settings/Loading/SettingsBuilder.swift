@@ -2,26 +2,26 @@ import AddressIntelligence
 import Pages
 import Vocabulary
 
-/// Makes the settings from values that are each valid, and checks that they fit together.
+/// Builds the settings from values that are each valid, and checks that they fit together.
 struct SettingsBuilder {
     var tree: SettingsTree
     var files: SettingsFiles
     let flags: InsecureFlags
     let judges: SettingsJudges
-    /// Some value was refused already. A value that seems to be missing may be that one, so it is not reported again.
+    /// Whether some value was already reported. A missing value may be that one and is not reported again.
     let isPartial: Bool
-    /// Whether clients are judged that an operator changes while the gateway runs.
+    /// Whether the builder checks clients that an operator changes at run time.
     var isAtRunTime = false
-    /// Whether the files that the settings name are not there and not asked for: what is in them is not judged.
+    /// Whether the files that the settings name are on another machine, so that their content is not checked.
     var lacksFiles = false
-    /// All variables of the process.
+    /// All environment variables of the process.
     var environment: [String: String] = [:]
     var problems: [SettingsProblem] = []
     var warnings: [String] = []
-    /// Named apps, and those that routes name by a URL.
+    /// The named apps, and those that routes give by a URL.
     var upstreams: [UpstreamSettings] = []
 
-    /// The settings; meaningless when there are problems.
+    /// Builds the settings, which are meaningless if there are problems.
     mutating func build() -> Settings {
         self.upstreams = self.namedUpstreams()
         let clients = self.clients()
@@ -80,7 +80,7 @@ struct SettingsBuilder {
             || self.tree.tree("provider")?.entries.contains { $0.name != "static" } == true
     }
 
-    /// Whether a collector is sent traces.
+    /// Whether the gateway sends traces to a collector.
     private var sendsTraces: Bool {
         self.tree.tree("telemetry")?.entries.contains { ["endpoint", "traces_endpoint"].contains($0.name) } == true
     }
@@ -93,7 +93,7 @@ struct SettingsBuilder {
         )
     }
 
-    /// Reports a key that is missing, unless it may be a value that was refused already.
+    /// Reports a missing key, unless it may be a value that was already reported.
     mutating func reportMissing(_ place: KeyPlace, _ allowed: String, _ mend: String) {
         guard !self.isPartial else { return }
         self.report(place, found: "nothing", allowed: allowed, mend: mend)
@@ -114,8 +114,8 @@ struct SettingsBuilder {
     ///
     /// - Parameters:
     ///   - seen: Where each value of this key was written.
-    ///   - found: The value for people; nil: in quotes.
-    ///   - mend: What to do, before the place of the earlier one.
+    ///   - found: The value for people; `nil` for the value in quotes.
+    ///   - mend: What to do, before the place of the earlier value.
     mutating func checkOnce(
         _ value: String,
         _ name: String,
@@ -135,7 +135,7 @@ struct SettingsBuilder {
         )
     }
 
-    /// A path for the process. A relative path in a file starts at that file's directory.
+    /// Returns a path for the process. A relative path in a file starts at that file's directory.
     func resolved(_ setting: Setting?) -> String? {
         guard let setting, case .text(let path) = setting.value else { return nil }
         guard !path.hasPrefix("/"), case .file(let file, _, _) = setting.origin, let slash = file.lastIndex(of: "/")
@@ -143,15 +143,15 @@ struct SettingsBuilder {
         return String(file[...slash]) + path
     }
 
-    /// How a message names the file of a setting. The name of a file that is there is no secret that was written in the
-    /// place of a path.
+    /// Returns the file of a setting for messages. The name of an existing file is not a secret that was written
+    /// instead of a path.
     func shown(_ setting: Setting) -> String {
         guard let path = self.resolved(setting), case .text(let written) = setting.value, self.files.isThere(path)
         else { return setting.shown }
         return written
     }
 
-    /// The path of a file that can be opened.
+    /// Returns the path of a file, and reports a file that cannot be opened.
     mutating func readablePath(_ name: String, of tree: SettingsTree, isSecret: Bool = false) -> String? {
         guard let setting = tree[name], let path = self.resolved(setting), !self.lacksFiles else { return nil }
         if !self.files.isReadable(path) {
@@ -165,7 +165,7 @@ struct SettingsBuilder {
         return path
     }
 
-    /// The content of a secret's file without its trailing line end.
+    /// Returns the content of a secret's file without its trailing line end.
     mutating func secret(_ name: String, of tree: SettingsTree, minBytes: Int = 1) -> Secret? {
         let allowed = "a file that holds \(minBytes) bytes or more"
         guard var bytes = self.content(name, of: tree, allowed: allowed) else { return nil }
@@ -179,9 +179,9 @@ struct SettingsBuilder {
         return Secret(bytes)
     }
 
-    /// The secrets from which every key is derived.
+    /// Reads the secrets from which every key is derived.
     private mutating func secrets() -> SecretRing? {
-        let allowed = "a file with one secret a line, each of \(SecretFile.minBytes) bytes or more"
+        let allowed = "a file with one secret per line, each of \(SecretFile.minBytes) bytes or more"
         guard let bytes = self.content("secret_file", of: self.tree, allowed: allowed) else { return nil }
         do throws(SecretFile.Fault) {
             return try SecretFile(bytes).ring
@@ -191,13 +191,13 @@ struct SettingsBuilder {
         }
     }
 
-    /// The content of `signing_key_file`, which only JOSE can judge further.
+    /// Returns the content of `signing_key_file`, which only the module JOSE can check further.
     private mutating func signingKeys() -> Secret? {
         let allowed = "a PEM file with one EC P-256 or RSA key or more"
         return self.content("signing_key_file", of: self.tree, allowed: allowed).map { Secret($0) }
     }
 
-    /// The content of the file that a key names; nil when it cannot be read, which is reported.
+    /// Returns the content of the file at a key; `nil` if there is none, or if it cannot be read, which is reported.
     mutating func content(
         _ name: String,
         of tree: SettingsTree,
@@ -220,7 +220,7 @@ struct SettingsBuilder {
 
     // MARK: Trust
 
-    /// The tokens in `admin.tokens_file`.
+    /// Reads the tokens in `admin.tokens_file`.
     private mutating func operatorTokens() -> [OperatorToken] {
         let allowed = "a file with 1 to \(OperatorToken.most) lines of name, scopes and SHA-256 in hexadecimal"
         guard let admin = self.tree.tree("admin"),
@@ -297,7 +297,7 @@ struct SettingsBuilder {
         if names.isEmpty || Set(names).count != names.count || names.contains(where: session.isOwnCookie) {
             self.report(
                 tree.place(of: "cookies"),
-                found: names.isEmpty ? "an empty list" : "a name twice, or the name of a cookie of the gateway",
+                found: names.isEmpty ? "an empty list" : "a name twice, or the name of one of the gateway's cookies",
                 allowed:
                     "one name or more, each once; not session.cookie, nor that name continued with -",
                 mend: "write names such as session_transfer_token"

@@ -1,4 +1,4 @@
-/// What an operator allows by flags of the command line, so that it shows at every start.
+/// Insecure behaviour that an operator allows by command line flags, so that it shows at every start.
 package struct InsecureFlags: Sendable, Equatable {
     /// `--insecure-http`
     package var http: Bool
@@ -24,7 +24,7 @@ package struct InsecureFlags: Sendable, Equatable {
 
 /// Valid settings, and the origin of each value.
 package struct LoadedSettings: Sendable {
-    /// A key with its effective value, fit to be shown.
+    /// A key with its effective value, in a form that may be shown.
     package struct Entry: Sendable, Equatable {
         package var key: String
         package var value: String
@@ -34,28 +34,28 @@ package struct LoadedSettings: Sendable {
     }
 
     package var settings: Settings
-    /// What an operator should know but need not correct, one sentence each.
+    /// What an operator should know but need not correct, in one sentence each.
     package var warnings: [String]
-    /// Every key in the order of the reference; secrets redacted. Made when it is asked for, as a running gateway never
-    /// shows it.
+    /// Every key in the order of the reference, with secrets redacted. Computed on demand, because a running gateway
+    /// never shows it.
     package var entries: [Entry] { self.entriesOfSettings(self.settings) }
     fileprivate let entriesOfSettings: @Sendable (Settings) -> [Entry]
-    /// The clients of the file, and the judgement of changes of them.
+    /// The clients of the file, and the check of changes to them.
     package var clients = ClientBase()
 
-    /// The effective settings, one `key: value  # origin` a line, without secrets: what `check` prints.
+    /// Returns the effective settings, one `key: value  # origin` per line, without secrets: the output of `check`.
     ///
-    /// - Parameter changedOnly: Leaves out keys with their default, also where it is written.
+    /// - Parameter changedOnly: Whether keys with their default are left out, even if it is written.
     package func describe(changedOnly: Bool = false) -> String {
         self.entries.filter { !changedOnly || $0.isChanged }.map { "\($0.key): \($0.value)  # \($0.origin)" }
             .joined(separator: "\n")
     }
 }
 
-/// Where the admin listener is, for commands that ask it.
+/// The address of the admin listener, for commands that call it.
 package struct AdminListener: Sendable, Equatable {
     package let listener: ListenerSettings
-    /// The PEM files of the certificates with which it can answer; empty without TLS.
+    /// The PEM files of the certificates with which the listener can answer. Empty without TLS.
     package let certificateFiles: [String]
 
     init(_ listener: ListenerSettings, certificateFiles: [String]) {
@@ -64,16 +64,16 @@ package struct AdminListener: Sendable, Equatable {
     }
 }
 
-/// Makes one validated value from the file, the environment and the flags.
+/// Builds one validated value from the file, the environment and the flags.
 package enum SettingsLoader {
     /// Reads the settings.
     ///
-    /// The file is `file`, else the one that `SALLYPORT_CONFIG` names. Without both, variables must set everything. A
-    /// variable takes precedence over the file. Relative paths start at the directory of the file that holds them.
+    /// The file is `file`, otherwise the one in `SALLYPORT_CONFIG`. Without both, variables must set everything. A
+    /// variable takes precedence over the file. Relative paths start at the directory of the file that contains them.
     ///
-    /// - Parameter lacksFiles: Whether the files that the settings name are on another machine: neither they nor what is in
-    ///   them are judged, so that the settings cannot be served.
-    /// - Throws: every problem that was found, none of which shows a secret.
+    /// - Parameter lacksFiles: Whether the files that the settings name are on another machine. They are then not
+    ///   checked, and the settings cannot be served.
+    /// - Throws: All problems, none of which shows a secret.
     package static func load(
         file: String?,
         environment: [String: String],
@@ -105,10 +105,10 @@ package enum SettingsLoader {
         )
     }
 
-    /// The admin listener in these settings. Nothing else is validated, and the file is not read when a variable sets the
-    /// address.
+    /// Returns the admin listener in these settings. Nothing else is validated, and the file is not read if a variable
+    /// sets the address.
     ///
-    /// - Throws: The problems that hide the address.
+    /// - Throws: The problems with the address.
     package static func adminListener(
         file: String?,
         environment: [String: String],
@@ -134,7 +134,7 @@ package enum SettingsLoader {
         return AdminListener(listener, certificateFiles: listener.isSecure ? builder.certificateFiles() : [])
     }
 
-    /// The values of the file and the variables. Each is valid by itself or among the problems.
+    /// Reads the values of the file and the variables. Each value is valid by itself or among the problems.
     private static func written(
         file: String?,
         environment: [String: String],
@@ -181,12 +181,14 @@ package enum SettingsLoader {
         do throws(SettingsFiles.Fault) {
             return try files.read(path, YAMLGuard.maxBytes)
         } catch {
+            let isNamedByVariable = origin == .environment(EnvironmentOverlay.fileVariable)
             let problem = SettingsProblem(
                 origin: origin,
                 key: "",
-                found: error.sentence,
+                found: isNamedByVariable ? "\(error.sentence) at \(quoted(path))" : error.sentence,
                 allowed: "a YAML file of at most 1MiB",
-                mend: "check the path of the settings file and its permissions"
+                mend: error == .absent ? "" : "check the path of the settings file and its permissions",
+                isOfWholeFile: true
             )
             throw SettingsFailure([problem])
         }
@@ -194,7 +196,7 @@ package enum SettingsLoader {
 }
 
 extension [SettingsProblem] {
-    /// In the order of the file's lines, then of the files and variables as they were read. Each problem once.
+    /// The problems by line and column, then in the order in which they were found. Each problem once.
     var inOrder: [SettingsProblem] {
         func place(_ problem: SettingsProblem) -> (Int, Int) {
             guard case .file(_, let line, let column) = problem.origin else { return (.max, .max) }

@@ -1,25 +1,25 @@
 import Vocabulary
 
-/// Applies the variables of OpenTelemetry over the file, with the meanings of its specification. The gateway's own variables
-/// (`SALLYPORT_TELEMETRY_*`) take precedence over them.
+/// Applies the variables of OpenTelemetry over the file, as its specification defines them. The gateway's own variables
+/// (`SALLYPORT_TELEMETRY_*`) take precedence.
 ///
-/// They are often set for everything in a cluster. So they are read only where traces are sent: then one that the gateway cannot
-/// follow is refused, and without an endpoint it means nothing. Unknown ones are ignored.
+/// OpenTelemetry's variables are often set for a whole cluster, so they are read only if traces are sent. One that the
+/// gateway cannot follow is then reported. Unknown variables, and all without an endpoint, are ignored.
 struct TelemetryVariables {
-    /// How the value of a variable is written.
+    /// The form of a variable's value.
     private enum Form {
         case asKey
-        /// A word of the specification, in capitals or small letters.
+        /// A word of the specification, in upper or lower case.
         case word
         case milliseconds
     }
 
     private struct Variable {
-        /// The first one that is set counts.
+        /// The names of the variable. The first one that is set applies.
         let names: [String]
         let key: String
         var form = Form.asKey
-        /// A key of the file that the variable replaces as well.
+        /// Another key of the file that the variable also replaces.
         var instead: String?
     }
 
@@ -43,7 +43,7 @@ struct TelemetryVariables {
         Variable(names: ["OTEL_BSP_MAX_EXPORT_BATCH_SIZE"], key: "batch_size"),
     ]
 
-    /// The variable for traces alone comes before the one for everything.
+    /// Returns a variable with two names: the one for traces alone takes precedence over the one for all signals.
     private static func traces(_ name: String, _ key: String, _ form: Form = .asKey) -> Variable {
         Variable(names: ["\(self.exporter)TRACES_\(name)", "\(self.exporter)\(name)"], key: key, form: form)
     }
@@ -53,7 +53,7 @@ struct TelemetryVariables {
     private(set) var warnings: [String] = []
 
     init(_ environment: [String: String]) {
-        // An empty one is as if it were not set. Values from files and templates often have spaces or a line feed at their ends.
+        // An empty variable is treated as unset. Files and templates often leave spaces or a line feed at the ends.
         self.environment = environment.filter { $0.key.hasPrefix("OTEL_") }.mapValues(\.withoutOuterSpaces)
             .filter { !$0.value.isEmpty }
     }
@@ -80,7 +80,7 @@ struct TelemetryVariables {
         self.warn()
     }
 
-    /// Removes what switches traces on, if a variable switches them off. The gateway's own variables have been applied.
+    /// Removes the endpoints if a variable switches traces off. The gateway's own variables have been applied.
     func switchOff(_ tree: inout SettingsTree) {
         guard self.isOff, var telemetry = tree.tree("telemetry"), let setting = tree["telemetry"] else { return }
         for name in Self.endpoints { telemetry[name] = nil }
@@ -98,7 +98,7 @@ struct TelemetryVariables {
         guard let (name, text) = self.first(variable.names),
             let kind = (Section.telemetry[variable.key] ?? Section.exporter[variable.key])?.kind
         else { return }
-        // The argument of a sampler that takes none.
+        // The variable is the argument of a sampler that takes none.
         if variable.key == "ratio", let sampler = tree.setting(at: ["telemetry", "sampler"]).flatMap({ $0.value }),
             TelemetrySettings.Sampler.read(sampler)?.takesRatio != true
         {
@@ -124,8 +124,8 @@ struct TelemetryVariables {
         }
     }
 
-    /// Adds the attributes to those of the file. An attribute of this name in the file is replaced; one without a value says
-    /// nothing, as where a template had none.
+    /// Adds the variable's attributes to those in the file, and replaces those with the same name. An attribute without
+    /// a value, as from an empty template, is ignored.
     private mutating func applyAttributes(to tree: inout SettingsTree) {
         let name = "OTEL_RESOURCE_ATTRIBUTES"
         guard let text = self.environment[name] else { return }
@@ -149,7 +149,7 @@ struct TelemetryVariables {
         }
     }
 
-    /// - Throws: What a part of an attribute is, as the texts of the rule speak of a key.
+    /// - Throws: What a part of an attribute must be, because the texts of the rule are about a key.
     private static func read(_ text: String, _ rule: TextRule, _ part: String) throws(SyntaxFault) -> SettingValue {
         do throws(SyntaxFault) {
             return try rule.read(text)
@@ -175,14 +175,14 @@ struct TelemetryVariables {
             var (allowed, mend) = (kind.allowed, error.mend)
             if form == .milliseconds { (allowed, mend) = Self.inMilliseconds(text, kind) }
             if key == "protocol", text == "grpc" {
-                mend = "write http/protobuf: collectors take it on port 4318, and gRPC is not spoken"
+                mend = "write http/protobuf: collectors accept it on port 4318, and gRPC is not supported"
             }
             self.report(name, key, found: kind.found(text), allowed, mend)
             tree.set(Setting(value: .invalid, origin: origin, shown: ""), at: ["telemetry", key])
         }
     }
 
-    /// What is allowed in a variable that has milliseconds, and what to write instead of this text.
+    /// Returns what is allowed in a variable in milliseconds, and what to write instead of `text`.
     private static func inMilliseconds(_ text: String, _ kind: SettingKind) -> (allowed: String, mend: String) {
         func count(_ duration: Duration) -> String { "\(Int64(duration / .milliseconds(1)))" }
         guard case .duration(let range) = kind else { return (kind.allowed, "write another value") }
@@ -214,12 +214,14 @@ struct TelemetryVariables {
         )
     }
 
-    /// What is not followed, and does no harm.
+    /// Warns of variables that are ignored without harm.
     private mutating func warn() {
         if let (name, text) = self.first(["\(Self.exporter)TRACES_COMPRESSION", "\(Self.exporter)COMPRESSION"]),
             text != "none"
         {
-            self.warnings.append("\(name) is ignored: spans are sent without compression, which every collector takes")
+            self.warnings.append(
+                "\(name) is ignored: spans are sent without compression, which every collector accepts"
+            )
         }
         let known = ["tracecontext", "baggage", "none"]
         let propagators = self.environment["OTEL_PROPAGATORS"]?.split(separator: ",").map { $0.filter { $0 != " " } }
@@ -230,7 +232,9 @@ struct TelemetryVariables {
             self.warnings.append("OTEL_SDK_DISABLED: \(quoted(disabled)) is ignored: only true switches traces off")
         }
         if let exporters = self.environment["OTEL_TRACES_EXPORTER"], exporters.lowercased() != "otlp" {
-            self.warnings.append("OTEL_TRACES_EXPORTER: \(quoted(exporters)) is ignored: traces are sent by otlp only")
+            self.warnings.append(
+                "OTEL_TRACES_EXPORTER: \(quoted(exporters)) is ignored: traces are sent only with otlp"
+            )
         }
     }
 }

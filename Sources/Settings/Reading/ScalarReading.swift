@@ -1,7 +1,7 @@
 import Vocabulary
 
 extension SettingKind {
-    /// The value that `text` means, in the file or in a variable.
+    /// Reads the value of `text`, which comes from the file or from a variable.
     func read(_ text: String) throws(SyntaxFault) -> SettingValue {
         switch self {
         case .boolean:
@@ -50,7 +50,7 @@ extension SettingKind {
         }
     }
 
-    /// How `check` prints a valid value.
+    /// Returns a valid value as `check` prints it.
     func shown(_ text: String) -> String {
         switch self {
         case .secret: "<redacted>"
@@ -60,20 +60,20 @@ extension SettingKind {
         }
     }
 
-    /// What a message says of a text that is wrong.
+    /// Returns an invalid text as messages show it.
     func found(_ text: String) -> String {
         self.isSecret ? "a text (not shown)" : quoted(self.shown(text)).withoutCredentials
     }
 }
 
-/// The path of a secret's file. An operator may write the secret itself in its place, which must not reach a log.
+/// Returns the path of a secret's file if it looks like one, as the secret itself may have been written by mistake.
 private func shownPath(_ path: String) -> String {
     let looksLikePath = ["/", "./", "../"].contains { path.hasPrefix($0) } && path.utf8.count <= 255
     return looksLikePath || isName(ofFile: path) ? path : "<redacted, as it may be the secret itself>"
 }
 
-/// Whether a text is what people call the file of a secret, as `client-secret` or `keys/redis-url.txt`: small letters alone,
-/// and such a word among them.
+/// Whether a text looks like the name of a secret's file, such as `client-secret` or `keys/redis-url.txt`: lower-case
+/// words, at least one of which is usual for such files.
 private func isName(ofFile text: String) -> Bool {
     let marks = "-_./".utf8
     guard text.utf8.count <= 64, text.utf8.allSatisfy({ $0 &- 0x61 < 26 || marks.contains($0) }) else { return false }
@@ -82,16 +82,16 @@ private func isName(ofFile text: String) -> Bool {
 }
 
 extension String {
-    /// The text, unless it may hold a user and password as URLs can.
+    /// The text, or a placeholder if the text may contain a user and password as URLs can.
     var withoutCredentials: String {
         guard let at = self.utf8.firstIndex(of: UInt8(ascii: "@")) else { return self }
         let before = self[..<at].utf8
-        // An address of mail has no password.
+        // An email address has no password.
         let mayHold = before.contains(UInt8(ascii: ":")) && !before.drop { $0 == 0x22 }.starts(with: "mailto:".utf8)
         return mayHold || self.utf8.contains("//".utf8) ? "a URL with credentials (not shown)" : self
     }
 
-    /// A URL without what may be a key in its query.
+    /// The URL with its query redacted, because a query may contain a key.
     fileprivate var withoutQuery: String {
         guard let mark = self.utf8.firstIndex(of: UInt8(ascii: "?")) else { return self }
         return "\(self[..<mark])?<redacted>"
@@ -99,7 +99,7 @@ extension String {
 }
 
 extension JSONValue {
-    /// A plain YAML text by the core schema (YAML 1.2 10.3.2), without its octal and hexadecimal numbers.
+    /// Reads a plain YAML scalar by the core schema (YAML 1.2 10.3.2), except octal and hexadecimal numbers.
     init(plain text: String) {
         switch text {
         case "", "~", "null": self = .null

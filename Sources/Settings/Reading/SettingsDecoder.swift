@@ -1,11 +1,11 @@
 import Vocabulary
 
-/// Reads nodes by the table of keys, and collects every problem instead of stopping at the first.
+/// Reads nodes with the table of keys, and collects all problems instead of stopping at the first.
 struct SettingsDecoder {
     let document: YAMLDocument
     /// The table of the whole file, for keys that are written in the wrong place.
     private let file: Section
-    /// Keys that variables set, so they may be missing in the document.
+    /// Keys that variables set, so that they may be missing in the document.
     private let elsewhere: Set<String>
     private(set) var problems: [SettingsProblem] = []
 
@@ -15,7 +15,7 @@ struct SettingsDecoder {
         self.elsewhere = elsewhere
     }
 
-    /// The file as a mapping with `section`'s keys. Values with a problem are left out.
+    /// Reads the file as a mapping with the keys of `section`. A value with a problem becomes `invalid`.
     mutating func tree(of section: Section) -> SettingsTree {
         guard let root = self.document.root, !root.isNull else {
             return SettingsTree(origin: .file(path: self.document.path, line: 1, column: 1))
@@ -23,7 +23,7 @@ struct SettingsDecoder {
         return self.tree(root, section, key: "", depth: 0)
     }
 
-    /// The file as a list of such mappings.
+    /// Reads the file as a list of mappings with the keys of `section`.
     mutating func trees(of section: Section, key: String) -> [SettingsTree] {
         guard let root = self.document.root, !root.isNull else { return [] }
         guard let list = self.value(root, .sections(section), key: key, depth: 0), case .list(let elements) = list.value
@@ -62,7 +62,7 @@ struct SettingsDecoder {
         return tree
     }
 
-    /// The pairs of a mapping whose keys are texts. A repeated name is reported, and its last value counts.
+    /// Returns the pairs of a mapping whose keys are texts. A repeated name is reported, and its last value applies.
     private mutating func pairs(_ node: YAMLNode, key: String, allowed: String) -> [(String, YAMLNode, YAMLNode)] {
         let shownKey = key.isEmpty ? topLevel : key
         guard case .mapping(let mapping) = node.content else {
@@ -71,7 +71,7 @@ struct SettingsDecoder {
                 shownKey,
                 found: node.kind,
                 allowed: allowed,
-                mend: "write key: value, one a line, indented"
+                mend: "write key: value, one per line, indented"
             )
             return []
         }
@@ -119,7 +119,7 @@ struct SettingsDecoder {
             return
         }
         var mend = "remove it"
-        // The names of the section are shown where nothing better is known.
+        // The keys of the section are listed only if there is no better advice.
         var isAllowedShown = false
         if let hint = LaterKeys.secretHint(for: name) {
             mend = hint
@@ -128,7 +128,7 @@ struct SettingsDecoder {
         } else if let nearest = Spelling.nearest(to: name, in: section.keys.map(\.name)) {
             mend = "did you mean \(nearest)?"
         } else if path.hasSuffix("require.\(name)") {
-            mend = "write one of those keys: without the rule every user who is signed in passes"
+            mend = "write one of these keys: without a requirement, every signed-in user passes"
             isAllowedShown = true
         } else if let other = self.file.allKeys().first(where: { $0.key.name == name }) {
             mend = "move it: the key is \(other.path)"
@@ -200,7 +200,7 @@ struct SettingsDecoder {
         }
     }
 
-    /// Whether a single element of a list stands without brackets.
+    /// Whether the node is a single element of a list, written without brackets.
     private static func stands(_ node: YAMLNode, for element: SettingKind) -> Bool {
         switch node.content {
         case .scalar: !node.isNull
@@ -209,10 +209,16 @@ struct SettingsDecoder {
         }
     }
 
-    /// Reports a value that is nested too deeply.
+    /// Returns whether the value is not nested too deeply; reports it otherwise.
     private mutating func isShallow(_ node: YAMLNode, _ key: String, depth: Int, allowed: String) -> Bool {
         guard depth >= YAMLGuard.maxDepth else { return true }
-        self.report(node, key, found: "more than \(YAMLGuard.maxDepth) levels", allowed: allowed, mend: "nest less")
+        self.report(
+            node,
+            key,
+            found: "more than \(YAMLGuard.maxDepth) levels",
+            allowed: allowed,
+            mend: "use fewer levels"
+        )
         return false
     }
 
@@ -223,14 +229,14 @@ struct SettingsDecoder {
                 key,
                 found: node.kind,
                 allowed: kind.allowed,
-                mend: "write a list: one element a line after \"- \""
+                mend: "write a list: one element per line after \"- \""
             )
             return nil
         }
         return elements
     }
 
-    /// A mapping with names that the operator chooses.
+    /// Reads a mapping whose names the operator chooses.
     private mutating func mapping(
         _ node: YAMLNode,
         _ kind: SettingKind,
@@ -291,7 +297,7 @@ struct SettingsDecoder {
         }
     }
 
-    /// A value of any shape, by YAML's core schema.
+    /// Reads a value of any shape by YAML's core schema.
     private mutating func json(_ node: YAMLNode, key: String, depth: Int) -> JSONValue? {
         guard self.isShallow(node, key, depth: depth, allowed: "fewer levels") else { return nil }
         switch node.content {
@@ -322,7 +328,7 @@ struct SettingsDecoder {
         .file(path: self.document.path, line: mark.line, column: mark.column)
     }
 
-    /// The place after `offset` Unicode scalars of a text that begins at `mark`, on one line; nil: the text itself.
+    /// Returns the place `offset` Unicode scalars into a one-line text at `mark`; `mark` itself if `offset` is `nil`.
     private func origin(
         _ mark: YAMLNode.Mark,
         _ text: String,
@@ -331,7 +337,7 @@ struct SettingsDecoder {
     ) -> SettingsOrigin {
         guard let offset else { return self.origin(mark) }
         let before = text.unicodeScalars.prefix(offset)
-        // What has two characters in the file: '' in single quotes, \" and \\ in double quotes.
+        // Characters that take two characters in the file: '' in single quotes, \" and \\ in double quotes.
         let extra =
             switch style {
             case .plain: 0

@@ -3,16 +3,16 @@ import Vocabulary
 /// A YAML file as nodes.
 struct YAMLDocument {
     let path: String
-    /// nil: the file is empty.
+    /// `nil` if the file is empty.
     let root: YAMLNode?
 
-    /// A document that was not read from a text.
+    /// Creates a document that was not read from a text.
     init(root: YAMLNode, path: String) {
         self.path = path
         self.root = root
     }
 
-    /// Reads UTF-8 text of at most 1 MiB; throws why it is not a YAML document.
+    /// Reads UTF-8 text of at most 1 MiB; throws the reason if it is not a YAML document.
     init(_ bytes: [UInt8], path: String) throws(SettingsFailure) {
         let lines = try Self.lines(of: bytes, path: path)
         let text = lines.map { String(String.UnicodeScalarView($0)) }.joined(separator: "\n")
@@ -24,7 +24,7 @@ struct YAMLDocument {
         }
     }
 
-    /// The lines of a text that passes the guard.
+    /// Splits a text into lines; throws if `YAMLGuard` finds something in it.
     private static func lines(of bytes: [UInt8], path: String) throws(SettingsFailure) -> [[Unicode.Scalar]] {
         func problem(_ line: Int, _ column: Int, _ key: String, _ found: String, _ mend: String) -> SettingsProblem {
             SettingsProblem(
@@ -83,7 +83,7 @@ struct YAMLDocument {
 }
 
 extension YAMLDocument {
-    /// The key at or above a line, found by indentation alone, for texts that are not YAML.
+    /// Returns the key at or above a line, found by indentation alone, for texts that are not YAML.
     static func keyPath(at row: Int, in lines: [[Unicode.Scalar]]) -> String {
         var path: [String] = []
         var indent = Int.max
@@ -98,7 +98,7 @@ extension YAMLDocument {
         return path.isEmpty ? topLevel : path.reversed().joined(separator: ".")
     }
 
-    /// `name` of a line `  - name: value`, if it looks like the name of a key.
+    /// Returns `name` of a line `  - name: value` if it looks like the name of a key.
     private static func key(of line: [Unicode.Scalar]) -> (name: String, indent: Int)? {
         let body = line.drop { $0 == " " || $0 == "-" }
         let name = body.prefix { $0 != ":" && $0 != "#" && !$0.isBlank }
@@ -109,7 +109,7 @@ extension YAMLDocument {
     }
 }
 
-/// The name in messages for the place above all keys.
+/// The name of the top level in messages.
 let topLevel = "(top level)"
 
 /// Whether a name may be shown in a message. A name that no key could have may be part of a secret.

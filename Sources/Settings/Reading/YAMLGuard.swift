@@ -1,8 +1,8 @@
-/// Finds what is outside the small part of YAML in which settings are written.
+/// Finds YAML syntax that settings files may not use.
 ///
 /// Anchors and aliases could make a short file expand without limit, tags name types that do not exist here, and block
-/// texts and complex keys are not needed. They are found before the YAML library reads the text. The scan is strict: a
-/// text that passes has none of them, and some harmless texts are refused.
+/// texts and complex keys are not needed. The scan runs before the YAML library reads the text. A text that passes
+/// contains no such syntax; some harmless texts are rejected.
 struct YAMLGuard {
     struct Finding {
         var line: Int
@@ -15,12 +15,12 @@ struct YAMLGuard {
     static let maxDepth = 32
 
     private var findings: [Finding] = []
-    /// Open `[` and `{`.
+    /// The number of open `[` and `{`.
     private var depth = 0
-    /// Inside brackets a plain text continues over line ends, so the next line begins no new token.
+    /// Whether a plain text inside brackets is open. It continues over line ends, so the next line begins no new token.
     private var isPlainOpen = false
 
-    /// Everything in `lines` that is not allowed; at most a few dozen findings.
+    /// Returns the syntax in `lines` that is not allowed; at most a few dozen findings.
     static func findings(in lines: [[Unicode.Scalar]]) -> [Finding] {
         var state = YAMLGuard()
         for (index, line) in lines.enumerated() {
@@ -62,7 +62,7 @@ struct YAMLGuard {
                 switch scalar {
                 case "\"", "'":
                     guard let end = Self.endOfQuoted(line, from: column) else {
-                        self.add(number, column, "a quote without its end", "close the quote on the line that opens it")
+                        self.add(number, column, "an unclosed quote", "close the quote on the line that opens it")
                         return
                     }
                     self.findControls(line[column..<end], number)
@@ -92,7 +92,7 @@ struct YAMLGuard {
                 guard isTokenStart || self.depth > 0 else { break }
                 self.depth += 1
                 guard self.depth <= Self.maxDepth else {
-                    self.add(number, column, "more than \(Self.maxDepth) levels", "nest less")
+                    self.add(number, column, "more than \(Self.maxDepth) levels", "use fewer levels")
                     return
                 }
                 isTokenStart = true
@@ -120,7 +120,7 @@ struct YAMLGuard {
         column + 1 == line.count || line[column + 1].isBlank
     }
 
-    /// The column after the closing quote; nil when the line ends first.
+    /// Returns the column after the closing quote; `nil` if the line ends first.
     static func endOfQuoted(_ line: [Unicode.Scalar], from start: Int) -> Int? {
         let quote = line[start]
         var column = start + 1
@@ -143,8 +143,8 @@ struct YAMLGuard {
         self.add(line, index, "a control character", "remove it; the file is UTF-8 text indented by spaces")
     }
 
-    /// Control characters, line breaks of YAML that editors do not show as such, and characters that the library
-    /// refuses without a position.
+    /// Whether a character is a control character, a YAML line break that editors do not show as one, or a character
+    /// that the library rejects without a position.
     private static func isForbidden(_ scalar: Unicode.Scalar) -> Bool {
         switch scalar.value {
         case 0x09: false

@@ -1,8 +1,8 @@
 import CYAML
 
-/// Makes nodes of the events that libyaml finds in a text.
+/// Builds nodes from the events that libyaml finds in a text.
 struct YAMLReader: ~Copyable {
-    /// Why a text is not a YAML document.
+    /// The reason why a text is not a YAML document.
     struct Fault: Error {
         var problem: String
         var mark: YAMLNode.Mark
@@ -15,7 +15,7 @@ struct YAMLReader: ~Copyable {
         case alias
     }
 
-    /// Deeper texts are refused, because nodes are read by recursion.
+    /// The deepest nesting that is accepted, because nodes are read recursively.
     private static let maxDepth = 256
 
     private let parser: UnsafeMutablePointer<yaml_parser_t>
@@ -30,8 +30,8 @@ struct YAMLReader: ~Copyable {
         self.parser.deallocate()
     }
 
-    /// The root of the only document in UTF-8 text; nil: there is none. Every plain text is read as a text: what it
-    /// means is decided by its key. Tags and anchors are ignored, and aliases refused.
+    /// Reads the root of the only document in a UTF-8 text; `nil` if there is no document. Every plain scalar stays a
+    /// text, because its key decides its type. Tags and anchors are ignored, and aliases are rejected.
     static func root(of text: [UInt8]) throws(Fault) -> YAMLNode? {
         try text.withUnsafeBufferPointer { bytes throws(Fault) in
             guard let base = bytes.baseAddress, !bytes.isEmpty else { return nil }
@@ -42,7 +42,7 @@ struct YAMLReader: ~Copyable {
                 return try reader.document()
             } catch {
                 guard reader.parser.pointee.error == YAML_READER_ERROR else { throw error }
-                // Such an error has an offset instead of a place.
+                // A reader error has an offset instead of a line and column.
                 let before = bytes.prefix(reader.parser.pointee.problem_offset)
                 throw Fault(problem: error.problem, mark: YAMLNode.Mark(line: before.count { $0 == 0x0A } + 1))
             }
@@ -116,7 +116,7 @@ struct YAMLReader: ~Copyable {
         switch style {
         case YAML_PLAIN_SCALAR_STYLE: .plain
         case YAML_SINGLE_QUOTED_SCALAR_STYLE: .singleQuoted
-        // A block text is no plain one either.
+        // A block text is not plain, either.
         default: .doubleQuoted
         }
     }

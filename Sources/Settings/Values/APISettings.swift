@@ -1,4 +1,4 @@
-/// An API: what an access token is issued for.
+/// An API for which access tokens are issued.
 package struct APISettings: Sendable, Equatable {
     package var audience: String
     package var scopes: [String]

@@ -1,28 +1,28 @@
 package import Vocabulary
 
-/// Whether users of several providers can be one person.
+/// The linking of users of several providers into one account.
 package struct AccountSettings: Sendable, Equatable {
-    /// By what they are.
+    /// The condition for linking users.
     package enum Link: String, Sendable, CaseIterable, SettingWord {
-        /// Never: two providers are two people.
+        /// Users are never linked.
         case none
-        /// By an address for which trusted providers vouch.
+        /// Users are linked by an email address that trusted providers have verified.
         case verifiedEmail = "verified_email"
     }
 
     package var link = Link.none
-    /// From it the ids of accounts are derived.
+    /// The key from which the ids of accounts are derived.
     var key: Secret?
 
-    /// Keeps the key that accounts have been named by: with another one, users would become others while they are signed in.
+    /// Keeps the key of the running settings: with another key, signed-in users would become different users.
     ///
-    /// - Returns: Whether another one was written.
+    /// - Returns: Whether the new settings have a different key.
     package mutating func keepKey(of former: AccountSettings) -> Bool {
         guard let known = former.key, let key = self.key, key != known else { return false }
         self.key = known
         return true
     }
 
-    /// The key by which users are linked; nil: they are not.
+    /// The key for linking users; `nil` if users are not linked.
     package var linkKey: Secret? { self.link == .none ? nil : self.key }
 }

@@ -1,16 +1,16 @@
 package import AddressIntelligence
 
-/// The listener at which other proxies ask whether a request of theirs is allowed (`authorization`).
+/// The listener where other proxies ask whether a request is allowed (`authorization`).
 package struct AuthorizationSettings: Sendable, Equatable {
     package var listen: ListenerSettings
-    /// The proxies that may ask. They are trusted to name their clients.
+    /// The proxies that may ask. The gateway trusts what they report about their clients.
     package var peers: [CIDRBlock]
-    /// What each of them proves in the TLS handshake, besides; nil: no certificate is asked for.
+    /// The requirement for the TLS certificate of each peer; `nil` if no certificate is requested.
     package var peerCertificate: CertificateRequirement?
     package var dialects = AuthorizationDialect.allCases
-    /// What the dialect `auth-request` reads.
+    /// The fields that the dialect `auth-request` reads.
     package var metadata = OriginalMetadata.original
-    /// Whether the proxies pass cookies of an answer that allows the request on to the browser.
+    /// Whether the proxies pass the cookies of an allowing answer on to the browser.
     package var cookiesOnSuccess = true
 
     package init(listen: ListenAddress, peers: [CIDRBlock]) {
@@ -19,7 +19,7 @@ package struct AuthorizationSettings: Sendable, Equatable {
     }
 }
 
-/// What a proxy sends to ask about a request, and which answers it understands.
+/// The form in which a proxy asks about a request, and the answers that it understands.
 package enum AuthorizationDialect: String, Sendable, CaseIterable, SettingWord {
     /// Traefik's ForwardAuth and Caddy's `forward_auth`: any answer but 2xx goes to the client.
     case forwardAuth = "forward-auth"
@@ -29,7 +29,7 @@ package enum AuthorizationDialect: String, Sendable, CaseIterable, SettingWord {
     case extAuthz = "ext-authz"
 }
 
-/// The fields in which a proxy describes the request that it asks about. Only one set is read: a client can send the others.
+/// The fields in which a proxy describes a request. Only one set is read, because a client can send the others.
 package enum OriginalMetadata: String, Sendable, CaseIterable, SettingWord {
     /// `X-Original-URL` and `X-Original-Method`.
     case original

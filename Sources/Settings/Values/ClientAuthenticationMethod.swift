@@ -1,9 +1,9 @@
-/// How a client proves itself at the endpoints of an authorization server (OpenID Connect Core 9).
+/// The authentication of a client at the endpoints of an authorization server (OpenID Connect Core 9).
 package enum ClientAuthenticationMethod: String, Sendable, CaseIterable, SettingWord {
     case basic = "client_secret_basic"
     case post = "client_secret_post"
     /// RFC 7523 2.2
     case privateKeyJWT = "private_key_jwt"
-    /// It only names itself.
+    /// The client only sends its id.
     case none
 }

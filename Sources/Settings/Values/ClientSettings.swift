@@ -3,42 +3,42 @@ package import Vocabulary
 /// An OAuth client, with Auth0's `session_transfer` object.
 package struct ClientSettings: Sendable, Equatable {
     package var clientID: String
-    /// The names of the providers whose users it is for; it is known on the hosts of these providers only.
+    /// The names of the providers whose users the client serves. Only hosts of these providers know the client.
     package var providers: [String] = [Realm.default.name]
-    /// Each is accepted.
+    /// The secrets of the client, each of which is accepted.
     package var clientSecrets: [Secret] = []
-    /// The JWK set of its public keys, as it is in the file.
+    /// The JWK set of the client's public keys, as it is in the file.
     package var keySet: [UInt8]?
-    /// The only method that it may use; nil: any for which it has a secret or key.
+    /// The only authentication method of the client; `nil` for any method for which it has a secret or key.
     package var authenticationMethod: ClientAuthenticationMethod?
     package var grantTypes: Set<GrantType> = Set(GrantType.usual)
-    /// Where users may be sent with a code.
+    /// The URIs to which users may be redirected with a code.
     package var callbacks: [RedirectURI] = []
-    /// The origins whose scripts may read what the endpoints answer, and whose pages may get answers by message.
+    /// The origins whose scripts may read answers of the endpoints, and whose pages may get answers by `web_message`.
     package var allowedOrigins: [String] = []
-    /// Where users may be sent after a sign-out that the client asked for.
+    /// The URIs to which users may be redirected after a sign-out that the client requested.
     package var logoutURLs: Set<String> = []
-    /// The team and bundle ids of its apps for iOS.
+    /// The team and bundle ids of the client's iOS apps.
     package var iosAppIDs: [String] = []
     package var androidApps: [AndroidApp] = []
-    /// Whether what the settings say of it is said of native apps.
+    /// Whether the settings describe the client as a native app.
     package var isNativeApp = false
     /// The client's page that begins a sign-in.
     package var initiateLoginURI: String?
     package var refreshToken = RefreshTokenSettings()
-    /// The social providers whose artefacts it may exchange.
+    /// The social providers whose tokens and codes the client may exchange.
     package var socialLogins: Set<SocialLogin> = []
-    /// The bundle id of its iOS app, for Apple's codes; nil: the only one of `native_social.apple`.
+    /// The bundle id of the client's iOS app, for Apple's codes; `nil` for the only one of `native_social.apple`.
     package var bundleID: String?
     package var trustsAddressField = false
-    /// Whether it gets tokens only with a proof of a key, and only such as are bound to it (RFC 9449).
+    /// Whether the client gets tokens only with a proof of possession of a key, bound to that key (RFC 9449).
     package var requiresProof = false
     package var canCreateTransferToken = false
-    /// Whether a sign-in by a transfer token may give it a refresh token.
+    /// Whether the client may get a refresh token from a sign-in with a transfer token.
     package var allowsRefreshAfterTransfer = false
-    /// Whether such a refresh token ends with the browser's session in which it was granted.
+    /// Whether a refresh token from a sign-in with a transfer token ends with the browser's session.
     package var endsRefreshAfterTransfer = true
-    /// Whether the web sessions and tokens that come of its transfer tokens end with its refresh token.
+    /// Whether the web sessions and tokens from the client's transfer tokens end with its refresh token.
     package var cascades = true
     package var allowsCookie = false
     package var allowsQuery = false
@@ -46,20 +46,20 @@ package struct ClientSettings: Sendable, Equatable {
     package var bindingDryRun = false
     package var burnsOnMismatch = true
     package var revokesDerivedOnReplay = false
-    /// What must be equal when a delegated token is minted and used; nil: the client takes none.
+    /// The device binding of delegated tokens; `nil` if the client accepts no delegated tokens.
     package var delegation: BindingMode?
 
     package init(clientID: String) {
         self.clientID = clientID
     }
 
-    /// Whether it is for users of this provider.
+    /// Whether the client serves users of this provider.
     package func isFor(_ provider: String) -> Bool { self.providers.contains(provider) }
 
-    /// Whether hosts with these providers know it.
+    /// Whether hosts with these providers know the client.
     package func isKnown(to providers: [String]) -> Bool { providers.contains(where: self.isFor) }
 
-    /// The methods that it may use.
+    /// The authentication methods that the client may use.
     package var authenticationMethods: Set<ClientAuthenticationMethod> {
         if let method = self.authenticationMethod { return [method] }
         let bySecret: Set<ClientAuthenticationMethod> = self.clientSecrets.isEmpty ? [] : [.basic, .post]
@@ -67,14 +67,14 @@ package struct ClientSettings: Sendable, Equatable {
         return methods.isEmpty ? [.none] : methods
     }
 
-    /// Whether it proves itself by nothing: anyone can claim to be it (RFC 6749 2.1).
+    /// Whether the client only sends its id, which anyone can do (RFC 6749 2.1).
     package var isPublic: Bool { self.authenticationMethods == [.none] }
 }
 
-/// An app for Android, and who signs it.
+/// An Android app and the certificates that sign it.
 package struct AndroidApp: Sendable, Equatable {
     package let packageName: String
-    /// SHA-256 of the certificates in capitals, with colons, as Google compares them.
+    /// The SHA-256 fingerprints of the certificates in capitals, with colons, as Google compares them.
     package let fingerprints: [String]
 
     package init(packageName: String, fingerprints: [String]) {
@@ -83,16 +83,16 @@ package struct AndroidApp: Sendable, Equatable {
     }
 }
 
-/// What a client presents at the token endpoint (`grant_type`).
+/// A grant that a client presents at the token endpoint (`grant_type`).
 package enum GrantType: String, Sendable, CaseIterable, SettingWord {
-    /// What a client has whose settings do not say.
+    /// The grant types of a client whose settings list none.
     package static let usual: [GrantType] = [.authorizationCode, .refreshToken, .tokenExchange]
 
     /// RFC 6749 4.1
     case authorizationCode = "authorization_code"
     /// RFC 6749 6
     case refreshToken = "refresh_token"
-    /// An id_token from `/authorize` (OpenID Connect Core 3.2), which the token endpoint does not take.
+    /// An id_token from `/authorize` (OpenID Connect Core 3.2), which the token endpoint does not accept.
     case implicit
     /// RFC 8693
     case tokenExchange = "urn:ietf:params:oauth:grant-type:token-exchange"
@@ -105,7 +105,7 @@ package struct RefreshTokenSettings: Sendable, Equatable {
         case nonRotating = "non-rotating"
     }
 
-    /// When the client gets a refresh token.
+    /// The condition for giving a refresh token to the client.
     package enum Issuing: String, Sendable, CaseIterable, SettingWord {
         /// If the scope `offline_access` was granted (OpenID Connect Core 11).
         case offlineAccess = "offline_access"
@@ -113,29 +113,30 @@ package struct RefreshTokenSettings: Sendable, Equatable {
     }
 
     package var rotation = Rotation.rotating
-    /// How long after a rotation the former token gets the same new one again.
+    /// The time after a rotation in which the replaced token gets its successor again.
     package var leeway = Duration.seconds(60)
-    /// The longest leeway of a refresh token that is bound to no key: whoever has stolen it can use it.
+    /// The longest leeway of a refresh token that is not bound to a key, because a thief could use the token.
     private static let longestUnbound = Duration.seconds(60)
-    /// nil: `session.native.absolute`.
+    /// The absolute lifetime; `nil` for `session.native.absolute`.
     package var lifetime: Duration?
-    /// nil: `session.native.idle`.
+    /// The idle lifetime; `nil` for `session.native.idle`.
     package var idleLifetime: Duration?
     package var issuing = Issuing.offlineAccess
-    /// Whether they end with the browser's session in which they were granted.
+    /// Whether refresh tokens end with the browser's session in which they were granted.
     package var isOnline = false
 
-    /// The leeway of a refresh token.
+    /// Returns the leeway of a refresh token.
     ///
-    /// - Parameter isBound: Whether it is bound to a key.
+    /// - Parameter isBound: Whether the token is bound to a key.
     package func leeway(isBound: Bool) -> Duration { isBound ? self.leeway : min(self.leeway, Self.longestUnbound) }
 }
 
-/// A provider whose sign-in kit gives artefacts to native apps.
+/// A social provider whose sign-in kit gives tokens or codes to native apps.
 package enum SocialLogin: String, Sendable, CaseIterable {
     case google, apple, facebook
 
-    /// The provider's name, as Auth0 spells it. It begins the name of every user whom the kit alone names: `google-oauth2|117…`.
+    /// The provider's name in Auth0's spelling. It begins the names of users whom only the kit knows
+    /// (`google-oauth2|117…`).
     package var connection: String {
         switch self {
         case .google: "google-oauth2"

@@ -4,10 +4,10 @@ import NIOCore
 /// The cores that the process may use.
 enum Cores {
     /// The limit of the container (quota and cpuset at the root of its control groups) or of the affinity, whichever is
-    /// lower; a part of a core counts as one.
+    /// lower; a fraction of a core is rounded up.
     static let count = min(System.coreCount, Self.affinity ?? .max)
 
-    /// How many cores the process is bound to; nil: the kernel has more than fit here.
+    /// The number of cores to which the process is bound; `nil` if the kernel's mask has more than 8,192 bits.
     private static var affinity: Int? {
         var mask = [UInt64](repeating: 0, count: 128)
         guard sched_getaffinity(0, mask.count * MemoryLayout<UInt64>.size, &mask) == 0 else { return nil }

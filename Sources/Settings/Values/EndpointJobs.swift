@@ -1,5 +1,4 @@
-/// What the gateway's own paths outside of `/.sallyport/` are needed for. A host leaves the paths of a job that nobody
-/// has for it to its app.
+/// The purposes of the gateway's paths outside of `/.sallyport/`. On a host, paths without a purpose belong to the app.
 package struct EndpointJobs: OptionSet, Sendable, Hashable {
     package let rawValue: UInt8
 
@@ -11,7 +10,7 @@ package struct EndpointJobs: OptionSet, Sendable, Hashable {
     package static let clients = EndpointJobs(rawValue: 1)
     /// Native apps, in the shapes of Kratos: `/sessions/**` and `/self-service/**`.
     package static let nativeApps = EndpointJobs(rawValue: 2)
-    /// Whoever verifies the gateway's tokens: the metadata and keys in `/.well-known/`.
+    /// Verifiers of the gateway's tokens: the metadata and keys in `/.well-known/`.
     package static let verifiers = EndpointJobs(rawValue: 4)
 
     package static let all: EndpointJobs = [.clients, .nativeApps, .verifiers]

@@ -1,8 +1,8 @@
 import Vocabulary
 
-/// What a route changes in the fields of its requests or answers.
+/// The changes that a route makes to fields of its requests or answers.
 package struct FieldChanges: Sendable, Equatable {
-    /// A field with its value, each as it is written.
+    /// The name and value of a field, as written.
     package struct Field: Sendable, Equatable, CustomStringConvertible, CustomDebugStringConvertible {
         package var name: String
         package var value: String
@@ -12,7 +12,7 @@ package struct FieldChanges: Sendable, Equatable {
             self.value = value
         }
 
-        /// Without the value, which may be a secret.
+        /// The field without its value, which may be a secret.
         package var description: String { "\(self.name): <redacted>" }
         package var debugDescription: String { self.description }
 
@@ -23,7 +23,7 @@ package struct FieldChanges: Sendable, Equatable {
     /// The value that is replaced by the address of each request's client.
     package static let clientAddress = "{client_address}"
 
-    /// Fields that replace those of the same names.
+    /// Fields that replace existing fields of the same name.
     package var set: [Field]
     /// Names of fields that are removed.
     package var remove: [String]
@@ -35,23 +35,23 @@ package struct FieldChanges: Sendable, Equatable {
 
     package var isEmpty: Bool { self.set.isEmpty && self.remove.isEmpty }
 
-    /// The one spelling of all names that some app takes for the same: lower case, `-` for every byte that is not a letter
-    /// or digit.
+    /// Returns one spelling for all names that some app treats as equal: lower case, with `-` for every byte that is
+    /// not a letter or digit.
     package static func normalized(_ name: String) -> String {
         let bytes = name.utf8.map { $0.isAlphanumeric ? ($0 &- 0x41 < 26 ? $0 | 0x20 : $0) : UInt8(ascii: "-") }
         return String(decoding: bytes, as: UTF8.self)
     }
 
-    /// The names of all fields that are removed before the others are set.
+    /// The names of all fields that are removed before fields are set.
     package var names: [String] { self.set.map(\.name) + self.remove }
 }
 
-/// One of a route's changes, for whoever knows which fields are the gateway's own.
+/// One change of a route, for the check against the gateway's own fields.
 package struct FieldChange: Sendable {
-    /// As it is written.
+    /// The name of the field, as written.
     package var name: String
     package var isSet: Bool
-    /// Of requests; else of answers.
+    /// True for a field of requests, false for a field of answers.
     package var isOfRequest: Bool
 
     package init(name: String, isSet: Bool, isOfRequest: Bool) {

@@ -41,16 +41,16 @@ extension FixedUsersSettings: ProviderSettings {
 
 /// A user of the `static` provider.
 package struct UserSettings: Sendable, Equatable {
-    /// What the user types: an email address or a name.
+    /// The email address or name that the user types.
     package var identifier: String
-    /// What apps call the user.
+    /// The subject that apps see.
     package var id: String
-    /// The id in the settings, without the provider's name before it.
+    /// The user's id in the settings, without the prefix of the provider's name.
     package let ownID: String
-    /// By scrypt, bcrypt or Argon2, as `TextRule.passwordHash` permits.
+    /// A scrypt, bcrypt or Argon2 hash that `TextRule.passwordHash` accepts.
     package var passwordHash: Secret
     package var traits: JSONValue
-    /// The level that signing in reaches.
+    /// The assurance level of the user's sign-in.
     package var aal: AssuranceLevel
 
     package init(identifier: String, id: String, passwordHash: Secret, traits: JSONValue, aal: AssuranceLevel) {

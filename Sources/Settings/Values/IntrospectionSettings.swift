@@ -2,19 +2,19 @@ package import Vocabulary
 
 /// An introspection endpoint (RFC 7662).
 package struct IntrospectionSettings: Sendable, Equatable {
-    /// nil: the one that the issuer's metadata names.
+    /// The endpoint; `nil` for the one in the issuer's metadata.
     package var url: String?
     package var caFile: String?
     package var issuer: String?
     package var client: ProviderClientSettings
     package var audiences: [String]
     package var audienceClaim = AudienceClaim.audience
-    /// The provider's ids of the clients whose refresh tokens count; empty: none does.
+    /// The provider's ids of the clients whose refresh tokens are accepted. Empty if none is accepted.
     package var refreshTokenClients: [String] = []
-    /// Whose refresh tokens count: they make sessions of browsers.
+    /// The users whose refresh tokens are accepted, because these tokens lead to browser sessions.
     package var allow = AdmissionSettings()
     package var claims = ClaimSettings()
-    /// What the users are called.
+    /// The names of the provider's users.
     package var names = SubjectNames()
 
     package init(url: String?, client: ProviderClientSettings, audiences: [String]) {

@@ -1,6 +1,6 @@
 package import Vocabulary
 
-/// Ory Kratos, which keeps users and their sessions.
+/// Ory Kratos, which stores users and their sessions.
 package struct KratosSettings: Sendable, Equatable {
     package var publicURL: PublicURL
     package var adminURL: PublicURL?
@@ -8,14 +8,14 @@ package struct KratosSettings: Sendable, Equatable {
     package var cookieName = "ory_kratos_session"
     package var cacheLifetime: Duration = .seconds(30)
     package var staleLifetime: Duration = .seconds(60)
-    /// What the users are called.
+    /// The names of the provider's users.
     package var names = SubjectNames()
 
     package init(publicURL: PublicURL) {
         self.publicURL = publicURL
     }
 
-    /// The name of the upstream through which its endpoints are reached.
+    /// The name of the upstream that leads to Kratos's endpoints.
     package static let upstream = "provider.kratos"
 }
 

@@ -1,4 +1,4 @@
-/// Limits of what a client may use.
+/// Limits for clients.
 package struct LimitSettings: Sendable, Equatable {
     package var requestLine = 8192
     package var field = 16_384
@@ -6,7 +6,7 @@ package struct LimitSettings: Sendable, Equatable {
     package var fieldCount = 100
     package var body: Int?
     package var connections = 10_000
-    /// 0: no limit; nil: half of `connections`.
+    /// The limit for one client address; 0 for no limit, `nil` for half of `connections`.
     package var connectionsPerAddress: Int?
     package var requestsPerConnection = 10_000
     package var drainBody = 65_536
@@ -15,12 +15,12 @@ package struct LimitSettings: Sendable, Equatable {
     package init() {}
 }
 
-/// Limits of what a client of HTTP/2 may use beside the others.
+/// Additional limits for clients of HTTP/2.
 package struct HTTP2LimitSettings: Sendable, Equatable {
     package var streams = 100
 }
 
-/// How long the gateway waits.
+/// The time limits of the gateway.
 package struct TimeoutSettings: Sendable, Equatable {
     package var header: Duration = .seconds(10)
     package var idle: Duration = .seconds(75)
@@ -35,7 +35,7 @@ package struct TimeoutSettings: Sendable, Equatable {
     package var upstreamKeepAlive: Duration = .seconds(30)
 }
 
-/// How the gateway stops.
+/// The shutdown of the gateway.
 package struct DrainSettings: Sendable, Equatable {
     package var delay: Duration = .seconds(5)
     package var timeout: Duration = .seconds(20)
@@ -43,25 +43,25 @@ package struct DrainSettings: Sendable, Equatable {
     package init() {}
 }
 
-/// When the parts of a stop are over at the latest, from its signal on: supervisors kill who takes longer.
+/// Deadlines of a shutdown, counted from the signal. Supervisors kill processes that take longer.
 package struct StopPlan: Sendable, Equatable {
-    /// How long calls of a provider may last that begin at the end of the time for requests.
+    /// The time for provider calls that begin at the end of the time for requests.
     private static let lastCalls = Duration.seconds(3)
-    /// Longer than one call of a provider.
+    /// The least time for provider calls, longer than one call takes.
     private static let call = Duration.seconds(6)
-    /// For the store, the last lines and the sockets.
+    /// The time for the store, the last log lines and the sockets.
     private static let rest = Duration.milliseconds(1500)
 
-    /// Requests under way.
+    /// The deadline for running requests.
     package let requests: Duration
-    /// Until then renewals of providers' tokens begin; each has time for its call.
+    /// The deadline for beginning to renew provider tokens, which leaves time for each call.
     package let renewals: Duration
-    /// Calls of providers that have begun.
+    /// The deadline for running provider calls.
     package let calls: Duration
-    /// All of it.
+    /// The deadline for the whole shutdown.
     package let end: Duration
 
-    /// - Parameter isByHand: Whether requests are not served while load balancers notice.
+    /// - Parameter isByHand: Whether a person waits for the end, so that `drain.delay` is skipped.
     package init(_ drain: DrainSettings, isByHand: Bool = false) {
         self.requests = (isByHand ? .zero : drain.delay) + drain.timeout
         self.renewals = max(.zero, self.requests - Self.lastCalls)
@@ -70,10 +70,10 @@ package struct StopPlan: Sendable, Equatable {
     }
 }
 
-/// What is written to standard output, one JSON object on each line.
+/// The log lines on standard output.
 package struct LogSettings: Sendable, Equatable {
     package enum Level: String, Sendable, CaseIterable, SettingWord { case debug, info, warning, error }
-    /// In which form lines are written.
+    /// The form of log lines.
     package enum Format: String, Sendable, CaseIterable, SettingWord {
         /// Text on a terminal, JSON elsewhere.
         case auto

@@ -1,22 +1,22 @@
 package import AddressIntelligence
 
-/// An address for clients, and what they speak there (an element of `listen`).
+/// A listener: an address, and the protocols that clients may use there (an element of `listen`).
 package struct ListenerSettings: Sendable, Equatable {
     package var address: ListenAddress
-    /// Whom it serves.
+    /// The kind of clients that the listener serves.
     package var role = Role.clients
-    /// With `management`: the URL by which operators reach it, the only host that it serves.
+    /// With `management`, the URL that operators use, which is the only host that the listener serves.
     package var publicURL: PublicURL?
     /// Whether connections begin with TLS.
     package var isSecure = false
-    /// What clients may speak.
+    /// The protocols that clients may use.
     package var protocols: [ListenerProtocol] = [.http1]
-    /// Whether clients show certificates in the handshake of TLS.
+    /// Whether clients present certificates in the TLS handshake.
     package var clientCertificates = ClientCertificates.none
-    /// nil: no proxy names its clients in front of their bytes.
+    /// The peers that use the PROXY protocol; `nil` if no peer does.
     package var proxyProtocol: ProxyProtocolSettings?
-    /// Whether it is reached by any name and address, as operators and other proxies reach the gateway: with TLS, whoever
-    /// asks for a name that no certificate has gets the first one.
+    /// Whether the listener may be reached by any name and address, as operators and other proxies do. With TLS,
+    /// clients that ask for an unknown name get the first certificate.
     package var takesAnyName = false
 
     package enum Role: String, Sendable, CaseIterable, SettingWord {
@@ -32,7 +32,7 @@ package struct ListenerSettings: Sendable, Equatable {
     }
 }
 
-/// What a client may speak on a connection.
+/// A protocol on a client's connection.
 package enum ListenerProtocol: String, Sendable, CaseIterable, SettingWord {
     /// HTTP/2 over TLS, chosen by ALPN (RFC 9113 3.2).
     case http2 = "h2"
@@ -41,25 +41,25 @@ package enum ListenerProtocol: String, Sendable, CaseIterable, SettingWord {
     case plainHTTP2 = "h2c"
 }
 
-/// Whether clients of a listener show a certificate.
+/// Whether clients of a listener present a certificate.
 package enum ClientCertificates: String, Sendable, CaseIterable, SettingWord {
-    /// They are not asked.
+    /// No certificate is requested.
     case none
-    /// They are asked, and may have none. One that cannot be verified ends the connection.
+    /// A certificate is requested but not required. One that cannot be verified ends the connection.
     case optional
     case required
 }
 
-/// Which peers name their clients in the PROXY protocol, and nobody else does.
+/// The peers that report their clients with the PROXY protocol. No other peer may do so.
 package struct ProxyProtocolSettings: Sendable, Equatable {
-    /// What is done with peers that are not in `from`.
+    /// The treatment of peers that are not in `from`.
     package enum Others: String, Sendable, CaseIterable, SettingWord {
         case refuse
-        /// They speak without a header.
+        /// Other peers connect without a header.
         case plain
     }
 
-    /// The peers that begin each connection with a header, and are believed.
+    /// The peers that begin each connection with a header, which the gateway trusts.
     package var from: [CIDRBlock]
     package var others = Others.refuse
 
@@ -70,13 +70,13 @@ package struct ProxyProtocolSettings: Sendable, Equatable {
 
 /// `Strict-Transport-Security` (RFC 6797).
 package struct StrictTransportSettings: Sendable, Equatable {
-    /// How long a browser remembers it from each answer on; 0: it forgets it.
+    /// The time for which a browser remembers the rule after each answer; 0 makes the browser forget it.
     package var maxAge = Duration.zero
     package var includesSubdomains = false
 
     package init() {}
 
-    /// The value of the field.
+    /// The value of the header field.
     package var text: String {
         "max-age=\(self.maxAge.components.seconds)\(self.includesSubdomains ? "; includeSubDomains" : "")"
     }

@@ -1,6 +1,6 @@
 package import Vocabulary
 
-/// Sign-in by what the sign-in kits of Google, Apple and Facebook hand to a native app.
+/// Sign-in with what the sign-in kits of Google, Apple and Facebook give to a native app.
 package struct NativeSocialSettings: Sendable, Equatable {
     package var google: GoogleSettings?
     package var apple: AppleSettings?
@@ -12,7 +12,7 @@ package struct NativeSocialSettings: Sendable, Equatable {
         self.facebook = facebook
     }
 
-    /// The `iss` of what a kit gives; empty: there is none, or the kit is not configured.
+    /// Returns the `iss` values of a kit's tokens. Empty if its tokens have none or the kit is not configured.
     package func issuers(of login: SocialLogin) -> [String] {
         switch login {
         case .google: self.google?.issuers ?? []
@@ -21,12 +21,12 @@ package struct NativeSocialSettings: Sendable, Equatable {
         }
     }
 
-    /// Whether an `iss` of a kit is a provider's issuer: an `iss` without a scheme means https, as in one of Google's spellings.
+    /// Whether an `iss` of a kit is a provider's issuer. An `iss` without a scheme means https, as in one of Google's.
     static func isSame(_ issuer: String, _ provider: String) -> Bool {
         issuer.isExactly(provider) || "https://\(issuer)".isExactly(provider)
     }
 
-    /// What these issuers give; nil: no kit has one of them.
+    /// Returns the kits with these issuers; `nil` if no kit has one of them.
     func keeping(_ issuers: Set<String>) -> NativeSocialSettings? {
         var kept = NativeSocialSettings(google: self.google, apple: self.apple)
         kept.google?.issuers.removeAll { !issuers.contains($0) }
@@ -38,7 +38,7 @@ package struct NativeSocialSettings: Sendable, Equatable {
 
 /// Google's id_tokens.
 package struct GoogleSettings: Sendable, Equatable {
-    /// Google's own spellings of `iss`.
+    /// The spellings of `iss` that Google uses.
     package static let issuers = ["https://accounts.google.com", "accounts.google.com"]
     package static let keysURL = "https://www.googleapis.com/oauth2/v3/certs"
 

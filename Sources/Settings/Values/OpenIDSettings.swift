@@ -2,7 +2,7 @@ package import Vocabulary
 
 /// An OpenID provider.
 package struct OpenIDSettings: Sendable, Equatable {
-    /// Every algorithm that may be allowed, in the order of the default.
+    /// All supported algorithms, in the order of the default.
     package static let algorithms = [
         "RS256", "PS256", "ES256", "EdDSA", "RS384", "RS512", "PS384", "PS512", "ES384", "ES512",
     ]
@@ -16,13 +16,13 @@ package struct OpenIDSettings: Sendable, Equatable {
     package var userinfo = UserInfoUse.auto
     package var responseMode = ResponseMode.query
     package var algorithms = Self.algorithms
-    /// The audiences of access tokens; empty: none is accepted as a credential.
+    /// The audiences of accepted access tokens. Empty if no access token is accepted as a credential.
     package var audiences: [String] = []
     package var audienceClaim = AudienceClaim.audience
-    /// How opaque access tokens are judged; nil: they are not accepted.
+    /// The introspection of opaque access tokens; `nil` if opaque tokens are not accepted.
     package var introspection: IntrospectionSettings?
     package var usesDPoP = false
-    /// What the users are called.
+    /// The names of the provider's users.
     package var names = SubjectNames()
 
     package init(issuer: String, client: ProviderClientSettings) {
@@ -62,19 +62,19 @@ extension OpenIDSettings: ProviderSettings {
     }
 }
 
-/// When a provider's userinfo endpoint is asked.
+/// The use of a provider's userinfo endpoint.
 package enum UserInfoUse: String, Sendable, CaseIterable, SettingWord {
-    /// For traits that the id_token lacks. A sign-in goes on without an answer if the id_token suffices.
+    /// Called for traits that the id_token lacks. A sign-in continues without an answer if the id_token suffices.
     case auto
-    /// At each sign-in, which fails without an answer.
+    /// Called at each sign-in, which fails without an answer.
     case required
     case off
 }
 
-/// How the provider sends its answer with the browser (`response_mode`).
+/// The way in which the browser brings the provider's answer (`response_mode`).
 package enum ResponseMode: String, Sendable, CaseIterable, SettingWord {
     /// In the query of the callback.
     case query
-    /// In a form that the browser posts (OAuth 2.0 Form Post Response Mode), as Apple does where it is asked for scopes.
+    /// In a form that the browser posts (OAuth 2.0 Form Post Response Mode), as Apple requires with scopes.
     case formPost = "form_post"
 }

@@ -1,16 +1,16 @@
 import Vocabulary
 
-/// A token of an operator, as its file keeps it: who it is for, what it may do, and its hash.
+/// An operator's token as stored in its file: its name, its scopes and its hash.
 ///
-/// A line of the file is `name scopes sha256`, for example `ops read,sessions 5e88...`: the scopes separated by commas,
-/// the SHA-256 of the token in hexadecimal. Two lines may have the same name, while a token is replaced. Blank lines and
-/// lines that begin with `#` are ignored.
+/// A line of the file is `name scopes sha256`, for example `ops read,sessions 5e88...`: scopes separated by commas, and
+/// the SHA-256 of the token in hexadecimal. Two lines may have the same name while a token is being replaced. Blank
+/// lines and lines that begin with `#` are ignored.
 package struct OperatorToken: Sendable, Equatable {
-    /// What a token may do.
+    /// A permission of a token.
     package enum Scope: String, Sendable, CaseIterable {
-        /// See the sessions of users, the limits and the clients.
+        /// List the sessions of users, the limits and the clients.
         case read
-        /// End sessions, and empty limits.
+        /// End sessions and reset limits.
         case sessions
         /// Change the OAuth clients.
         case clients
@@ -18,18 +18,18 @@ package struct OperatorToken: Sendable, Equatable {
 
     package var name: String
     package var scopes: Set<Scope>
-    /// 32 bytes.
+    /// The SHA-256 of the token, 32 bytes.
     package var digest: [UInt8]
 
-    /// What is wrong with a file, in words that do not show it.
+    /// The error in a file, described without the file's content.
     package struct Fault: Error, Sendable, Hashable {
         package let found: String
     }
 
-    /// The most tokens in a file.
+    /// The maximum number of tokens in a file.
     package static let most = 64
 
-    /// The tokens of a file.
+    /// Reads the tokens of a file.
     package static func all(in bytes: [UInt8]) throws(Fault) -> [OperatorToken] {
         var tokens: [OperatorToken] = []
         let lines = String(decoding: bytes, as: UTF8.self).split(

@@ -1,18 +1,18 @@
 import AddressIntelligence
 package import Vocabulary
 
-/// An HTTP proxy of the network, through which calls to providers leave it (RFC 9110 9.3.6 and 3.7).
+/// An HTTP proxy for the gateway's calls to providers (RFC 9110 9.3.6 and 3.7).
 package struct OutgoingProxy: Sendable, Equatable {
-    /// In lower case; an IPv6 address without brackets.
+    /// The host in lower case; an IPv6 address without brackets.
     package let host: String
     package let port: Int
-    /// `user:password` (RFC 7617); nil: the proxy asks for none.
+    /// `user:password` (RFC 7617); `nil` if the proxy needs no credentials.
     package let credentials: Secret?
-    /// Where it was written: a variable or a key.
+    /// The variable or key that names the proxy.
     package let origin: String
 
     /// - Parameter text: `http://user:password@host:port`; scheme, user, password and port may be left out.
-    /// - Throws: What to write instead, without a part of the text.
+    /// - Throws: Advice that shows no part of the text.
     init(_ text: String, origin: String) throws(SyntaxFault) {
         guard text.utf8.count <= 2048, text.utf8.allSatisfy({ (0x21...0x7E).contains($0) }) else {
             throw SyntaxFault("write it on one line without spaces; percent-encode other characters than visible ASCII")
@@ -45,31 +45,31 @@ package struct OutgoingProxy: Sendable, Equatable {
         self.origin = origin
     }
 
-    /// For people: never its password.
+    /// The host and port of the proxy for messages, without its password.
     package var name: String {
         self.host.utf8.contains(UInt8(ascii: ":")) ? "[\(self.host)]:\(self.port)" : "\(self.host):\(self.port)"
     }
 }
 
-/// Which calls to providers go through which proxy.
+/// The proxies for calls to providers.
 ///
 /// ## Variables of the environment, as curl reads them
-/// - `https_proxy` or `HTTPS_PROXY`, else `all_proxy` or `ALL_PROXY`: for https.
-/// - `http_proxy`, else `all_proxy` or `ALL_PROXY`: for http. `HTTP_PROXY` is not read, because in some environments a client
-///   can set it (CVE-2016-5385).
-/// - `no_proxy` or `NO_PROXY`: what is called directly (`ProxyException`).
+/// - `https_proxy` or `HTTPS_PROXY`, otherwise `all_proxy` or `ALL_PROXY`: for https.
+/// - `http_proxy`, otherwise `all_proxy` or `ALL_PROXY`: for http. `HTTP_PROXY` is not read, because in some
+///   environments a client can set it (CVE-2016-5385).
+/// - `no_proxy` or `NO_PROXY`: servers that are called directly (`ProxyException`).
 package struct OutgoingProxies: Sendable, Equatable {
-    /// For https; nil: none.
+    /// The proxy for https; `nil` for direct calls.
     package var secure: OutgoingProxy?
-    /// For http; nil: none.
+    /// The proxy for http; `nil` for direct calls.
     package var plain: OutgoingProxy?
     package var exceptions: [ProxyException] = []
-    /// Whether calls to this machine go through it, too: only if the settings ask for it.
+    /// Whether calls to this machine also use the proxy. True only if the settings name the proxy.
     package var servesLoopback = false
 
     package init() {}
 
-    /// The proxy for a server; nil: it is called directly.
+    /// Returns the proxy for a server; `nil` if the server is called directly.
     ///
     /// - Parameter host: In lower case; an IPv6 address without brackets.
     package func proxy(forHost host: String, port: Int, isHTTPS: Bool) -> OutgoingProxy? {
@@ -82,21 +82,21 @@ package struct OutgoingProxies: Sendable, Equatable {
     }
 }
 
-/// What no proxy is used for: an element of `no_proxy`.
+/// Servers that are called without a proxy: an element of `no_proxy`.
 package struct ProxyException: Sendable, Equatable {
     private enum Target: Sendable, Equatable {
         case all
-        /// The host, and every host below it.
+        /// A host and every host below it.
         case name(String)
         case block(CIDRBlock)
     }
 
     private let target: Target
-    /// nil: every port.
+    /// The port; `nil` for every port.
     private let port: Int?
 
-    /// `*`, `example.com`, `.example.com`, `*.example.com`, `10.0.0.1`, `10.0.0.0/8`, `[fd00::1]`, and each but the blocks with
-    /// `:port`. nil for anything else.
+    /// Reads `*`, `example.com`, `.example.com`, `*.example.com`, `10.0.0.1`, `10.0.0.0/8` or `[fd00::1]`, all but `*`
+    /// optionally with `:port`; `nil` for any other text.
     package init?(_ text: String) {
         if text == "*" {
             (self.target, self.port) = (.all, nil)
@@ -120,7 +120,7 @@ package struct ProxyException: Sendable, Equatable {
         }
     }
 
-    /// The elements of `no_proxy`, separated by commas or white space. What cannot be read is left out.
+    /// Reads the elements of `no_proxy`, separated by commas or white space. Unreadable elements are left out.
     package static func all(in text: String) -> [ProxyException] {
         text.split { $0 == "," || $0.isWhitespace }.compactMap { ProxyException(String($0)) }
     }
@@ -134,7 +134,7 @@ package struct ProxyException: Sendable, Equatable {
         }
     }
 
-    /// An address or a block; bits beyond its length do not count.
+    /// Reads an address or a block; bits after the block's length are ignored.
     private static func block(_ text: Substring) -> CIDRBlock? {
         let text = text.first == "[" && text.last == "]" ? text.dropFirst().dropLast() : text
         let parts = text.split(separator: "/", omittingEmptySubsequences: false)

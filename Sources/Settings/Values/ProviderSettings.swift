@@ -1,26 +1,27 @@
 package import Pages
 package import Vocabulary
 
-/// A provider and the name by which hosts and clients choose it.
+/// A provider and the name that hosts and clients use to choose it.
 package struct NamedProvider: Sendable, Equatable {
-    /// Unique in the settings; the name of its users' realm, under which their sessions are stored.
+    /// The unique name of the provider and of the realm under which its users' sessions are stored.
     package var name: String
     package var settings: any ProviderSettings {
         get { self.anySettings.value }
         set { self.anySettings.value = newValue }
     }
     private var anySettings: AnyProviderSettings
-    /// How it is reached.
+    /// The HTTP proxies for calls to the provider.
     package var proxies = OutgoingProxies()
-    /// What its button on a sign-in page calls it; nil: its usual name.
+    /// The label of the provider's button on a sign-in page; `nil` for its usual name.
     package var label: String?
-    /// The image on that button; nil: the one that the gateway has for it.
+    /// The image on the provider's button; `nil` for the gateway's own image for the provider.
     package var image: PageDesign.Logo?
-    /// Whether a new gateway is ready only when it has been reached; nil: where users of some host cannot sign in otherwise.
+    /// True if a new gateway is ready only after it has reached the provider. `nil` if that depends on the hosts: it is
+    /// then required where users of some host have no other provider.
     package var isEssential: Bool?
-    /// Users with an address in one of these go straight to it where there are others: in ASCII and in lower case.
+    /// The email domains, in ASCII and lower case, whose users go straight to the provider on hosts with several.
     package var domains: [String] = []
-    /// Whether its word on a verified address may make its users those of other providers.
+    /// True if an address that the provider has verified may link its users to those of other providers.
     package var trustsEmail = false
 
     package init(name: String, settings: any ProviderSettings, proxies: OutgoingProxies = OutgoingProxies()) {
@@ -29,7 +30,7 @@ package struct NamedProvider: Sendable, Equatable {
         self.proxies = proxies
     }
 
-    /// Its button on a sign-in page.
+    /// The provider's button on a sign-in page.
     package var button: ProviderButton {
         let brand = ProviderBrand(name: self.name, issuer: self.settings.ownName ?? "")
         return ProviderButton(
@@ -43,14 +44,14 @@ package struct NamedProvider: Sendable, Equatable {
 /// The settings of a provider: how its users sign in, and which of its tokens are accepted. Each kind of provider has
 /// one type of settings.
 package protocol ProviderSettings: Sendable, Equatable {
-    /// The key below `provider` under which settings of this kind are written.
+    /// The key below `provider` for settings of this kind.
     static var key: String { get }
 
     /// The URL that the gateway calls first; `nil` if the gateway calls nothing for the provider.
     var calledURL: String? { get }
     /// The certificates to trust for its endpoints; `nil` for the system's.
     var caFile: String? { get }
-    /// True if its endpoints may have plain http also beyond loopback.
+    /// True if the endpoints may use plain http beyond loopback.
     var allowsPlainHTTP: Bool { get }
 
     /// True if a browser can sign in.
@@ -59,8 +60,8 @@ package protocol ProviderSettings: Sendable, Equatable {
     var asksForPasswords: Bool { get }
     /// True if the provider sends browsers back to the gateway.
     var redirects: Bool { get }
-    /// True if a sign-in can be told the level and the age that it must reach (OpenID Connect Core 3.1.2.1; Kratos's
-    /// `aal` and `refresh`), and does not end without it.
+    /// True if the gateway can demand a level and an age of a sign-in (OpenID Connect Core 3.1.2.1; Kratos's `aal` and
+    /// `refresh`), and the sign-in does not end without them.
     var takesDemands: Bool { get }
     /// The paths among `IdentitySettings.tokenPaths` to the tokens that the provider gives to the gateway.
     var givenTokens: [String] { get }
@@ -92,11 +93,11 @@ package protocol ProviderSettings: Sendable, Equatable {
     /// The levels of the provider's own values of `acr`.
     var acrLevels: [String: AssuranceLevel] { get }
 
-    /// The provider in the line that says that the gateway is ready, such as `OpenID at https://id.example.com`.
+    /// The provider in the log line that reports readiness, such as `OpenID at https://id.example.com`.
     var title: String { get }
-    /// What the sign-in page does with a browser, such as `asks for the password`; `nil` if nobody can sign in.
+    /// The action of the sign-in page, such as `asks for the password`; `nil` if nobody can sign in.
     var signInStep: String? { get }
-    /// The name of the sign-in at this provider for web to native, unless the settings choose one; `nil` if web to native
+    /// The name of the provider's sign-in for web to native, unless the settings choose one; `nil` if web to native
     /// does not lead to the provider.
     var exchangeChoice: ExchangeSettings.Choice? { get }
 }
@@ -129,7 +130,7 @@ private struct AnyProviderSettings: Sendable, Equatable {
     static func == (one: Self, other: Self) -> Bool { one.value.equals(other.value) }
 }
 
-/// How the gateway names and proves itself at an endpoint of a provider.
+/// The credentials of the gateway as a client of a provider.
 package struct ProviderClientSettings: Sendable, Equatable {
     package var id: String
     package var secret: Secret?
@@ -150,13 +151,13 @@ package struct ProviderClientSettings: Sendable, Equatable {
     }
 }
 
-/// What the gateway asks for when it sends a browser to the provider.
+/// The gateway's authorization request, with which it sends a browser to the provider.
 package struct AuthorizationRequestSettings: Sendable, Equatable {
     package var scopes: [String]
     package var prompt: String?
     package var maxAge: Duration?
     package var acrValues: [AssuranceLevel: String] = [:]
-    /// In the order of the file.
+    /// Additional parameters in the order of the file.
     package var parameters: [Parameter] = []
 
     package struct Parameter: Sendable, Equatable {
@@ -170,16 +171,16 @@ package struct AuthorizationRequestSettings: Sendable, Equatable {
     }
 }
 
-/// How the claims of a provider become an identity.
+/// The mapping of a provider's claims to an identity.
 package struct ClaimSettings: Sendable, Equatable {
     package struct Trait: Sendable, Equatable {
         package var name: String
         /// The steps of the path to the claim.
         package var path: [String]
-        /// Whether the trait is the list of the names that the members of the claim have, as in
-        /// `{"admin": {...}, "staff": {...}}`. `{}` at the end of the path says so.
+        /// True if the trait is the list of the claim's member names, as in `{"admin": {...}, "staff": {...}}`. The
+        /// written path then ends with `{}`.
         package var takesNames: Bool
-        /// How a text of the claim stands for a list; nil: it is a text.
+        /// The form in which one text contains a list; `nil` if the text is not a list.
         package var textList: TextListForm?
 
         package init(name: String, path: [String], takesNames: Bool = false, textList: TextListForm? = nil) {
@@ -189,14 +190,14 @@ package struct ClaimSettings: Sendable, Equatable {
             self.textList = textList
         }
 
-        /// A trait at this path, as it is written; nil if it is not one.
+        /// Reads a trait's path as written; `nil` if the text is not a path.
         package init?(name: String, at text: String) {
             guard let (path, takesNames) = ClaimSettings.place(text) else { return nil }
             self.init(name: name, path: path, takesNames: takesNames)
         }
     }
 
-    /// How a provider writes a list into one text.
+    /// The form in which a provider writes a list as one text.
     package enum TextListForm: String, Sendable, CaseIterable {
         /// `a, b`, `[a, b]` or `["a", "b"]`.
         case comma
@@ -226,28 +227,28 @@ package struct ClaimSettings: Sendable, Equatable {
         Trait(name: "locale", path: ["locale"]),
     ]
     package var levels: [Level] = []
-    /// Patterns of the groups that are kept; empty: all.
+    /// Patterns of the groups that are kept. Empty if all groups are kept.
     package var groupsOnly: [String] = []
 
     package init() {}
 
-    /// The trait `name`; if there is none, it is at the claim of that name.
+    /// Returns the trait `name`; without such a trait, one at the claim of that name.
     package func trait(_ name: String) -> Trait {
         self.traits.first { $0.name == name } ?? Trait(name: name, path: [name])
     }
 
-    /// The path of the trait `name`; without such a trait, the claim of that name.
+    /// Returns the path of the trait `name`; without such a trait, the claim of that name.
     package func path(ofTrait name: String) -> [String] { self.trait(name).path }
 
-    /// Whether the trait `email_verified` is about the trait `email`. The claim `email_verified` is about the claim `email`
-    /// beside it and no other (OpenID Connect Core 5.1): a name that the user chose may read like an address. What the
-    /// settings take instead of it is about what they take for the address.
+    /// True if the trait `email_verified` refers to the trait `email`. The claim `email_verified` refers only to the
+    /// claim `email` beside it (OpenID Connect Core 5.1), because a name that the user chose may look like an address.
+    /// Any other claim that the settings use for `email_verified` refers to the claim that they use for the address.
     package var vouchesForEmail: Bool {
         let verified = self.path(ofTrait: "email_verified")
         return verified.last != "email_verified" || self.takesEmailItself
     }
 
-    /// Whether the trait `email` is the claim `email`, beside what says that it is verified.
+    /// True if the trait `email` is the claim `email` beside the claim that verifies it.
     var takesEmailItself: Bool {
         self.path(ofTrait: "email") == Array(self.path(ofTrait: "email_verified").dropLast()) + ["email"]
     }
@@ -255,16 +256,16 @@ package struct ClaimSettings: Sendable, Equatable {
     /// The highest level that a sign-in can reach.
     package var highest: AssuranceLevel { self.levels.map(\.level).max().map { max($0, .aal1) } ?? .aal1 }
 
-    /// The steps of a path to a claim: names separated by dots, with `\.`, `\[`, `\{` and `\\` for a dot, a bracket, a brace
-    /// and a backslash in a name. `[]` after a name says that it is a list, into whose elements the next step leads; it may be
-    /// left out. A path that begins with `https://` or `http://` is a single name up to the first `[]`, as many providers name
-    /// their own claims by a URL. nil if it is not one.
+    /// Reads a path to a claim: names separated by dots, with `\.`, `\[`, `\{` and `\\` for a dot, a bracket, a brace
+    /// and a backslash in a name. An optional `[]` after a name marks a list, into whose elements the next step leads.
+    /// A path that begins with `https://` or `http://` is a single name up to the first `[]`, because many providers
+    /// name their claims by a URL. `nil` if the text is not a path.
     package static func path(_ text: String) -> [String]? {
         guard let (steps, takesNames) = Self.place(text), !takesNames else { return nil }
         return steps
     }
 
-    /// The same for a path that may have `{}` at its end: see `Trait.takesNames`.
+    /// Reads a path that may end with `{}`: see `Trait.takesNames`.
     fileprivate static func place(_ text: String) -> (path: [String], takesNames: Bool)? {
         let isPrintable = text.unicodeScalars.allSatisfy { $0.value >= 0x20 && !(0x7F...0x9F).contains($0.value) }
         guard (1...256).contains(text.utf8.count), isPrintable else { return nil }
@@ -277,12 +278,12 @@ package struct ClaimSettings: Sendable, Equatable {
             case UInt8(ascii: ".") where !isInURL: steps.append([])
             case UInt8(ascii: "[") where !isInURL || rest.first == UInt8(ascii: "]"):
                 guard rest.popFirst() == UInt8(ascii: "]"), !steps[steps.count - 1].isEmpty else { return nil }
-                // Only at the end of a name.
+                // `[]` is allowed only at the end of a name.
                 guard !rest.isEmpty, !rest.elementsEqual("{}".utf8) else { continue }
                 guard rest.popFirst() == UInt8(ascii: ".") else { return nil }
                 steps.append([])
             case UInt8(ascii: "{") where rest.first == UInt8(ascii: "}"):
-                // Only at the end of the path.
+                // `{}` is allowed only at the end of the path.
                 return rest.count == 1 ? Self.checked(steps).map { ($0, true) } : nil
             case UInt8(ascii: "\\"):
                 guard let escaped = rest.popFirst(), #".[{\"#.utf8.contains(escaped) else { return nil }
@@ -298,7 +299,7 @@ package struct ClaimSettings: Sendable, Equatable {
         return steps.map { String(decoding: $0, as: UTF8.self) }
     }
 
-    /// The path as it is written, which `path` reads.
+    /// Returns the written form of a path, which `path(_:)` reads.
     package static func text(of path: [String]) -> String {
         let isURL = path.first.map { name in ["https://", "http://"].contains(where: name.hasPrefix) } ?? false
         var text = ""
@@ -314,10 +315,10 @@ package struct ClaimSettings: Sendable, Equatable {
     }
 }
 
-/// Who may sign in at all; without any list everybody whom the provider knows.
+/// The users who may sign in. Without any list, everybody whom the provider knows may.
 package struct AdmissionSettings: Sendable, Equatable {
-    /// `emails` and `emailDomains` have ASCII letters in lower case: compare with an address that was lowered in the same
-    /// way and has exactly one `@` (CVE-2026-40574).
+    /// `emails` and `emailDomains` have ASCII letters in lower case. Compare them with an address that was lowercased
+    /// in the same way and has exactly one `@` (CVE-2026-40574).
     package var emails: [String] = []
     package var emailDomains: [String] = []
     package var groups: [String] = []
@@ -325,11 +326,10 @@ package struct AdmissionSettings: Sendable, Equatable {
     package init() {}
 }
 
-/// The claim that says for whom an access token is.
+/// The claim that contains the audience of an access token.
 package enum AudienceClaim: String, Sendable, CaseIterable, SettingWord {
     /// `aud` (RFC 9068 2.2)
     case audience = "aud"
-    /// `client_id`, the client to which it was issued: for providers that write no `aud`, as Amazon Cognito. Where there
-    /// is one, it counts too.
+    /// `client_id`, for providers that write no `aud`, such as Amazon Cognito. Any `aud` in a token must match, too.
     case clientID = "client_id"
 }

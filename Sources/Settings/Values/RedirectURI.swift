@@ -3,18 +3,18 @@ import Vocabulary
 
 /// A registered `redirect_uri` of a client.
 package struct RedirectURI: Sendable, Hashable {
-    /// As it is written.
+    /// The URI as written.
     package let text: String
-    /// In lower case.
+    /// The scheme in lower case.
     package let scheme: String
-    /// The same without its port if it is http on loopback, where an app listens on any port (RFC 8252 7.3); nil for any
-    /// other.
+    /// The URI without its port if it is http on loopback, where an app listens on any port (RFC 8252 7.3); `nil` for
+    /// any other URI.
     private let portless: String?
-    /// The origin of the page that it leads to, as browsers write it (RFC 6454 6.1); nil for an app's own scheme.
+    /// The origin as browsers write it (RFC 6454 6.1); `nil` for an app's own scheme.
     package let origin: String?
 
-    /// nil if it cannot be one: it must be absolute and without fragment (RFC 6749 3.1.2), https, http on loopback, or of
-    /// an app's own scheme.
+    /// `nil` if the text is not a redirect URI. A redirect URI is absolute and has no fragment (RFC 6749 3.1.2), and
+    /// its scheme is https, http on loopback, or an app's own.
     package init?(_ text: String) {
         guard (1...2048).contains(text.utf8.count), text.utf8.allSatisfy({ (0x21...0x7E).contains($0) }),
             !text.utf8.contains(where: { #"#*"<>\^`{|}"#.utf8.contains($0) }), let colon = text.firstIndex(of: ":")
@@ -49,48 +49,47 @@ package struct RedirectURI: Sendable, Hashable {
         self.portless = "http://" + host + rest.dropFirst(2 + authority.count)
     }
 
-    /// The path of an https URL as it is written, `/` if there is none; nil for any other.
+    /// The path of an https URL as written, `/` if there is none; `nil` for any other URI.
     package var securePath: String? { self.scheme == "https" ? self.path : nil }
 
-    /// The path of an http or https URL as it is written, `/` if there is none.
+    /// The path of an http or https URL as written, `/` if there is none.
     var path: String {
         let path = self.text.dropFirst("\(self.scheme)://".count).drop { !"/?".contains($0) }.prefix { $0 != "?" }
         return path.isEmpty ? "/" : String(path)
     }
 
-    /// Whether it leads to an app by a scheme of its own.
+    /// Whether the URI has an app's own scheme.
     var hasOwnScheme: Bool { self.scheme != "https" && self.scheme != "http" }
 
-    /// Whether a request's `redirect_uri` is this one: the same characters (RFC 9700 4.1.3), but for the port on
-    /// loopback.
+    /// Whether a request's `redirect_uri` is equal in every character (RFC 9700 4.1.3), except the port on loopback.
     package func matches(_ presented: String) -> Bool {
-        // Bytes: text is equal in Swift if it is canonically equivalent in Unicode.
+        // Compares bytes, because Swift treats canonically equivalent Unicode texts as equal.
         if presented.isExactly(self.text) { return true }
         guard let portless = self.portless, let other = RedirectURI(presented) else { return false }
         return other.portless.map { $0.utf8.elementsEqual(portless.utf8) } ?? false
     }
 
-    /// The parameters of an answer (RFC 6749 4.1.2, RFC 9207) that its query already has, so that the app would get them
-    /// twice.
+    /// The parameters of an answer (RFC 6749 4.1.2, RFC 9207) that the URI's query already has, so that the app would
+    /// get them twice.
     var answerParameters: [String] {
         let query = self.text.split(separator: "?", maxSplits: 1).dropFirst().first ?? ""
         let names = Set(query.split(separator: "&").map { $0.prefix { $0 != "=" } })
         return ["code", "state", "iss", "error"].filter { names.contains($0[...]) }
     }
 
-    /// Schemes that a browser or the system acts on itself.
+    /// Schemes that a browser or the system handles itself.
     private static let unusable: Set<String> = [
         "about", "blob", "data", "file", "filesystem", "ftp", "intent", "javascript", "mailto", "tel", "vbscript", "ws",
         "wss", "view-source",
     ]
 
-    /// Digits only: `UInt16` also takes a sign.
+    /// Whether a text is a port, written in digits only; `UInt16` also accepts a sign.
     private static func isPort(_ text: Substring) -> Bool {
         text.utf8.allSatisfy { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) } && text.first != "0"
             && UInt16(text) != nil
     }
 
-    /// The authority without its port; nil if that is not a number.
+    /// Returns the authority without its port; `nil` if the port is not a number.
     private static func host(_ authority: Substring) -> Substring? {
         let end: Substring.Index
         if authority.hasPrefix("[") {

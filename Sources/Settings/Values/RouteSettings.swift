@@ -4,41 +4,40 @@ package import Vocabulary
 package struct HostSettings: Sendable, Equatable {
     package var publicURL: PublicURL
     package var endpoints: Bool
-    /// Whether the operator wrote `endpoints: true`, so that the host has all of them.
+    /// Whether `endpoints: true` is written, so that the host has all endpoints.
     package var asksForEndpoints = true
-    /// What the endpoints outside of `/.sallyport/` are there for, if `endpoints` is true. The app has the paths of the
-    /// others.
+    /// The purposes of the endpoints outside of `/.sallyport/`, if `endpoints` is true. The app has all other paths.
     package var jobs = EndpointJobs.all
-    /// The names of the providers whose users the host is for, in the order of its sign-in page; the sessions of others
-    /// do not count on it. Never empty.
+    /// The names of the host's providers, in the order of the sign-in page; never empty. The host ignores sessions of
+    /// other providers' users.
     package var providers: [String]
     package var signIn = SignInOrder.choose
     package var caseSensitive: Bool
     package var sameSite: SameSite
-    /// Whether the host tells Apple and Google which apps may take the callbacks on it (`well_known`).
+    /// Whether the host tells Apple and Google which apps may open its callbacks (`well_known`).
     package var namesApps = false
-    /// Names for which its wildcard does not stand, because they are the operators' own.
+    /// Names that the host's wildcard does not cover, because they belong to management listeners.
     package internal(set) var reservedNames: [String] = []
     package var routes: [RouteSettings]
 
-    /// What the sign-in page of a host with several providers begins with.
+    /// The first step of the sign-in page on a host with several providers.
     package enum SignInOrder: String, Sendable, CaseIterable, SettingWord {
-        /// All that the host has.
+        /// A choice of all providers of the host.
         case choose
-        /// The user's address, which may say which of them it is.
+        /// The user's email address, which may determine the provider.
         case identifierFirst = "identifier_first"
     }
 
     package enum SameSite: String, Sendable, CaseIterable, SettingWord {
         case lax
-        /// With `Partitioned`: an app in a frame has a session of its own on each site that shows it.
+        /// With `Partitioned`: an app in a frame has a separate session on each site that shows it.
         case none
     }
 
-    /// Whose users the host is for.
+    /// The realms whose users the host serves.
     package var realms: Realms { Realms(self.providers.map { Realm($0) }) }
 
-    /// With which requests browsers send the gateway's cookies of the host.
+    /// The requests with which browsers send the gateway's cookies.
     package var cookieReach: CookieReach {
         guard self.publicURL.isHTTPS else { return .plain }
         return self.sameSite == .none ? .partitioned : .site
@@ -61,26 +60,26 @@ package struct HostSettings: Sendable, Equatable {
     }
 }
 
-/// What a path on a host demands, and the app it leads to.
+/// A path on a host, its requirements, and the app that serves it.
 package struct RouteSettings: Sendable, Equatable {
     package var name: String
     package var path: String
     package var pathInfo = PathInfo.refuse
     package var methods: [String] = []
-    /// The name of the app; nil: the route is only judged, for other proxies that ask (`authorization`).
+    /// The name of the app; `nil` if the route only serves checks of other proxies (`authorization`).
     package var upstream: String?
-    /// nil: the name and port of the host's public URL.
+    /// The `Host` that the app gets; `nil` for the name and port of the host's public URL.
     package var hostHeader: String?
-    /// The audience of assertions; nil: the origin of the host's public URL.
+    /// The audience of assertions; `nil` for the origin of the host's public URL.
     package var audience: String?
-    /// How the app gets the values of identity fields; `nil` for `identity.encoding`.
+    /// The encoding of identity fields; `nil` for `identity.encoding`.
     package var identityEncoding: IdentitySettings.Encoding?
     package var auth: AuthRequirement
     package var require = RequirementSettings()
     package var unauthenticated = UnauthenticatedAnswer.auto
     package var client: String?
     package var handoff = false
-    /// `handoff: false` was written: the parameter and its cookies are passed to the app.
+    /// Whether `handoff: false` is written, so that the app gets the parameter and its cookies.
     package var leavesHandoffToApp = false
     /// The audiences whose access tokens are accepted (`apis[].routes`).
     package var apiAudiences: [String] = []
@@ -92,12 +91,12 @@ package struct RouteSettings: Sendable, Equatable {
     package var earlyHints = true
     package var cors: CORSSettings?
     package var trustedOrigins: [String] = []
-    /// Bytes; nil: no limit.
+    /// The limit of a request body in bytes; `nil` for no limit.
     package var maxBody: Int?
     package var responseTimeout: Duration?
-    /// The beginning of the path that the app does not get, e.g. `/app`; nil: it gets the whole path.
+    /// The prefix that is removed from the path, e.g. `/app`; `nil` if the app gets the whole path.
     package var stripPrefix: String?
-    /// What the app gets before the path, e.g. `/v2`; nil: nothing.
+    /// The prefix that is added to the path, e.g. `/v2`; `nil` if none is added.
     package var addPrefix: String?
     package var requestHeaders = FieldChanges()
     package var responseHeaders = FieldChanges()
@@ -109,11 +108,11 @@ package struct RouteSettings: Sendable, Equatable {
         self.auth = auth
     }
 
-    /// The live binding that refuses requests.
+    /// The live binding that is enforced; `none` if a mismatch is only logged.
     package var enforcedBinding: BindingMode { self.bindingAction == .log ? .none : self.liveBinding }
 
-    /// Whether both take some request and neither is more specific. A route that names the method is more specific than
-    /// one that takes all.
+    /// Whether both routes match some request and neither is more specific. A route with methods is more specific than
+    /// one for all methods.
     func isTwin(of other: RouteSettings) -> Bool {
         self.path == other.path && self.methods.isEmpty == other.methods.isEmpty
             && (self.methods.isEmpty || self.methods.contains(where: other.methods.contains))
@@ -124,45 +123,45 @@ package enum AuthRequirement: String, Sendable, CaseIterable, SettingWord { case
 package enum UnauthenticatedAnswer: String, Sendable, CaseIterable, SettingWord {
     case auto, login, unauthorized = "401"
 }
-/// What happens to `/report.php/x` where `/report.php` demands more than the route of `/report.php/x`.
+/// The treatment of `/report.php/x` if the route of `/report.php` is stricter than the route of `/report.php/x`.
 package enum PathInfo: String, Sendable, CaseIterable, SettingWord {
-    /// 400.
+    /// Rejects the request with 400.
     case refuse
-    /// The stricter route judges and forwards it.
+    /// The stricter route decides about the request and forwards it.
     case follow
 }
-/// What follows when another device presents a session.
+/// The reaction if another device presents a session.
 package enum BindingAction: String, Sendable, CaseIterable, SettingWord {
-    /// The request is refused, and the user has to sign in; the session stays, for the device that it is bound to.
+    /// Rejects the request, so that the user must sign in. The session stays valid for the device to which it is bound.
     case reauthenticate
-    /// The same, and the session ends with all that ends together with it.
+    /// Rejects the request, and ends the session and everything that ends with it.
     case endSession = "end_session"
-    /// The request passes, and is counted and recorded: a dry run.
+    /// Forwards the request, counts it and records it: a dry run.
     case log
 }
 package enum BearerOwner: String, Sendable, CaseIterable, SettingWord { case gateway, app }
 
-/// What a session must fulfil to pass a route: every member that is set.
+/// The requirements of a route for a session, all of which must hold.
 package struct RequirementSettings: Sendable, Hashable {
-    /// The names of the providers whose users may pass; empty: those of all of the host.
+    /// The names of the providers whose users may pass. Empty for all providers of the host.
     package var providers: [String] = []
     /// The lowest assurance level: `aal1`, `aal2` or `aal3`.
     package var aal: AssuranceLevel?
     package var groupsAny: [String] = []
     package var scopes: [String] = []
-    /// How the session may have begun: `browser`, `native`, `transfer`.
+    /// The accepted origins of the session: `browser`, `native`, `transfer`.
     package var origins: [String] = []
     /// Whether nobody may act for the user (`actor: none`).
     package var refusesActors = false
     /// The longest time since the user signed in.
     package var maxAge: Duration?
-    /// What the client proved in the TLS handshake; nil: nothing is required.
+    /// The requirement for the client's TLS certificate; `nil` if none is required.
     package var clientCertificate: CertificateRequirement?
 
     package init() {}
     package var isEmpty: Bool { self == RequirementSettings() }
 
-    /// As it stands in the file: `aal: aal2, groups_any: [staff]`; empty if nothing is required.
+    /// The requirements as written in the file: `aal: aal2, groups_any: [staff]`; empty if nothing is required.
     package var written: String {
         func list(_ name: String, _ values: [String]) -> String? {
             values.isEmpty ? nil : "\(name): [\(values.joined(separator: ", "))]"
@@ -178,16 +177,16 @@ package struct RequirementSettings: Sendable, Hashable {
     }
 }
 
-/// Which certificates of clients pass a route: those for which every member that is set holds.
+/// The requirements of a route for the client's certificate, all of which must hold.
 package struct CertificateRequirement: Sendable, Hashable {
-    /// Alternative names of which it has one; empty: whatever its names are.
+    /// Alternative names, one of which the certificate must have. Empty for any name.
     package var names: [CertificateName] = []
-    /// Its issuer, as RFC 4514 writes names; nil: any authority that the listener trusts.
+    /// The issuer in the form of RFC 4514; `nil` for any authority that the listener trusts.
     package var issuer: String?
 
     package init() {}
 
-    /// As it stands in the file.
+    /// The requirements as written in the file.
     var written: String {
         let names = self.names.isEmpty ? nil : "san_any: [\(self.names.map(\.text).joined(separator: ", "))]"
         return [names, self.issuer.map { "issuer: \($0)" }].compactMap(\.self).joined(separator: ", ")

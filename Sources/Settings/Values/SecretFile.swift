@@ -3,9 +3,9 @@ package import Vocabulary
 /// The content of `secret_file`: one secret on each line.
 ///
 /// The first one signs and seals, and all are accepted. The gateway ignores blank lines and lines that begin with `#`;
-/// `sallyport keys` uses the latter to mark a secret that was added and not promoted yet.
+/// `sallyport keys` writes such a line above a secret that was added and not yet promoted.
 package struct SecretFile: Sendable, Equatable {
-    /// What is wrong with the content, in words that do not show it.
+    /// The error in a file's content, described without the content.
     package struct Fault: Error, Sendable, Hashable {
         /// E.g. `a secret of 12 bytes in line 3`.
         package let found: String
@@ -15,15 +15,15 @@ package struct SecretFile: Sendable, Equatable {
     /// One secret and its state.
     package struct Entry: Sendable, Equatable {
         package var secret: Secret
-        /// Accepted, but not used to make anything: it was added and is not promoted yet.
+        /// True if the secret is only accepted: it was added, was not yet promoted, and makes nothing.
         package var isWaiting = false
     }
 
-    /// The fewest bytes of a secret: the keys derived from it have 256 bits.
+    /// The minimum length of a secret in bytes: the keys derived from it have 256 bits.
     package static let minBytes = 32
-    /// The most secrets in one file, because each one is one more key to try and one more name to look up.
+    /// The maximum number of secrets in a file, because each is another key to try and another name to look up.
     package static let maxSecrets = 8
-    /// The most bytes of a file.
+    /// The maximum size of a file in bytes.
     package static let maxBytes = 65_536
     /// The mark above a secret that waits for its promotion.
     package static let waitingMark = "# waiting: accepted, but nothing is made with it before `sallyport keys promote`"
@@ -32,10 +32,10 @@ package struct SecretFile: Sendable, Equatable {
         "# Secrets of Sallyport: the first one signs and seals, all are accepted. `sallyport keys` rotates them."
     private static let waitingPrefix = "# waiting"
 
-    /// Never empty; the first one signs.
+    /// The secrets; never empty. The first one signs.
     package private(set) var entries: [Entry]
 
-    /// A file of one secret.
+    /// Creates a file with one secret.
     package init(_ secret: Secret) {
         self.entries = [Entry(secret: secret)]
     }
@@ -81,7 +81,7 @@ package struct SecretFile: Sendable, Equatable {
         SecretRing(current: self.entries[0].secret, accepted: self.entries.dropFirst().map(\.secret))
     }
 
-    /// The content, which `init` reads as this value.
+    /// The content of the file, which `init(_:)` reads as this value.
     package var bytes: [UInt8] {
         var bytes = Array("\(Self.preface)\n".utf8)
         for entry in self.entries {
@@ -91,14 +91,14 @@ package struct SecretFile: Sendable, Equatable {
         return bytes
     }
 
-    /// Adds a secret that waits. False, without a change, when there is no room or one waits already.
+    /// Adds a waiting secret. Returns false, without a change, if the file is full or a secret already waits.
     package mutating func add(_ secret: Secret) -> Bool {
         guard self.entries.count < Self.maxSecrets, !self.entries.contains(where: \.isWaiting) else { return false }
         self.entries.append(Entry(secret: secret, isWaiting: true))
         return true
     }
 
-    /// Makes the waiting secret the one that signs; the others stay accepted. False when none waits.
+    /// Makes the waiting secret the one that signs; all other secrets stay accepted. Returns false if none waits.
     package mutating func promote() -> Bool {
         guard let index = self.entries.firstIndex(where: \.isWaiting) else { return false }
         let promoted = self.entries.remove(at: index)
@@ -106,7 +106,7 @@ package struct SecretFile: Sendable, Equatable {
         return true
     }
 
-    /// Removes every secret that does not sign, and returns them.
+    /// Removes and returns all secrets that do not sign.
     package mutating func retire() -> [Secret] {
         let dropped = self.entries.dropFirst().map(\.secret)
         self.entries = [self.entries[0]]
@@ -115,7 +115,7 @@ package struct SecretFile: Sendable, Equatable {
 }
 
 extension ArraySlice<UInt8> {
-    /// Without spaces, tabs and carriage returns at both ends, which editors may leave.
+    /// The bytes without spaces, tabs and carriage returns at both ends, which editors may leave.
     fileprivate var trimmingBlanks: ArraySlice<UInt8> {
         let isBlank: (UInt8) -> Bool = { $0 == 0x20 || $0 == 0x09 || $0 == 0x0D }
         var rest = self.drop(while: isBlank)

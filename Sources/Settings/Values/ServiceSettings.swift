@@ -1,11 +1,11 @@
 package import Vocabulary
 
-/// How long sessions live.
+/// The settings of sessions and their cookies.
 package struct SessionSettings: Sendable, Equatable {
     package struct Lifetimes: Sendable, Equatable {
         package var idle: Duration
         package var absolute: Duration
-        /// Of web sessions only.
+        /// The persistence of the cookie, for web sessions only.
         package var persistence = Persistence.never
 
         package init(idle: Duration, absolute: Duration) {
@@ -14,7 +14,7 @@ package struct SessionSettings: Sendable, Equatable {
         }
     }
 
-    /// Whether a browser keeps the session's cookie until the session ends, or until the browser closes.
+    /// Whether a browser keeps the session's cookie until the session ends, or only until the browser closes.
     package enum Persistence: String, Sendable, CaseIterable, SettingWord {
         case never, always
         /// As the user chooses on the sign-in page.
@@ -24,9 +24,9 @@ package struct SessionSettings: Sendable, Equatable {
         package func applies(wished: Bool) -> Bool { self == .always || self == .ask && wished }
     }
 
-    /// What is a use of a session, which begins its idle time anew.
+    /// The events that restart a session's idle time.
     package enum IdleCounts: String, Sendable, CaseIterable, SettingWord {
-        /// Requests, and content in either direction while they last.
+        /// Requests, and content in either direction of running requests.
         case traffic
         /// Requests only.
         case requests
@@ -36,29 +36,29 @@ package struct SessionSettings: Sendable, Equatable {
     package var native = Lifetimes(idle: .seconds(30 * 86400), absolute: .seconds(90 * 86400))
     package var transfer = Lifetimes(idle: .seconds(900), absolute: .seconds(1800))
     package var idleCounts = IdleCounts.traffic
-    /// What a browser forgets of the site when its user signs out.
+    /// The site data that a browser deletes when its user signs out.
     package var clearedSiteData: [SiteData] = []
 
-    /// What `Clear-Site-Data` can name (W3C Clear Site Data 3.1); cookies go in any case.
+    /// A kind of data for `Clear-Site-Data` (W3C Clear Site Data 3.1). Cookies are deleted in any case.
     package enum SiteData: String, Sendable, CaseIterable, SettingWord {
         case cache, storage
     }
 
     package var cookieName = "__Host-sallyport"
-    /// The cookie by which a browser can repeat a handoff whose answer was lost.
+    /// The cookie with which a browser can repeat a handoff whose answer was lost.
     package var attemptCookieName: String { "\(self.cookieName)-attempt" }
     /// The cookie that marks handoff cookies as handled.
     package var handledCookieName: String { "\(self.cookieName)-handled" }
-    /// The cookie that keeps a token that waits for the user's confirmation.
+    /// The cookie with a token that waits for the user's confirmation.
     package var pendingCookieName: String { "\(self.cookieName)-\(Self.pendingCookieLabel)" }
-    /// What follows the session cookie's name and `-` in that name.
+    /// The end of `pendingCookieName`, after the session cookie's name and `-`.
     package static let pendingCookieLabel = "handoff"
-    /// The cookie by which a host recognises the account that a browser last used there.
+    /// The cookie with the account that a browser last used on a host.
     package var accountCookieName: String { "\(self.cookieName)-\(Self.accountCookieLabel)" }
-    /// What follows the session cookie's name and `-` in that name.
+    /// The end of `accountCookieName`, after the session cookie's name and `-`.
     package static let accountCookieLabel = "account"
 
-    /// Whether a cookie of this name is the gateway's own: the session cookie's name, or that name continued with `-`.
+    /// Whether a cookie belongs to the gateway: its name is the session cookie's name, or that name followed by `-`.
     package func isOwnCookie(_ name: String) -> Bool {
         [self.cookieName, CookieReach.plain.name(self.cookieName)].contains {
             name == $0 || name.hasPrefix("\($0)-")
@@ -68,16 +68,16 @@ package struct SessionSettings: Sendable, Equatable {
     package init() {}
 }
 
-/// Where sessions are kept: in Redis if it is configured, else in this process.
+/// The store of sessions: Redis if it is configured, otherwise the memory of this process.
 package struct StoreSettings: Sendable, Equatable {
-    /// How many sessions each event loop caches.
+    /// The number of sessions that each event loop caches.
     package var cachedSessions = 65_536
     package var maxSessions = 1_000_000
     package var maxMarkers = 1_000_000
-    /// nil: sessions are kept in memory.
+    /// The Redis settings; `nil` if sessions are kept in memory.
     package var redis: RedisSettings?
 
-    /// True if all gateways with these settings keep their sessions in one store.
+    /// Whether all gateways with these settings keep their sessions in one store.
     package var isShared: Bool { self.redis != nil }
 
     /// The name of the store in messages.
@@ -86,7 +86,7 @@ package struct StoreSettings: Sendable, Equatable {
 
 /// The Redis that gateways share.
 package struct RedisSettings: Sendable, Equatable {
-    /// Usually holds a password.
+    /// The URL, which usually contains a password.
     package var url: Secret
     package var requireSafe = true
     package var requireAppendOnly = false
@@ -96,7 +96,7 @@ package struct RedisSettings: Sendable, Equatable {
     }
 }
 
-/// Where a session-transfer token is accepted and how long it lives.
+/// The places where session-transfer tokens are accepted, and the lifetime of these tokens.
 package struct HandoffSettings: Sendable, Equatable {
     package var cookieNames = ["auth0_session_transfer_token", "session_transfer_token"]
     package var queryParameter = "session_transfer_token"
@@ -104,11 +104,11 @@ package struct HandoffSettings: Sendable, Equatable {
     package var isShared = false
     package var confirmation = Confirmation.crossSite
 
-    /// Which tokens in the query are used only after the user has confirmed it on a page.
+    /// The tokens in the query that are used only after the user has confirmed it on a page.
     package enum Confirmation: String, Sendable, CaseIterable, SettingWord {
-        /// None. Those in links on other sites are refused.
+        /// No tokens. Those in links on other sites are rejected.
         case never
-        /// Those in links on other sites.
+        /// Tokens in links on other sites.
         case crossSite = "cross_site"
         case always
     }
@@ -116,7 +116,7 @@ package struct HandoffSettings: Sendable, Equatable {
     package init() {}
 }
 
-/// Which fields carry the identity to the app.
+/// The fields that carry the identity to the app.
 package struct IdentitySettings: Sendable, Equatable {
     package struct Field: Sendable, Equatable {
         package var name: String
@@ -150,7 +150,7 @@ package struct IdentitySettings: Sendable, Equatable {
     }
     /// `X-Auth-Assertion`: the identity as a signed JWT.
     package struct Assertion: Sendable, Equatable {
-        /// The claims besides `reservedClaims`.
+        /// The claims in addition to `reservedClaims`.
         package var claims: [Claim]
 
         package init(claims: [Claim] = []) {
@@ -162,14 +162,14 @@ package struct IdentitySettings: Sendable, Equatable {
         case remoteUser = "remote-user"
         case oauth2Proxy = "oauth2-proxy"
     }
-    /// How a value with other characters than visible ASCII is written into a field.
+    /// The encoding of values with characters other than visible ASCII.
     package enum Encoding: String, Sendable, CaseIterable, SettingWord {
-        /// As ASCII from which percent-decoding (RFC 3986 2.1) gives the value back.
+        /// As ASCII, which percent-decoding (RFC 3986 2.1) turns back into the value.
         case percent
-        /// As it is, in UTF-8 (`obs-text`, RFC 9110 5.5).
+        /// Unchanged, in UTF-8 (`obs-text`, RFC 9110 5.5).
         case utf8
     }
-    /// The paths to values of a session; one that ends with a dot is the beginning of paths.
+    /// The paths to values of a session. A path that ends with a dot is the beginning of other paths.
     package static let pathRoots = [
         "subject", "session.id", "identity.id", "identity.schema_id", "identity.traits.", "identity.metadata_public.",
         "aal",
@@ -188,26 +188,26 @@ package struct IdentitySettings: Sendable, Equatable {
     package static let reservedClaims = ["iss", "aud", "sub", "sid", "iat", "exp", "nbf", "jti"]
 
     package var preset: Preset = .sallyport
-    /// The operator's own fields; when not empty they replace the preset's.
+    /// The operator's own fields, which replace the preset's if there are any.
     package var fields: [Field] = []
     package var basic: BasicAuth?
     package var delimiter: UInt8 = 0x2C
     package var encoding: Encoding = .percent
     package var maxSize = 8192
     package var stripUnderscoreFields = true
-    /// nil: none is sent.
+    /// The assertion; `nil` if none is sent.
     package var assertion: Assertion?
 
     package init() {}
 }
 
-/// The source of autonomous system numbers: a database of MaxMind or IPinfo, or a `prefix,asn` CSV; exactly one.
+/// The source of autonomous system numbers: either a database of MaxMind or IPinfo, or a `prefix,asn` CSV.
 package enum ASNSettings: Sendable, Equatable {
     case database(path: String)
     case csv(path: String)
 }
 
-/// The source of the places of addresses: a database of MaxMind or IPinfo.
+/// The source of geographic places of addresses: a database of MaxMind or IPinfo.
 package struct GeoSettings: Sendable, Equatable {
     package var database: String
 }

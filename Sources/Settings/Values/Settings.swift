@@ -3,37 +3,37 @@ package import Pages
 package import Rules
 package import Vocabulary
 
-/// All decisions of an operator, validated: what `run` serves and `check` prints.
+/// The validated settings of an operator, which `run` serves and `check` prints.
 ///
 /// The YAML file, the environment and the flags are combined only here; the rest of the gateway reads this value. A
-/// reload builds a new value and replaces the old one whole.
+/// reload builds a new value and replaces the old one as a whole.
 package struct Settings: Sendable, Equatable {
     package var listen = [ListenerSettings(ListenAddress(host: "127.0.0.1", port: 8080))]
     /// The addresses of `listen` that serve operators (`role: management`).
     package var management: [ListenerSettings] = [] { didSet { self.reserveNames() } }
-    /// Where plain http is answered with the place of https; nil: nowhere.
+    /// The listener that redirects plain http to https; `nil` if there is none.
     package var redirectListen: ListenerSettings?
-    /// nil: the gateway's own addresses are plain HTTP.
+    /// TLS at the gateway's own addresses; `nil` if they use plain HTTP.
     package var tls: TLSSettings?
     package var adminListen: ListenerSettings? = ListenerSettings(
         ListenAddress(host: "127.0.0.1", port: 9090),
         takesAnyName: true
     )
-    /// Empty: the admin listener serves nothing that needs a token.
+    /// The tokens of operators. If there are none, the admin listener serves nothing that needs a token.
     package var operatorTokens: [OperatorToken] = []
-    /// The keys that give endpoints a job on hosts that did not ask for them (`HostSettings.jobs`).
+    /// The keys that need endpoints on hosts without `endpoints: true` (`HostSettings.jobs`).
     package internal(set) var endpointKeys: [String] = []
-    /// nil: no other proxy may ask.
+    /// The listener for checks of other proxies; `nil` if there is none.
     package var authorization: AuthorizationSettings?
     /// Whether the paths of oauth2-proxy are served (`compat.oauth2_proxy`).
     package var oauth2ProxyPaths = false
-    /// What its check reads, if `authorization.metadata` is written; nil: `Host`, `X-Forwarded-Uri` and `X-Real-IP`, as nginx
-    /// and Caddy send them as its manual says.
+    /// The fields that the check of oauth2-proxy reads, if `authorization.metadata` is written; `nil` for `Host`,
+    /// `X-Forwarded-Uri` and `X-Real-IP`, which nginx and Caddy send as oauth2-proxy's manual says.
     package var oauth2ProxyMetadata: OriginalMetadata?
     package var eventLoops: Int = min(max(Cores.count, 1), 256)
     package var secrets: SecretRing?
-    /// The content of `signing_key_file`. The keys of assertions are else derived from the secrets, and that of id_tokens
-    /// is kept in the store.
+    /// The content of `signing_key_file`; `nil` if the keys of assertions are derived from the secrets and the key of
+    /// id_tokens is kept in the store.
     package var signingKeys: Secret?
     package var trustedProxies: [CIDRBlock] = []
     package var forwardedHeader = ForwardedHeader.xForwardedFor
@@ -41,11 +41,11 @@ package struct Settings: Sendable, Equatable {
     package var upstreams: [UpstreamSettings]
     package var clients: [ClientSettings] = []
     package var apis: [APISettings] = []
-    /// Empty: nobody can sign in. Their names differ.
+    /// The providers, whose names differ. Empty if nobody can sign in.
     package var providers: [NamedProvider] = []
-    /// The proxies that the environment names for calls to providers.
+    /// The proxies for calls to providers that the environment names.
     package var proxies = OutgoingProxies()
-    /// nil: what Google, Apple and Facebook give to native apps is not accepted.
+    /// Sign-in with the kits of Google, Apple and Facebook; `nil` if native apps cannot use them.
     package var nativeSocial: NativeSocialSettings?
     package var accounts = AccountSettings()
     package var session = SessionSettings()
@@ -55,9 +55,9 @@ package struct Settings: Sendable, Equatable {
     package var identity = IdentitySettings()
     package var asn: ASNSettings?
     package var geo: GeoSettings?
-    /// In the order in which they are judged.
+    /// The rules in the order in which they are evaluated.
     package var rules: [Rule] = []
-    /// How long browsers use only https for the hosts that have it; nil: they are not told.
+    /// The rule that makes browsers use only https for https hosts; `nil` if the field is not sent.
     package var strictTransport: StrictTransportSettings?
     package var limits = LimitSettings()
     package var timeouts = TimeoutSettings()
@@ -65,18 +65,18 @@ package struct Settings: Sendable, Equatable {
     package var pages = PageDesign.included
     package var logs = LogSettings()
     package var telemetry = TelemetrySettings()
-    /// The issuer of a group of hosts; nil: these are all settings.
+    /// The issuer of a group of hosts; `nil` if this value has the settings of all hosts.
     private var givenIssuer: String?
-    /// Allows plain-http public URLs and cookies without `Secure` (`--insecure-http`), for loopback and tests.
+    /// Whether plain-http URLs and cookies without `Secure` are allowed (`--insecure-http`), for loopback and tests.
     package var allowsInsecureHTTP = false
 
-    /// `hosts` and the apps behind them, with every other key at its default.
+    /// Creates settings with these hosts and apps, and with every other key at its default.
     package init(hosts: [HostSettings], upstreams: [UpstreamSettings]) {
         self.hosts = hosts
         self.upstreams = upstreams
     }
 
-    /// No wildcard stands for the names of operators' addresses.
+    /// Excludes the names of management listeners from wildcards.
     private mutating func reserveNames() {
         let names = self.management.compactMap { $0.publicURL?.host }
         for index in self.hosts.indices where self.hosts[index].publicURL.isWildcard {
@@ -84,27 +84,27 @@ package struct Settings: Sendable, Equatable {
         }
     }
 
-    /// The first provider: of the hosts and clients that name none, and of `native_social`.
+    /// The first provider, which applies to hosts and clients that name none, and to `native_social`.
     package var provider: (any ProviderSettings)? {
         get { self.providers.first?.settings }
         set { self.providers = newValue.map { [NamedProvider(name: Realm.default.name, settings: $0)] } ?? [] }
     }
 
-    /// The provider with this name; nil if there is none.
+    /// Returns the provider with this name; `nil` if there is none.
     package func provider(named name: String) -> (any ProviderSettings)? {
         self.providers.firstIndex { $0.name == name }.map { self.providers[$0].settings }
     }
 
-    /// The most connections to apps that may be open: those of all apps, of each event loop.
+    /// The maximum number of open connections to apps: the sum of all apps on all event loops.
     package var appConnections: Int { self.upstreams.reduce(0) { $0 + $1.maxConnections } * self.eventLoops }
 
-    /// The provider whose users are in the settings; nil if there is none.
+    /// The provider whose users are listed in the settings; `nil` if there is none.
     package var fixedUsers: NamedProvider? {
         self.providers.first { $0.settings is FixedUsersSettings }
     }
 
-    /// The hosts that share their endpoints: those with the same providers, in the order of the hosts. Without a provider
-    /// there is one such group, in which nobody can sign in.
+    /// The groups of hosts with the same providers, which share their endpoints, in the order of the hosts. Without a
+    /// provider there is one group, in which nobody can sign in.
     package var groups: [HostGroup] {
         guard self.providers.count > 1 else {
             let realms = Realms(self.providers.map { Realm($0.name) })
@@ -124,7 +124,7 @@ package struct Settings: Sendable, Equatable {
         }
     }
 
-    /// The settings as the hosts with these providers need them: with these hosts, their providers and clients only.
+    /// Returns the settings with only the hosts with these providers, their providers and their clients.
     private func scoped(to names: [String]) -> Settings {
         var scoped = self
         scoped.providers = names.compactMap { name in self.providers.first { $0.name == name } }
@@ -145,13 +145,13 @@ package struct Settings: Sendable, Equatable {
         return scoped
     }
 
-    /// Whether it matters at which provider a user is: nobody may pass as a user of the first one then.
+    /// Whether users of different providers must be distinguished, so that nobody passes as the first provider's.
     var tellsProvidersApart: Bool {
         self.accounts.link != .none || self.hosts.contains { $0.routes.contains { !$0.require.providers.isEmpty } }
     }
 
-    /// The providers whose users sign in by the kits of social providers, because they have the issuers of these, by `iss`: those
-    /// that stand beside others on some host. The users of all other issuers are named by the kit.
+    /// Returns the providers whose users sign in with social kits, by the kit's `iss`: providers with the kit's issuer
+    /// that share some host with others. Users of all other issuers are identified by the kit.
     private func socialOwners(among names: [String]) -> [String: NamedProvider] {
         var owners: [String: NamedProvider] = [:]
         let issuers = SocialLogin.allCases.flatMap { self.nativeSocial?.issuers(of: $0) ?? [] }
@@ -163,21 +163,21 @@ package struct Settings: Sendable, Equatable {
         return owners
     }
 
-    /// The issuer in everything that the gateway signs on the hosts of the first provider, or of this group: the origin of
-    /// the first host with endpoints among those that have the most of its providers. One for all of them, so that a
-    /// verifier is configured once; hosts that no common provider connects have another issuer, because another user may
-    /// have the same `sub` there.
+    /// The issuer of everything that the gateway signs on the hosts of the first provider, or of this group: the origin
+    /// of the first host with endpoints among those with the most of its providers. Hosts connected by common providers
+    /// share one issuer, so that a verifier is configured once. Other hosts have another issuer, because another user
+    /// may have the same `sub` there.
     package var issuer: String {
         self.givenIssuer ?? self.issuer(of: self.providers.prefix(1).map(\.name))
     }
 
-    /// The hosts that have a provider of the group: on one of them its users may sign in for another.
+    /// Returns the hosts that have a provider of the group. Its users may sign in on one of these hosts for another.
     package func hosts(sharing group: HostGroup) -> [HostSettings] {
         self.providers.count > 1
             ? self.hosts.filter { !Set($0.providers).isDisjoint(with: group.providers) } : self.hosts
     }
 
-    /// The issuer of the hosts of this provider.
+    /// Returns the issuer of the hosts of this provider.
     package func issuer(of provider: String) -> String { self.issuer(of: [provider]) }
 
     private func issuer(of names: [String]) -> String {
@@ -195,15 +195,15 @@ package struct Settings: Sendable, Equatable {
     }
 }
 
-/// Hosts that have the same providers, and so the same endpoints.
+/// Hosts with the same providers, and therefore the same endpoints.
 package struct HostGroup: Sendable {
-    /// Whose users they are for, in the order of their sign-in page.
+    /// The realms of the hosts, in the order of the sign-in page.
     package let realms: Realms
-    /// Whose users sign in by what the kits of social providers give to apps: those of the first provider of all.
+    /// The realm of users of social kits: the first of all if the group has it, otherwise the group's first.
     package let socialRealm: Realm
-    /// The providers whose users do so instead, by the issuer of a kit that they have.
+    /// The providers whose users sign in with social kits instead, by the issuer of the kit.
     package let socialOwners: [String: NamedProvider]
-    /// The settings as these hosts need them.
+    /// The settings for these hosts.
     package let settings: Settings
 
     /// The names of the providers.
@@ -212,9 +212,9 @@ package struct HostGroup: Sendable {
 
 /// An address to bind: `127.0.0.1:8080`, `[::]:8080`, `:8080` (all addresses).
 package struct ListenAddress: Sendable, Hashable {
-    /// An IP address; empty: every address.
+    /// An IP address. Empty for every address.
     package var host: String
-    /// 0 to 65535; 0 lets the system choose.
+    /// The port, 0 to 65535; 0 lets the system choose.
     package var port: Int
 
     package init(host: String, port: Int) {
@@ -231,8 +231,8 @@ package struct ListenAddress: Sendable, Hashable {
         return address.isUnspecified || address.isLoopback || address.isPrivate
     }
 
-    /// Whether the system refuses to bind both: they have the same port, and one address equals or includes the other.
-    /// `::` includes IPv4 (Linux's default for `IPV6_V6ONLY`). Port 0 is always a different one.
+    /// Whether the system refuses to bind both addresses: they have the same port, and one equals or includes the
+    /// other. `::` includes IPv4 (Linux's default for `IPV6_V6ONLY`). Port 0 is always a different port.
     func overlaps(_ other: ListenAddress) -> Bool {
         guard self.port == other.port, self.port != 0 else { return false }
         return self.host == other.host || self.takesIn(other) || other.takesIn(self)
@@ -241,33 +241,33 @@ package struct ListenAddress: Sendable, Hashable {
     private func takesIn(_ other: ListenAddress) -> Bool {
         guard let mine = IPAddress(self.host), let theirs = IPAddress(other.host) else { return self.host.isEmpty }
         if mine.isUnspecified { return !mine.isV4 || theirs.isV4 }
-        // The zone tells links apart and is not part of the address (RFC 4007).
+        // The zone distinguishes links and is not part of the address (RFC 4007).
         return mine == theirs && !self.host.utf8.contains(UInt8(ascii: "%"))
             && !other.host.utf8.contains(UInt8(ascii: "%"))
     }
 }
 
 extension ListenAddress: CustomStringConvertible {
-    /// `127.0.0.1:8080`, `[::1]:8080`, `:8080`: the form of the settings.
+    /// The address in the form of the settings: `127.0.0.1:8080`, `[::1]:8080`, `:8080`.
     package var description: String {
         self.host.utf8.contains(UInt8(ascii: ":")) ? "[\(self.host)]:\(self.port)" : "\(self.host):\(self.port)"
     }
 }
 
-/// The field in which trusted proxies name the client. Only one is read, because two could contradict each other.
+/// The field in which trusted proxies report the client. Only one is read, because two could contradict each other.
 package enum ForwardedHeader: String, Sendable, CaseIterable, SettingWord {
     case xForwardedFor = "x-forwarded-for"
     case forwarded
 }
 
-/// Scheme, host and port of a host for clients: the base of every URL, cookie and issuer that the gateway makes.
+/// Scheme, host and port of a host for clients: the base of all URLs, cookies and issuers that the gateway makes.
 package struct PublicURL: Sendable, Hashable, CustomStringConvertible {
     package var isHTTPS: Bool
-    /// Lower case, without a trailing dot; an IPv6 address in brackets.
+    /// The host in lower case, without a trailing dot; an IPv6 address in brackets.
     package var host: String { didSet { self.authority = Self.authority(self.host, self.port) } }
-    /// The port when it is not the scheme's own.
+    /// The port; `nil` if it is the default of the scheme.
     package var port: Int? { didSet { self.authority = Self.authority(self.host, self.port) } }
-    /// `host` or `host:port`, as in `Host`. Kept, as each request with a session cookie is compared with it.
+    /// `host` or `host:port`, as in `Host`. Stored, because each request with a session cookie is compared with it.
     package private(set) var authority: String
 
     package init(isHTTPS: Bool, host: String, port: Int?) {
@@ -282,7 +282,7 @@ package struct PublicURL: Sendable, Hashable, CustomStringConvertible {
     package var scheme: String { self.isHTTPS ? "https" : "http" }
     /// The origin (RFC 6454): scheme, host, and the port if it is not the scheme's default.
     package var description: String { "\(self.scheme)://\(self.authority)" }
-    /// Whether a browser can reach it only on its own machine (RFC 6761 6.3).
+    /// Whether a browser can reach the URL only on its own machine (RFC 6761 6.3).
     package var isLoopback: Bool {
         let bare = self.host.hasPrefix("[") ? String(self.host.dropFirst().dropLast()) : self.host
         return bare == "localhost" || bare.hasSuffix(".localhost") || (IPAddress(bare)?.isLoopback ?? false)

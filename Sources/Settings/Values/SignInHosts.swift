@@ -1,29 +1,29 @@
 package import Vocabulary
 
-/// The hosts of the gateway, and where the users of each sign in: a host without endpoints leaves that to the first
-/// host that has them and the same providers, else to the first one that has all of its providers, so that one sign-in
-/// serves all of these hosts.
+/// The hosts of the gateway, and the hosts where their users sign in. Users of a host without endpoints sign in on the
+/// first host with endpoints and the same providers, otherwise on the first one that has all of its providers. One
+/// sign-in then serves all of these hosts.
 package struct SignInHosts: Sendable {
-    /// A host, as far as sign-ins concern it.
+    /// The properties of a host that matter for sign-ins.
     package struct Host: Sendable, Hashable {
         package fileprivate(set) var url: PublicURL
         /// Whether users sign in on the host itself.
         package let hasEndpoints: Bool
-        /// The names of its providers.
+        /// The names of the host's providers.
         package let providers: [String]
-        /// What the host's routes compare of a device on every request, without `none`.
+        /// The device bindings that the host's routes enforce on every request, without `none`.
         package let bindings: Set<BindingMode>
 
-        /// `host[:port]` of its `public_url`.
+        /// `host[:port]` of the host's `public_url`.
         package var authority: String { self.url.authority }
-        /// The origin of its `public_url`, e.g. `https://app.example.com`.
+        /// The origin of the host's `public_url`, e.g. `https://app.example.com`.
         package var origin: String { self.url.description }
     }
 
     private let hosts: [String: Host]
-    /// Those that stand for many names, each with its settings.
+    /// The wildcard hosts, each with its settings.
     private let wildcards: [(host: Host, settings: HostSettings)]
-    /// Those with endpoints, in the order of the settings.
+    /// The hosts with endpoints, in the order of the settings.
     private let signInHosts: [Host]
 
     package init(_ hosts: [HostSettings]) {
@@ -41,12 +41,12 @@ package struct SignInHosts: Sendable {
         self.signInHosts = exact.filter(\.hasEndpoints)
     }
 
-    /// Whether there is a host whose users sign in on another one.
+    /// Whether users of some host sign in on another host.
     package var isShared: Bool {
         (self.hosts.values + self.wildcards.map(\.host)).contains { self.signInHost(of: $0) != nil }
     }
 
-    /// The host with this authority, with its own name where it is one of a wildcard; nil if the gateway does not serve it.
+    /// Returns the host with this authority, which a wildcard may cover; `nil` if the gateway does not serve it.
     package func host(_ authority: String) -> Host? {
         if let host = self.hosts[authority] { return host }
         for (host, settings) in self.wildcards {
@@ -58,7 +58,7 @@ package struct SignInHosts: Sendable {
         return nil
     }
 
-    /// The host on which the users of `authority` sign in; nil: on that host itself.
+    /// Returns the host where users of `authority` sign in; `nil` if they sign in on that host itself.
     package func signInHost(of authority: String) -> Host? { self.host(authority).flatMap { self.signInHost(of: $0) } }
 
     private func signInHost(of host: Host) -> Host? {

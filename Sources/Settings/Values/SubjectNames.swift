@@ -1,28 +1,28 @@
 import Vocabulary
 
-/// How apps, clients and operators name the users of a provider: by the provider's own ids, or with the provider's name
-/// before them where the ids of several providers meet on one host. Two people must not share a name there.
+/// The names of a provider's users for apps, clients and operators. They are the provider's own ids, prefixed with the
+/// provider's name if several providers share a host, where two people must not share a name.
 package struct SubjectNames: Sendable, Hashable {
-    /// Begins each name; empty: a user is named by the provider's id alone.
+    /// The prefix of each name. Empty if the name is the provider's id alone.
     package private(set) var mark = ""
-    /// What begins the names of other providers' users.
+    /// The prefixes of the names of other providers' users.
     package private(set) var otherMarks: [String] = []
 
     package init() {}
 
     /// - Parameters:
-    ///   - provider: The provider's name; nil: its users are named by its ids alone.
-    ///   - others: The providers whose users have their provider's name before the id.
+    ///   - provider: The provider's name as the prefix; `nil` if users are named by the provider's ids alone.
+    ///   - others: The providers whose names are prefixes.
     package init(of provider: String?, besides others: [String]) {
         self.mark = provider.map { $0 + Realm.separator } ?? ""
         self.otherMarks = others.map { $0 + Realm.separator }
     }
 
-    /// What tells these names from others for settings by which verdicts are kept; empty: the provider's ids alone.
+    /// The prefixes as part of the configuration by which verdicts are cached. Empty if names are ids alone.
     package var marks: [String] { self.mark.isEmpty && self.otherMarks.isEmpty ? [] : [self.mark] + self.otherMarks }
 
-    /// The name of the user whom the provider calls `id`; nil: it would be one of another provider's users, or an account of
-    /// several providers.
+    /// Returns the name of the user with the provider's `id`; `nil` if another provider's user or a linked account
+    /// could have that name.
     package func name(of id: String) -> String? {
         let name = self.mark + id
         return self.otherMarks.contains { name.begins(exactlyWith: $0) } || AccountID.isOne(name) ? nil : name

@@ -3,11 +3,11 @@ package import Vocabulary
 
 /// TLS at the gateway's own addresses (`tls`).
 package struct TLSSettings: Sendable, Equatable {
-    /// One or more; a name that several have is served by the first, one on a curve before one with RSA.
+    /// One or more certificates. The first with a name serves that name; one on a curve precedes one with RSA.
     package var certificates: [CertificateSettings] = []
     package var minVersion = TLSMinimum.v12
     package var clientCertificates = ClientCertificates.none
-    /// The authorities of clients' certificates; nil: none may show one.
+    /// The authorities of clients' certificates; `nil` if clients present none.
     package var clientAuthorities: ClientAuthorities?
 
     package init() {}
@@ -18,7 +18,7 @@ package struct TLSSettings: Sendable, Equatable {
             + [self.clientAuthorities?.file].compactMap(\.self)
     }
 
-    /// The same settings with what is in the files now.
+    /// Returns these settings with the current content of the files.
     ///
     /// - Throws: `CertificateFault` of the first pair that cannot be used, or of the authorities.
     package func readAgain(
@@ -46,7 +46,7 @@ package struct TLSSettings: Sendable, Equatable {
         self.certificates.contains { $0.facts?.covers(host) ?? true }
     }
 
-    /// A fault if an https URL that these settings serve has no certificate; nil: each has one, or a proxy may be in front.
+    /// Returns a fault if an https URL of the settings has no certificate, unless a proxy may be in front.
     package func fault(for settings: Settings) -> CertificateFault? {
         let served = settings.hosts.map(\.publicURL) + settings.management.filter(\.isSecure).compactMap(\.publicURL)
         guard settings.trustedProxies.isEmpty, let url = served.first(where: { $0.isHTTPS && !self.covers($0.host) })
@@ -54,31 +54,31 @@ package struct TLSSettings: Sendable, Equatable {
         return CertificateFault(
             isOfKey: false,
             found: "certificates for \(self.names.joined(separator: ", ")), and none for \(url)",
-            mend: "get a certificate that has \(url.host), too"
+            mend: "get a certificate that also covers \(url.host)"
         )
     }
 
-    /// All that the certificates are for.
+    /// The names and addresses of all certificates.
     var names: [String] {
         self.certificates.flatMap { ($0.facts?.names ?? []) + ($0.facts?.addresses ?? []).map(\.description) }
     }
 }
 
-/// The oldest version of TLS that clients may speak. Older ones than 1.2 are not served (RFC 8996).
+/// The oldest version of TLS for clients. Versions before 1.2 are not served (RFC 8996).
 package enum TLSMinimum: String, Sendable, CaseIterable, SettingWord {
     case v12 = "1.2"
     case v13 = "1.3"
 }
 
-/// The certificates by which clients' certificates are verified.
+/// The authorities that verify clients' certificates.
 package struct ClientAuthorities: Sendable, Equatable {
     package var file: String
-    /// PEM.
+    /// The certificates in PEM.
     package var content: [UInt8]
 
-    /// Reads the file and judges it.
+    /// Reads and checks the file.
     ///
-    /// - Throws: What is wrong with it.
+    /// - Throws: The fault of the file.
     static func read(
         _ file: String,
         from files: SettingsFiles,
@@ -96,22 +96,22 @@ package struct ClientAuthorities: Sendable, Equatable {
     }
 }
 
-/// A certificate with its key, as it is in the files now.
+/// A certificate with its key, as currently in the files.
 package struct CertificateSettings: Sendable, Equatable {
     package var certificateFile: String
     package var keyFile: String
-    /// Whether clients that name no host, or one that no certificate has, get it.
+    /// Whether clients get the certificate if they name no host, or one that no certificate has.
     package var isDefault: Bool
     /// The certificate and its issuers, as PEM.
     package var chain: [UInt8]
-    /// PEM.
+    /// The private key in PEM.
     package var key: Secret
-    /// What the certificate says; nil where nobody reads it.
+    /// The facts of the certificate; `nil` if nothing reads certificates.
     package var facts: CertificateFacts?
 
-    /// Reads the pair of files and judges it.
+    /// Reads and checks the pair of files.
     ///
-    /// - Throws: What is wrong with one of them.
+    /// - Throws: The fault of one of the files.
     package static func read(
         _ certificateFile: String,
         _ keyFile: String,
@@ -123,7 +123,7 @@ package struct CertificateSettings: Sendable, Equatable {
         if let standing = files.standing(keyFile), standing.isExposed {
             throw CertificateFault(
                 isOfKey: true,
-                found: "\(keyFile) with \(standing): others than the gateway can read the key",
+                found: "\(keyFile) with \(standing): other users than the gateway's can read the key",
                 mend: "chmod 600 \(keyFile); Kubernetes: defaultMode: 0400, or 0440 with fsGroup"
             )
         }
@@ -148,7 +148,7 @@ package struct CertificateSettings: Sendable, Equatable {
         )
     }
 
-    /// The text of a file of certificates or keys.
+    /// Returns the text of a file of certificates or keys.
     static func content(
         _ path: String,
         isKey: Bool,
@@ -156,7 +156,7 @@ package struct CertificateSettings: Sendable, Equatable {
     ) throws(CertificateFault) -> [UInt8] {
         do throws(SettingsFiles.Fault) {
             let bytes = try files.read(path, Self.maxBytes)
-            // Editors write a mark in front of UTF-8, and not all readers of PEM skip it.
+            // Some editors write a byte order mark, which not all readers of PEM skip.
             return bytes.starts(with: [0xEF, 0xBB, 0xBF]) ? Array(bytes.dropFirst(3)) : bytes
         } catch {
             let standing = files.standing(path)
@@ -172,9 +172,9 @@ package struct CertificateSettings: Sendable, Equatable {
     private static let maxBytes = 1_048_576
 }
 
-/// What is wrong with a pair of files.
+/// The fault of a certificate's file or of its key's file.
 package struct CertificateFault: Error, Sendable, Equatable, CustomStringConvertible {
-    /// Whether it is the file of the key.
+    /// Whether the file of the key has the fault.
     package let isOfKey: Bool
     package let found: String
     package let mend: String
@@ -188,15 +188,15 @@ package struct CertificateFault: Error, Sendable, Equatable, CustomStringConvert
     }
 }
 
-/// What a certificate says of itself, and of its key.
+/// The names, validity and key of a certificate.
 package struct CertificateFacts: Sendable, Equatable {
-    /// Lower case, without a trailing dot; the first label may be `*`.
+    /// The names in lower case, without a trailing dot; the first label may be `*`.
     package var names: [String]
     package var addresses: [IPAddress]
     package var from: UnixTime
-    /// When it, or the first of its issuers in the file, expires: from then on clients refuse it.
+    /// The time when the certificate, or the first of its issuers in the file, expires and clients begin to reject it.
     package var until: UnixTime
-    /// `P-256`, `RSA-2048`
+    /// The kind of key, such as `P-256` or `RSA-2048`.
     package var key: String
     package var isECDSA: Bool
 
@@ -221,20 +221,20 @@ package struct CertificateFacts: Sendable, Equatable {
 
     /// Whether a client that asks for this host accepts the certificate (RFC 9525 6.3).
     ///
-    /// - Parameter host: A name in lower case without a trailing dot, or an address, an IPv6 one in brackets.
+    /// - Parameter host: A name in lower case without a trailing dot, or an address (IPv6 in brackets).
     package func covers(_ host: String) -> Bool {
         let bare = host.hasPrefix("[") ? String(host.dropFirst().dropLast()) : host
         if let address = IPAddress(bare) { return self.addresses.contains(address) }
         return self.names.contains(host) || Self.wildcard(for: host).map(self.names.contains) ?? false
     }
 
-    /// The wildcard that covers a name: `*.example.com` for `a.example.com`; nil: none does. A wildcard takes the place of
-    /// one label, so that no other wildcard covers it.
+    /// Returns the wildcard that covers a name: `*.example.com` for `a.example.com`; `nil` if there is none. A wildcard
+    /// replaces exactly one label, so that no other wildcard covers the name.
     package static func wildcard(for host: String) -> String? {
         guard let dot = host.utf8.firstIndex(of: UInt8(ascii: ".")), dot != host.startIndex else { return nil }
         return "*" + host[dot...]
     }
 
-    /// The days until it expires, rounded down.
+    /// Returns the days until the certificate expires, rounded down.
     package func daysLeft(at now: UnixTime) -> Int { Int((self.until.seconds - now.seconds) / 86_400) }
 }

@@ -1,8 +1,8 @@
 package import Vocabulary
 
-/// Where traces are sent, which requests are traced, and what spans say.
+/// The collector of traces, the choice of traced requests, and the content of spans.
 package struct TelemetrySettings: Sendable, Equatable {
-    /// How spans are written for the collector.
+    /// The encoding of spans for the collector.
     package enum Form: String, Sendable, CaseIterable, SettingWord {
         case protobuf = "http/protobuf"
         case json = "http/json"
@@ -17,7 +17,7 @@ package struct TelemetrySettings: Sendable, Equatable {
         case parentOff = "parentbased_always_off"
         case parentRatio = "parentbased_traceidratio"
 
-        /// Whether a span whose parent has decided follows it.
+        /// Whether a span follows the decision of its parent.
         package var followsParent: Bool { self == .parentOn || self == .parentOff || self == .parentRatio }
 
         var takesRatio: Bool { self == .ratio || self == .parentRatio }
@@ -25,11 +25,11 @@ package struct TelemetrySettings: Sendable, Equatable {
 
     /// A share from 0 to 1.
     package struct Ratio: Sendable, Equatable {
-        /// As it was written.
+        /// The share as written.
         let text: String
         package let value: Double
 
-        /// nil for anything but a decimal number from 0 to 1.
+        /// `nil` if the text is not a decimal number from 0 to 1.
         init?(_ text: String) {
             let parts = text.utf8.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
             guard (1...20).contains(text.utf8.count), parts.count <= 2,
@@ -46,26 +46,26 @@ package struct TelemetrySettings: Sendable, Equatable {
         }
     }
 
-    /// A field of the requests to the collector.
+    /// A field of requests to the collector.
     package struct Field: Sendable, Equatable {
         package var name: String
         package var value: Secret
     }
 
-    /// A value that says who sends.
+    /// An attribute that identifies the sender.
     package struct Attribute: Sendable, Equatable {
         package var name: String
         package var value: String
     }
 
-    /// The URL to which spans are sent; nil: nothing is traced.
+    /// The URL to which spans are sent; `nil` if nothing is traced.
     package var url: String?
     package var form = Form.protobuf
     package var fields: [Field] = []
     package var caFile: String?
     package var clientCertificateFile: String?
     package var clientKeyFile: String?
-    /// Until the collector has answered.
+    /// The time limit for an answer of the collector.
     package var timeout: Duration = .seconds(10)
     package var serviceName = "sallyport"
     package var attributes: [Attribute] = []
@@ -74,13 +74,13 @@ package struct TelemetrySettings: Sendable, Equatable {
     package var trustsClients = false
     package var namesPaths = true
     package var batchDelay: Duration = .seconds(5)
-    /// Twice the standard's: a request to the collector costs as much as more than a hundred spans.
+    /// Twice the standard's value: a request to the collector costs as much as more than a hundred spans.
     package var batchSize = 1024
     package var queueSize = 2048
-    /// Until a batch that the collector does not take is given up.
+    /// The time after which a batch that the collector does not accept is dropped.
     package var exportTimeout: Duration = .seconds(30)
 
-    /// The share of the traces that begin here and are recorded.
+    /// The recorded share of the traces that begin here.
     package var share: Double {
         switch self.sampler {
         case .alwaysOn, .parentOn: 1

@@ -1,33 +1,33 @@
 import AddressIntelligence
 
-/// An app behind the gateway: one server, or several that serve the same.
+/// An app behind the gateway: one server, or several equal servers.
 package struct UpstreamSettings: Sendable, Equatable {
     package var name: String
     /// The server, or the first of several.
     package var first: ServerSettings
     package var others: [ServerSettings] = []
     package var balance = ServerBalance.leastRequests
-    /// How its servers are asked whether they are there; nil: only its requests tell.
+    /// The health checks of the servers; `nil` if only the app's requests show whether a server is up.
     package var health: HealthSettings?
-    /// The statuses with which a server says that another one may answer better.
+    /// The statuses after which a request may be retried on another server.
     package var retryOn: [Int] = []
-    /// How long a server that has come back gets fewer requests; nil: none.
+    /// The time in which a recovered server gets fewer requests; `nil` for no slow start.
     package var slowStart: Duration?
     package var caFile: String?
     package var certificateFile: String?
     package var keyFile: String?
-    /// The name in the certificates of all servers that have none of their own.
+    /// The expected name in the certificates of all servers without their own.
     package var serverName: String?
     package var maxConnections = 1024
     package var maxQueue = 10_000
-    /// The percentage of `maxConnections` that one client may use. `nil`: between a quarter and a half, by what is free.
+    /// The percentage of `maxConnections` that one client may use; `nil` for 25 to 50, depending on what is free.
     package var clientShare: Int?
     package var reuse = ConnectionReuse.shared
     package var answers = AnswerForm.strict
-    /// How often the names of its servers are resolved again.
+    /// The interval at which the names of the servers are resolved again.
     package var dnsRefresh = Duration.seconds(30)
 
-    /// An app on one server.
+    /// Creates an app on one server.
     package init(name: String, isHTTPS: Bool, host: String, port: Int) {
         self.name = name
         self.first = ServerSettings(isHTTPS: isHTTPS, host: host, port: port)
@@ -36,10 +36,10 @@ package struct UpstreamSettings: Sendable, Equatable {
     /// All servers, in the order of the settings.
     package var servers: [ServerSettings] { [self.first] + self.others }
 
-    /// Whether one of its servers is behind a socket of this machine.
+    /// Whether a server of the app is behind a socket of this machine.
     package var hasSocket: Bool { self.servers.contains { $0.socketPath != nil } }
 
-    /// Whether the gateway speaks TLS with the app. It does so with all servers or with none.
+    /// Whether the gateway uses TLS with the app. It does so with all servers or with none.
     package var isHTTPS: Bool {
         get { self.first.isHTTPS }
         set { self.first.isHTTPS = newValue }
@@ -60,18 +60,18 @@ package struct UpstreamSettings: Sendable, Equatable {
 
 /// One server of an app.
 package struct ServerSettings: Sendable, Equatable {
-    /// The most servers that one app may have.
+    /// The maximum number of servers of one app.
     package static let limit = 64
 
     package var isHTTPS: Bool
     /// A name, or an address (IPv6 in brackets).
     package var host: String
     package var port: Int
-    /// The path of its socket on this machine; nil: it has an address.
+    /// The path of the server's socket on this machine; `nil` if the server has an address.
     package var socketPath: String?
-    /// Its share of the requests, against the weights of the others.
+    /// The server's share of the requests, relative to the weights of the other servers.
     package var weight = 1
-    /// The name in its certificate; nil: that of the app.
+    /// The expected name in the server's certificate; `nil` for the app's name.
     package var serverName: String?
 
     package init(isHTTPS: Bool, host: String, port: Int) {
@@ -80,71 +80,71 @@ package struct ServerSettings: Sendable, Equatable {
         self.port = port
     }
 
-    /// A server behind a socket of this machine, whose own URLs begin with `http://localhost`.
+    /// Creates a server behind a socket of this machine, whose own URLs begin with `http://localhost`.
     package init(socketPath: String) {
         self.init(isHTTPS: false, host: "localhost", port: 80)
         self.socketPath = socketPath
     }
 
-    /// What an operator knows it by: its origin, e.g. `http://app-1:3000`, or `unix:` and the path of its socket.
+    /// The server in messages: its origin, e.g. `http://app-1:3000`, or `unix:` and the path of its socket.
     package var origin: String { self.socketPath.map { "unix:\($0)" } ?? self.urlOrigin }
 
-    /// Whether it has a name, whose addresses may be several.
+    /// Whether the server has a name, which may have several addresses.
     package var isNamed: Bool {
         guard self.socketPath == nil, !self.host.hasPrefix("[") else { return false }
         return IPAddress(self.host) == nil
     }
 
-    /// The origin of its own URLs, e.g. `http://app-1:3000`.
+    /// The origin of the server's own URLs, e.g. `http://app-1:3000`.
     package var urlOrigin: String { "\(self.isHTTPS ? "https" : "http")://\(self.authority)" }
 
-    /// Its host, and its port where that is not the usual one: the value of `Host`.
+    /// The value of `Host`: the server's host, with its port unless that is the default.
     package var authority: String {
         let isDefaultPort = self.port == (self.isHTTPS ? 443 : 80)
         return "\(self.host)\(isDefaultPort ? "" : ":\(self.port)")"
     }
 }
 
-/// How each server of an app is asked whether it is there.
+/// The health checks of an app's servers.
 package struct HealthSettings: Sendable, Equatable {
     /// The path, and the query if there is one.
     package var path = "/"
-    /// The `Host` of the request; `nil` for that of the server's URL.
+    /// The `Host` of the request; `nil` for the host of the server's URL.
     package var host: String?
     package var interval = Duration.seconds(10)
     package var timeout = Duration.seconds(2)
-    /// Good answers in a row after which a server is there again.
+    /// The number of consecutive good answers after which a server is used again.
     package var passes = 2
-    /// Checks without a good answer in a row after which it is left out.
+    /// The number of consecutive failed checks after which a server is left out.
     package var fails = 3
-    /// The only good status; nil: 200 to 399.
+    /// The only good status; `nil` for 200 to 399.
     package var status: Int?
 
     package init() {}
 
-    /// Whether a server that answers with this status is there.
+    /// Whether this status is a good answer.
     package func isGood(_ status: Int) -> Bool { self.status.map { $0 == status } ?? (200...399).contains(status) }
 }
 
-/// How the servers of an app share its requests.
+/// The distribution of requests among an app's servers.
 package enum ServerBalance: String, Sendable, CaseIterable, SettingWord {
     /// Of two random servers, the one with fewer requests in flight for its weight.
     case leastRequests = "least_requests"
-    /// One after the other, each as often as its weight says.
+    /// One after another, each as often as its weight says.
     case roundRobin = "round_robin"
-    /// Always the same server for a session, and without a session for a client's address.
+    /// Always one server for a session or, without a session, for a client's address.
     case sticky
 }
 
-/// In which form an app may write its answers.
+/// The forms of answers that the gateway accepts from an app.
 package enum AnswerForm: String, Sendable, CaseIterable, SettingWord {
-    /// As RFC 9112 has it; anything else is 502.
+    /// As RFC 9112 defines; any other answer becomes 502.
     case strict
-    /// Also as old servers write it.
+    /// Also as old servers write them.
     case lenient
 }
 
-/// Which requests share a kept connection to an app.
+/// The requests that share a pooled connection to an app.
 package enum ConnectionReuse: String, Sendable, CaseIterable, SettingWord {
     /// All users, in turn.
     case shared

@@ -1,12 +1,12 @@
-/// The label that a name has in the place of the `*` of a host with a wildcard.
+/// The label of a name that replaces the `*` of a wildcard host.
 package enum HostLabel {
-    /// The longest label, and the longest name (RFC 1035 2.3.4, without the dot at its end).
+    /// The lengths of the longest label and of the longest name without its final dot (RFC 1035 2.3.4).
     private static let longest = 63
     package static let longestName = 253
 
-    /// Whether a label is one that the gateway calls itself by: lower-case letters, digits and inner hyphens (RFC 1123
-    /// 2.1). Labels with `--` in the third and fourth place are reserved (RFC 5890 2.3.1): what users see of `xn--...` may
-    /// look like another name, so such a host is served only if it is written out.
+    /// Whether a label may replace a `*`: lower-case letters, digits and inner hyphens (RFC 1123 2.1). Labels with `--`
+    /// in the third and fourth place are reserved (RFC 5890 2.3.1): `xn--...` may be displayed like another name, so
+    /// such a host is served only if it is written in full.
     package static func isFit(_ label: UnsafeBufferPointer<UInt8>) -> Bool {
         let hyphen = UInt8(ascii: "-")
         guard (1...Self.longest).contains(label.count), label.first != hyphen, label.last != hyphen else {
@@ -16,7 +16,7 @@ package enum HostLabel {
         return label.count < 4 || label[2] != hyphen || label[3] != hyphen
     }
 
-    /// The same for a text.
+    /// Whether a text is a label that may replace a `*`.
     package static func isFit(_ label: String) -> Bool {
         var label = label
         return label.withUTF8 { Self.isFit($0) }
@@ -24,10 +24,10 @@ package enum HostLabel {
 }
 
 extension PublicURL {
-    /// Whether it stands for every name with one label in the place of its `*`, as `https://*.example.com` does.
+    /// Whether the URL is a wildcard, such as `https://*.example.com`, for all names with one label instead of its `*`.
     package var isWildcard: Bool { self.host.utf8.starts(with: "*.".utf8) }
 
-    /// The URL of the name with this label; nil where it is no wildcard, or the label does not fit (`HostLabel`).
+    /// Returns the URL with this label; `nil` if the URL is no wildcard or the label does not fit (`HostLabel`).
     package func named(_ label: String) -> PublicURL? {
         guard self.isWildcard, HostLabel.isFit(label) else { return nil }
         let host = label + self.host.dropFirst()
@@ -35,13 +35,13 @@ extension PublicURL {
             ? PublicURL(isHTTPS: self.isHTTPS, host: host, port: self.port) : nil
     }
 
-    /// Whether it is a wildcard with one label in the place of its `*`, whatever the label, for this name.
+    /// Whether the URL is a wildcard and `name` has one label, of whatever form, instead of its `*`.
     package func hasName(_ name: String) -> Bool {
         guard self.isWildcard, let dot = name.firstIndex(of: "."), dot != name.startIndex else { return false }
         return name != self.host && name[dot...] == self.host.dropFirst()
     }
 
-    /// The URL of the name that is `authority` to the letter; nil where it is no wildcard, or does not stand for it.
+    /// Returns the URL of the name that equals `authority`; `nil` if the URL is not a wildcard that covers it.
     package func named(by authority: String) -> PublicURL? {
         let rest = self.authority.utf8.dropFirst()
         let label = authority.utf8.dropLast(rest.count)
@@ -51,14 +51,14 @@ extension PublicURL {
 }
 
 extension HostSettings {
-    /// The URL of the name that is `authority` to the letter; nil where the host is no wildcard, or does not stand for it.
+    /// Returns the URL of the name that equals `authority`; `nil` if the host is not a wildcard that covers it.
     package func named(by authority: String) -> PublicURL? {
         guard let url = self.publicURL.named(by: authority), !self.reservedNames.contains(url.host) else { return nil }
         return url
     }
 }
 
-/// The origins of hosts, those of all names of a wildcard among them.
+/// The origins of hosts, including all names of wildcards.
 package struct ServedOrigins: Sendable {
     private let exact: Set<String>
     private let wildcards: [HostSettings]
@@ -68,7 +68,7 @@ package struct ServedOrigins: Sendable {
         self.wildcards = hosts.filter(\.publicURL.isWildcard)
     }
 
-    /// Whether `origin` is one of them, as `PublicURL.description` writes it.
+    /// Whether a host has this origin, written as in `PublicURL.description`.
     package func contains(_ origin: String) -> Bool {
         self.exact.contains(origin)
             || self.wildcards.contains { host in
@@ -77,7 +77,7 @@ package struct ServedOrigins: Sendable {
             }
     }
 
-    /// The one with which `url` begins, before its path; nil: it begins with none of them.
+    /// Returns the origin of a host with which `url` begins, before its path; `nil` if there is none.
     package func origin(of url: String) -> String? {
         guard let scheme = url.utf8.firstRange(of: "://".utf8),
             let end = url.utf8[scheme.upperBound...].firstIndex(of: UInt8(ascii: "/"))
