@@ -57,7 +57,11 @@ struct LateCertificateTests {
             self.gateway = try ExchangeBench(tls: self.tls) { settings in
                 settings.listen = [Self.listener, Self.listener]
                 settings.hosts = ["a.example", "b.example"].map { name in
-                    HostSettings(publicURL: PublicURL(isHTTPS: true, host: name, port: 443), endpoints: false, routes: [])
+                    HostSettings(
+                        publicURL: PublicURL(isHTTPS: true, host: name, port: 443),
+                        endpoints: false,
+                        routes: []
+                    )
                 }
             }
         }
