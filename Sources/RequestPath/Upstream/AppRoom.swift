@@ -3,23 +3,23 @@ import Observability
 import Settings
 import Vocabulary
 
-/// The room that an app has on one loop: how many streams are in use, whose requests use them, and which wait for one. It
-/// belongs to the group of the pools of its servers.
+/// An app's streams on one event loop: how many are in use, whose requests use them, and which requests wait for one.
+/// Belongs to the `ServerGroup` of the app.
 final class AppRoom {
-    /// A connection that is being made for a request, which may end before the connection has come.
+    /// A connect that was begun for a request. The request may end before the connection is ready.
     final class Attempt {
         let client: any StreamWaiter
-        /// The number of the exchange for which the connection was begun.
+        /// The number of the exchange that needs the connection.
         let exchange: UInt64
-        /// Who has other servers for the request. `nil` if nobody has.
+        /// The group that can send the request to another server. `nil` if the app has one server.
         let group: ServerGroup?
-        /// When the first connection for the request was begun, at this server or at another one.
+        /// When the first connect for the request began, at any server.
         let begun: NIODeadline
-        /// When this one was.
+        /// When this connect began.
         let since = NIODeadline.now()
-        /// Whether there is a server that has not failed for the request, besides this one.
+        /// Whether another server remains that has not failed for the request.
         let hasOthers: Bool
-        /// The servers that had failed for the request before the first one was connected to.
+        /// The servers that had failed for the request before its first connect, as bits.
         let failedBefore: UInt64
         fileprivate let requester: Requester
         fileprivate var seat: ClientShares.Seat?
@@ -35,23 +35,23 @@ final class AppRoom {
             self.begun = goal.begun ?? self.since
         }
 
-        /// Whether the request still waits for the connection.
+        /// Whether the request still waits for this connect.
         var isWanted: Bool { self.client.exchangeNumber == self.exchange && self.client.isConnecting }
     }
 
-    /// Where else a request may be connected to.
+    /// The servers that remain for a request if a connect fails.
     struct ConnectGoal {
-        /// The group that has other servers. `nil` if the app has one.
+        /// The group that can send the request to another server. `nil` if the app has one server.
         var group: ServerGroup?
-        /// Whether one of them has not failed for the request.
+        /// Whether another server remains that has not failed for the request.
         var hasOthers = false
-        /// The servers that had failed for the request before the first one was connected to.
+        /// The servers that had failed for the request before its first connect, as bits.
         var failedBefore: UInt64 = 0
-        /// When the first connection for the request was begun. `nil` if it begins now.
+        /// When the first connect for the request began. `nil` if it begins now.
         var begun: NIODeadline?
     }
 
-    /// The most requests that one sweep ends: the loop has others to serve.
+    /// The most requests that one sweep ends, so that the loop can serve others.
     private static let mostEnded = 64
 
     private let loop: PathLoop
@@ -62,10 +62,10 @@ final class AppRoom {
     private var shares: ClientShares
     private var attempts: [Attempt] = []
     private var queue = StreamQueue()
-    /// While fewer streams than this are in use, nobody can have more than its share.
+    /// The number of streams in use below which no client can exceed its share.
     private var threshold: Int
-    /// The streams in use, and the requests for which a connection is being made. Those of servers that a reload has removed
-    /// are among them.
+    /// The number of streams in use plus the number of connects for requests, including those at servers that a reload
+    /// has removed.
     private var inFlight = 0
 
     init(_ target: UpstreamTarget, index: Int, loop: PathLoop) {
@@ -77,7 +77,7 @@ final class AppRoom {
         self.threshold = target.settings.shareRule.threshold
     }
 
-    /// Goes on with other settings, or another index. Nothing is counted until the next request.
+    /// Adopts changed settings or a changed index of the app. Counting of shares begins again with the next request.
     func adopt(_ target: UpstreamTarget, index: Int) {
         self.target = target
         self.index = index
@@ -85,15 +85,15 @@ final class AppRoom {
         self.threshold = target.settings.shareRule.threshold
     }
 
-    /// Goes on with another index of the app.
+    /// Adopts a changed index of the app in the configuration.
     func moved(to index: Int) { self.index = index }
 
     // MARK: Shares
 
-    /// Whether requests are counted.
+    /// Whether the streams of each client and session are being counted.
     @inline(__always) var isCounting: Bool { self.shares.isCounting }
 
-    /// Whether the request's client and session may have another stream.
+    /// Whether the share of the request's client and session allows another stream.
     @inline(__always)
     func admits(_ client: any StreamWaiter) -> Bool {
         self.inFlight < self.threshold || self.hasShare(client)
@@ -114,7 +114,7 @@ final class AppRoom {
         }
     }
 
-    /// Counts a request that gets a stream, or for which a connection is made.
+    /// Counts a request that gets a stream or begins a connect.
     ///
     /// - Returns: The request's seat. `nil` while shares are not counted.
     @inline(__always)
@@ -123,14 +123,14 @@ final class AppRoom {
         return self.shares.isCounting ? self.shares.take(requester()) : nil
     }
 
-    /// Counts that a request has left its stream, or that no connection is made for it any more.
+    /// Counts that a request has left its stream or its connect.
     @inline(__always)
     func giveBack(_ seat: ClientShares.Seat?) {
         self.inFlight &-= 1
         if let seat { self.shares.giveBack(seat) }
     }
 
-    /// Begins a connection for a request.
+    /// Begins an attempt to connect for a request.
     func begin(for client: any StreamWaiter, _ goal: ConnectGoal) -> Attempt {
         let attempt = Attempt(client, goal)
         attempt.seat = self.take(for: attempt.requester)
@@ -139,7 +139,7 @@ final class AppRoom {
         return attempt
     }
 
-    /// Ends the attempt, and returns its seat, which a stream takes over or the caller gives back.
+    /// Ends the attempt and returns its seat. The caller hands the seat to a stream or gives it back.
     func end(_ attempt: Attempt) -> ClientShares.Seat? {
         if attempt.index < self.attempts.count, self.attempts[attempt.index] === attempt {
             let last = self.attempts.removeLast()
@@ -153,12 +153,12 @@ final class AppRoom {
 
     // MARK: The queue
 
-    /// Whether no request waits.
+    /// Whether the queue is empty.
     var isEmpty: Bool { self.queue.isEmpty }
 
-    /// Has a request wait for a stream. If the queue is full, one of a client with more requests in it is refused.
+    /// Queues a request until a stream is free. If the queue is full, refuses one of a client with more requests in it.
     ///
-    /// - Parameter returned: The streams that become free when this turn ends. A request may always wait for one.
+    /// - Parameter returned: The number of streams that become free at the end of this turn, and that may be awaited.
     func enqueue(_ client: any StreamWaiter, returned: Int) {
         let requester = client.requester
         if !self.shares.admits(requester) { self.tellShare(requester) }
@@ -171,15 +171,15 @@ final class AppRoom {
         self.queue.append(client, now: self.loop.now)
         self.loop.metrics.upstreamQueue(self.gauge, 1)
         client.upstreamBusy()
-        // Last, because its client's next request may come at once and find the queue full.
+        // Last, because the refused client's next request may come at once and find the queue full.
         refused?.upstreamFree()
         refused?.upstreamFailed(.gatewayOverloaded)
     }
 
-    /// Shows a change in how many requests wait because the app accepts no connection.
+    /// Adds the change in the number of requests that wait for a connect to the gauge.
     func showConnecting(_ change: Int) { self.loop.metrics.upstreamQueue(self.gauge, Int64(change)) }
 
-    /// Removes the request from the queue that gets the next stream. `nil` if none may have one.
+    /// Removes the request that gets the next stream from the queue. `nil` if none may have one.
     func next() -> (any StreamWaiter)? {
         guard !self.queue.isEmpty, let client = self.queue.popFirst(by: self.shares) else { return nil }
         self.loop.metrics.upstreamQueue(self.gauge, -1)
@@ -187,7 +187,7 @@ final class AppRoom {
         return client
     }
 
-    /// Ends the requests that have waited since before `limit`, because the app cannot be connected to.
+    /// Ends the requests that have waited since before `limit`, because no connection to the app can be made.
     func endUnreachable(since limit: NIODeadline) {
         for client in self.queue.removeAll(since: limit) {
             self.loop.metrics.upstreamQueue(self.gauge, -1)
@@ -204,9 +204,9 @@ final class AppRoom {
 
     // MARK: Four times a second
 
-    /// Ends requests of stalled clients if others wait, and stops counting when few requests are in flight.
+    /// Ends requests of stalled clients if others wait. Stops counting shares when few requests are in flight.
     ///
-    /// - Parameter hasRoom: Whether a request could have a stream.
+    /// - Parameter hasRoom: Whether the app has a stream for another request.
     func sweep(hasRoom: Bool) {
         guard self.shares.isCounting else { return }
         if self.queue.isEmpty {
@@ -219,8 +219,8 @@ final class AppRoom {
     }
 
     /// - Parameters:
-    ///   - waiting: The requests that wait for room in the app.
-    ///   - ofFull: How many requests wait of each client that has its share.
+    ///   - waiting: The requests that wait for a free stream of the app.
+    ///   - ofFull: The number of waiting requests of each client that has used up its share.
     private func endStalled(_ waiting: (count: Int, least: Int), _ ofFull: [Requester.Client: Int]) {
         var requests: [any LoopRequest] = []
         var candidates: [StallChoice.Candidate] = []
@@ -262,7 +262,7 @@ final class AppRoom {
     private func tellEnd(_ requester: Requester, _ stall: ClientStall) {
         let seconds = max(0, (self.loop.now - stall.since).nanoseconds / 1_000_000_000)
         let count = self.shares.count(of: requester.client)
-        // Nothing is counted of a proxy that names no client.
+        // A client that its proxy does not identify has no count.
         let held = count > 0 ? ", which has \(count) of \(self.shares.rule.limit) connections in use," : ""
         self.tell(
             .clientStalled,
@@ -274,9 +274,9 @@ final class AppRoom {
         requester.address.map { "\($0)" } ?? "a client behind a trusted proxy"
     }
 
-    /// Tells the operator what is wrong with the app, if nothing was told for this reason during the last minute.
+    /// Reports a problem with the app to the operator, at most once a minute for each reason.
     ///
-    /// - Parameter field: The name of the field concerned.
+    /// - Parameter field: The name of the header field at fault.
     func tell(_ reason: Reason, _ sentence: @autoclosure () -> String, field: () -> String? = { nil }) {
         guard let tell = self.loop.onUpstreamNotice, self.target.mayTell(reason, now: self.loop.now) else { return }
         tell(
@@ -289,12 +289,12 @@ final class AppRoom {
         )
     }
 
-    /// Counts that the app sent bytes before a request.
+    /// Counts in the metrics that the app sent bytes before a request.
     func countUnasked() { self.loop.metrics.upstreamUnasked(self.index) }
 }
 
 extension UpstreamSettings {
-    /// What one client may use of the streams that all connections of an event loop can carry.
+    /// The share of an event loop's streams that one client may use.
     var shareRule: ShareRule {
         ShareRule(of: self.maxConnections * UpstreamConnection.mostStreams, percent: self.clientShare)
     }

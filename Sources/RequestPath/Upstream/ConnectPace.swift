@@ -1,79 +1,78 @@
 package import NIOCore
 
-/// Decides when connections to one server are opened, so that they come no faster than the server accepts them. It has no
-/// sockets and no clock.
+/// Decides when connections to one server are opened, no faster than it accepts them. Has no sockets and no clock.
 ///
 /// A server whose accept queue is full drops what it cannot hold, and the system repeats a lost SYN only after a second
-/// (RFC 6298). So few connects are under way at first, more with each that succeeds, and fewer when one hangs:
+/// (RFC 6298). So few connects are pending at first. Each success adds one, and a connect that hangs halves the number:
 ///
 /// ```
-///   under way ──── connected ────▶ window + 1
-///       │ ├─────── hangs ────────▶ late: half the window; a further try begins beside it
-///       │ └─────── refused ──────▶ a window of 1; the next try begins after a pause
-///       └───────── the server has ended an exchange: it accepts the next connection, so a further try begins
+///   pending ────── connected ────▶ window + 1
+///       │ ├─────── hangs ────────▶ late: half the window, and another connect may begin
+///       │ └─────── refused ──────▶ a window of 1; the next connect begins after a pause
+///       └───────── the server has ended an exchange: it accepts the next connection, so another connect begins
 /// ```
 package struct ConnectPace {
-    /// The connects that are under way at first. The smallest usual accept queue holds five.
+    /// The number of connects that may be pending at first. The smallest usual accept queue holds five.
     static let firstWindow = 4
-    /// How soon a connect is late if nothing is known of the server (RFC 8305 8: the delay between two tries).
+    /// The time after which a connect is late while nothing is known of the server (delay between tries, RFC 8305 8).
     static let firstPatience = TimeAmount.milliseconds(250)
-    /// After this time the system itself repeats a lost SYN (RFC 6298 2.1).
+    /// The time after which the system repeats a lost SYN (RFC 6298 2.1).
     static let repeatedSYN = TimeAmount.seconds(1)
     /// The longest time until a connect is late.
     static let longestPatience = TimeAmount.seconds(2)
-    /// The pause after a server has refused a connection, which doubles each time.
+    /// The pause after a server refuses a connection. Doubles with each refusal.
     static let firstPause = TimeAmount.milliseconds(50)
     static let longestPause = TimeAmount.milliseconds(250)
-    /// How long a request waits for a server that refuses connections, because it may be starting.
+    /// The time for which a request waits for a server that refuses connections, because it may be starting.
     package static let startPatience = TimeAmount.seconds(3)
-    /// After this time a server that refuses connections is gone, and a request waits for `gonePatience` only.
+    /// The time after which a refusing server is considered gone, and requests wait for `gonePatience` only.
     package static let longestStart = TimeAmount.seconds(30)
     package static let gonePatience = TimeAmount.milliseconds(500)
-    /// How long a connect is young. Most of them are ready by then.
+    /// The time within which most connects are ready.
     private static let youth = TimeAmount.milliseconds(50)
-    /// How soon a process without descriptors tries again.
+    /// The pause after a connect failed because the process had no file descriptor left.
     private static let pauseWithoutFile = TimeAmount.milliseconds(50)
 
-    /// One connect that is under way.
+    /// A pending connect.
     private struct Try {
         let number: Int
         let begun: NIODeadline
-        /// Whether it hangs, so that a further one may begin.
+        /// Whether the connect hangs, so that another one may begin.
         var isLate = false
-        /// Whether the server has accepted it. TLS follows.
+        /// Whether the server has accepted the connection. TLS follows.
         var isAccepted = false
     }
 
-    /// How many connects may be under way that are not late.
+    /// The number of connects that may be pending, apart from late ones.
     package private(set) var window = firstWindow
-    /// Up to this window, each connection that is made adds one; above it, a full window does.
+    /// The window up to which each new connection adds one. Above it, a whole window of connections adds one.
     private var threshold = Int.max
     private var growth = 0
     private var tries: [Try] = []
     private var nextNumber = 0
-    /// How many tries may begin beyond the window.
+    /// The number of connects that may begin beyond the window.
     private var credits = 0
-    /// How long the server took to accept the last connection.
+    /// The time that the server took to accept the last connection.
     private var usual = TimeAmount.zero
     private var patience = firstPatience
     private var pause = firstPause
     private var pausedUntil = NIODeadline.uptimeNanoseconds(0)
-    /// Since when the server has refused each connection. `nil` if it has not refused the last one.
+    /// When the server began to refuse connections. `nil` if it has refused none since it last accepted one.
     private var refusedSince: NIODeadline?
 
     package init() {}
 
-    /// The connects that are under way.
+    /// The number of pending connects.
     package var count: Int { self.tries.count }
 
-    /// Begins a connect if it is time for one.
+    /// Begins a connect if the window and the pause allow one.
     ///
-    /// - Parameter wanted: How many requests wait for a connection.
-    /// - Returns: The number of the connect. `nil` if none is to begin now.
+    /// - Parameter wanted: The number of requests that wait for a connection.
+    /// - Returns: The number of the connect. `nil` if none may begin now.
     package mutating func begin(for wanted: Int, now: NIODeadline) -> Int? {
         let fresh = self.tries.count { !$0.isLate }
         guard fresh < wanted, now >= self.pausedUntil else { return nil }
-        // What a former burst has shown is long ago.
+        // An earlier burst says nothing about the server now.
         if self.tries.isEmpty { self.window = min(self.window, Self.firstWindow) }
         if fresh >= self.window {
             guard self.credits > 0 else { return nil }
@@ -84,7 +83,7 @@ package struct ConnectPace {
         return self.nextNumber
     }
 
-    /// Called when the server has accepted a connection on which TLS begins.
+    /// Called when the server has accepted a connection and TLS begins.
     package mutating func accepted(_ number: Int, now: NIODeadline) {
         guard let index = self.index(of: number) else { return }
         self.tries[index].isAccepted = true
@@ -102,7 +101,7 @@ package struct ConnectPace {
         if !ended.isLate { self.grow() }
     }
 
-    /// Notes how long the server takes to accept a connection whose first SYN has arrived.
+    /// Records how long the server took to accept a connection, unless a SYN was lost.
     private mutating func learn(_ time: TimeAmount) {
         if time < Self.repeatedSYN { self.usual = time }
     }
@@ -114,7 +113,7 @@ package struct ConnectPace {
         self.window += 1
     }
 
-    /// Called when the server has refused a connection, or cannot be reached. The next try begins after a pause.
+    /// Called when the server has refused a connection or cannot be reached. The next connect begins after a pause.
     ///
     /// - Parameter pauses: False if the requests go to other servers.
     package mutating func refused(_ number: Int, now: NIODeadline, pauses: Bool = true) {
@@ -127,27 +126,27 @@ package struct ConnectPace {
         self.pause = min(self.pause * 2, Self.longestPause)
     }
 
-    /// Called when the process had no descriptor for a connection.
+    /// Called when the process had no file descriptor left for a connection.
     package mutating func lackedFile(_ number: Int, now: NIODeadline) {
         guard self.end(number) != nil else { return }
         self.pausedUntil = now + Self.pauseWithoutFile
     }
 
-    /// Called when a connect has ended for another reason.
+    /// Called when a connect has failed for a reason without a method of its own, such as a timeout.
     package mutating func failed(_ number: Int) { _ = self.end(number) }
 
-    /// Called when the server has ended an exchange and its connection while requests wait for one: a server that serves
-    /// one connection after the other accepts the next one now.
+    /// Called when the server has closed a connection while requests wait for one. A server that serves one connection
+    /// at a time can now accept the next one.
     package mutating func freed() {
         if self.credits < self.tries.count { self.credits += 1 }
     }
 
-    /// How many connects have begun so lately that they will probably be ready soon.
+    /// Returns the number of connects that began recently enough to be ready soon.
     package func promising(now: NIODeadline) -> Int {
         self.tries.count { !$0.isLate && now - $0.begun < ($0.isAccepted ? Self.repeatedSYN : Self.youth) }
     }
 
-    /// Looks for connects that hang.
+    /// Marks connects that hang as late.
     package mutating func look(now: NIODeadline) {
         var hangs = false
         for index in self.tries.indices {
@@ -163,16 +162,15 @@ package struct ConnectPace {
         self.patience = min(self.patience * 2, Self.longestPatience)
     }
 
-    /// Ends the connects that no request needs: of those that hang and of those that do not, no more than requests that
-    /// wait.
+    /// Ends the connects that no request needs. Keeps as many late and as many other connects as requests wait.
     ///
-    /// - Returns: The numbers of those that end.
+    /// - Returns: The numbers of the ended connects.
     package mutating func endSurplus(for wanted: Int) -> [Int] {
         guard !self.tries.isEmpty, self.tries.count > wanted else { return [] }
         var ended: [Int] = []
         for isLate in [true, false] {
             let candidates = self.tries.filter { $0.isLate == isLate && !$0.isAccepted }
-            // The oldest ones that hang have waited for a lost SYN; of the others the newest have come least far.
+            // The oldest late ones wait for a repeated SYN. Among the others, the newest have made the least progress.
             let surplus = max(0, candidates.count - wanted)
             ended += (isLate ? candidates.prefix(surplus) : candidates.suffix(surplus)).map(\.number)
         }
@@ -180,9 +178,9 @@ package struct ConnectPace {
         return ended
     }
 
-    /// How long a request waits while the server accepts no connection.
+    /// Returns how long a request waits while the server accepts no connection.
     ///
-    /// - Parameter limit: How long it waits for a server that does not answer.
+    /// - Parameter limit: The wait for a server that does not answer at all.
     package func patience(upTo limit: TimeAmount, now: NIODeadline) -> TimeAmount {
         guard let since = self.refusedSince else { return limit }
         return min(limit, now - since > Self.longestStart ? Self.gonePatience : Self.startPatience)

@@ -2,10 +2,10 @@ package import NIOCore
 package import Settings
 import Transport
 
-/// One question to a server of an app: whether it is there. Only the status line of the answer counts; the rest is read as
-/// well, because an app whose answer is cut off by a reset has an error to log, at each check.
+/// One health check of a server. Only the status line of the answer matters. The rest is read, too: a reset at each
+/// check would fill the app's error log.
 final class HealthCheck: StreamHandler {
-    /// The most bytes of an answer.
+    /// The most bytes of an answer that are read.
     private static let limit = 65_536
     /// The most bytes of interim answers (RFC 9110 15.2).
     private static let interimLimit = 8192
@@ -16,10 +16,10 @@ final class HealthCheck: StreamHandler {
     private var head: [UInt8] = []
     private var then: ((CheckFault?) -> Void)?
     private var unread = limit
-    /// Ends the check when it takes too long.
+    /// Ends the check after its timeout.
     var timer: Scheduled<Void>?
 
-    /// - Parameter then: Called once with why the server is not there; `nil` if it is.
+    /// - Parameter then: Called once with the reason why the server is down. The reason is `nil` if the server is up.
     init(_ health: HealthSettings, of server: ServerSettings, _ then: @escaping (CheckFault?) -> Void) {
         self.health = health
         self.then = then
@@ -34,7 +34,7 @@ final class HealthCheck: StreamHandler {
             """
     }
 
-    /// Sends the question over a stream that has connected.
+    /// Sends the request over a connected stream, which is started here.
     func start(on stream: any ByteStream) {
         guard self.then != nil, (try? stream.start(self)) != nil else {
             stream.close()
@@ -44,7 +44,7 @@ final class HealthCheck: StreamHandler {
         stream.writeAndFlush(ByteBuffer(string: self.request))
     }
 
-    /// Ends the check, if it has not ended, and its connection.
+    /// Ends the check, unless it has ended, and closes its connection.
     func end(_ fault: CheckFault) {
         self.timer.take()?.cancel()
         self.stream.take()?.close()
@@ -71,13 +71,13 @@ final class HealthCheck: StreamHandler {
         self.end(.closed)
     }
 
-    /// What is wrong with the answer, `.some(nil)` if it is a good one, and `nil` if its status has not come yet.
+    /// The fault of the answer: `.some(nil)` if the answer has none, `nil` if its status has not come yet.
     private func verdict() -> CheckFault?? {
         var rest = self.head[...]
         while rest.count >= 12 {
             // `HTTP/1.1 200`
             guard let status = Self.status(rest.prefix(12)) else { return .some(.malformed) }
-            // What agrees to another protocol is no interim answer, and nobody has asked for that.
+            // 101 is not an interim answer: it agrees to a protocol that the check has not asked for.
             guard 100..<200 ~= status, status != 101 else {
                 return .some(self.health.isGood(status) ? nil : .status(status))
             }
@@ -87,14 +87,14 @@ final class HealthCheck: StreamHandler {
         return self.head.count > Self.interimLimit ? .some(.malformed) : nil
     }
 
-    /// The status in the first twelve bytes of an answer; nil: they are not HTTP/1.
+    /// Returns the status in the first twelve bytes of an answer. `nil` if they are not HTTP/1.
     private static func status(_ line: ArraySlice<UInt8>) -> Int? {
         guard line.starts(with: "HTTP/1.".utf8), line.dropFirst(8).first == 0x20 else { return nil }
         return Int(String(decoding: line.dropFirst(9), as: UTF8.self))
     }
 }
 
-/// What the checks of a server have found, one after the other. It has no clock and no sockets.
+/// Decides from the results of a server's checks whether the server is up. Has no clock and no sockets.
 package struct HealthCount {
     private var passes = 0
     private var fails = 0
@@ -103,7 +103,7 @@ package struct HealthCount {
 
     package init() {}
 
-    /// Whether a check begins now, of which `end` is told.
+    /// Returns whether a check begins now. If so, `end` must be called with its result.
     package mutating func begin(now: NIODeadline, every interval: TimeAmount) -> Bool {
         guard !self.isRunning, now >= self.next else { return false }
         self.isRunning = true
@@ -111,7 +111,7 @@ package struct HealthCount {
         return true
     }
 
-    /// Whether the server is down after one more check; nil: that stays as it is.
+    /// Returns whether the server is down after the result of a check. `nil` if its state does not change.
     package mutating func end(_ isGood: Bool, _ health: HealthSettings) -> Bool? {
         self.isRunning = false
         self.passes = isGood ? self.passes + 1 : 0

@@ -1,7 +1,7 @@
 import NIOCore
 import Settings
 
-/// Which servers serve: what the loop's requests say of them, and what checks find. An app's only server always serves.
+/// Which servers are in use, judged by the loop's requests and by health checks. An app's only server is always in use.
 extension ServerGroup {
     /// Called with the status of each answer.
     func answered(_ pool: ServerPool, _ status: Int) {
@@ -16,7 +16,7 @@ extension ServerGroup {
         if let ids = self.members[place].ids { self.loop.metrics.serverAnswered(ids, status: status) }
     }
 
-    /// Called when something has become of a server: whether its good answers need be looked at.
+    /// Called when a server's state may have changed. Sets whether the group must hear of successful answers.
     private func setCalm(_ place: Int) {
         let member = self.members[place]
         member.pool.calmIDs = self.roster.entries[place].health.isCalm ? member.ids : nil
@@ -31,8 +31,8 @@ extension ServerGroup {
         self.setCalm(place)
     }
 
-    /// Called when an answer cannot be passed on or did not come in time. That may be the fault of one page, so it leaves no
-    /// server out; but it brings none back.
+    /// Called when an answer is malformed or late. It may be the fault of one page, so it does not eject the server,
+    /// but it does not bring an ejected server back either.
     func disappointed(_ pool: ServerPool, _ fault: ServerNotice.Fault) {
         guard let place = self.place(of: pool) else { return }
         self.count(0, place)
@@ -62,14 +62,14 @@ extension ServerGroup {
         if isFirst { self.ejected(place, fault) }
     }
 
-    /// Counts an ejection once for all loops: called by the loop that finds the fault first.
+    /// Counts an ejection once for all loops. Called by the loop that finds the fault first.
     private func ejected(_ place: Int, _ fault: ServerNotice.Fault) {
         self.members[place].ejections += 1
         if let ids = self.members[place].ids { self.loop.metrics.serverEjected(ids) }
         self.tell(place, fault)
     }
 
-    /// Lets requests go to it again, few at first if the settings say so.
+    /// Sends requests to the server again, few at first if the settings say so.
     private func comesBack(_ place: Int) {
         self.roster.entries[place].growsSince = self.loop.now
         self.grow(place)
@@ -80,7 +80,7 @@ extension ServerGroup {
         self.roster.grow(place, now: self.loop.now, period: self.target.settings.slowStart)
     }
 
-    /// Counts the members that are left out, and shows them.
+    /// Counts the ejected members and shows them in the metrics.
     private func countOut() {
         self.roster.countOut()
         for place in self.members.indices {
@@ -101,7 +101,7 @@ extension ServerGroup {
 
     // MARK: The loop
 
-    /// Called when the members or the settings are new.
+    /// Called when the members or the settings have changed.
     func followSettings() {
         for place in self.members.indices {
             if self.target.settings.health == nil {
@@ -113,7 +113,7 @@ extension ServerGroup {
         self.countOut()
     }
 
-    /// Looks after a server several times a second.
+    /// Updates a server's state and starts its checks when they are due. Called several times a second.
     func watch(_ place: Int) {
         self.setCalm(place)
         if self.roster.outCount > 0 { self.seek(place) }
@@ -127,7 +127,7 @@ extension ServerGroup {
         if self.loop.checksServers { self.check(place, health) }
     }
 
-    /// Connects to a server that was left out for long enough, if no request has come that could tell whether it is back.
+    /// Connects to a server whose probe is overdue because no request has come that could be the probe.
     private func seek(_ place: Int) {
         let (pool, now) = (self.members[place].pool, self.loop.now)
         self.roster.entries[place].health.heard(pool.server.news.backAt)
@@ -144,7 +144,7 @@ extension ServerGroup {
 
     // MARK: Checks
 
-    /// Checks a server when it is time.
+    /// Starts a health check of a server if one is due.
     private func check(_ place: Int, _ health: HealthSettings) {
         guard self.members[place].checks.begin(now: self.loop.now, every: TimeAmount(health.interval)) else { return }
         let pool = self.members[place].pool

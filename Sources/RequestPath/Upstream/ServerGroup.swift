@@ -4,57 +4,57 @@ import Settings
 package import Transport
 import Vocabulary
 
-/// One loop's streams to an app. It chooses a server for each request, leaves out those that fail, and has the queue and the
-/// limits for all of them. Each server's streams are a pool of their own.
+/// One loop's streams to an app. Chooses a server for each request, ejects servers that fail, and has the queue and the
+/// limits for all of them. The streams to each server are a `ServerPool`.
 ///
-/// If the app has one server, there is nothing to choose, and nothing is held against the server: requests wait for it as long
-/// as they may, and only the app has metrics.
+/// If the app has one server, there is no choice and no ejection. Requests wait for the server until their timeouts,
+/// and only the app has metrics.
 ///
-/// When all streams are in use and no more connections may be made, requests wait in a queue, and so do those of a client that
-/// has its share of the streams (`ClientShares`). What becomes free in a turn is theirs when the turn ends.
+/// Requests wait in a queue while all streams are in use and no more connections may be made, or while their client has
+/// used up its share (`ClientShares`). Streams that become free in a turn go to the queue at the end of the turn.
 package final class ServerGroup: AppPool, TurnEndTask {
-    /// One server.
+    /// A server of the app, with its pool and its state.
     package struct Member {
         package let pool: ServerPool
-        /// The server's metrics. `nil` if the app has no other server.
+        /// The server's metrics. `nil` if the app has one server.
         var ids: ServerMetricIDs?
-        /// What the gauge of its requests shows.
+        /// The number of requests in flight that the server's gauge shows.
         var shownInFlight = 0
-        /// Whether the gauge of those that are left out has it.
+        /// Whether the gauge of ejected servers includes the server.
         var isShownOut = false
         var ejections = 0
         var checks = HealthCount()
     }
 
     private(set) var target: UpstreamTarget
-    /// Not counted at each use, as in `ServerPool`.
+    /// An owning reference. A weak one would be checked and counted at each use.
     let loop: PathLoop
     let transport: TransportLoop
     /// The app's index in the configuration.
     private var index: Int
     let isStrict: Bool
     package internal(set) var members: [Member] = []
-    /// Their health and shares, in the same order.
+    /// The members' health and shares, in the order of `members`.
     var roster: ServerRoster
     var budget = RetryBudget()
-    /// The connections to all servers.
+    /// The number of connections to all servers.
     private var open = 0
-    /// How many streams are in use, whose requests use them, and which wait.
+    /// The number of streams in use, the clients that use them, and the queue.
     let room: AppRoom
     private var isTurnEndDue = false
     private(set) var isRetired = false
-    /// The version of the target's servers that the members are.
+    /// The version of the target's list of servers that `members` follows.
     private var placesVersion: UInt32 = 0
-    /// The pool of the app's only server. `nil` if it has several.
+    /// The pool of the app's only server. `nil` if the app has several.
     private var only: Pinned<ServerPool>?
-    /// The members' pools in the same order, where each request goes to one of two as it is: all serve, none with a larger
-    /// share, by how busy they are. Empty: the choice looks at more.
+    /// The members' pools, in the order of `members`, if a request simply goes to the less busy of two random servers.
+    /// Empty if the choice depends on more: a server is out, shares differ, or another balance is set.
     private var even: [Pinned<ServerPool>] = []
     private var maxConnections = 0
-    /// The server that `takeStream` has chosen for a request, which then asks for a new connection.
+    /// The server that `takeStream` chose for a request that has to wait for a new connection.
     private var chosen: (waiter: ObjectIdentifier, exchange: UInt64, place: Int)?
 
-    /// Makes the pools of a loop on this event loop.
+    /// Returns the function that makes the pools of a loop on this event loop.
     package static func maker(on transport: TransportLoop) -> PathLoop.MakePool {
         { ServerGroup(target: $0, index: $1, loop: $2, transport: transport) }
     }
@@ -73,18 +73,18 @@ package final class ServerGroup: AppPool, TurnEndTask {
         self.setMembers()
     }
 
-    /// Makes the members, of the former ones where the server is the same.
+    /// Makes the members. Keeps the pool of a server that was a member before.
     private func setMembers() {
         let (former, entries) = (self.members, self.roster.entries)
         self.even = []
-        // The version first: what changes meanwhile is found by the next look.
+        // Read first, so that the next look finds a change that happens meanwhile.
         self.placesVersion = self.target.placesVersion
         let servers = self.target.places
         let isAlone = servers.count == 1
         let places = servers.map { server in
             former.firstIndex { $0.pool.goesOn(self.target, with: server.server) }
         }
-        // What was found out about a server is of no use when it has become the only one.
+        // The health of a server is not used while it is the only one.
         let known = isAlone ? [nil] : places
         let ids = isAlone ? [] : self.loop.configuration.metrics.servers(of: self.index)
         for place in former.indices {
@@ -99,7 +99,7 @@ package final class ServerGroup: AppPool, TurnEndTask {
             return member
         }
         self.only = isAlone ? Pinned(self.members[0].pool) : nil
-        // Connections to servers that are gone are not counted any longer.
+        // Connections to removed servers are no longer counted.
         self.open = self.members.reduce(0) { $0 + $1.pool.open }
         self.room.adopt(self.target, index: self.index)
         if !self.room.isEmpty { self.awaitTurnEnd() }
@@ -107,7 +107,7 @@ package final class ServerGroup: AppPool, TurnEndTask {
         let weights = self.target.settings.servers.map(\.weight)
         self.chosen = nil
         self.roster.set(
-            // The weight is that of the settings: a server stays the same with another one.
+            // A server keeps its state if only its weight changes. So the weight comes from the new settings.
             servers.map { ServerLoad(share: weights[$0.index], hash: $0.server.hash) },
             kept: known.map { $0.map { entries[$0] } },
             former: entries
@@ -115,16 +115,16 @@ package final class ServerGroup: AppPool, TurnEndTask {
         if !isAlone { self.followSettings() }
     }
 
-    /// Makes the members again if a name of the servers has got other addresses.
+    /// Makes the members again if the addresses of a server's name have changed.
     private func followPlaces() {
         if self.target.placesVersion != self.placesVersion { self.setMembers() }
     }
 
     // MARK: Choosing
 
-    /// The place of the server for a request: none that has failed for it.
+    /// Returns the place of a server for a request, one that has not failed for the request.
     ///
-    /// - Returns: nil: all have failed.
+    /// - Returns: `nil` if all servers have failed for the request.
     private func choose(for client: any StreamWaiter) -> Int? {
         for place in self.members.indices {
             let pool = self.members[place].pool
@@ -146,11 +146,11 @@ package final class ServerGroup: AppPool, TurnEndTask {
         return self.room.admits(client) ? only.use { $0.takeKept(for: client) } : nil
     }
 
-    /// Chooses one of several servers, and takes a stream on a kept connection to it.
+    /// Chooses one of several servers and takes a stream of an idle connection to it.
     private func chooseStream(for client: any StreamWaiter) -> (any FreeStream)? {
         self.budget.count()
         guard self.room.admits(client) else { return nil }
-        // A request that will be queued takes its turn when it leaves the queue.
+        // A request that has to wait in the queue chooses its server when it leaves the queue.
         let isNext = self.room.isEmpty || !self.isQueueDue
         if isNext, client.failedServers == 0, let pool = self.chooseEven() {
             return pool.use { pool in
@@ -166,7 +166,7 @@ package final class ServerGroup: AppPool, TurnEndTask {
         return nil
     }
 
-    /// The less busy of two random servers; nil: the choice is not as simple.
+    /// Returns the pool of the less busy of two random servers. `nil` if the choice depends on more.
     @inline(__always)
     private func chooseEven() -> Pinned<ServerPool>? {
         guard !self.even.isEmpty, self.open < self.maxConnections else { return nil }
@@ -175,7 +175,7 @@ package final class ServerGroup: AppPool, TurnEndTask {
         return second.use { $0.inFlight } < first.use { $0.inFlight } ? second : first
     }
 
-    /// Called when a server has come or gone, or its share has changed.
+    /// Called when the servers or their shares have changed. Updates `even` and the limit of connections.
     func setEven() {
         self.maxConnections = self.target.settings.maxConnections
         let isEven = self.target.settings.balance == .leastRequests && self.roster.isEven
@@ -183,10 +183,10 @@ package final class ServerGroup: AppPool, TurnEndTask {
         self.even = isEven ? self.members.map { Pinned($0.pool) } : []
     }
 
-    /// Whether those that wait are served when this turn ends, so that what is free is theirs.
+    /// Whether the queue is served when this turn ends. Free streams are kept for the queue until then.
     private var isQueueDue: Bool { self.isTurnEndDue || self.members.contains { $0.pool.returned > 0 } }
 
-    /// A stream on a kept connection to the chosen server.
+    /// Returns a stream of an idle connection to the chosen server. `nil` if there is none.
     private func take(at place: Int, for client: any StreamWaiter) -> (any FreeStream)? {
         let pool = self.members[place].pool
         if self.hasSeveralServers { client.upstreamChosen(pool.server) }
@@ -209,20 +209,20 @@ package final class ServerGroup: AppPool, TurnEndTask {
         if let place = failed.server.use({ self.place(of: $0) }) {
             let bit = self.roster.entries[place].bit
             let others = self.roster.entries.contains { $0.isServing && $0.bit != bit }
-            // A kept connection may only have been closed for its age: a session stays with its server, and no server that
-            // is left out is better.
+            // The server may only have closed an idle connection, so it has not failed if no better server exists. With
+            // `sticky`, the session stays with it in any case.
             let isOld = failed.isReused && !failed.hasAnswered
             if !isOld || others && self.target.settings.balance != .sticky { client.failedServers |= bit }
         }
         self.awaitStream(for: client)
     }
 
-    /// Connects to a server that has not failed for the request. If all have, they may be starting, and are tried again after
-    /// a pause.
+    /// Connects to a server that has not failed for the request. If all have, tries them again after a pause: they may
+    /// be starting.
     ///
     /// - Parameters:
-    ///   - attempt: The last one for the request, which has failed.
-    ///   - reason: Why the request fails if there is no server for it.
+    ///   - attempt: The request's last attempt, which failed.
+    ///   - reason: The reason for the request's failure if no server remains.
     func connectElsewhere(for attempt: AppRoom.Attempt, otherwise reason: Reason) {
         let client = attempt.client
         if let place = self.choose(for: client) { return self.connect(to: place, for: client, after: attempt) }
@@ -239,7 +239,7 @@ package final class ServerGroup: AppPool, TurnEndTask {
         }
     }
 
-    /// Whether a request that has been connecting since `begun` waits for servers that refuse connections.
+    /// Returns whether a request that began to connect at `begun` still waits for servers that refuse connections.
     private func mayStart(since begun: NIODeadline) -> Bool {
         let now = NIODeadline.now()
         let limit = min(ConnectPace.startPatience, self.loop.configuration.connectTimeout)
@@ -247,9 +247,9 @@ package final class ServerGroup: AppPool, TurnEndTask {
         return now - begun < patience.max() ?? limit
     }
 
-    /// Connects to this server. If the app has others, and it cannot be connected to, it has failed for the request.
+    /// Connects to a server. If the app has several, notes the server as failed for the request in advance.
     ///
-    /// - Parameter attempt: The last one for the request, at another server. `nil` if this is the first.
+    /// - Parameter attempt: The request's last attempt, at another server. `nil` if this is the first.
     private func connect(to place: Int, for client: any StreamWaiter, after attempt: AppRoom.Attempt? = nil) {
         let pool = self.members[place].pool
         var goal = AppRoom.ConnectGoal(begun: attempt?.begun)
@@ -271,7 +271,7 @@ package final class ServerGroup: AppPool, TurnEndTask {
 
     package var hasSeveralServers: Bool { self.only == nil }
 
-    /// The other servers that serve, as bits, if this one says by the status that another one may answer better.
+    /// Returns the other servers in use, as bits, if `status` allows a retry at one of them. Otherwise returns 0.
     func others(than pool: ServerPool, after status: Int) -> UInt64 {
         guard self.target.settings.retryOn.contains(status) else { return 0 }
         return zip(self.members, self.roster.entries).reduce(0) { bits, server in
@@ -281,32 +281,32 @@ package final class ServerGroup: AppPool, TurnEndTask {
 
     package func takeRetry() -> Bool { self.budget.take(now: self.loop.now) }
 
-    /// The place of one of several members. `nil` if a reload has removed it, or there is no other one.
+    /// Returns the place of a member. `nil` if a reload has removed it, or if it is the only one.
     func place(of pool: ServerPool) -> Int? {
         let place = pool.place
         guard self.hasSeveralServers, place < self.members.count else { return nil }
         return self.members[place].pool === pool ? place : nil
     }
 
-    /// The place of one of several servers. `nil` if a reload has removed it, or there is no other one.
+    /// Returns the place of a server. `nil` if a reload has removed it, or if it is the only one.
     private func place(of server: UpstreamServer) -> Int? {
         self.hasSeveralServers ? self.members.firstIndex { $0.pool.server === server } : nil
     }
 
     // MARK: The limit of connections
 
-    /// Whether a request can have a stream: one of an idle connection, or of one more.
+    /// Whether an idle connection, or a new one within the limit, can serve a request.
     private var hasRoom: Bool {
         self.open < self.target.settings.maxConnections || self.members.contains { $0.pool.hasIdle }
     }
 
-    /// Called when a connection of some server is about to be made.
+    /// Called when a connect to any server begins.
     func opens() { self.open += 1 }
 
-    /// Called when a connection of some server has closed or could not be made.
+    /// Called when a connection to any server has closed or a connect has failed.
     func released() {
         self.open -= 1
-        // Not now: the caller may be in the middle of a change.
+        // Deferred, because the caller may be in the middle of a change.
         if !self.room.isEmpty { self.awaitTurnEnd() }
     }
 
@@ -321,7 +321,7 @@ package final class ServerGroup: AppPool, TurnEndTask {
         self.serveQueue()
     }
 
-    /// Gives the streams that have become free to the requests that wait.
+    /// Gives free streams to the requests in the queue.
     func serveQueue() {
         while self.hasRoom, let client = self.room.next() { self.serve(client) }
     }
@@ -389,7 +389,7 @@ package final class ServerGroup: AppPool, TurnEndTask {
         }
     }
 
-    /// Shows nothing more of a member, and holds nothing against its server.
+    /// Removes a member from the gauges, and from what the loops know of its server's health.
     private func forget(_ member: Member, _ entry: ServerRoster.Entry) {
         guard let ids = member.ids else { return }
         self.loop.metrics.serverInFlight(ids, Int64(-member.shownInFlight))

@@ -2,36 +2,36 @@ import NIOCore
 import Transport
 import Vocabulary
 
-/// The connections to a server that are being made, and the requests that wait for their streams. No connection is made for
-/// one request alone: whichever stream is ready or free first serves the request that has waited longest.
+/// The pending connects to a server and the requests that wait for their streams. A connect does not belong to one
+/// request: the next stream that is free or new goes to the request that has waited longest.
 struct PoolConnects {
-    /// A connection that is being made.
+    /// A pending connect.
     final class Try {
         let number: Int
         fileprivate(set) var race: ConnectionRace?
-        /// Whether the server has accepted it and TLS goes on.
+        /// Whether the server has accepted the connection and the TLS handshake is running.
         fileprivate(set) var isInHandshake = false
 
         fileprivate init(_ number: Int) { self.number = number }
     }
 
-    /// The requests that wait, in the order in which they came. Those that have ended are removed later.
+    /// The waiting requests, oldest first. Requests that have ended are removed later.
     fileprivate(set) var attempts = CircularBuffer<AppRoom.Attempt>(initialCapacity: 4)
-    /// When the next connect begins.
+    /// Decides when the next connect begins.
     var pace = ConnectPace()
     fileprivate var tries: [Try] = []
-    /// When a request last got a connection.
+    /// When a waiting request last got a stream.
     fileprivate var servedAt = NIODeadline.uptimeNanoseconds(0)
-    /// How many connects were begun: each begins with the next address of the name.
+    /// The number of connects that have begun. Each one begins with the next address of the name.
     fileprivate var turn = 0
-    /// Whether TLS has come about too late, and no connection has been made since.
+    /// Whether a TLS handshake has timed out and no connect has succeeded since.
     fileprivate var isTLSLate = false
-    /// How many requests the gauge of those that wait has.
+    /// The number of these requests that the gauge of waiting requests shows.
     fileprivate var shown = 0
     fileprivate var isLookDue = false
-    /// How often requests and connects are looked at that do not end.
+    /// The interval of the checks for requests and connects that take too long.
     fileprivate static let lookPeriod = TimeAmount.milliseconds(50)
-    /// How long a server may accept no connection of a request that can be sent to another server.
+    /// The time for which a request that can go to another server waits for a server to accept connections.
     fileprivate static let patienceWithOthers = TimeAmount.seconds(1)
 
     /// Whether no request waits.
@@ -42,9 +42,9 @@ struct PoolConnects {
     }
 }
 
-/// Making connections.
+/// Making connections to the server.
 extension ServerPool {
-    /// Makes a connection for a request, for which there is room.
+    /// Begins a connect for a request. The caller has checked the limit of connections.
     func makeConnection(for client: any StreamWaiter, _ goal: AppRoom.ConnectGoal) {
         client.upstreamTried(self.server)
         let attempt = self.begin(for: client, goal)
@@ -57,8 +57,8 @@ extension ServerPool {
         self.beginConnects()
     }
 
-    /// Connects when the name has been resolved for the first time. Another thread does this, and requests wait for it as
-    /// long as for a connection.
+    /// Waits for the first addresses of the name, then connects. Another thread resolves the name. Requests wait for at
+    /// most the connect timeout.
     private func awaitAddresses(for attempt: AppRoom.Attempt) {
         let eventLoop = self.loop.eventLoop
         let patience = self.loop.configuration.connectTimeout
@@ -78,7 +78,7 @@ extension ServerPool {
 
     // MARK: Tries
 
-    /// Begins the connects for which it is time, and ends those that nobody needs.
+    /// Begins the connects that are due and ends those that no request needs.
     private func beginConnects() {
         let wanted = self.connects.attempts.count
         let now = NIODeadline.now()
@@ -122,8 +122,8 @@ extension ServerPool {
         self.beginConnects()
     }
 
-    /// Called when the server cannot be connected to now. A request that can be sent to another server is; others wait,
-    /// because the server may be starting.
+    /// Called when the server refuses connections or cannot be reached. The first request goes to another server if it
+    /// can. Otherwise the requests wait, because the server may be starting.
     private func refused(_ number: Int, _ now: NIODeadline) {
         self.server.refreshSoon(now: now)
         let attempt = self.connects.attempts.first?.group == nil ? nil : self.takeFirst()
@@ -133,7 +133,7 @@ extension ServerPool {
 
     // MARK: Requests
 
-    /// Removes the request that has waited longest.
+    /// Removes and returns the request that has waited longest. `nil` if none waits.
     private func takeFirst() -> AppRoom.Attempt? {
         while let attempt = self.connects.attempts.popFirst() {
             if attempt.isWanted { return attempt }
@@ -142,8 +142,8 @@ extension ServerPool {
         return nil
     }
 
-    /// Gives the stream of a new connection to the request that has waited longest. Without one it is closed: an app that
-    /// serves one connection after the other would wait for a request on it.
+    /// Gives the stream of a new connection to the request that has waited longest. Closes the connection if none
+    /// waits: an app that serves one connection at a time would wait for a request on it.
     private func serve(_ connected: Connected, _ version: UInt32) {
         guard let attempt = self.takeFirst() else { return connected.stream.close() }
         let connection = UpstreamConnection(connected.stream, to: connected.address, pool: self)
@@ -156,8 +156,7 @@ extension ServerPool {
         attempt.client.upstreamReady(connection, isReused: false)
     }
 
-    /// Gives the streams that have become free to requests that wait for new connections, unless new ones will soon be ready
-    /// for them.
+    /// Gives free streams to waiting requests. As many stay waiting as there are connects that will soon be ready.
     func serveAttempts() {
         var count = self.connects.attempts.count - self.connects.pace.promising(now: .now())
         while count > 0,
@@ -174,11 +173,11 @@ extension ServerPool {
         self.beginConnects()
     }
 
-    /// Ends the wait of a request, which is not among those that wait any more.
+    /// Ends the wait of a request that was removed from `attempts`, and sends it to another server if it can.
     private func fail(_ attempt: AppRoom.Attempt, _ fault: ServerNotice.Fault) {
         self.giveUp(attempt)
         self.server.refreshSoon(now: .now())
-        // The server may be well when the process has no descriptor left.
+        // The cause may be the process, which has no file descriptor left.
         if self.loop.isShortOfFiles { self.group?.disappointed(self, fault) } else { self.group?.failed(self, fault) }
         guard attempt.isWanted else { return }
         if let group = attempt.group {
@@ -189,7 +188,7 @@ extension ServerPool {
         attempt.client.upstreamFailed(fault.reason)
     }
 
-    /// Why the server cannot be connected to, for the operator.
+    /// The reason why the server cannot be connected to, for the operator.
     private var absence: String {
         let name = self.server.name
         if self.server.current.all.isEmpty { return "the name in \(name) has no address" }
@@ -205,7 +204,7 @@ extension ServerPool {
         self.transport.assumeIsolated().scheduleTask(in: PoolConnects.lookPeriod) { self.look() }
     }
 
-    /// Ends requests that have waited too long, and begins further connects where some hang.
+    /// Ends requests that have waited too long, and begins more connects if some hang.
     private func look() {
         self.connects.isLookDue = false
         let now = NIODeadline.now()
@@ -233,22 +232,22 @@ extension ServerPool {
         self.connects.shown += change
     }
 
-    /// Ends requests in the queue if the server has not been there for as long as they may wait: they would try it one after
-    /// the other.
+    /// Ends queued requests once the server has been unreachable for as long as they may wait. Otherwise each of them
+    /// would try to connect in turn.
     private func endQueue(_ now: NIODeadline) {
         let patience = self.connects.pace.patience(upTo: self.loop.configuration.connectTimeout, now: now)
         guard now - self.connects.servedAt >= patience else { return }
         self.room.endUnreachable(since: self.loop.now - patience)
     }
 
-    /// Whether a request has waited for as long as it may since the server last served one that waited.
+    /// Returns whether a request has waited too long since the server last served a waiting request.
     private func hasWaited(_ attempt: AppRoom.Attempt, _ now: NIODeadline) -> Bool {
         let limit = self.loop.configuration.connectTimeout
         let patience: TimeAmount
         if attempt.hasOthers {
             patience = min(limit, PoolConnects.patienceWithOthers)
         } else if self.isBusy {
-            // It is there, and may accept connections one after the other.
+            // The server is up, and may accept one connection at a time.
             patience = max(limit, self.loop.configuration.timeouts.queue)
         } else {
             patience = limit
@@ -256,6 +255,6 @@ extension ServerPool {
         return now - max(attempt.since, self.connects.servedAt) >= self.connects.pace.patience(upTo: patience, now: now)
     }
 
-    /// Whether the server serves requests.
+    /// Whether the server is serving requests.
     private var isBusy: Bool { self.inFlight > self.connects.attempts.count }
 }

@@ -8,17 +8,17 @@ import Vocabulary
 import Glibc
 #endif
 
-/// Streams to the server.
+/// Opening streams to the server.
 extension ServerPool {
-    /// A stream to the server, which has to be started at once.
+    /// A connected stream, which the caller must start at once, and its address.
     typealias Connected = (stream: any ByteStream, address: SocketAddress)
 
-    /// Why there is no stream.
+    /// The reason why a stream could not be opened.
     enum Missing: Error {
         case server(ServerNotice.Fault)
-        /// The server has not answered in time.
+        /// The server did not answer within the timeout.
         case late(ServerNotice.Fault)
-        /// The process had no descriptor left for it.
+        /// The process had no file descriptor left.
         case file
 
         var fault: ServerNotice.Fault {
@@ -29,13 +29,13 @@ extension ServerPool {
         }
     }
 
-    /// Connects to the first address that answers, with TLS if the app has it.
+    /// Connects to the first address that answers, with TLS if the app uses it.
     ///
     /// - Parameters:
-    ///   - timeout: How long one address may take, and TLS with it.
+    ///   - timeout: The time limit of one address, including TLS.
     ///   - accepted: Called when the server has accepted the connection and TLS begins.
-    ///   - then: Called once, unless the returned race is cancelled before the server has accepted the connection. It is
-    ///     not called before this function has returned.
+    ///   - then: Called once, after this function has returned. It is not called if the returned race is cancelled
+    ///     before the server has accepted the connection.
     @discardableResult
     func connectStream(
         _ addresses: [SocketAddress],
@@ -52,7 +52,7 @@ extension ServerPool {
                 guard let tls else { return then(.success((socket, address))) }
                 let stream = try self.beginTLS(tls, socket, address)
                 accepted()
-                // Where the first addresses took all of the time, the handshake still gets some.
+                // The handshake gets some time even if the first addresses have used up the timeout.
                 let patience = max(end - .now(), .nanoseconds(timeout.nanoseconds / 4))
                 self.awaitTLS(on: stream, for: patience) { missing in
                     then(missing.map { .failure($0) } ?? .success((stream, address)))
@@ -65,7 +65,7 @@ extension ServerPool {
         return race
     }
 
-    /// Begins TLS on a socket that has connected.
+    /// Begins TLS on a connected socket.
     private func beginTLS(
         _ tls: NIOSSLContext,
         _ socket: StreamSocket,
@@ -90,7 +90,7 @@ extension ServerPool {
         return stream
     }
 
-    /// Why there is no connection. If the process has no descriptor left, connections that are idle give theirs back.
+    /// Returns why a connect failed. If the process has no file descriptor left, has idle connections closed.
     private func missing(after error: any Error) -> Missing {
         if case ChannelError.connectTimeout = error { return .late(.unreachable) }
         guard let code = (error as? IOError)?.errnoCode, code == EMFILE || code == ENFILE else {
@@ -100,15 +100,15 @@ extension ServerPool {
         return .file
     }
 
-    /// Waits until TLS has come about. A server with which it does not, or not in time, is as good as none.
+    /// Waits until the TLS handshake is complete. If it fails or takes too long, the server is treated as unreachable.
     ///
-    /// - Parameter then: Called with why there is none.
+    /// - Parameter then: Called with the reason of a failure, or with `nil`.
     private func awaitTLS(
         on stream: TLSStream,
         for patience: TimeAmount,
         _ then: @escaping (Missing?) -> Void
     ) {
-        // It may have ended while it began.
+        // The connection may have ended while TLS began.
         guard stream.isOpen else { return then(.server(stream.fault == nil ? .reset : .tls)) }
         let timer = self.transport.assumeIsolated().scheduleTask(in: patience) { stream.giveUp() }
         stream.onHandshake = { isComplete in
@@ -119,7 +119,7 @@ extension ServerPool {
         }
     }
 
-    /// Connects to see whether the server is there, and closes the connection. Calls `then` once.
+    /// Connects to find out whether the server is up, and closes the connection. Calls `then` once.
     func seek(_ then: @escaping (Bool) -> Void) {
         self.connectStream(self.server.current.all, within: self.loop.configuration.connectTimeout) { result in
             switch result {
@@ -130,9 +130,9 @@ extension ServerPool {
         }
     }
 
-    /// Asks the server whether it is there.
+    /// Runs a health check of the server.
     ///
-    /// - Parameter then: Called once with why the server is not there; `nil` if it is.
+    /// - Parameter then: Called once with the reason why the server is down. The reason is `nil` if the server is up.
     func check(_ health: HealthSettings, _ then: @escaping (CheckFault?) -> Void) {
         let timeout = TimeAmount(health.timeout)
         let check = HealthCheck(health, of: self.server.settings, then)

@@ -5,20 +5,21 @@ import Settings
 import Transport
 import Vocabulary
 
-/// One loop's streams to one server of an app: a member of a `ServerGroup`, which has the queue and the limits. A connection
-/// of HTTP/1 has one stream. Idle ones are a stack, so that the most recently used one is taken first.
+/// One loop's streams to one server of an app. The pool is a member of a `ServerGroup`, which has the queue and the
+/// limits. An HTTP/1 connection has one stream. Idle connections form a stack: the most recently used one is taken
+/// first.
 ///
 /// ```
 ///   in use ──▶ ending ──▶ idle ──▶ in use        ending: until the loop's turn ends and all sockets have been read
 ///     └──────────┴─────────┴────▶ closed
 /// ```
-/// What becomes free in a turn goes to requests in the group's queue when the turn ends.
+/// Streams that become free in a turn go to requests in the group's queue at the end of the turn.
 ///
 /// An app may send more than its answer: two answers, or a body where none is allowed. If such bytes arrive before the
-/// next request is sent, the connection is closed, so that the next client does not get them. Connections on which this
-/// is likely are used last.
+/// next request is sent, the connection is closed, so that the next client does not get them. Connections that are
+/// likely to get such bytes are used last.
 package final class ServerPool: TurnEndTask {
-    /// The requests for which a connection is kept.
+    /// The requests that may use a connection.
     enum Owner: Equatable {
         /// All requests.
         case anybody
@@ -26,7 +27,7 @@ package final class ServerPool: TurnEndTask {
         case nobody
         case session(RecordKey)
 
-        /// Requests of this session; nil: requests without one.
+        /// Requests of this session, or requests without a session if it is `nil`.
         init(_ session: CachedSession?) {
             self = session.map { .session($0.key) } ?? .nobody
         }
@@ -34,32 +35,32 @@ package final class ServerPool: TurnEndTask {
 
     private(set) var target: UpstreamTarget
     let server: UpstreamServer
-    /// The group of which it is a member. `nil` after a reload has removed the server, or the group.
+    /// The pool's group. `nil` after a reload has removed the server or the group.
     private(set) weak var group: ServerGroup?
-    /// Its index in the group.
+    /// The pool's index in the group.
     private(set) var place = 0
-    /// Whether the app has no other server. Then the answers and failures of this one change nothing.
+    /// Whether the server is the app's only one. Its answers and failures then do not change its state.
     private(set) var isAlone = true
-    /// The metrics of answers below 500 while nothing is held against the server. `nil` if an answer may change more.
+    /// The metrics of answers below 500 while the server has no failures. `nil` if an answer may change its state.
     var calmIDs: ServerMetricIDs?
-    /// Both live as long as the process, or until a reload replaces the pool. A reference that does not own is checked,
-    /// and counted, at each use.
+    /// An owning reference, as is `transport`. Both loops live until the process ends or a reload replaces the pool. A
+    /// weak reference would be checked and counted at each use.
     let loop: PathLoop
     let transport: TransportLoop
     /// Whether each connection serves one session only.
     let isStrict: Bool
-    /// Whether answers are taken as old servers send them.
+    /// Whether answers in the forms of old servers are accepted.
     private(set) var isLenient: Bool
-    /// The connections there are, and the requests for which one is being made.
+    /// The number of connections and pending connects.
     private(set) var open = 0
-    /// The streams in use, and the requests for which a connection is being made.
+    /// The number of streams in use plus the number of connects for requests.
     private(set) var inFlight = 0
-    /// The connections that are being made, and for whom.
+    /// The pending connects and the requests that wait for them.
     var connects = PoolConnects()
     private var idle: [UpstreamConnection] = []
     /// Connections whose streams were returned in this turn.
     private var ending: [UpstreamConnection] = []
-    /// The group's: how many streams are in use, whose requests use them, and which wait.
+    /// The group's count of streams in use, the clients that use them, and the queue.
     let room: AppRoom
     private var isTurnEndDue = false
     /// The version of the server's addresses that the pool has seen.
@@ -79,7 +80,7 @@ package final class ServerPool: TurnEndTask {
         self.addressVersion = server.currentVersion
     }
 
-    /// The stream of a kept connection that may serve this request, whose client may have another one.
+    /// Takes an idle connection that may serve the request. The caller has checked the client's share.
     @inline(__always)
     func takeKept(for client: any StreamWaiter) -> UpstreamConnection? {
         guard let connection = self.isStrict ? self.takeOwn(Owner(client.session)) : self.idle.popLast() else {
@@ -97,7 +98,7 @@ package final class ServerPool: TurnEndTask {
         return index.map { self.idle.remove(at: $0) }
     }
 
-    /// Keeps a connection whose exchange ended cleanly or that was not used.
+    /// Keeps a connection that was not used, or whose exchange ended cleanly.
     @inline(__always)
     func giveBack(_ connection: UpstreamConnection) {
         guard !self.isRetired, connection.isUsable else { return connection.close() }
@@ -106,7 +107,7 @@ package final class ServerPool: TurnEndTask {
         self.ending.append(connection)
     }
 
-    /// Counts that the stream of a connection carries no request any more.
+    /// Counts that a connection's stream is free again.
     @inline(__always)
     private func endStream(of connection: UpstreamConnection) {
         connection.streams = 0
@@ -121,8 +122,7 @@ package final class ServerPool: TurnEndTask {
         self.loop.tellTurnEnd(self)
     }
 
-    /// Makes the connections in `ending` idle, because the turn in which they were returned has ended, and serves the
-    /// queue.
+    /// Makes the connections in `ending` idle at the end of the turn, and serves the queue.
     package func turnEnded() {
         self.isTurnEndDue = false
         while let connection = self.ending.popLast() {
@@ -159,7 +159,7 @@ package final class ServerPool: TurnEndTask {
         }
     }
 
-    /// Whether the server still has the address to which a connection leads, and its TLS has not been renewed since.
+    /// Returns whether a connection leads to an address of the server and was made since TLS was last renewed.
     private func isCurrent(_ connection: UpstreamConnection) -> Bool {
         let addresses = self.server.current
         guard connection.addressVersion >= addresses.oldest, let address = connection.address,
@@ -169,8 +169,8 @@ package final class ServerPool: TurnEndTask {
         return true
     }
 
-    /// Closes idle connections to addresses that the server does not have any more. Those in use are closed when their
-    /// exchange ends.
+    /// Closes idle connections to addresses that the server no longer has. Connections in use close when their exchange
+    /// ends.
     private func followAddresses() {
         let version = self.server.currentVersion
         guard version != self.addressVersion else { return }
@@ -178,7 +178,7 @@ package final class ServerPool: TurnEndTask {
         for index in self.idle.indices.reversed() where !self.isCurrent(self.idle[index]) { self.closeIdle(at: index) }
     }
 
-    /// Closes connections that have been idle too long, and those to addresses that are gone.
+    /// Closes connections that exceed the idle timeout, and connections to addresses that the server no longer has.
     func sweep() {
         self.followAddresses()
         let isShort = self.loop.isShortOfFiles
@@ -188,7 +188,7 @@ package final class ServerPool: TurnEndTask {
         }
     }
 
-    /// Closes the connection that has been idle for the longest.
+    /// Closes the connection that has been idle for the longest time.
     func closeOldestIdle() {
         if !self.idle.isEmpty { self.closeIdle(at: 0) }
     }
@@ -201,17 +201,17 @@ package final class ServerPool: TurnEndTask {
 
     // MARK: The limit of connections
 
-    /// Whether some connection is idle.
+    /// Whether a connection is idle.
     var hasIdle: Bool { !self.idle.isEmpty }
 
-    /// Whether the stream of a kept connection may serve this request.
+    /// Returns whether an idle connection may serve the request.
     func hasKept(for client: any StreamWaiter) -> Bool {
         guard self.isStrict else { return !self.idle.isEmpty }
         let owner = Owner(client.session)
         return self.idle.contains { $0.owner == owner || $0.owner == .anybody }
     }
 
-    /// Begins a connection for a request, whose room it takes.
+    /// Counts a connect for a request and begins the request's attempt.
     func begin(for client: any StreamWaiter, _ goal: AppRoom.ConnectGoal) -> AppRoom.Attempt {
         self.open += 1
         self.inFlight += 1
@@ -219,35 +219,35 @@ package final class ServerPool: TurnEndTask {
         return self.room.begin(for: client, goal)
     }
 
-    /// Ends the attempt: the request gets the stream of this connection, which was made for it.
+    /// Ends the attempt and gives the request the stream of the connection.
     func end(_ attempt: AppRoom.Attempt, by connection: UpstreamConnection) {
         connection.streams = 1
         connection.seat = self.room.end(attempt)
-        // It may have closed while it began.
+        // The connection may have closed while it began.
         if !connection.isUsable { self.endStream(of: connection) }
     }
 
-    /// Ends the attempt, for which no connection is made.
+    /// Ends an attempt without a connection.
     func giveUp(_ attempt: AppRoom.Attempt) {
         self.inFlight -= 1
         self.room.giveBack(self.room.end(attempt))
         self.release()
     }
 
-    /// The streams that were returned in this turn.
+    /// The number of streams that were returned in this turn.
     var returned: Int { self.ending.count }
 
-    /// Gives back the room of a connection that has closed or could not be made.
+    /// Counts that a connection has closed or a connect has failed.
     private func release() {
         self.open -= 1
         self.group?.released()
     }
 
-    /// The server as it is now.
+    /// Returns a report of the server's current state.
     ///
     /// - Parameters:
-    ///   - isOut: Whether it gets no requests.
-    ///   - ejections: How often this loop was the first to leave it out.
+    ///   - isOut: Whether the server gets no requests.
+    ///   - ejections: The number of times that this loop was the first to eject the server.
     func report(isOut: Bool, ejections: Int) -> ServerReport {
         ServerReport(
             upstream: self.target.settings.name,
@@ -262,14 +262,14 @@ package final class ServerPool: TurnEndTask {
 
     // MARK: The group
 
-    /// Whether it can go on as the pool of this server.
+    /// Returns whether the pool can be kept for the server after a reload.
     func goesOn(_ target: UpstreamTarget, with server: UpstreamServer) -> Bool {
         self.server === server && target.tls === self.target.tls
     }
 
-    /// Goes on as a member of its group with this index, with the settings of the group.
+    /// Makes the pool a member of its group, with an index and the group's settings.
     ///
-    /// - Parameter isAlone: Whether there is no other member.
+    /// - Parameter isAlone: Whether the group has no other member.
     func join(at place: Int, isAlone: Bool, _ target: UpstreamTarget) {
         self.place = place
         self.isAlone = isAlone
@@ -277,14 +277,14 @@ package final class ServerPool: TurnEndTask {
         self.isLenient = target.settings.answers == .lenient
     }
 
-    /// Ends its membership: the server is gone, and the group counts its connections no longer.
+    /// Ends the pool's membership. The server is gone, and the group no longer counts its connections.
     func leave() {
         self.group = nil
         self.isAlone = false
         self.retire()
     }
 
-    /// Counts an answer that changes nothing else. False if it may change more.
+    /// Counts an answer that cannot change the server's state. Returns false if the group must hear of the answer.
     @inline(__always)
     func countsOnly(_ status: Int) -> Bool {
         if self.isAlone { return true }
@@ -293,8 +293,7 @@ package final class ServerPool: TurnEndTask {
         return true
     }
 
-    /// Called when a reload has replaced this pool or its group. Exchanges that have begun end here, and no connection is
-    /// kept.
+    /// Closes idle connections because a reload has replaced the pool or its group. Exchanges in progress go on.
     func retire() {
         self.isRetired = true
         self.calmIDs = nil

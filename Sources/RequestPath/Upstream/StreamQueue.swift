@@ -1,16 +1,16 @@
 package import NIOCore
 
-/// The requests that wait for a stream to an app. Clients take turns: each has a line of its own, whose oldest request
-/// is first. So a client with many requests delays only its own.
+/// The requests that wait for a stream to an app. Each client has a line, oldest request first, and the clients take
+/// turns. A client with many requests therefore delays only its own.
 ///
-/// A request that ends is not searched for, and neither is the turn of its line: both are passed over when they come up,
-/// and removed when they are more than half.
+/// A request that ends stays in its line, and an empty line keeps its turn. Both are skipped when they come up, and
+/// removed when they are more than half.
 package struct StreamQueue {
     fileprivate struct Place {
         let waiter: any StreamWaiter
         let exchange: UInt64
         let requester: Requester
-        /// Since when it waits.
+        /// When the request began to wait.
         let since: NIODeadline
 
         /// Whether the request still waits.
@@ -19,19 +19,19 @@ package struct StreamQueue {
 
     /// The requests of one client.
     fileprivate struct Line {
-        /// Oldest first.
+        /// The requests that have not come up yet, oldest first.
         var places = CircularBuffer<Place>(initialCapacity: 1)
-        /// Those whose client or session had its share of the streams when they came up, so that it is not asked about
-        /// each of them again.
+        /// Requests that came up while their client or session had used up its share, by requester. The share is then
+        /// checked once for all of them.
         var held: [Requester: CircularBuffer<Place>] = [:]
-        /// Those that wait.
+        /// The number of waiting requests in `places` and `held`.
         var count = 0
     }
 
     private var lines: [Requester.Client: Line] = [:]
     /// The clients with a line, in the order of their turns.
     private var turns = CircularBuffer<Requester.Client>(initialCapacity: 1)
-    /// The number of lines in which no request waits.
+    /// The number of lines without a waiting request.
     private var emptyLines = 0
     /// The number of requests that wait.
     package private(set) var count = 0
@@ -40,7 +40,7 @@ package struct StreamQueue {
 
     package var isEmpty: Bool { self.count == 0 }
 
-    /// Adds a request, which must be queued (`StreamWaiter.isQueued`) until it leaves.
+    /// Adds a request. It must be queued (`StreamWaiter.isQueued`) until it leaves.
     package mutating func append(_ waiter: any StreamWaiter, now: NIODeadline) {
         let requester = waiter.requester
         let client = requester.client
@@ -54,9 +54,9 @@ package struct StreamQueue {
         self.count += 1
     }
 
-    /// Removes the request whose turn it is: the oldest of the next client that may have another stream.
+    /// Removes the next request: the oldest of the next client whose share allows another stream.
     ///
-    /// - Returns: `nil` if nobody waits, or nobody who waits may have one.
+    /// - Returns: `nil` if no waiting request may have a stream.
     package mutating func popFirst(by shares: ClientShares) -> (any StreamWaiter)? {
         for _ in 0..<self.turns.count {
             guard let client = self.turns.popFirst(), let count = self.lines[client]?.count else { return nil }
@@ -74,7 +74,7 @@ package struct StreamQueue {
         return nil
     }
 
-    /// How many of the waiting requests may have a stream, and the fewest streams that one of their clients has.
+    /// Returns how many waiting requests may have a stream, and the fewest streams that one of their clients has.
     package func waiting(by shares: ClientShares) -> (count: Int, least: Int) {
         var (count, least) = (0, Int.max)
         for (client, line) in self.lines where line.count > 0 {
@@ -86,16 +86,16 @@ package struct StreamQueue {
         return (count, least)
     }
 
-    /// How many requests wait of each client that has its share: those whose session has not.
+    /// Returns, for each client that has used up its share, the number of waiting requests whose session has not.
     package func waitingForOwn(by shares: ClientShares) -> [Requester.Client: Int] {
         self.lines.filter { $0.value.count > 0 && !shares.admits($0.key) }
             .mapValues { $0.count { shares.admitsSession(of: $0) } }
             .filter { $0.value > 0 }
     }
 
-    /// Removes the newest request of the client with most, so that a full queue has room for one of a client with fewer.
+    /// Removes the newest request of the client with the most, so that a full queue has room for a client with fewer.
     ///
-    /// - Returns: `nil` if no client has more requests than the requester's has with another one.
+    /// - Returns: `nil` unless a client has more requests than the requester's client would have with its next one.
     package mutating func popLast(for requester: Requester) -> (any StreamWaiter)? {
         guard self.count > self.lines.count - self.emptyLines else { return nil }
         let own = self.lines[requester.client]?.count ?? 0
@@ -120,7 +120,7 @@ package struct StreamQueue {
         return removed
     }
 
-    /// Called once when a request that has not been removed is not queued any more.
+    /// Called once when a request leaves the queue without being removed by it.
     package mutating func left(_ waiter: any StreamWaiter) {
         self.count -= 1
         guard let index = self.lines.index(forKey: waiter.requester.client) else { return }
@@ -148,7 +148,7 @@ extension StreamQueue.Line {
 
     /// Removes the oldest request that may have a stream.
     fileprivate mutating func popFirst(by shares: ClientShares) -> (any StreamWaiter)? {
-        // Those that are held are older than the others.
+        // Held requests are older than the requests in `places`.
         while let requester = self.oldestHeld(by: shares) {
             if let waiter = self.popHeld(of: requester, { $0.popFirst() }) { return waiter }
         }
@@ -160,7 +160,7 @@ extension StreamQueue.Line {
         return nil
     }
 
-    /// Whose oldest held request is the oldest of those that may have a stream.
+    /// Returns the requester with the oldest held request, among those whose share allows a stream.
     private func oldestHeld(by shares: ClientShares) -> Requester? {
         var oldest: (requester: Requester, since: NIODeadline)?
         for (requester, places) in self.held where shares.admits(requester) {
@@ -210,7 +210,7 @@ extension StreamQueue.Line {
         return place.waiter
     }
 
-    /// How many of its requests are of such requesters.
+    /// Returns the number of the client's waiting requests whose requester meets the condition.
     fileprivate func count(_ isMeant: (Requester) -> Bool) -> Int {
         let held = self.held.filter { isMeant($0.key) }.map { $0.value.count { $0.isTaken } }
         return self.places.count { $0.isTaken && isMeant($0.requester) } + held.reduce(0, +)

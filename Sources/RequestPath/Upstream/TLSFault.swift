@@ -1,24 +1,24 @@
 package import NIOSSL
 package import Vocabulary
 
-/// Why TLS with an app does not come about, for the operator.
+/// The reason why a TLS handshake with an app failed, for the operator.
 package struct TLSFault: Error, Equatable, CustomStringConvertible {
-    /// What is wrong and where it is mended, in one sentence.
+    /// The fault and the setting that may fix it, in one sentence.
     package let description: String
 
-    /// The handshake has not ended in time.
+    /// The handshake took longer than its timeout.
     static let late = TLSFault("the handshake with the app takes longer than timeouts.connect")
 
     private init(_ description: String) {
         self.description = description
     }
 
-    /// Reads an error of NIOSSL; nil: it is no fault of TLS, but the connection failed or ended.
+    /// Creates a fault from an error of NIOSSL. `nil` if the error is not about TLS: the connection failed or ended.
     ///
     /// - Parameters:
-    ///   - name: The name that the certificate must have, or the address.
-    ///   - hasCertificate: Whether the gateway has a certificate for the app.
-    ///   - certificate: The app's; nil: it has shown none.
+    ///   - name: The name, or the address, that the certificate must be valid for.
+    ///   - hasCertificate: Whether the gateway has a client certificate for the app.
+    ///   - certificate: The app's certificate. `nil` if the app has sent none.
     package init?(
         _ error: any Error,
         name: String,
@@ -36,7 +36,7 @@ package struct TLSFault: Error, Equatable, CustomStringConvertible {
                 self.init("the app's certificate is not for \(name): see url and server_name")
             default: return nil
             }
-        // An alert that came later: with TLS 1.3 the app judges the gateway's certificate after the handshake.
+        // An alert after the handshake: with TLS 1.3, the app verifies the gateway's certificate only then.
         case let error as BoringSSLError:
             guard case .sslError = error else { return nil }
             self.init(error, hasCertificate, certificate, now)
@@ -89,7 +89,7 @@ package struct TLSFault: Error, Equatable, CustomStringConvertible {
         self.init(cause?.description ?? "the handshake with the app fails\(reason ?? "")")
     }
 
-    /// Why the app's certificate is not trusted.
+    /// Returns why the app's certificate is not trusted.
     private static func distrust(_ certificate: NIOSSLCertificate?, _ now: UnixTime) -> String {
         if let certificate {
             let until = UnixTime(seconds: Int64(certificate.notValidAfter))

@@ -1,22 +1,22 @@
 import NIOCore
 import Transport
 
-/// The last handler of a pipeline in which NIOSSL encrypts: what clients' and apps' connections over TLS have in common. It
-/// hands bytes to a `StreamHandler`, which may pause them.
+/// The last handler of a pipeline with TLS of NIOSSL, for connections to clients and to apps. Hands bytes to a
+/// `StreamHandler`, which may pause reading.
 ///
-/// All that a subclass changes is declared here: NIO calls nothing else of it.
+/// Declares every method that a subclass overrides. NIO calls no others.
 class TLSPipelineEnd: ChannelDuplexHandler {
     typealias InboundIn = ByteBuffer
     typealias OutboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer
 
-    /// Set while the handler is in a pipeline.
+    /// The handler's context. `nil` while the handler is not in a pipeline.
     final private(set) var context: ChannelHandlerContext?
-    /// Who is told what happens.
+    /// The receiver of the bytes and events.
     final var handler: (any StreamHandler)?
     /// False if bytes may be missing.
     final var isClean = true
-    /// Whether the peer waits for a sign that its last bytes have come. Bytes that come or go later are one.
+    /// Whether the peer waits for a sign that its last bytes have arrived. More bytes in either direction are a sign.
     final var isUnacknowledged = false
     private var gate = ReadGate()
 

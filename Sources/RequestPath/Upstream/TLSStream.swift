@@ -3,31 +3,31 @@ import NIOSSL
 import NIOTLS
 import Transport
 
-/// A connection to an app over TLS: the last handler of the pipeline in which NIOSSL encrypts.
+/// A connection to an app over TLS: the last handler of a pipeline with TLS of NIOSSL.
 final class TLSStream: TLSPipelineEnd, ByteStream {
-    /// Reads the errors of NIOSSL, with the certificate that the app has shown.
+    /// Turns an error of NIOSSL into a fault, given the app's certificate.
     private let judge: (any Error, NIOSSLCertificate?) -> TLSFault?
-    /// Why there is no TLS with the app; nil: there is, or the connection itself has failed.
+    /// The reason why TLS failed. `nil` if TLS has not failed, or if the connection itself failed.
     private(set) var fault: TLSFault?
-    /// Called once: when TLS has come about, or when the connection has ended before.
+    /// Called once, when the handshake is complete or when the connection has ended before.
     var onHandshake: ((_ isComplete: Bool) -> Void)?
 
     init(_ judge: @escaping (any Error, NIOSSLCertificate?) -> TLSFault?) {
         self.judge = judge
     }
 
-    /// Hands everything that happens to `handler` from now on. Called when the channel has connected.
+    /// Hands all later bytes and events to `handler`. Called when the channel has connected.
     ///
-    /// - Throws: `ChannelError`, if it has closed meanwhile.
+    /// - Throws: `ChannelError` if the channel has closed meanwhile.
     func start(_ handler: any StreamHandler) throws {
         guard self.isOpen else { throw ChannelError.ioOnClosedChannel }
         self.handler = handler
     }
 
-    /// Whether the connection has not ended.
+    /// Whether the connection is open.
     var isOpen: Bool { self.context?.channel.isActive == true }
 
-    /// Closes the connection, because TLS takes too long.
+    /// Closes the connection because the TLS handshake takes too long.
     func giveUp() {
         self.fault = .late
         self.close()
@@ -39,7 +39,7 @@ final class TLSStream: TLSPipelineEnd, ByteStream {
 
     var hasUnreadBytes: Bool { (self.context?.channel as? PipelineChannel)?.hasUnreadBytes ?? false }
 
-    /// Of the encrypted stream, which is a little longer.
+    /// The number of encrypted bytes without an acknowledgement, which is slightly more than the plain bytes.
     var unacknowledgedBytes: Int { (self.context?.channel as? PipelineChannel)?.unacknowledgedBytes ?? 0 }
 
     func write(_ bytes: ByteBuffer) {
@@ -73,7 +73,7 @@ final class TLSStream: TLSPipelineEnd, ByteStream {
         self.onHandshake.take()?(false)
     }
 
-    /// After a reset, and if the app closed without close_notify, bytes may be missing.
+    /// Records the fault. Bytes may be missing after a reset, or if the app closed without close_notify.
     override func errorCaught(context: ChannelHandlerContext, error: any Error) {
         if self.fault == nil {
             let tls = try? context.pipeline.syncOperations.handler(type: NIOSSLClientHandler.self)

@@ -2,9 +2,9 @@ package import NIOCore
 package import Transport
 import Vocabulary
 
-/// One HTTP/1 connection to an app, which is also its only stream: it carries one exchange at a time. It returns to the pool
-/// only if both messages ended as their framing says and no further byte has arrived (CVE-2026-71324). If bytes arrive
-/// later, but before the next request is sent, the connection is closed, and that request is sent on a new one.
+/// An HTTP/1 connection to an app, which is also its only stream: it carries one exchange at a time. It returns to the
+/// pool only if both messages ended as their framing says and no further byte has arrived (CVE-2026-71324). If bytes
+/// arrive later, but before the next request is sent, the connection is closed and that request is sent on a new one.
 ///
 /// ```
 ///            send           head parsed            body ended
@@ -15,65 +15,64 @@ import Vocabulary
 package final class UpstreamConnection: StreamHandler, FreeStream, AppStream, TurnEndSender {
     private enum Phase { case idle, head, body, tunnel, parting, closed }
 
-    /// The streams that it can carry at a time.
+    /// The number of streams that a connection can carry at a time.
     static let mostStreams = 1
 
     let pool: ServerPool
     private let stream: any ByteStream
-    /// The same stream if it is encrypted.
+    /// The byte stream if it is encrypted. `nil` without TLS.
     private let tls: TLSStream?
-    /// The pool's: read through the pool, each use would be counted.
+    /// The pool's loop, kept here because a reference read through the pool would be counted at each use.
     private let loop: PathLoop
-    // The loop's own: read through the loop, each use would be counted.
+    // The loop's stage and response head, kept here because references read through the loop are counted at each use.
     private let stage: Stage
     private let answerHead: ResponseHead
-    /// What is collected of the request's body.
+    /// The part of the request's body that is collected for the next write.
     private var collection = Stage.Collection()
-    /// How the request's body is sent.
+    /// The framing of the request's body.
     private var framing = OutgoingFraming.asIs
     /// Whether the request has a body, which may turn out to be empty.
     private var hasBody = false
-    /// The body of the app's answer.
+    /// Decodes the body of the app's answer.
     private var body = BodyDecoder(.none)
-    /// The trailer section of the app's answer. `nil` if none has come.
+    /// The trailer section of the app's answer. `nil` if none has arrived.
     private var trailers: TrailerSection?
     /// Whether the answer's trailers are dropped, because they may have fields that `Connection` names.
     private var dropsTrailers = false
-    /// Gets the answer of the current exchange.
+    /// The receiver of the current exchange's answer.
     private var receiver: (any AnswerReceiver)?
     /// The head of the current request, until the app's answer begins.
     private var head: PermittedHead?
     private var phase = Phase.idle
     private var partial: ByteBuffer?
     private var keepsAlive = true
-    /// Whether the app takes what was written before it was left.
+    /// Watches whether the app accepts what was written before the client left.
     private var lastOutput = OutputWatch()
-    /// Whether the request's head was sent. Nothing is sent before it.
+    /// Whether the request's head was sent. Nothing is sent earlier.
     package private(set) var hasSent = false
-    /// Whether a byte of the answer has arrived. Then the request is not sent again.
+    /// True once a byte of the answer has arrived. The request is no longer sent again then.
     package private(set) var hasAnswered = false
-    /// The requests for which the connection is kept.
+    /// The requests that may use the connection.
     private(set) var owner = ServerPool.Owner.anybody
-    /// Whether the app may send more than its answer, because the answer had no content or came before the request was
-    /// complete.
+    /// Whether the app may send more than its answer, which had no content or came before the request was complete.
     private(set) var isDoubtful = false
-    /// The streams in use: a request has it, from when the pool hands it out until the pool has it back.
+    /// The number of streams in use. A stream is in use from when the pool hands it out until the pool has it back.
     var streams = 0
     package var seat: ClientShares.Seat?
     var idleSince = NIODeadline.uptimeNanoseconds(0)
-    /// Where it leads; nil: to an address that no name has.
+    /// The address of the connection. `nil` if the connection is to no address of a name.
     let address: SocketAddress?
-    /// The version of the server's addresses among which its own was last found.
+    /// The latest version of the server's addresses that is known to contain `address`.
     var addressVersion: UInt32 = 0
     /// The number of interim answers in this exchange.
     private var interimCount = 0
-    /// Whether one of them announced content, which may follow although it must not.
+    /// Whether an interim answer announced content, which is not allowed but may follow.
     private var mayGoOn = false
     private static let mostInterimAnswers = 16
 
     /// - Parameters:
-    ///   - stream: Connected to the app. It is started with the connection as its handler.
-    ///   - address: The address that it is connected to.
+    ///   - stream: A connected stream to the app. The caller starts it with the connection as its handler.
+    ///   - address: The address that the stream is connected to.
     package init(_ stream: any ByteStream, to address: SocketAddress? = nil, pool: ServerPool) {
         self.stream = stream
         self.address = address
@@ -109,7 +108,7 @@ package final class UpstreamConnection: StreamHandler, FreeStream, AppStream, Tu
         if let head = self.head.take() { self.loop.giveBack(head.intoBuffer()) }
     }
 
-    /// Sends the head and the received part of the body, at the end of the turn in which the request was judged.
+    /// Sends the head and the received part of the body, at the end of the turn that judged the request.
     @inline(__always)
     package func send() {
         if self.isDoubtful, self.phase == .head, !self.hasSent, self.hasUnreadBytes { return self.refuseUnasked() }
@@ -134,7 +133,7 @@ package final class UpstreamConnection: StreamHandler, FreeStream, AppStream, Tu
         self.abandon()
     }
 
-    /// Tells that there was no answer that can be passed on, if the app has several servers.
+    /// Reports to the group that the app sent no answer that can be passed on, if the app has several servers.
     private func disappoints(_ fault: ServerNotice.Fault) {
         self.pool.group?.disappointed(self.pool, fault)
     }
@@ -144,7 +143,7 @@ package final class UpstreamConnection: StreamHandler, FreeStream, AppStream, Tu
         self.receiver = nil
         self.phase = .parting
         self.stream.endOutput()
-        // What the app sends is discarded: bytes that are unread when the connection closes would reset it.
+        // Reads and discards what the app still sends. Unread bytes would turn the close into a reset.
         self.stream.resume()
         self.loop.part(self.hasParted)
     }
@@ -189,7 +188,7 @@ package final class UpstreamConnection: StreamHandler, FreeStream, AppStream, Tu
 
     // MARK: Back-pressure
 
-    /// Reads nothing more, because the client has not taken the bytes that it was sent.
+    /// Stops reading, because the client has not accepted the bytes that were sent to it.
     @inline(__always)
     package func pause() {
         self.stream.pause()
@@ -232,7 +231,7 @@ package final class UpstreamConnection: StreamHandler, FreeStream, AppStream, Tu
     }
 
     /// Closes the connection, because bytes arrived before the request was sent. They belong to an earlier exchange,
-    /// and the client of the next one must not get them.
+    /// and the next client must not get them.
     private func refuseUnasked() {
         self.pool.room.countUnasked()
         let receiver = self.receiver
@@ -245,8 +244,8 @@ package final class UpstreamConnection: StreamHandler, FreeStream, AppStream, Tu
         receiver?.upstreamSpokeFirst()
     }
 
-    /// Whether bytes have arrived since the loop last read its sockets. It costs a system call, so only doubtful
-    /// connections are asked.
+    /// Whether bytes have arrived since the loop last read its sockets. Reading this costs a system call, so it is read
+    /// for doubtful connections only.
     private var hasUnreadBytes: Bool { self.stream.hasUnreadBytes }
 
     private func readHead(_ buffer: inout ByteBuffer) {
@@ -308,7 +307,7 @@ package final class UpstreamConnection: StreamHandler, FreeStream, AppStream, Tu
         }
     }
 
-    /// Writes a head that was refused in strict form, if the app is an old server.
+    /// Rewrites a head that the strict parser refused, if the settings allow the forms of old servers.
     @inline(never)
     private func rewriteHead(_ buffer: inout ByteBuffer) -> LenientHead.Outcome {
         guard self.pool.isLenient else { return .same }
@@ -375,7 +374,7 @@ package final class UpstreamConnection: StreamHandler, FreeStream, AppStream, Tu
         self.trailers = section
     }
 
-    /// Whether the exchange goes on. A write to a client that has just disconnected ends it during the write.
+    /// Whether the exchange goes on. A write to a client that has just disconnected ends the exchange during the write.
     @inline(__always)
     private func serves(_ receiver: any AnswerReceiver) -> Bool {
         self.receiver === receiver && self.phase == .body
@@ -430,7 +429,7 @@ package final class UpstreamConnection: StreamHandler, FreeStream, AppStream, Tu
         receiver?.upstreamFailed(reason)
     }
 
-    /// A reset, or TLS without close_notify, is not clean: a body that ends with the connection may be incomplete.
+    /// Ends the exchange. After a reset, or TLS without close_notify, a body that ends with the close may be cut off.
     package func closed(isClean: Bool) {
         let phase = self.phase
         let receiver = self.receiver
@@ -461,9 +460,9 @@ package final class UpstreamConnection: StreamHandler, FreeStream, AppStream, Tu
 }
 
 extension UpstreamConnection {
-    /// Closes a parting connection if it has sent everything, or if the app takes nothing.
+    /// Closes a parting connection if everything was sent, or if the app accepts nothing.
     ///
-    /// - Returns: True when it has closed.
+    /// - Returns: True if the connection has closed.
     private func hasParted(_ now: NIODeadline) -> Bool {
         guard self.phase == .parting else { return true }
         let waiting = self.stream.unacknowledgedBytes
