@@ -1,24 +1,24 @@
 package import NIOCore
 
-/// How fast a client reads and sends in one exchange, for an app whose connections are all in use. A byte now and then is
-/// no progress: only another kilobyte is.
+/// Measures how fast a client reads and sends in one exchange, for an app whose connections are all in use. Single
+/// bytes are no progress: a client has to move another kilobyte.
 package struct ClientPace: Equatable, Sendable {
-    /// What a client has to take or to send to be reading or sending, in bytes.
+    /// The number of bytes that a client has to read or send within `patience`.
     static let progress = 1024
-    /// How long it may take for them.
+    /// The time that a client has for each `progress` bytes.
     package static let patience = TimeAmount.seconds(3)
 
-    /// What keeps a connection of the app in use.
+    /// The side that keeps a connection of the app in use.
     package enum Debt: Equatable, Sendable {
-        /// The app: it has not answered what it has.
+        /// The app, which has not answered the bytes that it has.
         case none
-        /// The client: it has bytes to read, or owes the rest of a body whose length it has declared.
+        /// The client, which has bytes to read or still has to send the rest of a body of declared length.
         case client
-        /// Nobody: a WebSocket, an event stream, or a body without a declared length, in which both sides may be silent.
+        /// Neither side: both may be silent on a WebSocket, in an event stream, or in a body without a declared length.
         case nobody
     }
 
-    /// The exchange that is watched.
+    /// The number of the exchange.
     package let exchange: UInt64
     private var moved: Int
     private var movedAt: NIODeadline
@@ -27,7 +27,7 @@ package struct ClientPace: Equatable, Sendable {
 
     /// - Parameters:
     ///   - exchange: The number of the exchange.
-    ///   - moved: The bytes that the client has taken and sent so far.
+    ///   - moved: The number of bytes that the client has read and sent so far.
     ///   - time: When something last happened in the exchange.
     package init(of exchange: UInt64, moved: Int, since time: NIODeadline) {
         self.exchange = exchange
@@ -35,9 +35,9 @@ package struct ClientPace: Equatable, Sendable {
         self.movedAt = time
     }
 
-    /// Looks at the exchange again.
+    /// Updates the measurement.
     ///
-    /// - Parameter moved: The bytes that the client has taken and sent so far.
+    /// - Parameter moved: The number of bytes that the client has read and sent so far.
     package mutating func look(_ moved: Int, _ debt: Debt, now: NIODeadline) {
         if moved >= self.moved + Self.progress || debt == .none {
             self.moved = moved
@@ -47,8 +47,7 @@ package struct ClientPace: Equatable, Sendable {
         self.owesSince = debt == .client ? self.owesSince ?? self.movedAt : nil
     }
 
-    /// Since when the client has neither read nor sent what it could have. `nil` if it reads or sends, or if the app is to
-    /// answer.
+    /// Returns since when the client has been stalled. `nil` if the client reads or sends, or if the app has to answer.
     package func stall(now: NIODeadline) -> ClientStall? {
         let since: NIODeadline
         switch self.debt {
@@ -64,7 +63,7 @@ package struct ClientPace: Equatable, Sendable {
 /// A client that neither reads nor sends.
 package struct ClientStall: Equatable, Sendable {
     package let since: NIODeadline
-    /// Whether it could: bytes wait for it, or for the rest of its body. False: both sides are silent.
+    /// Whether the client could go on: it has bytes to read or body to send. False if both sides are silent.
     package let isOwing: Bool
 
     package init(since: NIODeadline, isOwing: Bool) {
@@ -73,7 +72,7 @@ package struct ClientStall: Equatable, Sendable {
     }
 }
 
-/// Chooses the requests that are ended so that others, which wait, get their connections.
+/// Chooses the requests that are ended so that waiting requests get their connections.
 package enum StallChoice {
     /// A request in flight whose client is stalled.
     package struct Candidate: Sendable {
@@ -86,16 +85,15 @@ package enum StallChoice {
         }
     }
 
-    /// The indices of up to `count` candidates: those of the client that holds most first, and of its requests the one that
-    /// has been stalled for the longest.
+    /// Returns the indices of up to `count` candidates. The client that holds the most connections comes first, with
+    /// its request that has been stalled for the longest time.
     ///
-    /// Where both sides are only silent, a client that holds few connections loses none, nor does one that holds no more
-    /// than the clients that wait.
+    /// If both sides are silent, no request ends of a client that holds few connections, or no more than a waiting one.
     ///
     /// - Parameters:
-    ///   - limit: The app's connections.
-    ///   - least: The fewest connections that one of the waiting clients has.
-    ///   - held: How many connections a client has.
+    ///   - limit: The number of the app's connections.
+    ///   - least: The fewest connections that a waiting client has.
+    ///   - held: Returns the number of connections that a client has.
     package static func choose(
         _ count: Int,
         of candidates: [Candidate],
@@ -107,7 +105,7 @@ package enum StallChoice {
         for candidate in candidates where counts[candidate.client] == nil {
             counts[candidate.client] = held(candidate.client)
         }
-        // Oldest first in each client's list, so that each choice looks at clients only.
+        // Oldest first in each client's list, so that each choice compares clients only.
         var lists: [Requester.Client: ArraySlice<Int>] = [:]
         for index in candidates.indices.sorted(by: { candidates[$0].stall.since < candidates[$1].stall.since }) {
             lists[candidates[index].client, default: []].append(index)
@@ -127,10 +125,10 @@ package enum StallChoice {
         return chosen
     }
 
-    /// The indices of up to `count` candidates that end for others of the same client, which has its share: those stalled
-    /// for the longest first, and no more of a client than wait. Where both sides are only silent, none ends.
+    /// Returns the indices of up to `count` candidates to end for other requests of the same client, whose share is
+    /// used up. The longest stalled come first. Ends no more of a client than wait, and none if both sides are silent.
     ///
-    /// - Parameter waiting: How many requests wait of each client that has its share.
+    /// - Parameter waiting: The number of waiting requests of each client that has used up its share.
     package static func chooseForOwn(
         _ count: Int,
         of candidates: [Candidate],
@@ -148,7 +146,7 @@ package enum StallChoice {
         return chosen
     }
 
-    /// Whether the second client is rather chosen: it holds more, or it is stalled for longer.
+    /// Whether `other` is chosen before `one`: it holds more connections, or it has been stalled for longer.
     private static func precedes(
         _ one: Requester.Client,
         _ other: Requester.Client,

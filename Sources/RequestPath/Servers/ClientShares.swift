@@ -1,9 +1,9 @@
 package import AddressIntelligence
 package import Vocabulary
 
-/// Whose request it is: what the shares of an app's streams are counted by.
+/// The client and session that the stream of a request is counted for.
 package struct Requester: Hashable, Sendable {
-    /// The client's address (IPv6: its /64). `nil` for a trusted proxy that names no client.
+    /// The client's address, or its /64 for IPv6. `nil` for a trusted proxy that names no client.
     package let address: AddressKey?
     /// A hash of the session's id (`StickyKey`). `nil` if the request has no session.
     package let session: UInt64?
@@ -13,29 +13,29 @@ package struct Requester: Hashable, Sendable {
         self.session = session
     }
 
-    /// Who takes turns in a queue, and whose streams are counted together.
+    /// A client that takes turns in a queue and whose streams are counted together.
     package enum Client: Hashable, Sendable {
         case address(AddressKey)
-        /// Of requests that come through a proxy that names no client.
+        /// The session of a request through a proxy that names no client.
         case session(UInt64)
         case unknown
     }
 
-    /// The client whose turn in a queue the request takes.
+    /// The client whose turn in a queue the request uses.
     package var client: Client {
         if let address = self.address { return .address(address) }
         return self.session.map { .session($0) } ?? .unknown
     }
 }
 
-/// Whose requests are in flight at an app on one loop. No address and no session has more of them than its share
-/// (`ShareRule`) of the app's streams.
+/// The numbers of requests in flight to an app on one loop, by address and by session. No address and no session may
+/// exceed its share (`ShareRule`) of the app's streams.
 ///
-/// Nothing is counted while fewer requests are in flight than any share allows, because then nobody can have more. When
-/// there are as many, the room counts all of them once (`begin`), and from then on each that comes and goes, until there are
-/// clearly fewer again (`stop`).
+/// Nothing is counted while too few requests are in flight for anyone to exceed a share. At that number, the room
+/// counts all of them once (`begin`). From then on it counts each request that comes or goes, until clearly fewer are
+/// in flight (`stop`).
 package struct ClientShares: Sendable {
-    /// What a counted request gives back.
+    /// The place of a counted request, which the request gives back at its end.
     package struct Seat: Sendable {
         package let requester: Requester
         fileprivate let generation: UInt32
@@ -43,7 +43,7 @@ package struct ClientShares: Sendable {
 
     private var addresses: Shares<AddressKey>
     private var sessions: Shares<UInt64>
-    /// Differs each time that counting begins: what was counted before is not given back.
+    /// The number of the current counting period. Seats of an earlier one are not given back.
     private var generation: UInt32 = 0
     /// Whether requests are counted.
     package private(set) var isCounting = false
@@ -55,13 +55,13 @@ package struct ClientShares: Sendable {
 
     package var rule: ShareRule { self.addresses.rule }
 
-    /// The requests that are counted.
+    /// The number of counted requests.
     package var total: Int { self.addresses.total }
 
-    /// Begins to count. The caller then counts the requests that are in flight already.
+    /// Begins to count. The caller then counts the requests that are already in flight.
     package mutating func begin() { self.restart(true, self.rule) }
 
-    /// Stops counting, and goes on with `rule` if there is one.
+    /// Stops counting, and adopts `rule` if one is given.
     package mutating func stop(_ rule: ShareRule? = nil) { self.restart(false, rule ?? self.rule) }
 
     private mutating func restart(_ isCounting: Bool, _ rule: ShareRule) {
@@ -71,7 +71,7 @@ package struct ClientShares: Sendable {
         self.isCounting = isCounting
     }
 
-    /// Counts a request that gets a stream. `nil` while nothing is counted.
+    /// Counts a request that gets a stream. Returns `nil` while nothing is counted.
     package mutating func take(_ requester: @autoclosure () -> Requester) -> Seat? {
         guard self.isCounting else { return nil }
         let requester = requester()
@@ -87,24 +87,25 @@ package struct ClientShares: Sendable {
         self.sessions.giveBack(seat.requester.session)
     }
 
-    /// Whether another request of this client and session may get a stream.
+    /// Returns whether another request of this client and session may get a stream.
     package func admits(_ requester: Requester) -> Bool {
         guard self.admitsSession(of: requester) else { return false }
         return self.admits(requester.client) || self.isCrowdedOut(requester)
     }
 
-    /// Whether another request of the requester's session may get a stream, whoever its client is.
+    /// Returns whether another request of the requester's session may get a stream, for any client.
     package func admitsSession(of requester: Requester) -> Bool { self.sessions.admits(requester.session) }
 
-    /// Whether others at its address keep a session with few requests from a stream. Such sessions get one, so that
-    /// nobody can take an app from the signed-in users behind the same NAT; together they leave others a part of the app.
+    /// Returns whether others at a session's address use up its share while the session has few requests. Such sessions
+    /// get a stream, so that nobody can block users behind the same NAT. Together they leave a part of the app to
+    /// others.
     private func isCrowdedOut(_ requester: Requester) -> Bool {
         guard let address = requester.address, let session = requester.session else { return false }
         return self.sessions.count(of: session) < self.rule.foothold
             && self.addresses.count(of: address) < self.rule.widest && self.total < self.rule.limit
     }
 
-    /// Whether another request of this client may get a stream, whatever its session is.
+    /// Returns whether another request of this client may get a stream, for any session.
     package func admits(_ client: Requester.Client) -> Bool {
         switch client {
         case .address(let address): self.addresses.admits(address)
@@ -113,7 +114,7 @@ package struct ClientShares: Sendable {
         }
     }
 
-    /// How many requests of this client are in flight.
+    /// Returns the number of this client's requests in flight.
     package func count(of client: Requester.Client) -> Int {
         switch client {
         case .address(let address): self.addresses.count(of: address)
@@ -122,6 +123,6 @@ package struct ClientShares: Sendable {
         }
     }
 
-    /// How many requests of the requester's session are in flight; 0 if it has no session.
+    /// Returns the number of requests in flight of the requester's session. 0 if it has no session.
     package func count(ofSession requester: Requester) -> Int { self.sessions.count(of: requester.session) }
 }

@@ -1,17 +1,17 @@
 package import NIOCore
 
-/// Which of the addresses of a name are servers of their own.
+/// Decides which addresses of a name are separate servers.
 ///
-/// An orchestrator gives all instances of an app one name. But a name with an IPv4 and an IPv6 address is most often one
-/// machine, so of two families only the one with more addresses counts, and each server has one of the other as a second way
-/// (RFC 8305), the same in every gateway.
+/// An orchestrator gives all instances of an app one name. But a name with an IPv4 and an IPv6 address is most often
+/// one machine. So the family with more addresses makes the servers, and each of them has an address of the other
+/// family as a second way (RFC 8305). All gateways pair them alike.
 package enum NamePlaces {
-    /// The addresses of each server, its own one first.
+    /// Returns the addresses of each server, its own one first.
     ///
     /// - Parameters:
-    ///   - addresses: In the order of the resolver, which changes from one answer to the next.
-    ///   - limit: The most servers.
-    /// - Returns: Empty: the name is one server.
+    ///   - addresses: The addresses in the resolver's order, which changes from answer to answer.
+    ///   - limit: The most servers to return.
+    /// - Returns: An empty list if the name is one server.
     package static func split(_ addresses: [SocketAddress], limit: Int) -> [[SocketAddress]] {
         guard addresses.count > 1, limit > 1, let preferred = addresses.first?.protocol else { return [] }
         let (same, other) = (

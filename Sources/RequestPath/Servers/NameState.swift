@@ -1,71 +1,71 @@
 package import NIOCore
 package import Transport
 
-/// The addresses of a server's name, and when it is resolved again: by time, and when a connection could not be made. It has
-/// no threads and no clock.
+/// The addresses of a server's name, and when the name is resolved again: at an interval, and after a failed connect.
+/// Has no threads and no clock.
 ///
-/// Addresses are kept until others are known: a name server that does not answer, or that knows the name no more, changes
-/// nothing.
+/// The last addresses stay until a lookup returns others. Nothing changes if a name server does not answer or no longer
+/// knows the name.
 package struct NameState {
-    /// How long a name rests at least between two lookups, however many connections fail.
+    /// The least time between two lookups of a name, however many connects fail.
     package static let rest = TimeAmount.seconds(1)
-    /// When a name is tried again that could not be resolved, unless its period is shorter.
+    /// The time until a failed lookup is repeated, unless `period` is shorter.
     package static let retryPause = TimeAmount.seconds(5)
 
-    /// What an answer has changed.
+    /// The change that the answer of a lookup has made.
     package enum Change: Equatable, Sendable {
         case none
-        /// It has other addresses than before, or its first ones.
+        /// The name has other addresses than before, or its first ones.
         case moved(to: [SocketAddress], gone: [SocketAddress])
-        /// It cannot be resolved any more; told once until it can be again.
+        /// The name can no longer be resolved. Reported once until a lookup succeeds.
         case failed(cause: String)
-        /// It can be resolved again, and has the same addresses.
+        /// The name can be resolved again and has the same addresses as before.
         case recovered
     }
 
-    /// The last good addresses; empty until the name has been resolved once.
+    /// The last addresses. Empty until the name has been resolved once.
     package private(set) var addresses: [SocketAddress]
-    /// Differs when the addresses do.
+    /// Changes with the addresses.
     package private(set) var version: UInt32 = 0
-    /// The version since which connections may serve.
+    /// The oldest version whose connections may still be used.
     private(set) var oldest: UInt32 = 0
-    /// Whether the last lookup has failed.
+    /// Whether the last lookup failed.
     package private(set) var isFailing = false
-    /// When the last good answer came; nil: none has.
+    /// When the last successful lookup ended. `nil` if none has succeeded.
     package private(set) var resolvedAt: NIODeadline?
-    /// How often it is resolved again.
+    /// The interval of the lookups.
     var period: TimeAmount
     private var began: NIODeadline?
     private var ended: NIODeadline?
-    /// Whether a connection could not be made since the last lookup began.
+    /// Whether a connect has failed since the last lookup began.
     private var isDoubted = false
 
-    /// - Parameter period: How often it is resolved again.
+    /// - Parameter period: The interval of the lookups.
     package init(period: TimeAmount) {
         self.addresses = []
         self.period = period
     }
 
-    /// Addresses that are no name's and stay.
+    /// Creates a state with fixed addresses, without a name.
     init(fixed addresses: [SocketAddress]) {
         self.addresses = addresses
         self.period = .zero
     }
 
-    /// Gives other addresses to what is no name.
+    /// Replaces the addresses of a state without a name.
     mutating func fix(_ addresses: [SocketAddress]) {
         guard addresses != self.addresses else { return }
         self.addresses = addresses
         self.version &+= 1
     }
 
-    /// Whether it is being resolved.
+    /// Whether a lookup is running.
     package var isRunning: Bool { self.began != nil }
 
-    /// Called when a connection could not be made.
+    /// Called when a connect has failed.
     package mutating func doubt() { self.isDoubted = true }
 
-    /// Whether a lookup begins now, of which `finish` is told.
+    /// Returns whether a lookup begins now. If so, `finish` must be called with its answer.
     package mutating func begin(now: NIODeadline) -> Bool {
         guard self.began == nil else { return false }
         if let ended = self.ended {
@@ -77,21 +77,20 @@ package struct NameState {
         return true
     }
 
-    /// Whether a request that has no address waits for the lookup that runs.
+    /// Returns whether a request without an address waits for the running lookup.
     ///
-    /// - Parameter patience: How long one lookup is waited for, by all requests together: none waits for one that has taken
-    ///   longer already.
+    /// - Parameter patience: The longest time for which requests wait for one lookup, from its beginning.
     package func isWorthWaiting(now: NIODeadline, patience: TimeAmount) -> Bool {
         self.began.map { now < $0 + patience } ?? false
     }
 
-    /// Called when no connection may serve any more that was begun before.
+    /// Makes all connections outdated, so that they are used no longer.
     mutating func outdate() {
         self.version &+= 1
         self.oldest = self.version
     }
 
-    /// Called with the answer of a lookup.
+    /// Records the answer of a lookup and returns the change.
     package mutating func finish(_ answer: NameResolver.Answer, now: NIODeadline) -> Change {
         self.began = nil
         self.ended = now
@@ -113,13 +112,13 @@ package struct NameState {
     }
 }
 
-/// What an operator is told of the name of an app's server.
+/// A change of a server's name, for the operator.
 package struct NameNotice: Sendable {
     /// The app's name in the settings.
     package let upstream: String
     /// The server's URL in the settings.
     package let server: String
     package let change: NameState.Change
-    /// Whether it was resolved.
+    /// Whether the lookup succeeded.
     package let isResolved: Bool
 }

@@ -2,38 +2,38 @@ import Glibc
 package import NIOCore
 package import Settings
 
-/// What a choice among the servers of an app looks at.
+/// The load of a server of an app, for the choice among them.
 package struct ServerLoad {
-    /// The share of the requests: a hundred times the weight in the settings, or less while it starts slowly.
+    /// The current share of the requests: a hundred times the weight in the settings, or less during a slow start.
     package var weight: Int
     /// The weight in the settings.
     package let share: Int
-    /// The requests of this loop that it serves.
+    /// The number of this loop's requests that the server is handling.
     package var inFlight = 0
-    /// The connections of this loop to it.
+    /// The number of this loop's connections to the server.
     package var open = 0
-    /// Whether one of them is idle.
+    /// Whether one of these connections is idle.
     package var hasIdle = false
-    /// Whether it may be chosen.
+    /// Whether the server may be chosen.
     package var isAvailable = true
-    /// Where it stands in its turn (`ServerBalance.roundRobin`).
+    /// The server's balance in the round robin (`ServerBalance.roundRobin`).
     fileprivate var turn = 0
-    /// The same in every gateway (`ServerBalance.sticky`).
+    /// The server's hash, equal in every gateway (`ServerBalance.sticky`).
     fileprivate let hash: UInt64
 
     /// Sets the share of a server that has come back, which grows from a tenth to the whole.
     ///
     /// - Parameters:
-    ///   - elapsed: The time since then.
-    ///   - period: When it has all of it; nil: at once.
-    /// - Returns: Whether it has not yet.
+    ///   - elapsed: The time since the server came back.
+    ///   - period: The time until the server has its whole share. `nil` if it has it at once.
+    /// - Returns: True while the share still grows.
     package mutating func grow(_ elapsed: TimeAmount, of period: TimeAmount?) -> Bool {
         let percent = period.map { elapsed.nanoseconds / max($0.nanoseconds / 100, 1) } ?? 100
         self.weight = self.share * Int(min(max(percent, 10), 100))
         return percent < 100
     }
 
-    /// - Parameter hash: Of the server's origin (`StickyKey.hash`).
+    /// - Parameter hash: The hash of the server's origin (`StickyKey.hash`).
     package init(share: Int, hash: UInt64) {
         self.weight = share * 100
         self.share = share
@@ -41,7 +41,7 @@ package struct ServerLoad {
     }
 }
 
-/// Chooses a server for each request. It has no clock and no sockets, and its numbers depend on its seed.
+/// Chooses a server for each request. Has no clock and no sockets, and its random numbers follow from its seed.
 package struct ServerChoice {
     private let balance: ServerBalance
     private var state: UInt64
@@ -51,9 +51,9 @@ package struct ServerChoice {
         self.state = seed
     }
 
-    /// The index of the chosen server; nil: none is available.
+    /// Returns the index of the chosen server. `nil` if none is available.
     ///
-    /// - Parameter key: Of the session or the client.
+    /// - Parameter key: The sticky key of the session or the client.
     package mutating func choose(_ loads: inout [ServerLoad], key: @autoclosure () -> UInt64) -> Int? {
         switch self.balance {
         case .leastRequests: self.lessBusy(loads)
@@ -62,14 +62,14 @@ package struct ServerChoice {
         }
     }
 
-    /// A number below `limit`.
+    /// Returns a random number below `limit`.
     package mutating func random(below limit: Int) -> Int {
         guard limit > 1 else { return 0 }
         self.state &+= 0x9E37_79B9_7F4A_7C15
         return Int(StickyKey.mixed(self.state).multipliedFullWidth(by: UInt64(limit)).high)
     }
 
-    /// Two different numbers below `count`, which is 2 or more.
+    /// Returns two different random numbers below `count`, which is 2 or more.
     @inline(__always)
     package mutating func pair(below count: Int) -> (Int, Int) {
         self.state &+= 0x9E37_79B9_7F4A_7C15
@@ -80,7 +80,7 @@ package struct ServerChoice {
         return (one, other < one ? other : other &+ 1)
     }
 
-    /// Two random servers, each as often as its weight says, and of them the one with fewer requests for its weight.
+    /// Draws two random servers by weight, and returns the one with fewer requests for its weight.
     private mutating func lessBusy(_ loads: [ServerLoad]) -> Int? {
         guard let one = self.draw(loads, besides: nil) else { return nil }
         guard let other = self.draw(loads, besides: one) else { return one }
@@ -100,8 +100,8 @@ package struct ServerChoice {
         return nil
     }
 
-    /// Each as often as its weight says, and never one many times in a row: every server gains its weight, and the one that
-    /// has most loses what all have gained.
+    /// Returns the next server of a smooth weighted round robin, which never picks one many times in a row. Every
+    /// server gains its weight, and the one with the most is chosen and loses what all have gained.
     private static func next(_ loads: inout [ServerLoad]) -> Int? {
         var total = 0
         var chosen: Int?
@@ -115,7 +115,8 @@ package struct ServerChoice {
         return chosen
     }
 
-    /// Rendezvous hashing: the server whose hash with the key is highest for its weight. If one goes, only its keys move.
+    /// Returns the server with the highest rendezvous hash of the key for its weight. If a server goes, only its keys
+    /// move.
     private static func own(_ loads: [ServerLoad], _ key: UInt64) -> Int? {
         var best: (index: Int, score: Double)?
         for index in loads.indices where loads[index].isAvailable {
@@ -130,16 +131,16 @@ package struct ServerChoice {
     }
 }
 
-/// Hashes for `ServerBalance.sticky`, which are equal in every gateway. Who chooses a key chooses no more than a server.
+/// Hashes for `ServerBalance.sticky`, equal in every gateway. A client that picks its key picks only its server.
 package enum StickyKey {
-    /// Of a text's bytes (FNV-1a, mixed).
+    /// Returns the hash of a text's bytes (FNV-1a, mixed).
     package static func hash(_ bytes: some Sequence<UInt8>) -> UInt64 {
         var hash: UInt64 = 0xCBF2_9CE4_8422_2325
         for byte in bytes { hash = (hash ^ UInt64(byte)) &* 0x0000_0100_0000_01B3 }
         return Self.mixed(hash)
     }
 
-    /// Every bit depends on every bit (the last step of SplitMix64).
+    /// Mixes the bits so that each depends on all (the last step of SplitMix64).
     static func mixed(_ value: UInt64) -> UInt64 {
         var value = value
         value = (value ^ (value >> 30)) &* 0xBF58_476D_1CE4_E5B9

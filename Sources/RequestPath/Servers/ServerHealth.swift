@@ -1,7 +1,7 @@
 package import NIOCore
 
-/// What a loop's own requests say of one server of an app. A server that fails several times in a row is left out for a
-/// while; then one request decides whether it is back, or a connect if none comes.
+/// The health of one server of an app, judged by one loop's requests. A server that fails several times in a row is
+/// ejected for a while. Then one request decides whether the server is back, or a connect if no request comes.
 ///
 /// ```
 ///   serving ──── 5 failures, or 10 answers 502, 503 or 504 ────▶ out ──── 10 s × times out ────▶ probed
@@ -10,15 +10,15 @@ package import NIOCore
 ///      └──────────────────────────────────── it answers ────────────────────────────────────────────┘
 /// ```
 package struct ServerHealth {
-    /// Failed connects and resets in a row.
+    /// The number of failed connects and resets in a row that ejects a server.
     static let failureLimit = 5
-    /// Answers of a gateway without an app, in a row.
+    /// The number of answers 502, 503 or 504 in a row that ejects a server.
     static let errorLimit = 10
     static let firstPause = TimeAmount.seconds(10)
     static let longestPause = TimeAmount.minutes(5)
-    /// How long a probe that does not end keeps others from being sent.
+    /// The time for which an unanswered probe keeps other probes from being sent.
     static let probeTime = TimeAmount.seconds(10)
-    /// How long a request is awaited that can be the probe.
+    /// The time for which a probe waits for a suitable request.
     static let patience = TimeAmount.seconds(5)
 
     private enum State: Equatable {
@@ -27,14 +27,14 @@ package struct ServerHealth {
         case probed(until: NIODeadline)
     }
 
-    /// What follows from an answer or a failure.
+    /// The consequence of an answer or a failure.
     package enum Verdict: Equatable {
         case none
-        /// It is to be left out, unless too many are.
+        /// Eject the server, unless too many are out.
         case unfit
-        /// It has failed its probe, and is left out again.
+        /// The server has failed its probe and stays ejected.
         case stillOut
-        /// It serves again.
+        /// The server is back.
         case back
     }
 
@@ -44,14 +44,14 @@ package struct ServerHealth {
     private var timesOut = 0
     private var outAt = NIODeadline.uptimeNanoseconds(0)
     private var backAt = NIODeadline.uptimeNanoseconds(0)
-    /// Whether it serves only because it can be connected to.
+    /// Whether the server came back after a connect only, without an answered request.
     private var isOnTrial = false
 
     package init() {}
 
     package var isServing: Bool { self.state == .serving }
 
-    /// Whether nothing is held against it, so that a good answer changes nothing.
+    /// Whether the server has no recorded failures, so that a successful answer changes nothing.
     package var isCalm: Bool { self.isServing && self.failures == 0 && self.errors == 0 && !self.isOnTrial }
 
     /// Called with the status of an answer.
@@ -64,26 +64,26 @@ package struct ServerHealth {
         self.failures = 0
         self.errors = 0
         self.isOnTrial = false
-        // What was asked before it was left out says nothing of it now.
+        // An answer to a request that was sent before the ejection says nothing about the server now.
         guard case .probed = self.state else { return .none }
         return .back
     }
 
     /// Called when a connect has failed, or a connection has ended before an answer.
     ///
-    /// - Parameter isSuspect: Whether another loop leaves it out: then one failure is enough.
+    /// - Parameter isSuspect: Whether another loop has ejected the server, so that one failure is enough.
     package mutating func failed(isSuspect: Bool) -> Verdict {
         self.failures += 1
         return self.failedVerdict(isSuspect || self.isOnTrial || self.failures >= Self.failureLimit)
     }
 
-    /// Called when an answer came too late or was none that can be passed on.
+    /// Called when an answer is late or malformed.
     package mutating func disappointed() -> Verdict {
         if case .probed = self.state { .stillOut } else { .none }
     }
 
-    /// Called with whether it could be connected to, where that was the probe. If so it serves, and one failure is enough to
-    /// leave it out again: a request has not been answered.
+    /// Called with the result of a connect that is the probe. A server that accepts it is back. Until it has answered a
+    /// request, one failure ejects it again.
     package mutating func found(_ isConnected: Bool) -> Verdict {
         guard case .probed = self.state else { return .none }
         self.isOnTrial = isConnected
@@ -98,9 +98,9 @@ package struct ServerHealth {
         }
     }
 
-    /// Leaves it out for a while that grows with each time.
+    /// Ejects the server. The time grows with each ejection.
     ///
-    /// - Parameter percent: 0 to 19, added to the while, so that loops and gateways do not probe together.
+    /// - Parameter percent: A random part to add, 0 to 19 percent, so that loops and gateways do not probe at once.
     package mutating func leave(now: NIODeadline, percent: Int) {
         if self.isServing, now - self.backAt > Self.longestPause { self.timesOut = 0 }
         self.timesOut = min(self.timesOut + 1, 1000)
@@ -112,7 +112,7 @@ package struct ServerHealth {
         self.isOnTrial = false
     }
 
-    /// Lets it serve again.
+    /// Puts the server back in use.
     package mutating func comeBack(now: NIODeadline) {
         self.state = .serving
         self.backAt = now
@@ -120,12 +120,13 @@ package struct ServerHealth {
         self.errors = 0
     }
 
-    /// Called when another loop has had an answer from it at this time: it is probed next.
+    /// Called with the time at which another loop found the server back. After an ejection, the next request is the
+    /// probe.
     package mutating func heard(_ time: NIODeadline) {
         if case .out = self.state, time > self.outAt { self.state = .out(until: time) }
     }
 
-    /// Whether the next request may probe it.
+    /// Returns whether the next request may be the probe.
     package func awaitsProbe(now: NIODeadline) -> Bool {
         switch self.state {
         case .serving: false
@@ -133,14 +134,14 @@ package struct ServerHealth {
         }
     }
 
-    /// Called when a request is sent to it as a probe.
+    /// Called when a request is sent to the server as a probe.
     package mutating func probe(now: NIODeadline) {
         self.state = .probed(until: now + Self.probeTime)
     }
 }
 
-/// How many requests of an app a loop may send a second time to another server, after the first one broke off: a tenth of
-/// all in the last ten seconds, and three a second. When all servers fail at once, their load does not double.
+/// Limits the retries at another server on a loop: a tenth of an app's requests in the last ten seconds, plus three a
+/// second. The load does not double when all servers fail at once.
 package struct RetryBudget {
     private static let seconds = 10
     private static let always = 3 * Self.seconds
@@ -149,7 +150,7 @@ package struct RetryBudget {
     private var retries = [Int](repeating: 0, count: Self.seconds)
     private var slot = 0
     private var second: Int64 = 0
-    /// The requests of the current second.
+    /// The number of requests in the current second.
     private var current = 0
 
     package init() {}
@@ -158,7 +159,7 @@ package struct RetryBudget {
     @inline(__always)
     package mutating func count() { self.current &+= 1 }
 
-    /// Called several times a second.
+    /// Moves on to the current second. Called several times a second.
     package mutating func advance(to now: NIODeadline) {
         let second = Int64(clamping: now.uptimeNanoseconds / 1_000_000_000)
         guard second != self.second else { return }
@@ -172,7 +173,7 @@ package struct RetryBudget {
         self.second = second
     }
 
-    /// Takes one; false: there is none left.
+    /// Uses a retry. Returns false if none is left.
     package mutating func take(now: NIODeadline) -> Bool {
         self.advance(to: now)
         let requests = self.requests.reduce(self.current, +)

@@ -1,29 +1,29 @@
 package import NIOCore
 package import Settings
 
-/// The servers of an app as one loop sees them, and its choice among them. It has no sockets and no clock.
+/// The servers of an app as one loop sees them, and its choice among them. Has no sockets and no clock.
 package struct ServerRoster {
-    /// One server.
+    /// A server's state.
     package struct Entry {
-        /// Its bit among those that have failed for a request, which a reload does not change.
+        /// The server's bit in `StreamWaiter.failedServers`. A reload does not change it.
         package let bit: UInt64
         package var health = ServerHealth()
-        /// Whether checks find it down.
+        /// Whether health checks find the server down.
         package var isDown = false
-        /// Since when its share grows (`UpstreamSettings.slowStart`); nil: it has all of it.
+        /// When the slow start began (`UpstreamSettings.slowStart`). `nil` if the server has its whole share.
         package var growsSince: NIODeadline?
 
-        /// Whether requests are sent to it.
+        /// Whether requests are sent to the server.
         package var isServing: Bool { !self.isDown && self.health.isServing }
 
-        /// Whether the next request may probe it.
+        /// Returns whether the next request may be the server's probe.
         fileprivate func awaitsProbe(now: NIODeadline) -> Bool { !self.isDown && self.health.awaitsProbe(now: now) }
     }
 
     package var entries: [Entry] = []
-    /// What the choice looks at, in the same order.
+    /// The servers' loads, in the order of `entries`.
     package var loads: [ServerLoad] = []
-    /// How many are left out.
+    /// The number of servers that get no requests.
     package private(set) var outCount = 0
     private var choice: ServerChoice
     private let isSticky: Bool
@@ -33,18 +33,18 @@ package struct ServerRoster {
         self.isSticky = balance == .sticky
     }
 
-    /// Sets the servers, of which some were there before, perhaps in another roster.
+    /// Sets the servers. Some may come from this roster or an earlier one.
     ///
     /// - Parameters:
-    ///   - loads: Those of the servers.
-    ///   - kept: Their former entries; nil: they are new.
-    ///   - former: All former entries. A request that has failed at a server which is gone knows its bit.
+    ///   - loads: The servers' loads.
+    ///   - kept: The earlier entries of the servers. `nil` for a new server.
+    ///   - former: All earlier entries, whose bits new servers avoid: a request may have failed at a removed server.
     package mutating func set(_ loads: [ServerLoad], kept: [Entry?], former: [Entry]) {
         var used = former.reduce(0) { $0 | $1.bit }
         var own = kept.reduce(0) { $0 | ($1?.bit ?? 0) }
         self.entries = kept.map { entry in
             if let entry { return entry }
-            // There are as many bits as servers at most.
+            // There are at least as many bits as servers.
             let bit = Self.lowest(~used) == 0 ? Self.lowest(~own) : Self.lowest(~used)
             used |= bit
             own |= bit
@@ -54,25 +54,25 @@ package struct ServerRoster {
         self.countOut()
     }
 
-    /// The lowest of some bits; 0: there is none.
+    /// Returns the lowest bit that is set. 0 if none is.
     private static func lowest(_ bits: UInt64) -> UInt64 { bits & (~bits &+ 1) }
 
     /// Called when a server may have come or gone.
     package mutating func countOut() { self.outCount = self.entries.count { !$0.isServing } }
 
-    /// Whether one more may be left out: never more than half of them, and so never the last one.
+    /// Whether another server may be ejected. At most half of them may be, and never the last one.
     package var mayLoseOne: Bool { self.outCount + 1 <= self.entries.count / 2 }
 
     // MARK: Choosing
 
-    /// The place of the server for a request: none that has failed for it.
+    /// Returns the place of a server for a request, one that has not failed for the request.
     ///
     /// - Parameters:
-    ///   - failed: The bits of those that have failed.
+    ///   - failed: The bits of the servers that have failed for the request.
     ///   - mayProbe: Whether the request can be sent to another server if it fails.
-    ///   - limit: How many connections all servers may have.
-    ///   - key: Of the session or the client.
-    /// - Returns: nil: all have failed.
+    ///   - limit: The most connections to all servers together.
+    ///   - key: The sticky key of the session or the client.
+    /// - Returns: `nil` if all servers have failed for the request.
     package mutating func choose(
         failed: UInt64,
         mayProbe: Bool,
@@ -88,13 +88,13 @@ package struct ServerRoster {
         if self.outCount > 0, failed == 0, mayProbe, let place = self.probe(now, key()) { return place }
         if open >= limit, !self.isSticky { self.keepToShares(of: limit) }
         if let place = self.choice.choose(&self.loads, key: key()) { return place }
-        // None is left that serves: better one that may fail than none.
+        // No server in use remains. One that may fail is better than none.
         for place in self.entries.indices { self.loads[place].isAvailable = failed & self.entries[place].bit == 0 }
         return self.choice.choose(&self.loads, key: key())
     }
 
-    /// A server that was left out for long enough: this request decides whether it is back. A session is not taken from its
-    /// own server for that.
+    /// Returns a server whose ejection is over, so that this request decides whether it is back. With `sticky`, a
+    /// session only probes its own server.
     private mutating func probe(_ now: NIODeadline, _ key: @autoclosure () -> UInt64) -> Int? {
         guard var due = self.entries.firstIndex(where: { $0.awaitsProbe(now: now) }) else { return nil }
         if self.isSticky {
@@ -111,9 +111,9 @@ package struct ServerRoster {
 
     // MARK: The limit of connections
 
-    /// At the limit of connections: has the request use an idle connection, if a server has one, or add one to a server that
-    /// has less than its share of all. Else servers would take connections from each other with every request. A session
-    /// goes to its own server even so.
+    /// Restricts the choice at the limit of connections: to servers with an idle connection, and to servers below their
+    /// share if one above its share can close one. Otherwise servers would take connections from each other. Not for
+    /// `sticky`.
     private mutating func keepToShares(of limit: Int) {
         let total = self.servingWeight
         let givesOne = self.giver(total, limit).map { self.excess($0, total, limit) > 0 } ?? false
@@ -130,7 +130,7 @@ package struct ServerRoster {
         zip(self.entries, self.loads).reduce(0) { $0 + ($1.0.isServing ? $1.1.weight : 0) }
     }
 
-    /// How many connections more than its share a server has, times the weight of all.
+    /// Returns the number of connections that a server has above its share, times the weight of all servers.
     private func excess(_ place: Int, _ total: Int, _ limit: Int) -> Int {
         let share = self.entries[place].isServing ? self.loads[place].weight : 0
         return self.loads[place].open * total - limit * share
@@ -141,30 +141,30 @@ package struct ServerRoster {
             .max { self.excess($0, total, limit) < self.excess($1, total, limit) }
     }
 
-    /// The server that loses an idle connection when `place` needs another one: itself, if it has one that is kept for another
-    /// session, else the one that has most above its share.
+    /// Returns the server that closes an idle connection when `place` needs a new one. This is `place` if it has an
+    /// idle one, which is kept for another session. Otherwise it is the server with the most above its share.
     package func giver(for place: Int, limit: Int) -> Int? {
         self.loads[place].hasIdle ? place : self.giver(self.servingWeight, limit)
     }
 
     // MARK: The share
 
-    /// Gives a server that has come back more of its share, at the first call a tenth.
+    /// Increases the share of a server that has come back. The first call gives it a tenth.
     package mutating func grow(_ place: Int, now: NIODeadline, period: Duration?) {
         guard let since = self.entries[place].growsSince else { return }
         let isGrowing = self.loads[place].grow(now - since, of: period.map { TimeAmount($0) })
         if !isGrowing { self.entries[place].growsSince = nil }
     }
 
-    /// Whether all servers serve with equal shares, so that two of them are as good as any two.
+    /// Whether all servers are in use with equal shares, so that any two random ones may be compared.
     package var isEven: Bool {
         self.outCount == 0 && self.entries.count > 1 && self.loads.allSatisfy { $0.weight == self.loads[0].weight }
     }
 
-    /// The places of two random servers, where all are even.
+    /// Returns the places of two random servers. All servers must be even.
     @inline(__always)
     package mutating func pair() -> (Int, Int) { self.choice.pair(below: self.entries.count) }
 
-    /// A number below `limit`.
+    /// Returns a random number below `limit`.
     package mutating func random(below limit: Int) -> Int { self.choice.random(below: limit) }
 }

@@ -5,54 +5,54 @@ import Synchronization
 package import Transport
 import Vocabulary
 
-/// One server of an app, shared by all loops: the addresses of its name, and what the loops tell one another of it. If its
-/// name has several addresses, each is a server of its own (`places`).
+/// One server of an app, shared by all loops: the addresses of its name, and what the loops share about its health. If
+/// the name has several addresses, each is a server (`places`).
 package final class UpstreamServer: Sendable {
     package let settings: ServerSettings
-    /// What an operator knows it by: its URL in the settings, and its address if it is one of several of the name.
+    /// The server's name for the operator: its URL in the settings, with its address if the name has several servers.
     package let name: String
-    /// The address, if it is one of several of the name.
+    /// The server's address if it is one of several of its name. `nil` otherwise.
     package let place: String?
-    /// The server's own origin, as it may write it in `Location`.
+    /// The server's own origin, as the app may write it in `Location`.
     package let origin: [UInt8]
-    /// The name for SNI and verification; nil for an address, which SNI cannot carry (RFC 6066 3).
+    /// The name for SNI and verification. `nil` for an address, which SNI cannot carry (RFC 6066 3).
     let tlsName: String?
-    /// The name in the settings.
+    /// The certificate's name in the settings. `nil` if the settings have none.
     private let givenName: String?
-    /// The addresses of the name that do not answer.
+    /// Remembers the addresses of the name that do not answer.
     let memory = AddressMemory()
-    /// What the loops know of its health.
+    /// What the loops share about the server's health.
     package let news = ServerNews()
-    /// For `ServerChoice`: the same in every gateway.
+    /// The server's hash for `ServerChoice`, equal in every gateway.
     let hash: UInt64
-    /// What spans of attempts to reach the app at this server have of both.
+    /// The attributes of the server and its app in spans of requests to it.
     let spanRun: SpanRun
     private let names: AppNames
     private let upstream: String
-    /// nil: its address is no name.
+    /// The name to resolve. `nil` if the server has a fixed address.
     private let hostName: HostName?
     private let state: Mutex<State>
-    /// That of `state`, for the loops to look at.
+    /// A copy of the version in `state`, which loops read without the lock.
     private let version = Atomic<UInt32>(0)
-    /// Differs when `places` does.
+    /// Changes with `places`.
     private let placesVersion = Atomic<UInt32>(0)
-    /// Has the name resolved again of which this is one address; nil: it is not.
+    /// Has the name of this address resolved again. `nil` unless the server is one address of a name.
     private let refreshName: (@Sendable (NIODeadline) -> Void)?
 
     private struct State {
         var name: NameState
-        /// The servers of the name's addresses; empty: it is one server.
+        /// The servers of the name's addresses. Empty if the name is one server.
         var places: [UpstreamServer] = []
-        /// Those that wait for the first addresses.
+        /// The callbacks that wait for the first addresses.
         var waiting: [@Sendable (Addresses) -> Void] = []
     }
 
-    /// Addresses of a server, and their version.
+    /// A server's addresses and their version.
     struct Addresses: Sendable {
         static let none = Addresses()
         let all: [SocketAddress]
         let version: UInt32
-        /// The version since which connections may serve.
+        /// The oldest version whose connections may still be used.
         let oldest: UInt32
 
         private init() { (self.all, self.version, self.oldest) = ([], 0, 0) }
@@ -65,8 +65,8 @@ package final class UpstreamServer: Sendable {
     }
 
     /// - Parameters:
-    ///   - upstream: The app, of which it is a server.
-    ///   - name: The expected name in its certificate; nil: its host.
+    ///   - upstream: The app that the server belongs to.
+    ///   - name: The expected name in the server's certificate. `nil` for its host.
     init(_ settings: ServerSettings, of upstream: UpstreamSettings, name: String?, names: AppNames) {
         self.settings = settings
         self.upstream = upstream.name
@@ -83,7 +83,7 @@ package final class UpstreamServer: Sendable {
         if let path = settings.socketPath {
             self.hostName = nil
             self.tlsName = name
-            // The settings have no longer path than fits.
+            // The settings accept no path that is too long.
             let address = try? SocketAddress(unixDomainSocketPath: path)
             self.state = Mutex(State(name: NameState(fixed: [address].compactMap(\.self))))
         } else if let address = try? SocketAddress(ipAddress: bare, port: settings.port) {
@@ -97,9 +97,9 @@ package final class UpstreamServer: Sendable {
         }
     }
 
-    /// One address of a name that has several.
+    /// Creates the server of one address of a name that has several.
     ///
-    /// - Parameter addresses: Its own one, and second ways to it.
+    /// - Parameter addresses: The server's own address, then other ways to it.
     private init(
         _ name: UpstreamServer,
         at addresses: [SocketAddress],
@@ -135,7 +135,7 @@ package final class UpstreamServer: Sendable {
 
     private static func text(_ addresses: [SocketAddress]) -> String { addresses.first?.ipAddress ?? "" }
 
-    /// Whether the settings name this server, with the same name in its certificate. Its weight may differ.
+    /// Returns whether the settings mean this server, with the same name in its certificate. The weight may differ.
     func isSame(as other: ServerSettings, _ name: String?) -> Bool {
         var other = other
         other.weight = self.settings.weight
@@ -143,12 +143,12 @@ package final class UpstreamServer: Sendable {
         return self.settings == other && self.givenName == name
     }
 
-    /// Goes on with other settings of the app.
+    /// Adopts changed settings of the app.
     func adopt(_ upstream: UpstreamSettings) {
         self.state.withLock { $0.name.period = TimeAmount(upstream.dnsRefresh) }
     }
 
-    /// Called when no connection may serve any more that was begun before.
+    /// Makes all connections outdated, so that they are used no longer.
     func outdateConnections() {
         self.state.withLock { state in
             state.name.outdate()
@@ -159,18 +159,19 @@ package final class UpstreamServer: Sendable {
 
     // MARK: Its places
 
-    /// The servers that it is now: itself, or one for each of several addresses of its name.
+    /// Returns the current servers: this one, or one for each of several addresses of its name.
     ///
-    /// - Parameter limit: The most; where it is less than the addresses, the others are not used, and 1 means itself, with all.
+    /// - Parameter limit: The most servers to return. Further addresses are not used. 1 returns this server with all
+    ///   addresses.
     package func places(limit: Int) -> [UpstreamServer] {
         let places = self.state.withLock { $0.places }
         return places.isEmpty || limit < 2 ? [self] : Array(places.prefix(limit))
     }
 
-    /// The version of its places.
+    /// Changes with `places`.
     var currentPlacesVersion: UInt32 { self.placesVersion.load(ordering: .acquiring) }
 
-    /// Makes the places for the addresses that the name has now. Those with an address that stays go on.
+    /// Makes the servers of the name's current addresses. Keeps the server of an address that stays.
     private func setPlaces(_ state: inout State) {
         let split = NamePlaces.split(state.name.addresses, limit: ServerSettings.limit)
         guard !split.isEmpty || !state.places.isEmpty else { return }
@@ -191,23 +192,23 @@ package final class UpstreamServer: Sendable {
 
     // MARK: Its addresses
 
-    /// The last good addresses; empty until the name has been resolved once.
+    /// The last addresses. Empty until the name has been resolved once.
     var current: Addresses { self.state.withLock { Addresses($0.name) } }
 
-    /// The version of its addresses.
+    /// The version of the addresses.
     var currentVersion: UInt32 { self.version.load(ordering: .relaxed) }
 
-    /// What is known of the name; nil: the address is no name.
+    /// The state of the name. `nil` if the server has a fixed address.
     package var nameState: NameState? { self.hostName.map { _ in self.state.withLock { $0.name } } }
 
-    /// Resolves the name if it is time, in the background.
+    /// Resolves the name in the background if its interval is over.
     package func refreshIfDue(now: NIODeadline) {
         guard let name = self.hostName else { return }
         let begins = self.state.withLock { $0.name.begin(now: now) }
         if begins { self.lookUp(name, isAwaited: false) }
     }
 
-    /// Resolves the name again as soon as it has rested.
+    /// Resolves the name again in the background, but at most once a second.
     package func refreshSoon(now: NIODeadline) {
         guard self.hostName != nil else {
             self.refreshName?(now)
@@ -217,12 +218,12 @@ package final class UpstreamServer: Sendable {
         self.refreshIfDue(now: now)
     }
 
-    /// Resolves the name for requests that cannot go on without its first addresses.
+    /// Resolves the name for requests that need its first addresses.
     ///
     /// - Parameters:
-    ///   - patience: How long they may wait for one lookup.
+    ///   - patience: The longest time for which requests wait for one lookup.
     ///   - then: Called on another thread, with no addresses if there are none.
-    /// - Returns: False: the name has just failed, or its lookup takes too long, so nobody waits.
+    /// - Returns: False if the name has just failed or its lookup takes too long. `then` is not called in this case.
     func resolveFirst(now: NIODeadline, patience: TimeAmount, _ then: @escaping @Sendable (Addresses) -> Void)
         -> Bool
     {
@@ -264,16 +265,16 @@ package final class UpstreamServer: Sendable {
     }
 }
 
-/// How the names of apps are resolved, and who is told.
+/// How the names of apps are resolved, and where the results are reported.
 package struct AppNames: Sendable {
     let resolver: NameResolver
     let tell: @Sendable (NameNotice) -> Void
 
-    /// The threads for the names of apps.
+    /// The process's resolver for the names of apps, with two threads.
     private static let shared = NameResolver("app-names", lanes: 2)
 
     /// - Parameters:
-    ///   - resolver: nil: that of the process.
+    ///   - resolver: The resolver of the names. `nil` for the process's resolver.
     ///   - tell: Called after each lookup, on a thread of the resolver.
     package init(resolver: NameResolver? = nil, tell: @escaping @Sendable (NameNotice) -> Void = { _ in }) {
         self.resolver = resolver ?? Self.shared
@@ -281,15 +282,15 @@ package struct AppNames: Sendable {
     }
 }
 
-/// What the loops tell one another of a server: that they leave it out, that it has answered one of them again, and what
-/// checks find.
+/// What the loops share about the health of a server: ejections, answers after an ejection, and the results of health
+/// checks.
 package final class ServerNews: Sendable {
     private struct State {
-        /// How many loops leave it out.
+        /// The number of loops that have ejected the server.
         var loops = 0
-        /// Whether a loop has left it out since it last answered one.
+        /// Whether a loop has ejected the server since it last answered one.
         var isOut = false
-        /// Whether checks find it down.
+        /// Whether health checks find the server down.
         var isDown = false
         var backAt = NIODeadline.uptimeNanoseconds(0)
     }
@@ -298,16 +299,16 @@ package final class ServerNews: Sendable {
 
     package init() {}
 
-    /// Whether a loop has left it out since it last answered one.
+    /// Whether a loop has ejected the server since it last answered one.
     package var isOut: Bool { self.state.withLock { $0.isOut } }
 
-    /// Whether checks find it down (`HealthSettings`).
+    /// Whether health checks find the server down (`HealthSettings`).
     package var isDown: Bool { self.state.withLock { $0.isDown } }
 
-    /// When it last came back.
+    /// When the server last came back.
     package var backAt: NIODeadline { self.state.withLock { $0.backAt } }
 
-    /// Called when a loop leaves it out, perhaps once more. True: the operator is told.
+    /// Called when a loop ejects the server, perhaps again. Returns true if the operator is to be notified.
     package func leaves(again: Bool) -> Bool {
         self.state.withLock { state in
             defer { state.isOut = true }
@@ -316,7 +317,7 @@ package final class ServerNews: Sendable {
         }
     }
 
-    /// Called when it has answered a loop that had left it out. True: the operator is told.
+    /// Called when the server has answered a loop that had ejected it. Returns true if the operator is to be notified.
     package func returns(now: NIODeadline) -> Bool {
         self.state.withLock { state in
             state.loops -= 1
@@ -327,7 +328,7 @@ package final class ServerNews: Sendable {
         }
     }
 
-    /// Called when a loop that leaves it out has no more to do with it. If no other does so, nothing is held against it.
+    /// Called when a loop that has ejected the server no longer uses it. The last such loop clears `isOut`.
     package func forgets() {
         self.state.withLock { state in
             state.loops -= 1
@@ -335,7 +336,7 @@ package final class ServerNews: Sendable {
         }
     }
 
-    /// Called by the loop that checks. True: the operator is told.
+    /// Called by the loop that runs the checks. Returns true if the operator is to be notified.
     package func found(isDown: Bool) -> Bool {
         self.state.withLock { state in
             defer { state.isDown = isDown }
@@ -344,21 +345,21 @@ package final class ServerNews: Sendable {
     }
 }
 
-/// What an operator is told of a server of an app: that it is left out, or that it serves again.
+/// A notice for the operator that a server has been ejected or is back.
 package struct ServerNotice: Sendable, Equatable {
-    /// Why a server is left out.
+    /// The reason why a server was ejected.
     package enum Fault: Error, Equatable {
         case unreachable
         case reset
         case tls
-        /// It answers with this status, as a gateway without an app does.
+        /// The server answers with this status, as a gateway without an app does.
         case status(Int)
-        /// Health checks get no good answer, the last one for this reason.
+        /// Health checks fail, the last one for this reason.
         case check(CheckFault)
         case malformed
         case timeout
 
-        /// Why a request fails for which there is no other server.
+        /// The reason for the failure of a request that no other server can handle.
         var reason: Reason {
             switch self {
             case .tls: .upstreamTLS
@@ -369,7 +370,7 @@ package struct ServerNotice: Sendable, Equatable {
             }
         }
 
-        /// For people.
+        /// The fault for people.
         package var sentence: String {
             switch self {
             case .unreachable: "it cannot be connected to"
@@ -387,17 +388,17 @@ package struct ServerNotice: Sendable, Equatable {
     package let upstream: String
     /// The server's URL in the settings.
     package let server: String
-    /// nil: it serves again.
+    /// The reason why the server was ejected. `nil` if the server is back.
     package let fault: Fault?
 }
 
-/// Why a health check got no good answer.
+/// The reason why a health check failed.
 package enum CheckFault: Equatable, Sendable {
     /// No connection to the server could be made.
     case unreachable
     /// The TLS handshake with the server failed.
     case tls
-    /// The answer has this status, which is not a good one.
+    /// The answer has this status, which the settings do not accept.
     case status(Int)
     /// The answer is not HTTP/1, or its head does not end.
     case malformed
@@ -422,13 +423,13 @@ package enum CheckFault: Equatable, Sendable {
 /// One loop's view of one server of an app.
 package struct ServerReport: Sendable, Equatable {
     package let upstream: String
-    /// Its URL in the settings.
+    /// The server's URL in the settings.
     package let server: String
-    /// Its address, if it is one of several of a name.
+    /// The server's address if it is one of several of its name. `nil` otherwise.
     package let place: String?
     package let isOut: Bool
     package let inFlight: Int
     package let idle: Int
-    /// How often this loop was the first to leave it out.
+    /// The number of times that this loop was the first to eject the server.
     package let ejections: Int
 }

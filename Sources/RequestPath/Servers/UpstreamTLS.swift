@@ -13,14 +13,14 @@ enum UpstreamTLS {
     /// Where systems keep the authorities that are trusted without `ca_file`.
     private static let systemAuthorities = ["/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt"]
 
-    /// All files on which the context depends.
+    /// Returns all files that the context depends on.
     static func files(_ settings: UpstreamSettings) -> [String] {
         guard settings.isHTTPS else { return [] }
         let own = [settings.certificateFile, settings.keyFile].compactMap(\.self)
         return (settings.caFile.map { [$0] } ?? self.systemAuthorities) + own
     }
 
-    /// The digests of these files; nil for one that cannot be read.
+    /// Returns the digests of these files. `nil` for a file that cannot be read.
     static func digests(_ settings: UpstreamSettings) -> [Digest256?] {
         self.files(settings).map(self.digest)
     }

@@ -5,39 +5,39 @@ package import Settings
 import Synchronization
 import Vocabulary
 
-/// One app, shared by all loops: its servers and its TLS settings.
+/// An app, shared by all loops: its servers and its TLS settings.
 package final class UpstreamTarget: Sendable {
     package let settings: UpstreamSettings
-    /// The server, or the first of several.
+    /// The first server of the settings.
     package let first: UpstreamServer
     /// All servers, in the order of the settings.
     package let servers: [UpstreamServer]
-    /// Whether the settings have several.
+    /// Whether the settings list several servers.
     let isList: Bool
-    /// How TLS with the app is set up now.
+    /// The current TLS settings.
     private let security: Mutex<Security>
 
     private struct Security {
         var context: NIOSSLContext?
-        /// What was in the files of the settings.
+        /// The digests of the files at the time when the context was made.
         var files: [Digest256?]
-        /// The files as they were seen last.
+        /// The files as they were last seen on disk.
         var marks: [FileMark?]
     }
 
-    /// Until when nothing more is told about the app, by reason.
+    /// The end of the pause between two notices about the app, by reason.
     private let silences = Mutex<[Reason: NIODeadline]>([:])
 
     /// - Parameters:
-    ///   - former: What the app was; servers that are the same go on.
-    ///   - names: How the names of its servers are resolved.
+    ///   - former: The app's earlier target, whose unchanged servers are kept.
+    ///   - names: How the names of the servers are resolved.
     /// - Throws: The name of the first TLS file that cannot be used.
     package init(
         _ settings: UpstreamSettings,
         keeping former: UpstreamTarget? = nil,
         names: AppNames = AppNames()
     ) throws(UpstreamTLSError) {
-        // Before they are read: what is replaced meanwhile is found by the next look.
+        // Taken before the files are read, so that the next look finds a change that happens meanwhile.
         let marks = UpstreamTLS.files(settings).map { FileMark($0) }
         let files = UpstreamTLS.digests(settings)
         var kept: [UpstreamServer] = []
@@ -63,14 +63,14 @@ package final class UpstreamTarget: Sendable {
         self.isList = !settings.others.isEmpty
     }
 
-    /// One server that may be chosen, which may be one of several addresses of a server in the settings.
+    /// A server that may be chosen. It may be one of several addresses of a server in the settings.
     struct Place {
         let server: UpstreamServer
         /// The index in the settings.
         let index: Int
     }
 
-    /// All servers as they are now, as many as a group can have.
+    /// All current servers, as many as a group can have.
     var places: [Place] {
         let limit = ServerSettings.limit / max(self.servers.count, 1)
         return self.servers.enumerated().flatMap { index, server in
@@ -78,19 +78,19 @@ package final class UpstreamTarget: Sendable {
         }
     }
 
-    /// Differs when `places` may do.
+    /// Changes when `places` may have changed.
     var placesVersion: UInt32 { self.servers.reduce(0) { $0 &+ $1.currentPlacesVersion } }
 
-    /// TLS with the app; nil: without. Connections keep that with which they were made.
+    /// The TLS context for new connections to the app. `nil` without TLS.
     package var tls: NIOSSLContext? { self.security.withLock { $0.context } }
 
     private var files: [Digest256?] { self.security.withLock { $0.files } }
 
-    /// Looks whether the files of its TLS were replaced, and takes renewed ones into use. Connections that were made with the
-    /// former ones serve nobody any more. It blocks.
+    /// Reads the TLS files again if they were replaced, and outdates connections made with the earlier ones. Blocks.
     ///
-    /// - Returns: Whether others are in use now.
-    /// - Throws: The name of the first file that cannot be used; the former ones stay, and the next look tries again.
+    /// - Returns: True if new files are used now.
+    /// - Throws: The name of the first file that cannot be used. The earlier files stay in use, and the next look tries
+    ///   again.
     package func renewTLS() throws(UpstreamTLSError) -> Bool {
         let marks = UpstreamTLS.files(self.settings).map { FileMark($0) }
         guard marks != self.security.withLock({ $0.marks }) else { return false }
@@ -105,8 +105,8 @@ package final class UpstreamTarget: Sendable {
         return true
     }
 
-    /// The target of these settings: one of `former` that has equal settings and files, or a new one. A target that stays
-    /// keeps its connections, and so does each server that stays.
+    /// Returns a target for the settings: one of `former` if its settings and files are equal, or a new one. A target
+    /// that is kept keeps its connections, and so does each server that is kept.
     ///
     /// - Throws: The name of the first TLS file that cannot be used.
     package static func make(
@@ -119,7 +119,7 @@ package final class UpstreamTarget: Sendable {
         return try UpstreamTarget(settings, keeping: former, names: names)
     }
 
-    /// Whether the operator may be told something for this reason now: once a minute, for all loops together.
+    /// Returns whether the operator may be notified for this reason now: once a minute, for all loops together.
     func mayTell(_ reason: Reason, now: NIODeadline) -> Bool {
         self.silences.withLock { silences in
             if let end = silences[reason], now < end { return false }
@@ -128,24 +128,24 @@ package final class UpstreamTarget: Sendable {
         }
     }
 
-    /// Whether a name of its servers is still being resolved for the first time.
+    /// Whether the name of a server is still being resolved for the first time.
     package var awaitsFirstAddresses: Bool {
         self.servers.contains { server in server.nameState.map { $0.addresses.isEmpty && $0.isRunning } ?? false }
     }
 
-    /// Resolves the names of servers for which it is time, in the background.
+    /// Resolves the names that are due, in the background.
     package func refreshNames(now: NIODeadline) {
         for server in self.servers { server.refreshIfDue(now: now) }
     }
 
-    /// Resolves the names of all servers again as soon as they have rested, in the background.
+    /// Resolves the names of all servers again in the background, each at most once a second.
     package func refreshNamesSoon(now: NIODeadline) {
         for server in self.servers { server.refreshSoon(now: now) }
     }
 }
 
 extension UpstreamSettings {
-    /// Whether TLS with the app is set up in the same way.
+    /// Returns whether TLS with the app has equal settings.
     fileprivate func hasTLS(of other: UpstreamSettings) -> Bool {
         self.isHTTPS == other.isHTTPS && self.caFile == other.caFile && self.certificateFile == other.certificateFile
             && self.keyFile == other.keyFile
