@@ -4,7 +4,7 @@ import CNGHTTP2
 import Glibc
 #endif
 
-/// The fields of an answer as the library takes them. It copies them.
+/// The fields of an answer in the library's form. The library copies them.
 struct HTTP2AnswerFields {
     private var fields: [nghttp2_nv] = []
 
@@ -12,9 +12,9 @@ struct HTTP2AnswerFields {
         self.fields.removeAll(keepingCapacity: true)
     }
 
-    /// Adds a field of bytes that stay where they are until the field is lent.
+    /// Adds a field whose bytes stay in place until the fields have been lent.
     ///
-    /// - Parameter isUnique: Whether no other answer has this value, so that neither side need remember it.
+    /// - Parameter isUnique: Whether no other answer has this value, so that compression need not remember it.
     mutating func append(
         _ name: UnsafeBufferPointer<UInt8>,
         _ value: UnsafeBufferPointer<UInt8>,
@@ -39,15 +39,15 @@ struct HTTP2AnswerFields {
         self.append(UnsafeBufferPointer(start: name.utf8Start, count: name.utf8CodeUnitCount), value)
     }
 
-    /// Lends them to the library.
+    /// Lends the fields to the library.
     func lend(_ body: (UnsafePointer<nghttp2_nv>?, Int) -> Void) {
         self.fields.withUnsafeBufferPointer { body($0.baseAddress, $0.count) }
     }
 
     // MARK: A head of HTTP/1
 
-    /// Reads a head that the gateway has written as HTTP/1, so its lines are whole and their names are tokens. Fields of
-    /// one hop are left out (RFC 9113 8.2.2). 101, which HTTP/2 has not, is 200 (RFC 8441 5).
+    /// Reads a head that the gateway has written as HTTP/1, with whole lines and valid names. Omits hop-by-hop fields
+    /// (RFC 9113 8.2.2). Turns 101, which HTTP/2 does not have, into 200 (RFC 8441 5).
     mutating func read(_ head: UnsafeBufferPointer<UInt8>) {
         self.removeAll()
         guard let base = head.baseAddress, head.count > 12 else { return }
@@ -74,7 +74,7 @@ struct HTTP2AnswerFields {
         }
     }
 
-    /// - Parameter count: The bytes of the line without its CRLF.
+    /// - Parameter count: The length of the line in bytes, without its CRLF.
     @inline(__always)
     private mutating func readLine(_ line: Bytes, _ count: Int) {
         guard count > 0, let colon = memchr(line, 0x3A, count) else { return }
@@ -91,7 +91,7 @@ struct HTTP2AnswerFields {
         case 10: ByteClass.equal(name, "connection") || ByteClass.equal(name, "keep-alive")
         case 16: ByteClass.equal(name, "proxy-connection")
         case 17: ByteClass.equal(name, "transfer-encoding")
-        // The key that was accepted is the gateway's.
+        // The accepted key is the gateway's own.
         case 20: ByteClass.equal(name, "sec-websocket-accept")
         default: false
         }

@@ -1,14 +1,14 @@
 package import NIOCore
 
-/// What one client of HTTP/2 may use up beside its requests. A frame costs the client nothing, so each kind has a bound of
-/// its own (CVE-2019-9511 to -9518, CVE-2023-44487, CVE-2024-27316, CVE-2025-8671). Whoever exceeds one is told to calm
-/// down, and the connection closes.
+/// Limits what a client of HTTP/2 may use beside its requests. Frames are cheap for the client, so each kind has a
+/// limit (CVE-2019-9511 to -9518, CVE-2023-44487, CVE-2024-27316, CVE-2025-8671). A connection that exceeds one is
+/// closed with ENHANCE_YOUR_CALM.
 package struct HTTP2Budget {
-    /// Room for a burst, which fills again with time.
+    /// A token bucket: room for a burst that refills with time.
     private struct Bucket {
         private let capacity: Int64
         private let perSecond: Int64
-        /// In thousandths.
+        /// The free room in thousandths of a token.
         private var room: Int64
         private var filledAt: NIODeadline
 
@@ -19,7 +19,7 @@ package struct HTTP2Budget {
             self.filledAt = now
         }
 
-        /// Takes one. False: there is none.
+        /// Uses a token. Returns false if none is left.
         mutating func take(_ now: NIODeadline) -> Bool {
             let milliseconds = (now - self.filledAt).nanoseconds / 1_000_000
             if milliseconds > 0 {
@@ -32,20 +32,20 @@ package struct HTTP2Budget {
         }
     }
 
-    /// The most CONTINUATION frames of a block of fields, and its time.
+    /// The most CONTINUATION frames of a block of fields. `blockTime` is the block's time limit.
     static let mostContinuations = 8
     static let blockTime = TimeAmount.seconds(5)
     static let mostEmptyData = 10
-    /// Beside two for each stream: clients send them with their requests.
+    /// The most PRIORITY frames in addition to two for each stream, which clients send with their requests.
     static let mostPriorities = 1000
-    /// Beside two for each stream, whose window Firefox opens at once, and ten for each frame of content.
+    /// The most WINDOW_UPDATE frames in addition to two for each stream (Firefox) and ten for each DATA frame sent.
     static let mostWindowUpdates = 100
-    /// The most PINGs that are free beside those of the bucket. Each frame that is sent and each part of content that comes
-    /// earns one, because many clients measure the round trip with a PING while content is under way.
+    /// The most PINGs that are free in addition to the bucket. Each DATA or HEADERS frame sent and each part of content
+    /// received earns one, because many clients measure the round trip with a PING during a transfer.
     static let mostFreePings = 1000
     static let mostQueued = 1000
     static let mostStalls = 3
-    /// How many bytes of overhead are free; beyond them, an eighth of all bytes must be payload.
+    /// The number of free bytes of overhead. Beyond them, an eighth of all bytes must be payload.
     static let freeOverhead = 1 << 20
 
     private var resets: Bucket
@@ -68,9 +68,9 @@ package struct HTTP2Budget {
         self.settings = Bucket(10, perSecond: 10, now: now)
     }
 
-    /// Records that a frame begins.
+    /// Records the beginning of a frame.
     ///
-    /// - Returns: What it exceeds; nil: nothing.
+    /// - Returns: The limit that the frame exceeds. `nil` if it exceeds none.
     package mutating func frame(_ type: HTTP2FrameType?, now: NIODeadline) -> HTTP2Excess? {
         switch type {
         case .headers:
@@ -97,20 +97,20 @@ package struct HTTP2Budget {
         return nil
     }
 
-    /// Records a DATA frame without data that does not end its stream.
+    /// Records an empty DATA frame that does not end its stream.
     package mutating func emptyDataCame() -> HTTP2Excess? {
         self.emptyData += 1
         return self.emptyData > Self.mostEmptyData ? .emptyData : nil
     }
 
-    /// Records content that came.
+    /// Records content that was received.
     package mutating func dataCame(_ count: Int) {
         self.emptyData = 0
         self.payload &+= count
         self.freePing()
     }
 
-    /// Records a field.
+    /// Records a field that was received.
     @inline(__always)
     package mutating func fieldCame(_ count: Int) { self.payload &+= count }
 
@@ -129,16 +129,16 @@ package struct HTTP2Budget {
     @inline(__always)
     private mutating func freePing() { self.freePings = min(self.freePings &+ 1, Self.mostFreePings) }
 
-    /// Records that bytes came.
+    /// Records bytes that were received.
     package mutating func bytesCame(_ count: Int) -> HTTP2Excess? {
         self.received &+= count
         return self.received / 8 > self.payload &+ Self.freeOverhead ? .overhead : nil
     }
 
-    /// Records that a stream was reset, by the client or for its fault.
+    /// Records that a stream was reset by the client or for the client's fault.
     package mutating func streamWasReset(now: NIODeadline) -> HTTP2Excess? { self.resets.take(now) ? nil : .resets }
 
-    /// Records that a stream was reset because the client did not take its answer.
+    /// Records that a stream was reset because the client did not read its answer.
     package mutating func streamStalled(now: NIODeadline) -> HTTP2Excess? {
         self.stalls = self.stalls.filter { now - $0 < .minutes(1) } + [now]
         return self.stalls.count >= Self.mostStalls ? .stalls : nil

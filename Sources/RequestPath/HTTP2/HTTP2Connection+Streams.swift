@@ -1,19 +1,19 @@
 import NIOCore
 
-/// What streams ask of their connection.
+/// Requests of streams to their connection.
 extension HTTP2Connection {
-    /// Whether apps may be read for the connection.
+    /// Whether the connection has room for more bytes from apps.
     var hasRoom: Bool { self.queuedBytes < Self.highMark }
 
-    /// Tells the client that content of a stream was used, so that it may send more.
+    /// Lets the client send more on a stream, because content of the stream was used.
     func consume(_ count: Int, of id: Int32) {
         self.session?.consume(count, of: id)
         self.sendSoon()
     }
 
-    /// Lets the client send a long body faster.
+    /// Opens a wide window for a stream with a long body.
     ///
-    /// - Returns: False if as many streams as may have a wide window have one.
+    /// - Returns: False if the limit of wide windows is reached.
     func widen(_ stream: HTTP2Stream) -> Bool {
         guard self.wideCount < HTTP2Session.mostWide else { return false }
         self.wideCount += 1
@@ -21,17 +21,17 @@ extension HTTP2Connection {
         return true
     }
 
-    /// Lets the client send more on the connection, because content that no stream reads was dropped.
+    /// Lets the client send more on the connection, because content for a closed stream was dropped.
     func consume(_ count: Int) {
         if count > 0 { self.session?.consume(count) }
     }
 
-    /// Sends the interim answer whose head is in `head` as HTTP/1.
+    /// Sends an interim answer, whose head is in `head` as HTTP/1.
     func announce(_ head: ByteBuffer, on stream: HTTP2Stream) {
         self.send(head) { session, fields in session.announce(fields, on: stream.id) }
     }
 
-    /// Begins the answer whose head is in `head` as HTTP/1.
+    /// Begins an answer, whose head is in `head` as HTTP/1.
     func answer(_ head: ByteBuffer, on stream: HTTP2Stream, hasContent: Bool) {
         self.send(head) { session, fields in session.answer(fields, on: stream.id, hasContent: hasContent) }
     }
@@ -46,7 +46,7 @@ extension HTTP2Connection {
         self.sendSoon()
     }
 
-    /// Takes a field behind the body of a request. False: the stream ends.
+    /// Adds a trailer of a request. Returns false if the stream ends.
     func trailerComes(
         of id: Int32,
         _ name: UnsafeBufferPointer<UInt8>,
@@ -62,7 +62,7 @@ extension HTTP2Connection {
         return false
     }
 
-    /// Ends an answer whose content is taken with the trailers that its stream has for it.
+    /// Ends an answer with its stream's trailers, after its content.
     func sendTrailers(of id: Int32) {
         guard let session = self.session, let trailers = session.stream(id)?.takeTrailers() else { return }
         trailers.lines.withUnsafeBufferPointer { lines in

@@ -3,30 +3,30 @@ import Settings
 package import Transport
 import Vocabulary
 
-/// One client's connection of HTTP/2: it has a session for the frames, and a stream with an exchange for each request.
-/// What they have to send is collected until the turn ends, and leaves in one write.
+/// A client's connection of HTTP/2. It has a session for the frames, and a stream with an exchange for each request.
+/// The output of a turn is collected and leaves in one write at its end.
 ///
 /// ```
 ///   open ─▶ leaving ─▶ left ─▶ lingering ─▶ closed
-///             │          └ no other stream is served: the connection ends with the last one
-///             └ the client is told to open no more; what it sent before is served
+///             │          └ new streams are refused; the connection ends with the last stream
+///             └ the client is asked to open no more streams; those that it has sent already are served
 /// ```
-/// From every state except `closed` it may also close at once. Everything here runs on the connection's loop.
+/// A connection may close at once in every state. Everything here runs on the connection's loop.
 package final class HTTP2Connection {
     enum Phase {
         case open
         case leaving(until: NIODeadline)
         case left
-        /// `isPatient`: as long as the client takes what it was sent.
+        /// `isPatient`: whether the client may take longer than `until` while it still reads.
         case lingering(until: NIODeadline, isPatient: Bool)
         case closed
     }
 
-    /// The bytes with which a client begins (RFC 9113 3.4).
+    /// The first bytes of a client (RFC 9113 3.4).
     package static let preface: StaticString = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
-    /// So many bytes of answers may wait on a connection before its apps are not read.
+    /// The number of queued answer bytes at which the connection's apps are no longer read.
     static let highMark = 1 << 20
-    /// How long a client has to learn that the connection ends, before streams are not served (RFC 9113 6.8).
+    /// The time between the notice of the connection's end and the refusal of new streams (RFC 9113 6.8).
     static let noticeTime = TimeAmount.seconds(1)
 
     package let loop: PathLoop
@@ -40,44 +40,44 @@ package final class HTTP2Connection {
     private(set) var phase = Phase.open
     private var budget: HTTP2Budget
     private var excess: HTTP2Excess?
-    /// Whether it was counted why the connection ends.
+    /// Whether the reason for the end has been counted in the metrics.
     private var isCounted = false
     private var head: HTTP2RequestHead
-    /// The stream whose fields are coming, and since when.
+    /// The stream whose fields are being received. `fieldsSince` says since when.
     private var headStream: HTTP2Stream?
     private var fieldsSince: NIODeadline?
     private var fieldsStream: Int32 = 0
     private var streams: [HTTP2Stream] = []
-    /// Streams that have closed, whose exchanges go on.
+    /// Closed streams whose exchanges are still running.
     private var abandoned: [HTTP2Stream] = []
     /// Streams that can be used again.
     private var spares = Spares<HTTP2Stream>(limit: 100)
-    /// Streams whose bodies are to be passed on.
+    /// Streams whose bodies are due to be passed on.
     private var fresh: [HTTP2Stream] = []
     private var requestCount = 0
     private var isSendDue = false
-    /// Whether the client has sent its settings, which it does first.
+    /// Whether the client has sent its settings, which must come first.
     private var hasBegun = false
     private var inputHasEnded = false
-    /// The time since which there is no stream.
+    /// When the last stream closed.
     private var idleSince: NIODeadline
     private let acceptedAt: NIODeadline
     private var outputWatch = OutputWatch()
     private var sessionNotes = SessionNotes()
-    /// The bytes of answers that the session has not taken.
+    /// The number of answer bytes that the session has not taken.
     var queuedBytes = 0
     /// The number of streams with a wide window.
     var wideCount = 0
-    /// Whether the client has taken bytes of a stream that waits for it.
+    /// Whether the client has read bytes of a stream that was blocked.
     var hasRelieved = false
     package var listIndex = -1
 
     /// - Parameters:
-    ///   - stream: The client's, which is started by `open`.
-    ///   - place: The client's, which the connection gives back.
+    ///   - stream: The stream to the client, which `open` starts.
+    ///   - place: The client's place, which the connection gives back.
     ///   - acceptedAt: When the client was accepted.
     ///   - isSecure: Whether the stream has TLS.
-    ///   - facts: What the opening of the connection has found out about the client; nil: it had nothing to find out.
+    ///   - facts: What the connection's opening has learned about the client. `nil` if there was no opening.
     package init(
         loop: PathLoop,
         stream: any ClientByteStream,
@@ -99,7 +99,7 @@ package final class HTTP2Connection {
         self.head = HTTP2RequestHead(limits: loop.configuration.requestParser.limits)
     }
 
-    /// The connection that a session was made for.
+    /// Returns the connection that a session was made for.
     @inline(__always)
     static func of(_ owner: UnsafeMutableRawPointer?) -> HTTP2Connection {
         guard let owner else { preconditionFailure("a session has no connection") }
@@ -108,27 +108,27 @@ package final class HTTP2Connection {
 
     // MARK: What the session tells
 
-    /// Counts a frame. False: nothing more is read.
+    /// Counts a frame. Returns false if no more is read.
     func frameBegins(_ type: UInt8) -> Bool {
         let type = HTTP2FrameType(rawValue: type)
         if type == .settings { self.hasBegun = true }
         return self.spend(self.budget.frame(type, now: self.loop.now))
     }
 
-    /// False: the stream is refused.
+    /// Begins the fields of a stream. Returns false if the stream is refused.
     func fieldsBegin(of id: Int32, ofRequest isRequest: Bool) -> Bool {
         self.fieldsSince = self.loop.now
         self.fieldsStream = id
         self.headStream = nil
         guard isRequest else { return true }
         self.forgetEnded()
-        // A reload is for the next request, whatever is open: an event stream may be for hours.
+        // A request begins with the current settings, whatever is open: an event stream may stay open for hours.
         if self.configuration !== self.loop.configuration {
             self.configuration = self.loop.configuration
             self.head = HTTP2RequestHead(limits: self.configuration.requestParser.limits)
         }
-        // A stream that was reset may have left work behind: its place is free when that has ended (CVE-2023-44487). And the
-        // client sends again what came too late for the last GOAWAY (RFC 9113 6.8).
+        // The place of a reset stream is free when its exchange has ended, too (CVE-2023-44487). A client repeats
+        // requests that came too late for the last GOAWAY (RFC 9113 6.8).
         guard !self.isLeft, self.streams.count + self.abandoned.count < self.configuration.limits.http2.streams else {
             self.session?.reset(id, .refusedStream)
             return false
@@ -143,7 +143,7 @@ package final class HTTP2Connection {
         return true
     }
 
-    /// False: the stream ends.
+    /// Adds a field of a stream. Returns false if the stream ends.
     @inline(__always)
     func fieldComes(of id: Int32, _ name: UnsafeBufferPointer<UInt8>, _ value: UnsafeBufferPointer<UInt8>) -> Bool {
         self.budget.fieldCame(name.count &+ value.count)
@@ -154,7 +154,7 @@ package final class HTTP2Connection {
         return false
     }
 
-    /// Ends a stream with a field that the library refuses.
+    /// Resets a stream with a field that the library refuses.
     func fieldIsInvalid(of id: Int32) {
         self.session?.reset(id, .protocolError)
     }
@@ -171,8 +171,8 @@ package final class HTTP2Connection {
         self.loop.giveBack(buffer)
     }
 
-    /// Writes the head as HTTP/1, and begins the exchange. A request that says that it has no content begins when its stream
-    /// ends: content would make it malformed, and then no app may get it (RFC 9113 8.1.1).
+    /// Writes the head as HTTP/1 and begins the exchange. If the request declares no content, this waits for the end of
+    /// the stream: content would make the request malformed, and no app may get it then (RFC 9113 8.1.1).
     private func begin(_ stream: HTTP2Stream, _ buffer: inout ByteBuffer, endsStream: Bool) {
         let outcome = self.head.write(
             isSecure: self.isSecure,
@@ -193,7 +193,7 @@ package final class HTTP2Connection {
         }
     }
 
-    /// Parses the head, and begins the exchange by the loop's settings: a reload may have come since the fields began.
+    /// Parses the head and begins the exchange with the loop's settings: a reload may have come since the fields began.
     private func beginExchange(_ stream: HTTP2Stream, _ buffer: inout ByteBuffer, endsStream: Bool) {
         let configuration = self.loop.configuration
         let head = self.loop.requestHead
@@ -219,7 +219,7 @@ package final class HTTP2Connection {
         self.pass(stream)
     }
 
-    /// False: nothing more is read.
+    /// Counts an empty DATA frame. Returns false if no more is read.
     func emptyDataCome() -> Bool { self.spend(self.budget.emptyDataCame()) }
 
     func streamInputEnds(_ id: Int32) {
@@ -233,7 +233,7 @@ package final class HTTP2Connection {
 
     func fieldsSent() { self.budget.fieldsSent() }
 
-    /// Called when the client is told that a stream was reset, just before it closes.
+    /// Called when a stream is reset, just before it closes.
     func resetSent(on id: Int32, _ code: UInt32) { self.session?.stream(id)?.resetSent(code) }
 
     func streamOutputEnds(_ id: Int32) { self.session?.stream(id)?.outputEnded() }
@@ -246,7 +246,7 @@ package final class HTTP2Connection {
         guard let session = self.session else { return }
         if self.fieldsStream == id { self.fieldsSince = nil }
         guard let stream = session.stream(id) else {
-            // It was refused, which is the client's fault unless it could not know yet.
+            // The stream was refused. This is the client's fault unless a GOAWAY was on its way.
             if !self.isLeft { _ = self.spend(self.budget.streamWasReset(now: self.loop.now)) }
             return
         }
@@ -287,14 +287,14 @@ package final class HTTP2Connection {
         self.sessionNotes.note(self.place, now: self.loop.now)
     }
 
-    /// Passes the body of a stream on when everything that has come is read.
+    /// Notes that a stream's body is passed on after everything received has been read.
     private func pass(_ stream: HTTP2Stream) {
         guard !stream.isFresh else { return }
         stream.isFresh = true
         self.fresh.append(stream)
     }
 
-    /// The same at the end of the turn.
+    /// Notes that a stream's body is passed on at the end of the turn.
     func passSoon(_ stream: HTTP2Stream) {
         self.pass(stream)
         self.sendSoon()
@@ -312,14 +312,14 @@ package final class HTTP2Connection {
 
     // MARK: The end
 
-    /// Records what was exceeded. False: nothing more is read.
+    /// Records an exceeded limit. Returns false if no more is read.
     private func spend(_ excess: HTTP2Excess?) -> Bool {
         guard let excess else { return self.excess == nil }
         if self.excess == nil { self.excess = excess }
         return false
     }
 
-    /// Closes a connection whose client wants too much. It has a moment to learn why, and nothing of it is read.
+    /// Closes the connection of a client that exceeded a limit. Reads no more, but leaves the client time to read why.
     private func end(_ excess: HTTP2Excess) {
         guard !self.isEnding else { return }
         self.count(excess)
@@ -335,10 +335,10 @@ package final class HTTP2Connection {
         self.loop.metrics.http2Closed(excess)
     }
 
-    /// Called when the client was told of a fault that the library found.
+    /// Called when a GOAWAY for a fault that the library found was sent.
     func faultSent() { self.count(.protocolError) }
 
-    /// Begins to end the connection without a loss: requests that are on their way are served.
+    /// Begins a graceful end of the connection. Requests that are on their way are still served.
     private func leave(_ now: NIODeadline) {
         guard case .open = self.phase else { return }
         self.phase = .leaving(until: now + Self.noticeTime)
@@ -346,14 +346,14 @@ package final class HTTP2Connection {
         self.sendSoon()
     }
 
-    /// Serves no more streams than those that have come.
+    /// Refuses all streams that have not arrived yet.
     private func acceptNoMore() {
         self.phase = .left
         self.session?.acceptNoMore()
         self.sendSoon()
     }
 
-    /// Whether nothing more is read.
+    /// Whether the connection reads no more.
     private var isEnding: Bool {
         switch self.phase {
         case .lingering, .closed: true
@@ -371,7 +371,7 @@ package final class HTTP2Connection {
         }
     }
 
-    /// Sends the end of the stream; the client has a moment to read what it was sent.
+    /// Ends the output, and leaves the client a moment to read what was sent.
     private func linger(isPatient: Bool = true) {
         guard !self.isEnding else { return }
         self.phase = .lingering(until: self.loop.now + HTTP1State.lingerTime, isPatient: isPatient)
@@ -398,7 +398,7 @@ extension HTTP2Connection: TurnEndSender {
         self.sendOutput()
         guard !self.isEnding, let session = self.session else { return }
         if self.hasRelieved {
-            // Without room only those go on that have nothing left: others wait until there is some.
+            // Without room, only streams with nothing left to send go on. The others wait for room.
             self.hasRelieved = !self.hasRoom
             for stream in self.streams { stream.relieve() }
         }
@@ -410,7 +410,7 @@ extension HTTP2Connection: TurnEndSender {
         }
     }
 
-    /// Sends the session's frames, as far as the socket takes them.
+    /// Sends the session's frames until the socket accepts no more.
     private func sendOutput() {
         guard let session = self.session else { return }
         var output = self.scratch.takeOutput()
@@ -457,7 +457,7 @@ extension HTTP2Connection: ClientConnection {
     package func inputEnded() -> Bool {
         self.inputHasEnded = true
         guard !self.isEnding else { return false }
-        // Answers to whole requests are still sent.
+        // Answers to complete requests are still sent.
         for stream in self.streams where !stream.exchange.clientEnded() { stream.abort() }
         return self.streams.contains { !$0.isReset }
     }
@@ -490,7 +490,7 @@ extension HTTP2Connection: LoopConnection {
 
     package var isBusy: Bool {
         switch self.phase {
-        // Before the gateway stops, the client is told, and requests may be on their way.
+        // The client is notified before the gateway stops. Its requests may still be on their way.
         case .open: self.loop.isDraining || !self.streams.isEmpty || self.awaitsFirstRequest
         case .leaving, .left, .lingering: true
         case .closed: false
@@ -506,7 +506,7 @@ extension HTTP2Connection: LoopConnection {
     package func sweep(_ now: NIODeadline) {
         switch self.phase {
         case .open:
-            // A new handshake would fail; streams end by themselves where they are judged by the certificate.
+            // A new handshake would fail. Streams that depend on the certificate end by themselves.
             let hasExpired = self.facts?.hasExpired(at: self.loop.wallNow) == true
             if self.loop.isDraining || self.loop.closesIdle || hasExpired { self.leave(now) }
         case .leaving(let end):
@@ -523,7 +523,7 @@ extension HTTP2Connection: LoopConnection {
         self.sweepConnection(now)
     }
 
-    /// Whether nothing is left to send, or the client takes none of it.
+    /// Returns whether everything was sent, or the client has stopped reading.
     private func hasTakenAll(_ now: NIODeadline) -> Bool {
         let waiting = self.stream.unacknowledgedBytes
         return waiting == 0 || self.outputWatch.isStuck(waiting, now: now, limit: self.configuration.timeouts.write)
@@ -545,7 +545,7 @@ extension HTTP2Connection: LoopConnection {
             self.session?.end(.none)
             return self.sendSoon()
         }
-        // One is kept for a client that asks again soon. Most connections are idle for minutes, and it has some kilobytes.
+        // Keeps one stream for a client that soon sends a request. Long-idle connections keep none, to save memory.
         self.spares.shrink(to: now >= self.idleSince + .seconds(5) ? 0 : 1)
     }
 

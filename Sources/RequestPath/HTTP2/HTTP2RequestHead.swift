@@ -5,32 +5,32 @@ package import Vocabulary
 import Glibc
 #endif
 
-/// Writes the head of a request of HTTP/2 as HTTP/1, so that one parser reads the requests of both.
+/// Writes the head of an HTTP/2 request as HTTP/1, so that one parser reads the requests of both.
 ///
-/// HTTP/2 carries names and values with lengths, so they may hold what ends a line of HTTP/1. Everything that the parser
-/// could take for something else is refused before a line is written (RFC 9113 8.2, 8.3, 10.3): whatever fields come,
-/// the parser reads at most one head, and that takes all bytes.
+/// HTTP/2 carries names and values with lengths, so they may hold bytes that end a line of HTTP/1. Everything that the
+/// parser could misread is refused before a line is written (RFC 9113 8.2, 8.3, 10.3). Whatever fields come, the parser
+/// reads at most one head, which uses all bytes.
 package struct HTTP2RequestHead {
-    /// What becomes of the fields.
+    /// The result of writing the head.
     package enum Outcome: Equatable, Sendable {
         /// A head was written.
         case written
-        /// They are no request of HTTP/2: its stream is reset (RFC 9113 8.1.1).
+        /// The fields are not a request of HTTP/2, so the stream is reset (RFC 9113 8.1.1).
         case malformed
-        /// They are answered with this refusal.
+        /// The request is refused for this reason.
         case refused(Reason)
     }
 
-    /// The most crumbs of the cookies of one request (RFC 9113 8.2.3). Browsers send one for each cookie.
+    /// The most parts that a client may divide a request's cookies into (RFC 9113 8.2.3). Browsers send one for each
+    /// cookie.
     package static let mostCrumbs = 256
-    /// What each field counts beside its bytes, as for `SETTINGS_MAX_HEADER_LIST_SIZE` (RFC 9113 6.5.2): a reference of
-    /// one byte may stand for an empty field.
+    /// The size added to each field's bytes (`SETTINGS_MAX_HEADER_LIST_SIZE`, RFC 9113 6.5.2): one byte may be a field.
     package static let fieldOverhead = 32
 
     private enum Pseudo: Int, CaseIterable { case method, path, scheme, authority, `protocol` }
 
     private let limits: HeadLimits
-    /// The field lines, and the values of pseudo-fields, of `Host` and of the cookies.
+    /// The field lines. `values` has the values of pseudo-fields and of `Host`, `cookies` those of the cookies.
     private var lines: [UInt8] = []
     private var values: [UInt8] = []
     private var cookies: [UInt8] = []
@@ -48,16 +48,16 @@ package struct HTTP2RequestHead {
         self.limits = limits
     }
 
-    /// Whether the fields are so large that it is not worth answering them.
+    /// Whether the fields are too large even for an answer.
     package var isFarTooLarge: Bool { self.byteCount > 4 * self.limits.fields }
 
-    /// Whether the request is one that opens a WebSocket (RFC 8441). Known when its fields have come.
+    /// Whether the request opens a WebSocket (RFC 8441). Valid after all fields were added.
     package var opensWebSocket: Bool { self.value(.protocol)?.elementsEqual("websocket".utf8) ?? false }
 
-    /// Whether the request says that it has no content.
+    /// Whether the request declares that it has no content.
     package var declaresNoContent: Bool { self.contentLength == 0 }
 
-    /// Forgets all fields, and keeps the memory of heads of the usual size.
+    /// Removes all fields. Keeps memory of a usual size.
     package mutating func begin() {
         let isUsual = self.lines.capacity <= 4096 && self.values.capacity <= 4096 && self.cookies.capacity <= 4096
         self.lines.removeAll(keepingCapacity: isUsual)
@@ -78,7 +78,7 @@ package struct HTTP2RequestHead {
     /// Adds a field.
     package mutating func append(_ name: UnsafeBufferPointer<UInt8>, _ value: UnsafeBufferPointer<UInt8>) {
         self.byteCount &+= name.count &+ value.count &+ Self.fieldOverhead
-        // The library reads the fields to their end, because its table must stay that of the client. They are not kept.
+        // The library reads all fields, so that its table equals the client's. Fields above the limit are not kept.
         guard self.byteCount <= self.limits.fields else { return self.refuse(.requestFieldsTooLarge) }
         guard let first = name.first, Self.isValue(value) else { return self.isMalformed = true }
         if first == 0x3A { return self.appendPseudo(name, value) }
@@ -88,7 +88,7 @@ package struct HTTP2RequestHead {
         case .line: self.appendLine(name, value)
         case .cookie: self.appendCrumb(value)
         case .host:
-            // Two readers could pick different ones.
+            // Two readers could pick different hosts.
             guard self.host == nil else { return self.refuse(.requestHost) }
             self.host = self.keep(value)
         case .nothing: break
@@ -98,7 +98,7 @@ package struct HTTP2RequestHead {
 
     private enum Meaning { case line, cookie, host, nothing, malformed }
 
-    /// What a field that is no pseudo-field means for the head.
+    /// Returns what a field other than a pseudo-field means for the head.
     private mutating func meaning(_ name: UnsafeBufferPointer<UInt8>, _ value: UnsafeBufferPointer<UInt8>) -> Meaning {
         switch name.count {
         case 2 where ByteClass.equal(name, "te"):
@@ -112,14 +112,14 @@ package struct HTTP2RequestHead {
             14 where ByteClass.equal(name, "http2-settings"),
             16 where ByteClass.equal(name, "proxy-connection"),
             17 where ByteClass.equal(name, "transfer-encoding"):
-            // Of one hop, or framing: HTTP/2 has its own (RFC 9113 8.2.2).
+            // A hop-by-hop or framing field of HTTP/1, which HTTP/2 forbids (RFC 9113 8.2.2).
             return .malformed
         case 14 where ByteClass.equal(name, "content-length"):
             guard self.contentLength == nil, let length = ByteClass.decimal(value) else { return .malformed }
             self.contentLength = length
             return .line
         case 17 where ByteClass.equal(name, "sec-websocket-key"):
-            // The key is for the connection to the app, and the gateway's own (RFC 8441 5).
+            // The gateway sends its own key to the app (RFC 8441 5).
             return self.opensWebSocket ? .nothing : .line
         default:
             return .line
@@ -136,7 +136,7 @@ package struct HTTP2RequestHead {
             case 10 where ByteClass.equal(name, ":authority"): .authority
             default: nil
             }
-        // Letters in upper case are none of a pseudo-field.
+        // A name in upper case is not a pseudo-field.
         guard let known, !self.hasFields, self.pseudo[known.rawValue] == nil, Self.isLowerCase(name) else {
             return self.isMalformed = true
         }
@@ -152,7 +152,7 @@ package struct HTTP2RequestHead {
         self.lines.append(0x0A)
     }
 
-    /// Clients divide their cookies into crumbs, which are one field for the app (RFC 9113 8.2.3).
+    /// Adds a part of the cookies, which are one field for the app (RFC 9113 8.2.3).
     private mutating func appendCrumb(_ value: UnsafeBufferPointer<UInt8>) {
         self.crumbCount += 1
         guard self.crumbCount <= Self.mostCrumbs, self.cookies.count + value.count + 2 <= self.limits.field else {
@@ -168,14 +168,14 @@ package struct HTTP2RequestHead {
         return Slice(self.values.count, value.count)
     }
 
-    /// The first refusal stays.
+    /// Records a refusal, unless one is recorded already.
     private mutating func refuse(_ reason: Reason) {
         if self.refusal == nil { self.refusal = reason }
     }
 
     // MARK: The head
 
-    /// Writes the head into `buffer`, which is empty.
+    /// Writes the head into `buffer`, which must be empty.
     ///
     /// - Parameters:
     ///   - isSecure: Whether the connection has TLS.
@@ -219,7 +219,7 @@ package struct HTTP2RequestHead {
         return .written
     }
 
-    /// Writes what is known of a refused head, so that its refusal has the same form as over HTTP/1. Nobody parses it.
+    /// Writes the known part of a refused head, so that its refusal looks as over HTTP/1. It is not parsed.
     package func writeRefused(into buffer: inout ByteBuffer) {
         if let method = self.value(.method) { buffer.writeBytes(method) }
         buffer.writeStaticString(" ")
@@ -228,23 +228,23 @@ package struct HTTP2RequestHead {
         buffer.writeBytes(self.lines)
     }
 
-    /// `CONNECT` without `:protocol` has no scheme (RFC 9113 8.5), and is refused as a method.
+    /// Returns an empty scheme for `CONNECT` without `:protocol` (RFC 9113 8.5), whose method is refused later.
     private func schemeOfConnect(_ method: ArraySlice<UInt8>) -> ArraySlice<UInt8>? {
         method.elementsEqual("CONNECT".utf8) ? [] : nil
     }
 
-    /// What is wrong with the method; nil: nothing.
+    /// Returns the outcome for an invalid method. `nil` if the method is valid.
     private func checkMethod(_ method: ArraySlice<UInt8>, endsStream: Bool) -> Outcome? {
         let isToken = method.withUnsafeBufferPointer { Self.isToken($0, allowsUpperCase: true) }
         guard isToken else { return .refused(.requestMethod) }
         let connects = method.elementsEqual("CONNECT".utf8)
         guard let wanted = self.value(.protocol) else { return connects ? .refused(.requestMethod) : nil }
-        // `:protocol` belongs to CONNECT only (RFC 8441 4), and a tunnel has no length.
+        // `:protocol` is only allowed with CONNECT (RFC 8441 4), and a tunnel has no length.
         guard connects, self.contentLength == nil, !endsStream else { return .malformed }
         return wanted.elementsEqual("websocket".utf8) ? nil : .refused(.requestProtocol)
     }
 
-    /// `:authority` and `Host` name the same host, or only one of them is there.
+    /// The host in `:authority` or `Host`. `nil` if both are missing, they differ, or the host is invalid.
     private var authorityOrHost: ArraySlice<UInt8>? {
         let host = self.host.map { self.values[$0.start..<$0.end] }
         guard let authority = self.value(.authority) ?? host else { return nil }
@@ -261,20 +261,20 @@ package struct HTTP2RequestHead {
 
     // MARK: Bytes
 
-    /// Whether this is a field of HTTP/2, and no pseudo-field (RFC 9113 8.2.1).
+    /// Returns whether the name and value form a field of HTTP/2 other than a pseudo-field (RFC 9113 8.2.1).
     static func isField(_ name: UnsafeBufferPointer<UInt8>, _ value: UnsafeBufferPointer<UInt8>) -> Bool {
         self.isValue(value) && self.isToken(name, allowsUpperCase: false)
     }
 
-    /// A path with or without query, or `*` of OPTIONS. What begins otherwise could be read as an absolute URL, of another
-    /// host (CVE-2021-39240), and a space would end it.
+    /// Returns whether this is a path, with or without a query, or `*` for OPTIONS. Anything else could be read as an
+    /// absolute URL of another host (CVE-2021-39240), and a space would end it.
     private static func isPath(_ path: ArraySlice<UInt8>, of method: ArraySlice<UInt8>) -> Bool {
         guard path.first == 0x2F else { return path.elementsEqual("*".utf8) && method.elementsEqual("OPTIONS".utf8) }
         return path.allSatisfy { $0 &- 0x21 < 0x5E && $0 != 0x23 }
     }
 
-    /// `https` with TLS. Without, a proxy in front may have ended it: `https` is its client's then (RFC 9113 8.3.1), and HAProxy
-    /// says so in any case. Nothing else depends on it.
+    /// Returns whether the scheme is allowed. Without TLS it may be `https`, too, because a proxy in front may have
+    /// ended TLS (RFC 9113 8.3.1). HAProxy always sends `https`. Nothing else depends on the scheme.
     private static func isScheme(_ scheme: ArraySlice<UInt8>, isSecure: Bool) -> Bool {
         scheme.elementsEqual("https".utf8) || !isSecure && scheme.elementsEqual("http".utf8)
     }
@@ -290,7 +290,7 @@ package struct HTTP2RequestHead {
         return true
     }
 
-    /// Whether a value is one (RFC 9113 8.2.1): without control characters, and without white space at its ends.
+    /// Returns whether a value is valid (RFC 9113 8.2.1): no control characters, and no white space at its ends.
     private static func isValue(_ value: UnsafeBufferPointer<UInt8>) -> Bool {
         guard let base = value.baseAddress, let first = value.first, let last = value.last else { return true }
         if first == 0x20 || first == 0x09 || last == 0x20 || last == 0x09 { return false }

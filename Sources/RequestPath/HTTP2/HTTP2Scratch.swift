@@ -1,15 +1,15 @@
 import NIOCore
 
-/// Memory that the HTTP/2 connections of a loop use one after the other.
+/// Memory that the HTTP/2 connections of a loop use in turn.
 final class HTTP2Scratch {
     /// The most bytes that are collected for one write.
     static let writeSize = 65_536
 
-    /// The fields of the answer that begins.
+    /// The fields of the answer that is being sent.
     var fields = HTTP2AnswerFields()
     private var output = ByteBuffer()
 
-    /// The memory of this loop's HTTP/2 connections. The first connection makes it.
+    /// Returns the memory of this loop's HTTP/2 connections. The first connection creates it.
     static func of(_ loop: PathLoop) -> HTTP2Scratch {
         if let scratch = loop.protocolScratch as? HTTP2Scratch { return scratch }
         let scratch = HTTP2Scratch()
@@ -17,7 +17,7 @@ final class HTTP2Scratch {
         return scratch
     }
 
-    /// Takes the buffer in which frames are collected.
+    /// Takes the buffer that collects frames.
     func takeOutput() -> ByteBuffer {
         var taken = ByteBuffer()
         swap(&taken, &self.output)

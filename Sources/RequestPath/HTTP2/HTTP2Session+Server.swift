@@ -1,20 +1,20 @@
 import CNGHTTP2
 import Settings
 
-/// A server's session: requests come to its `HTTP2Connection`, and answers go.
+/// The server's side of a session: requests go to its `HTTP2Connection`, and answers come from it.
 extension HTTP2Session {
-    /// The window of a stream: a client can make each stream hold so many bytes of its request's body.
+    /// The window of a stream: the number of body bytes that a client can make each stream hold.
     static let streamWindow = 65_536
 
-    /// The window of a stream whose app takes a long body. A client sends one window in each round trip, so an upload over a
-    /// round trip of 50 ms would have 1.3 MB/s with `streamWindow`.
+    /// The window of a stream whose app reads a long body. A client sends one window per round trip: with
+    /// `streamWindow`, an upload over a round trip of 50 ms would be limited to 1.3 MB/s.
     static let wideWindow = 1 << 20
 
     /// The most streams of a connection that have a wide window at the same time.
     static let mostWide = 4
 
-    /// The window of the connection. It never stops a stream whose own window is open, whatever others hold that their apps
-    /// do not read: those hold less than half of it, and the library opens it again when the other half has been read.
+    /// Returns the window of the connection. It never blocks a stream with an open window: all streams together hold
+    /// less than half of it, and the library opens it again when half has been read.
     static func connectionWindow(_ limits: LimitSettings) -> Int32 {
         let added = Self.mostWide * (Self.wideWindow - Self.streamWindow)
         return Int32(clamping: 2 * (limits.http2.streams * Self.streamWindow + added))
@@ -22,7 +22,7 @@ extension HTTP2Session {
 
     // MARK: The session
 
-    /// - Parameter connection: Outlives the session.
+    /// - Parameter connection: The connection, which outlives the session.
     convenience init?(for connection: HTTP2Connection, _ limits: LimitSettings) {
         var made: OpaquePointer?
         let owner = Unmanaged.passUnretained(connection).toOpaque()
@@ -42,20 +42,20 @@ extension HTTP2Session {
 
     // MARK: Streams
 
-    /// Attaches a stream, and has its DATA sent in turns with that of the others, whatever the client's priorities are.
+    /// Attaches a stream, whose DATA frames alternate with those of other streams. The client's priorities are ignored.
     func attach(_ stream: HTTP2Stream, to id: Int32) {
         self.attach(Unmanaged.passUnretained(stream).toOpaque(), to: id)
         var priority = nghttp2_extpri(urgency: UInt32(NGHTTP2_EXTPRI_DEFAULT_URGENCY), inc: 1)
         nghttp2_session_change_extpri_stream_priority(self.session, id, &priority, 1)
     }
 
-    /// The stream of this number; nil: there is none, or it is none of ours any more.
+    /// Returns the stream with this number. `nil` if there is none, or if it was detached.
     @inline(__always)
     func stream(_ id: Int32) -> HTTP2Stream? {
         self.attached(to: id).map { Unmanaged<HTTP2Stream>.fromOpaque($0).takeUnretainedValue() }
     }
 
-    /// Lets the client send up to `wideWindow` of a stream's body before its app takes it.
+    /// Lets the client send up to `wideWindow` bytes of a stream's body before its app reads them.
     func widen(_ id: Int32) { self.setWindow(Int32(Self.wideWindow), of: id) }
 
     /// Sends an interim answer.
@@ -65,7 +65,7 @@ extension HTTP2Session {
 
     /// Begins an answer.
     ///
-    /// - Parameter hasContent: Whether content follows, which the stream is asked for. False: the answer ends.
+    /// - Parameter hasContent: Whether content follows, which the stream is asked for. False if the answer ends here.
     func answer(_ fields: HTTP2AnswerFields, on id: Int32, hasContent: Bool) {
         fields.lend { start, count in
             guard hasContent else {
@@ -93,19 +93,19 @@ extension HTTP2Session {
         }
     }
 
-    /// Ends an answer with these trailers, behind the content that is being taken.
+    /// Ends an answer with these trailers, after the content that is being taken.
     func end(_ id: Int32, with trailers: HTTP2AnswerFields) {
         trailers.lend { _ = nghttp2_submit_trailer(self.session, id, $0, $1) }
     }
 
     // MARK: The end
 
-    /// Tells the client to open no more streams; those that it has sent meanwhile are served.
+    /// Asks the client to open no more streams. Streams that it sends meanwhile are served.
     func announceEnd() {
         nghttp2_submit_shutdown_notice(self.session)
     }
 
-    /// Serves the streams that have come, and no others.
+    /// Serves the streams that have arrived, and refuses all others.
     func acceptNoMore() {
         let last = nghttp2_session_get_last_proc_stream_id(self.session)
         nghttp2_submit_goaway(self.session, 0, last, Code.none.rawValue, nil, 0)
@@ -113,7 +113,7 @@ extension HTTP2Session {
 
     // MARK: What all servers share
 
-    /// What the sessions call. It never changes.
+    /// The callbacks of all sessions. Never changes.
     private nonisolated(unsafe) static let callbacks: OpaquePointer? = {
         var made: OpaquePointer?
         nghttp2_session_callbacks_new(&made)

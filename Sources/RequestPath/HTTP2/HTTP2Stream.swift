@@ -5,9 +5,9 @@ import Settings
 import Transport
 import Vocabulary
 
-/// One request and its answer on a connection of HTTP/2. The connection uses the object for one stream after another.
+/// A request and its answer on an HTTP/2 connection. The connection uses the object for one stream after another.
 package final class HTTP2Stream {
-    /// From so many bytes on that wait for the client the app is not read.
+    /// The number of waiting bytes at which the app is no longer read. Reading resumes below `lowMark`.
     static let highMark = 65_536
     static let lowMark = 32_768
 
@@ -15,7 +15,7 @@ package final class HTTP2Stream {
     enum End {
         /// With its content.
         case content
-        /// With trailers behind its content.
+        /// With trailers after its content.
         case trailers
     }
 
@@ -24,49 +24,49 @@ package final class HTTP2Stream {
     private(set) var id: Int32 = 0
     /// The index in the connection's list.
     var listIndex = -1
-    /// The head of a request that waits for the end of its stream, and since when. `nil` if none does.
+    /// The head of a request that waits for the end of its stream, and since when. `nil` if no head waits.
     private var keptHead: (bytes: ByteBuffer, since: NIODeadline)?
     /// Bytes of the body that the exchange has not taken. They keep the stream's window closed.
     private var input = ByteBuffer()
-    /// The bytes of the body that the exchange has taken, until the window is wide.
+    /// The number of body bytes that the exchange has taken, until the window is wide.
     private var takenBytes = 0
-    /// Whether the client may send a long body faster.
+    /// Whether the stream has a wide window.
     private var isWide = false
-    /// The trailer section of the request. `nil` if none has come.
+    /// The trailer section of the request. `nil` if none has arrived.
     private var section: TrailerSection?
     /// Whether the client has ended its side.
     private(set) var inputHasEnded = false
-    /// Whether the exchange has all of the request's body, or needs none.
+    /// Whether the exchange has the whole request body, or needs none.
     private var isBodyDone = true
-    /// The bytes of the body that have not come; nil: nobody knows.
+    /// The number of body bytes that have not arrived. `nil` if the length is unknown.
     private var missingBytes: Int?
     private var isPaused = false
-    /// Whether the connection passes the body when it has read everything.
+    /// Whether the connection passes on the body after it has read everything received.
     var isFresh = false
     private var awaitsContinue = false
     private var isTunnel = false
-    /// The value by which the app has to accept a WebSocket; nil: the request is for none.
+    /// The value that the app must send to accept a WebSocket. `nil` if the request opens none.
     private var webSocketAccept: [UInt8]?
     /// The answer's head, until the library has it.
     private var answerHead: ByteBuffer?
-    /// What the library has not taken of the answer's content.
+    /// The content of the answer that the library has not taken.
     private var output = ByteBuffer()
-    /// What follows the answer's content. `nil` if nothing does.
+    /// The trailers of the answer. `nil` if there are none.
     private var trailers: Trailers?
     private var outputWatch = OutputWatch()
-    /// Whether nothing follows behind `output`.
+    /// Whether the answer ends after `output`.
     private var outputHasEnded = false
-    /// Whether the library is to be told that there is content again.
+    /// Whether the library must be notified of new content.
     private var isDeferred = false
-    /// Whether the exchange waits until the client takes bytes.
+    /// Whether the exchange waits until the client reads more.
     private var isBlocked = false
-    /// Whether the answer was sent to its end.
+    /// Whether the answer was sent completely.
     private var isAnswered = false
-    /// Until when a client may still send its request, whose answer it has; nil: there is no answer, or nothing more to come.
+    /// The time by which the client of an answered request must end the stream. `nil` if the client need not.
     private var graceEnd: NIODeadline?
     /// Whether the stream is being reset.
     private(set) var isReset = false
-    /// Whether it ends otherwise than by the client's fault.
+    /// Whether the stream ends without a fault of the client.
     private(set) var endsByItself = false
 
     init(on connection: HTTP2Connection) {
@@ -76,15 +76,16 @@ package final class HTTP2Stream {
 
     // MARK: The request
 
-    /// Serves the stream `id` from now on.
+    /// Begins to serve the stream `id`.
     func open(_ id: Int32) {
         self.id = id
-        // The number also tells the requests of the connection apart, of which each stream has only some.
+        // The exchange numbers of a connection's streams do not overlap. An exchange increments its number only a few
+        // times.
         self.exchange.exchangeNumber = UInt64(id) << 8
         self.exchange.attach(self)
     }
 
-    /// Makes the key by which the gateway asks the app for a WebSocket (RFC 6455 4.1).
+    /// Returns the key that the gateway sends to the app to open a WebSocket (RFC 6455 4.1).
     func makeWebSocketKey() -> [UInt8] {
         let key = Base64.encoded(Random.bytes(16))
         self.webSocketAccept = Base64.encoded(
@@ -93,19 +94,19 @@ package final class HTTP2Stream {
         return key
     }
 
-    /// Keeps the head of a request that is to have no content, until the stream ends.
+    /// Keeps the head of a request that declares no content, until the stream ends.
     func keep(_ head: ByteBuffer, now: NIODeadline) {
         self.keptHead = (ByteBuffer(bytes: head.readableBytesView), now)
     }
 
-    /// Takes the head that was kept. `nil` if none was.
+    /// Removes and returns the kept head. `nil` if there is none.
     func takeHead() -> ByteBuffer? { self.keptHead.take()?.bytes }
 
     /// Begins the exchange.
     ///
     /// - Parameters:
-    ///   - head: The loop's, parsed from `buffer`.
-    ///   - endsStream: Whether the client has ended its side with it.
+    ///   - head: The loop's request head, parsed from `buffer`.
+    ///   - endsStream: Whether the head ends the client's side.
     func begin(_ head: RequestHead, _ buffer: inout ByteBuffer, endsStream: Bool, by configuration: PathConfiguration) {
         self.inputHasEnded = endsStream
         if !endsStream, !head.isWebSocketUpgrade, head.line(.contentLength) == nil { head.framing = .byStream }
@@ -124,12 +125,12 @@ package final class HTTP2Stream {
         self.exchange.refuse(reason, bytes, by: configuration)
     }
 
-    /// Keeps bytes of the body, as far as the exchange may still want them.
+    /// Keeps bytes of the body if the exchange may still need them.
     func dataCame(_ bytes: UnsafeRawBufferPointer) {
         guard !self.isReset, !self.outputHasEnded, !self.isBodyDone || self.isTunnel || self.webSocketAccept != nil
         else {
-            // Nobody needs it. But many clients read an answer when their request is sent, so they may send the rest of it
-            // while the stream lasts.
+            // Not needed. But many clients read the answer only after they have sent the whole request, so the window
+            // stays open while the stream lasts.
             return self.connection.consume(bytes.count, of: self.id)
         }
         self.awaitsContinue = false
@@ -137,9 +138,9 @@ package final class HTTP2Stream {
         self.input.writeBytes(bytes)
     }
 
-    /// Keeps a field behind the body. False: there are far too many.
+    /// Keeps a trailer field. Returns false if the trailers are far too large.
     func trailerCame(_ name: UnsafeBufferPointer<UInt8>, _ value: UnsafeBufferPointer<UInt8>) -> Bool {
-        // Nobody needs it.
+        // Not needed.
         guard !self.isReset, !self.outputHasEnded, !self.isBodyDone, !self.isTunnel else { return true }
         let section = self.section ?? self.connection.configuration.trailerRules.sectionOfRequest
         section.append(name, value, overhead: HTTP2RequestHead.fieldOverhead)
@@ -154,8 +155,9 @@ package final class HTTP2Stream {
     package func passBody() {
         guard !self.isReset else { return }
         if self.isTunnel { return self.passTunnel() }
-        // The last part of a body of known length waits for the end of the stream, which many clients say in a frame of its
-        // own: with more behind it the request is malformed, and the app must not take it for whole (RFC 9113 8.1.1).
+        // The last part of a body of known length waits for the end of the stream, which many clients send in a
+        // separate frame. If more content came, the request would be malformed, and the app must not accept it as
+        // complete (RFC 9113 8.1.1).
         guard !self.isBodyDone, !self.isPaused,
             self.inputHasEnded || self.input.readableBytes > 0 && self.missingBytes != 0
         else { return }
@@ -178,7 +180,7 @@ package final class HTTP2Stream {
         _ = self.exchange.clientEnded()
     }
 
-    /// Hands over what has come, and lets the client send as much again.
+    /// Hands over the received bytes, and lets the client send as many again.
     private func takeInput(_ body: (inout ByteBuffer) -> Void) {
         let count = self.input.readableBytes
         guard count > 0 else { return }
@@ -193,7 +195,7 @@ package final class HTTP2Stream {
 
     // MARK: The answer
 
-    /// Takes content for a frame into `room`; nil: there is none for now.
+    /// Copies content for a frame into `room`. Returns `nil` if there is none for now.
     func takeContent(into room: UnsafeMutableRawBufferPointer) -> (count: Int, end: End?)? {
         let count = min(room.count, self.output.readableBytes)
         guard count > 0 || self.outputHasEnded else {
@@ -211,29 +213,29 @@ package final class HTTP2Stream {
         return (count, self.trailers == nil ? .content : .trailers)
     }
 
-    /// Takes the trailers of the answer. `nil` if it has none.
+    /// Removes and returns the trailers of the answer. `nil` if there are none.
     func takeTrailers() -> Trailers? { self.trailers.take() }
 
-    /// Goes on with an exchange that waited for room.
+    /// Continues an exchange that waited for room.
     func relieve() {
         guard self.isBlocked, self.output.readableBytes < Self.lowMark, self.hasRoom else { return }
         self.isBlocked = false
         self.exchange.clientTakesBytes()
     }
 
-    /// Called when the answer's end was sent.
+    /// Called when the end of the answer was sent.
     func outputEnded() {
         self.isAnswered = true
         self.exchange.answerSent()
         guard !self.inputHasEnded else { return }
-        // The rest of the request is not needed (RFC 9113 8.1). But clients (curl 7.88) lose an answer with RST_STREAM right
-        // behind it, so they have a moment to read it, and to end the stream.
+        // The rest of the request is not needed (RFC 9113 8.1). But a client may lose an answer that RST_STREAM follows
+        // at once (curl 7.88). So it has a moment to read the answer and to end the stream.
         self.endsByItself = true
         self.graceEnd = self.connection.loop.now + HTTP1State.lingerTime
     }
 
-    /// Called when the client was told that the stream is reset. If that is for its own fault, nobody else has recorded the
-    /// request.
+    /// Called when a reset of the stream was sent. If the reset is for the client's fault, records the request, which
+    /// nothing else has recorded.
     func resetSent(_ code: UInt32) {
         guard !self.isReset, !self.endsByItself else { return }
         self.isReset = true
@@ -245,7 +247,7 @@ package final class HTTP2Stream {
         )
     }
 
-    /// Whether both sides have ended as they should.
+    /// Whether both sides have ended in order.
     var isComplete: Bool { self.endsByItself || self.inputHasEnded && self.isAnswered }
 
     /// Called when the stream has closed. Its exchange may go on without it.
@@ -281,7 +283,7 @@ package final class HTTP2Stream {
         self.endsByItself = false
     }
 
-    /// Keeps the memory of a usual answer for the next one.
+    /// Empties a buffer, and keeps its memory if it has a usual size.
     private static func empty(_ buffer: inout ByteBuffer) {
         if buffer.capacity > 16_384 { buffer = ByteBuffer() } else { buffer.clear() }
     }
@@ -323,11 +325,11 @@ extension HTTP2Stream: ClientStream {
         self.output.readableBytes < Self.highMark && self.hasRoom
     }
 
-    /// A stream of which nothing waits may have more, whatever waits of others: those whose client takes nothing must not
-    /// hold up the rest.
+    /// Whether the stream may queue bytes. A stream without queued bytes always may, so that streams whose clients do
+    /// not read cannot block others.
     private var hasRoom: Bool { self.connection.hasRoom || self.output.readableBytes == 0 }
 
-    /// The bytes that wait for the client's window; without any, those of the connection.
+    /// The number of bytes that wait for the client's window. If none do, the number of the connection.
     package var unacknowledgedBytes: Int {
         let waiting = self.output.readableBytes
         return waiting > 0 ? waiting : self.connection.stream.unacknowledgedBytes
@@ -392,7 +394,7 @@ extension HTTP2Stream: ClientStream {
                 )
             }
         }
-        // A browser would check this itself, but its key is not the one that the app was asked with (RFC 8441 5).
+        // A browser would check the key itself, but the app was sent another one (RFC 8441 5).
         if !isAccepted { self.exchange.abort(.upstreamMalformed) }
     }
 
@@ -401,7 +403,7 @@ extension HTTP2Stream: ClientStream {
         for index in 0..<head.fields.count {
             let line = head.fields[index]
             guard ByteClass.equal(line.name.bytes(in: base), "sec-websocket-accept") else { continue }
-            // Two values are none.
+            // Two values are invalid.
             guard !isAccepted, self.webSocketAccept?.elementsEqual(line.value.bytes(in: base)) ?? false else {
                 return false
             }
