@@ -1,6 +1,6 @@
-/// What the gateway changes in an answer, however it is sent. Everything else stays as it is.
+/// The gateway's changes to an answer, for every protocol. Everything else stays unchanged.
 ///
-/// It cannot be copied, because that would count references.
+/// Not copyable, because copies would count references.
 package struct AnswerChanges: ~Copyable {
     /// Whether the answer is for one user, so that no shared cache may keep it.
     package var marksPrivate = false
@@ -9,7 +9,7 @@ package struct AnswerChanges: ~Copyable {
     package var requestID: RequestID
     /// Whether the upstream is the identity provider, whose own fields may have the names of identity fields.
     package var keepsIdentityNames = false
-    /// The route, if it changes the answers of its app; nil: it does not.
+    /// The route if it changes the answers of its app. `nil` otherwise.
     package var route: Pinned<RouteEntry>?
 
     package init(requestID: RequestID) {
@@ -17,10 +17,10 @@ package struct AnswerChanges: ~Copyable {
     }
 }
 
-/// The head of an app's answer, lent for one call: nothing in it is counted.
+/// The head of an app's answer, lent for one call without counting references.
 package struct AnswerHead {
     private let head: Pinned<ResponseHead>
-    /// The bytes to which its slices refer.
+    /// The bytes that the head's slices refer to.
     private let base: Bytes
     private let app: Pinned<UpstreamTarget>
     private let host: Pinned<HostEntry>
@@ -33,7 +33,7 @@ package struct AnswerHead {
         self.host = Pinned(host)
     }
 
-    /// Lends its parts: the app's origin, e.g. `http://127.0.0.1:9000`, and the one that replaces it.
+    /// Lends the head, its bytes, the app's own origin, such as `http://127.0.0.1:9000`, and the public origin.
     @inline(__always)
     package func use(_ body: (ResponseHead, Bytes, _ origin: [UInt8], _ publicOrigin: [UInt8]) -> Void) {
         self.head.use { head in
@@ -47,7 +47,7 @@ package struct AnswerHead {
 }
 
 extension UpstreamTarget {
-    /// Finds the server whose origin `Location` names in an answer with this head, or else returns the first server.
+    /// Returns the server whose origin the answer's `Location` names, otherwise the first server.
     @inline(__always)
     fileprivate func server(namedIn head: ResponseHead, _ base: Bytes) -> Pinned<UpstreamServer> {
         guard self.isList, head.hasLocation else { return Pinned(self.first) }

@@ -2,7 +2,7 @@
 import Glibc
 #endif
 
-/// Follows the lines of an event stream (HTML 9.2.5) and tells fields from comments, which only keep the connection open.
+/// Follows the lines of an event stream (HTML 9.2.5). Distinguishes fields from comments, which only keep it open.
 package struct EventStreamLines: Equatable {
     private enum Place {
         case begin, comment, field
@@ -12,7 +12,7 @@ package struct EventStreamLines: Equatable {
 
     package init() {}
 
-    /// Records content that is passed on. True: it has a part of a field.
+    /// Records content that is passed on. Returns true if it has a part of a field.
     package mutating func pass(_ bytes: UnsafeBufferPointer<UInt8>) -> Bool {
         var hasField = false
         var rest = bytes[...]
@@ -31,7 +31,7 @@ package struct EventStreamLines: Equatable {
 
     private static func isLineEnd(_ byte: UInt8) -> Bool { byte == 0x0A || byte == 0x0D }
 
-    /// The index of the first line feed or carriage return, or the end.
+    /// Returns the index of the first line feed or carriage return, or the end.
     private static func lineEnd(in bytes: UnsafeBufferPointer<UInt8>, from start: Int) -> Int {
         guard let base = bytes.baseAddress else { return start }
         var count = bytes.count

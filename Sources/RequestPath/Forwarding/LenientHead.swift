@@ -1,13 +1,13 @@
-/// Rewrites the head of an answer as old servers send it in the one form that RFC 9112 has. `ResponseParser` then judges
-/// what was written, so that whatever is passed on is as strict as any other answer.
+/// Rewrites the head of an old server's answer in the strict form of RFC 9112. `ResponseParser` then checks the result,
+/// so that every answer that is passed on meets the strict rules.
 ///
-/// Only for upstreams with `answers: lenient`, and only if the strict form was refused.
+/// Used only for upstreams with `answers: lenient`, and only if the parser has refused the head.
 package enum LenientHead {
     package enum Outcome: Equatable {
         case incomplete
-        /// There is nothing that can be mended.
+        /// Nothing can be rewritten.
         case same
-        /// The head in strict form. It replaces the first `count` bytes of the answer.
+        /// The head in strict form, which replaces the first `count` bytes of the answer.
         case rewritten([UInt8], count: Int)
     }
 
@@ -21,14 +21,14 @@ package enum LenientHead {
         }
     }
 
-    /// The status that replaces one from 600 to 999. A recipient "SHOULD process the response as if it had a
-    /// 5xx status code" (RFC 9110 15).
+    /// The status that replaces one from 600 to 999. A recipient "SHOULD process the response as if it had a 5xx status
+    /// code" (RFC 9110 15).
     private static let status = Array("500".utf8)
 
-    /// Mends bare LF at the ends of lines and one empty line before the head (RFC 9112 2.2), folded values and blanks
-    /// before a colon (RFC 9112 5.1, 5.2), a status from 600 to 999, the same length or the same location more than once
-    /// (RFC 9110 8.6), an empty length where the connection ends the content, and the transfer encoding `identity`
-    /// (RFC 2616 3.6).
+    /// Rewrites bare LF at the ends of lines and one empty line before the head (RFC 9112 2.2), and folded values and
+    /// blanks before a colon (RFC 9112 5.1, 5.2). Also rewrites a status from 600 to 999, a repeated equal length or
+    /// location (RFC 9110 8.6), an empty length that the connection's end replaces, and the transfer encoding
+    /// `identity` (RFC 2616 3.6).
     ///
     /// - Parameter limit: The most bytes of a head.
     package static func rewrite(_ bytes: [UInt8], limit: Int) -> Outcome {
@@ -67,7 +67,7 @@ package enum LenientHead {
         return line[..<9] + Self.status + line[12...]
     }
 
-    /// The fields in these lines. `nil` if a line is not a field.
+    /// Returns the fields in these lines. `nil` if a line is not a field.
     private static func fields(_ lines: ArraySlice<ArraySlice<UInt8>>) -> [Field]? {
         var fields: [Field] = []
         for line in lines {
@@ -107,7 +107,7 @@ package enum LenientHead {
         return fields
     }
 
-    /// Whether a list has the element, in whatever case.
+    /// Returns whether a list has the element, in any letter case.
     private static func lists(_ element: StaticString, _ value: [UInt8]) -> Bool {
         value.split(separator: 0x2C).contains { Self.equal(Array(Self.trimmed($0)), element) }
     }

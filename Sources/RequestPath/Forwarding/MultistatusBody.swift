@@ -1,18 +1,18 @@
 package import NIOCore
 
-/// The content of a 207 answer of WebDAV, in which hrefs become public (RFC 4918 8.3, 14.7). All other bytes stay.
+/// Makes the hrefs in the content of a WebDAV 207 answer public (RFC 4918 8.3, 14.7). All other bytes stay.
 ///
-/// The document is read as a stream: of its markup, only what has to be known to find the text of `href` elements. They are
-/// elements with the prefix of the root, `multistatus`, because an app declares one prefix for `DAV:`.
+/// The document is read as a stream, with as much of its markup as is needed to find the text of `href` elements. Only
+/// elements with the prefix of the root, `multistatus`, are found, because apps declare one prefix for `DAV:`.
 package final class MultistatusBody {
     private enum State {
-        /// Character data, or a document that is none of WebDAV.
+        /// Character data, or a document other than WebDAV.
         case text
-        /// Behind `<`, within the name of a tag.
+        /// After `<`, within the name of a tag.
         case name
-        /// Within a tag, behind its name; within a quoted value of an attribute if `quote` is not 0.
+        /// Within a tag, after its name. Within a quoted value of an attribute if `quote` is not 0.
         case attributes(quote: UInt8)
-        /// Within something that ends with these three bytes: a comment, a section or an instruction.
+        /// Within a comment, a section or an instruction, which ends with these bytes.
         case opaque(end: UInt32, mask: UInt32)
         /// The text of an href.
         case reference
@@ -29,17 +29,17 @@ package final class MultistatusBody {
     /// True if the root is another element, so that nothing changes.
     private var isForeign = false
 
-    /// The most bytes that are kept of a name or a reference. Of a longer reference, so many are enough to know its beginning.
+    /// The most bytes of a name or a reference that are kept. They are enough to recognise a longer reference.
     package static let longest = 4096
 
     package init(_ references: PublicReferences) {
         self.references = references
     }
 
-    /// Whether an answer has content in which hrefs can be found: XML that is not compressed, and of which no field gives a
-    /// digest (RFC 9530).
+    /// Returns whether hrefs can be found in the content: XML without compression, and without a digest in a field (RFC
+    /// 9530).
     ///
-    /// - Parameter base: The bytes to which the slices of the head refer.
+    /// - Parameter base: The bytes that the head's slices refer to.
     static func isReadable(_ head: ResponseHead, _ base: Bytes) -> Bool {
         guard head.status == 207, head.framing != .none else { return false }
         var isXML = false
@@ -58,13 +58,13 @@ package final class MultistatusBody {
         return isXML
     }
 
-    /// Whether the field of this name gives a digest of the content.
+    /// Returns whether a field with this name has a digest of the content.
     static func isDigest(_ name: UnsafeBufferPointer<UInt8>) -> Bool {
         ByteClass.equal(name, "content-digest") || ByteClass.equal(name, "repr-digest")
             || ByteClass.equal(name, "digest") || ByteClass.equal(name, "content-md5")
     }
 
-    /// Reads the next bytes of the content and appends what the client gets of them.
+    /// Reads the next bytes of the content and appends what the client gets for them.
     package func read(_ bytes: UnsafeBufferPointer<UInt8>, into out: inout ByteBuffer) {
         guard !self.isForeign else { return _ = out.writeBytes(bytes) }
         // Everything but references is copied in runs.
@@ -104,7 +104,7 @@ package final class MultistatusBody {
         if start < bytes.count { _ = out.writeBytes(UnsafeBufferPointer(rebasing: bytes[start...])) }
     }
 
-    /// Appends what is left where the content ends within a reference.
+    /// Appends the rest if the content ends within a reference.
     package func end(into out: inout ByteBuffer) {
         if case .reference = self.state { self.writeReference(to: &out) }
         self.state = .text
@@ -141,7 +141,7 @@ package final class MultistatusBody {
         self.readAttributes(byte, 0)
     }
 
-    /// Learns from the first element what the others are called.
+    /// Sets the name of href elements after the first element.
     private func findRoot() {
         guard self.href == nil, self.collected.first != UInt8(ascii: "!") else { return }
         let root = Array("multistatus".utf8)

@@ -1,28 +1,28 @@
-/// Writes references of a client as the app knows them, on a route that changes the path: `Destination` and `If` of WebDAV
-/// (RFC 4918 10.3, 10.4). Their origin stays as the client wrote it.
+/// Rewrites references of a client for the app, on a route that changes the path: `Destination` and `If` of WebDAV (RFC
+/// 4918 10.3, 10.4). Their origin stays as the client wrote it.
 package struct OwnReferences {
     private let prefixes: PathPrefixes
     private let publicOrigin: [UInt8]
 
-    /// - Parameter publicOrigin: The origin of the host on which the request came.
+    /// - Parameter publicOrigin: The origin of the request's host.
     package init(_ prefixes: PathPrefixes, publicOrigin: [UInt8]) {
         self.prefixes = prefixes
         self.publicOrigin = publicOrigin
     }
 
-    /// `nil` if the app gets the references of clients as they came.
+    /// `nil` if the app gets the references of clients unchanged.
     package init?(_ route: RouteEntry, publicOrigin: [UInt8]) {
         guard route.changesReferences, let prefixes = route.prefixes else { return nil }
         self.init(prefixes, publicOrigin: publicOrigin)
     }
 
-    /// Where a reference leads.
+    /// The target of a reference.
     private enum Place {
-        /// To a path of the app, which is at these bytes.
+        /// A path of the app, at these bytes.
         case own(Range<Int>)
-        /// To a public path that is not the app's.
+        /// A public path outside of the app.
         case outside
-        /// To another origin, or to somewhere that depends on the app.
+        /// Another origin, or a target that depends on the app.
         case elsewhere
     }
 
@@ -38,7 +38,7 @@ package struct OwnReferences {
         return self.prefixes.fits(UnsafeBufferPointer(rebasing: value[start..<end])) ? .own(start..<end) : .outside
     }
 
-    /// Whether a reference leads to a public path that is not the app's: the app would take it for one of its own.
+    /// Returns whether a reference leads to a public path outside of the app, which the app would read as its own.
     package func misses(_ value: UnsafeBufferPointer<UInt8>) -> Bool {
         if case .outside = self.place(of: value) { true } else { false }
     }
@@ -51,7 +51,7 @@ package struct OwnReferences {
         writer.write(UnsafeBufferPointer(rebasing: value[path.upperBound...]))
     }
 
-    /// Writes the value of `If`: what is in angle brackets outside of parentheses is a resource (RFC 4918 10.4.2).
+    /// Writes the value of `If`. Text in angle brackets outside of parentheses is a resource (RFC 4918 10.4.2).
     package func writeCondition(_ value: UnsafeBufferPointer<UInt8>, _ writer: inout ByteWriter) {
         var written = 0
         var index = 0
@@ -61,7 +61,7 @@ package struct OwnReferences {
             switch value[index] {
             case UInt8(ascii: "("): isInList = true
             case UInt8(ascii: ")"): isInList = false
-            // An entity tag, in which any of the other bytes may be.
+            // An entity tag, which may contain any of the other bytes.
             case UInt8(ascii: "\""): index = end(UInt8(ascii: "\""))
             case UInt8(ascii: "<"):
                 let (start, end) = (index + 1, end(UInt8(ascii: ">")))
@@ -78,7 +78,7 @@ package struct OwnReferences {
         writer.write(UnsafeBufferPointer(rebasing: value[written...]))
     }
 
-    /// The most bytes by which the references in a request can become longer.
+    /// Returns the most bytes by which the references in a request can grow.
     static func growth(_ head: RequestHead, _ base: Bytes, on route: RouteEntry) -> Int {
         guard let prefixes = route.prefixes else { return 0 }
         var count = 1

@@ -1,17 +1,17 @@
 package import NIOCore
 package import Sessions
 
-/// The head of a request as it is sent to an app. Every exchange with an app begins with one, and making one consumes a
-/// `Permit`. So a request that was not permitted cannot be sent.
+/// The head of a request to an app. Every exchange with an app begins with a permitted head, and making one consumes a
+/// `Permit`. So a request without a permit cannot be sent.
 ///
-/// One connection at a time owns it, until the app's answer begins. The connection returns it if the request has to be
-/// sent on another one.
+/// One connection at a time owns the head, until the app's answer begins. It returns the head if the request has to be
+/// sent on another connection.
 package struct PermittedHead: ~Copyable {
     /// The head, from its request line to its empty line.
     package let bytes: ByteBuffer
-    /// How the body is sent that follows it.
+    /// The framing of the body.
     package let framing: OutgoingFraming
-    /// Whether a body follows it, which may turn out to be empty.
+    /// Whether a body follows, which may turn out to be empty.
     package let hasBody: Bool
     private let permit: Permit
 
@@ -47,7 +47,7 @@ package struct PermittedHead: ~Copyable {
         self.permit = permit
     }
 
-    /// The session whose identity the head carries; nil: none.
+    /// The session whose identity is in the head. `nil` if there is none.
     package var session: CachedSession? { self.permit.session }
 
     /// Consumes the head and returns its buffer, which can be used again.

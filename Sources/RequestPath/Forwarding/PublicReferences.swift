@@ -1,14 +1,15 @@
-/// Writes references of an app as its clients know them: its own origin becomes the public one, and a path of the app gets the
-/// prefixes of its route. A reference to somewhere else, or one that is relative to the page, stays as it is.
+/// Rewrites references of an app for its clients. Replaces the app's own origin by the public one, and adds the
+/// prefixes of the route to its paths. Other references, and references relative to the page, stay unchanged.
 package struct PublicReferences {
     private let prefixes: PathPrefixes?
-    /// The origins that the app may write, besides the public one.
+    /// The origins that the app may write, in addition to the public one.
     private let ownOrigins: [[UInt8]]
     private let publicOrigin: [UInt8]
 
     /// - Parameters:
-    ///   - prefixes: How the path that the app gets differs from the public one. `nil` if it does not.
-    ///   - ownOrigins: The origins that the app may write, besides the public one, e.g. `http://127.0.0.1:9000`.
+    ///   - prefixes: The difference between the app's path and the public one. `nil` if they are equal.
+    ///   - ownOrigins: The origins that the app may write, in addition to the public one, such as
+    ///     `http://127.0.0.1:9000`.
     ///   - publicOrigin: The origin that replaces them.
     package init(_ prefixes: PathPrefixes?, ownOrigins: [[UInt8]], publicOrigin: [UInt8]) {
         self.prefixes = prefixes
@@ -16,25 +17,25 @@ package struct PublicReferences {
         self.publicOrigin = publicOrigin
     }
 
-    /// The references of a route's app.
+    /// Creates the references of a route's app.
     ///
     /// - Parameters:
-    ///   - route: The route, if it changes the answers of its app.
+    ///   - route: The route if it changes the answers of its app. `nil` otherwise.
     ///   - origin: The origin of the app's server.
     init(_ route: Pinned<RouteEntry>?, origin: [UInt8], publicOrigin: [UInt8]) {
         let route = route?.counted
         self.init(route?.prefixes, ownOrigins: [origin] + (route?.ownOrigins ?? []), publicOrigin: publicOrigin)
     }
 
-    /// How much longer one reference can become, in bytes.
+    /// The most bytes by which one reference can grow.
     var growth: Int { self.publicOrigin.count + (self.prefixes?.growth ?? 0) }
 
-    /// How much longer one reference can become, in bytes.
+    /// Returns the most bytes by which one reference can grow.
     static func growth(_ route: Pinned<RouteEntry>?, _ publicOrigin: [UInt8]) -> Int {
         publicOrigin.count + (route?.use { $0.prefixes?.growth ?? 0 } ?? 0)
     }
 
-    /// Whether a reference begins with an origin that is replaced, on a route that changes no answers.
+    /// Returns whether a reference begins with an origin that is replaced, on a route that changes no answers.
     static func hasOwnOrigin(_ value: UnsafeBufferPointer<UInt8>, origin: [UInt8], publicOrigin: [UInt8]) -> Bool {
         guard let written = WrittenOrigin(value) else { return false }
         return written.isSame(as: origin) || written.isSame(as: publicOrigin, takesPlain: true)
@@ -50,7 +51,7 @@ package struct PublicReferences {
         prefixes.writePublic(rest, &writer)
     }
 
-    /// Writes the value of `Link`: its targets are in angle brackets, outside of quoted strings (RFC 8288 3).
+    /// Writes the value of `Link`. Its targets are in angle brackets, outside of quoted strings (RFC 8288 3).
     package func writeLinks(_ value: UnsafeBufferPointer<UInt8>, _ writer: inout ByteWriter) {
         var written = 0
         var index = 0
@@ -76,8 +77,8 @@ package struct PublicReferences {
         writer.write(value, from: written)
     }
 
-    /// Writes the value of `Refresh`: seconds, and after `;` or `,` a URL, with `url=` before it and in quotes or without
-    /// (HTML 4.2.5.3).
+    /// Writes the value of `Refresh`: seconds, then `;` or `,` and a URL, which `url=` may precede and which may be in
+    /// quotes (HTML 4.2.5.3).
     package func writeRefresh(_ value: UnsafeBufferPointer<UInt8>, _ writer: inout ByteWriter) {
         func skip(_ index: inout Int, while isSkipped: (UInt8) -> Bool) {
             while index < value.count, isSkipped(value[index]) { index += 1 }
@@ -107,8 +108,8 @@ package struct PublicReferences {
         writer.write(value, from: end)
     }
 
-    /// Writes the value of `Set-Cookie` with the public path. All other bytes stay, and so do cookies for which browsers demand
-    /// the path `/` (`__Host-`). Without `Path`, browsers take the path from the public URL (RFC 6265 5.1.4).
+    /// Writes the value of `Set-Cookie` with the public path. Cookies that must have the path `/` (`__Host-`) stay
+    /// unchanged. Without `Path`, browsers use the path of the public URL (RFC 6265 5.1.4).
     package func writeCookie(_ cookie: UnsafeBufferPointer<UInt8>, _ writer: inout ByteWriter) {
         guard let prefixes = self.prefixes, !Self.isBoundToHost(cookie),
             let path = Self.path(of: cookie)
@@ -118,15 +119,14 @@ package struct PublicReferences {
         writer.write(cookie, from: path.upperBound)
     }
 
-    /// Whether browsers keep the cookie for the path `/` only, or not at all. They compare this beginning without regard to
-    /// letter case.
+    /// Returns whether browsers accept the cookie only with the path `/`. They ignore the letter case of this prefix.
     private static func isBoundToHost(_ cookie: UnsafeBufferPointer<UInt8>) -> Bool {
         let name = ByteClass.trimmed(cookie)
         return name.count >= 7 && ByteClass.equal(UnsafeBufferPointer(rebasing: name[..<7]), "__host-")
     }
 
-    /// The place of the path in a cookie of the app: the last `Path` applies (RFC 6265 5.3). `nil` if the cookie has no path, or
-    /// if it belongs to all paths and to other hosts as well.
+    /// Returns the place of the path in a cookie of the app. The last `Path` applies (RFC 6265 5.3). `nil` if the
+    /// cookie has no path, or if it belongs to all paths and to other hosts, too.
     private static func path(of cookie: UnsafeBufferPointer<UInt8>) -> Range<Int>? {
         var path: Range<Int>?
         var hasDomain = false
@@ -149,8 +149,8 @@ package struct PublicReferences {
         return path
     }
 
-    /// The length of the origin with which a URL of the app begins; 0: it leads elsewhere, or has none. An app may write its
-    /// own origin, the public one, or one of the name that it has on this route.
+    /// Returns the length of the origin of a URL of the app. 0 if the URL leads to another origin or has none. An app
+    /// may write its own origin, the public one, or one of a name that it has on this route.
     private func ownLength(_ value: UnsafeBufferPointer<UInt8>) -> Int {
         guard let written = WrittenOrigin(value) else { return 0 }
         let isOwn =
@@ -161,7 +161,7 @@ package struct PublicReferences {
 }
 
 extension ByteWriter {
-    /// Writes what follows the first `start` bytes.
+    /// Writes the bytes after the first `start` ones.
     fileprivate mutating func write(_ bytes: UnsafeBufferPointer<UInt8>, from start: Int) {
         self.write(UnsafeBufferPointer(rebasing: bytes.dropFirst(start)))
     }

@@ -13,22 +13,22 @@ package struct ForwardedFacts {
     /// The public host.
     package var host: Pinned<HostEntry>
     package var requestID: RequestID
-    /// The lines about the user; nil if there is no session whose identity the app sees.
+    /// The lines about the user. `nil` if there is no session whose identity the app gets.
     package var identity: IdentityLines?
-    /// The trace that the app takes part in; nil: what the client says of one is passed on.
+    /// The trace that the app joins. `nil` if the client's trace headers are passed on.
     package var trace: ForwardedTrace?
 }
 
-/// The trace of a request as its app learns it.
+/// The trace of a request, as it is sent to the app.
 package struct ForwardedTrace {
     package let trace: TraceID
-    /// The parent of what the app does.
+    /// The parent of the app's spans.
     let span: UInt64
     let isRecorded: Bool
-    /// Whether the trace is the client's, so that `tracestate` is good for it.
+    /// Whether the trace is the client's, so that the client's `tracestate` is valid for it.
     let keepsState: Bool
 
-    /// A trace that is recorded.
+    /// Creates a recorded trace.
     init(_ trace: TraceID, span: UInt64, keepsState: Bool) {
         self.trace = trace
         self.span = span
@@ -36,8 +36,8 @@ package struct ForwardedTrace {
         self.keepsState = keepsState
     }
 
-    /// A trace that begins with the request and is not recorded. Its span is nowhere else, so it takes its id from the
-    /// trace's.
+    /// Creates a trace that begins with the request and is not recorded. Its span exists nowhere else, so the span's id
+    /// is taken from the trace's.
     init(unrecorded trace: TraceID) {
         self.trace = trace
         self.span = trace.low == 0 ? trace.high : trace.low
@@ -47,13 +47,13 @@ package struct ForwardedTrace {
 
     /// Writes the line of `traceparent`.
     ///
-    /// - Parameter requestID: What the line just before is of.
+    /// - Parameter requestID: The request id in the line just before.
     @inline(__always)
     func write(to writer: inout ByteWriter, after requestID: RequestID) {
         let length = writer.count
         writer.write("traceparent: 00-")
         if requestID.given == nil, requestID.seed == self.trace.high, requestID.sequence == self.trace.low {
-            // The digits stand before the end of that line.
+            // The digits are at the end of the line before.
             writer.writeAgain(from: length &- 34, 32)
         } else {
             writer.writeHexadecimal(self.trace.high)
@@ -69,13 +69,13 @@ package struct ForwardedTrace {
     }
 }
 
-/// Writes the head for the app: the client's lines unchanged, without those that a client may not send, then the
-/// gateway's.
+/// Writes the head for the app: the client's lines unchanged, except those that a client may not send, then the
+/// gateway's lines.
 package enum RequestWriter {
-    /// Strip, then set: all lines that have to be dropped are dropped before the gateway's are written
+    /// Writes the head. Drops all lines that a client may not send before it writes the gateway's lines
     /// (CVE-2026-30851).
     ///
-    /// - Parameter permit: Proves that the request may be forwarded.
+    /// - Parameter permit: The proof that the request may be forwarded.
     @inline(__always)
     package static func write(
         _ head: RequestHead,
@@ -136,7 +136,7 @@ package enum RequestWriter {
         }
     }
 
-    /// The target with the path that the app gets, and without the handoff parameter if there is one.
+    /// Writes the target with the app's path, and without the handoff parameter.
     private static func writeTarget(
         _ head: RequestHead,
         _ base: Bytes,
@@ -157,7 +157,7 @@ package enum RequestWriter {
         }
     }
 
-    /// The target without the handoff parameter.
+    /// Writes the target without the handoff parameter.
     package static func writeTarget(
         _ head: RequestHead,
         _ base: Bytes,
@@ -168,7 +168,7 @@ package enum RequestWriter {
         Self.writeQuery(head, base, parameter, &writer)
     }
 
-    /// Whether the app gets the request's `Referer` without its query, because that has the handoff parameter.
+    /// Returns whether the app gets `Referer` without its query, because the query has the handoff parameter.
     static func shortensReferer(
         _ head: RequestHead,
         _ base: Bytes,
@@ -179,7 +179,7 @@ package enum RequestWriter {
         return Self.endOfReferer(head.fields[line].value, base, parameter) != nil
     }
 
-    /// The query without the handoff parameter.
+    /// Writes the query without the handoff parameter.
     private static func writeQuery(
         _ head: RequestHead,
         _ base: Bytes,
@@ -269,7 +269,7 @@ package enum RequestWriter {
         writer.write(base + runStart, head.byteCount &- 2 &- runStart)
     }
 
-    /// A line of the client with references as the app knows them.
+    /// Writes a line of the client with its references rewritten for the app.
     private static func writeReferences(
         of line: FieldLine,
         _ base: Bytes,
@@ -286,8 +286,8 @@ package enum RequestWriter {
         writer.write("\r\n")
     }
 
-    /// The offset of the query in a `Referer` that contains the handoff parameter. The app gets this field without its
-    /// query, because the token may still be valid, for example when a frame of the page loads something. nil: the
+    /// Returns the offset of the query in a `Referer` with the handoff parameter. The app gets the field without its
+    /// query, because the token may still be valid, for example when a frame of the page loads something. `nil` if the
     /// field is forwarded unchanged.
     @inline(__always)
     private static func endOfReferer(_ value: Slice, _ base: Bytes, _ parameter: HandoffParameter) -> Int? {
@@ -296,7 +296,7 @@ package enum RequestWriter {
         return parameter.occurs(in: Slice(end, value.end - end), base) ? end : nil
     }
 
-    /// Whether the app gets other cookies than the client sent.
+    /// Returns whether the app gets other cookies than the client sent.
     @inline(__always)
     static func rewritesCookies(_ head: RequestHead, _ route: RouteEntry, _ credentials: Credentials) -> Bool {
         head.hasSeveralCookies || credentials.cookies.session.isThere || credentials.cookies.attempt.isThere
@@ -306,7 +306,7 @@ package enum RequestWriter {
             || (credentials.cookies.provider.isThere && !route.isPublic)
     }
 
-    /// The same line as `writeCookies` writes, for an answer.
+    /// Appends the `Cookie` line that `writeCookies` writes, for an answer.
     static func appendCookies(
         _ head: RequestHead,
         _ base: Bytes,
@@ -322,7 +322,7 @@ package enum RequestWriter {
         }
     }
 
-    /// Writes all lines of `Cookie` as one, without the gateway's own cookies. Writes no line if no other cookie is left.
+    /// Writes all lines of `Cookie` as one, without the gateway's own cookies. Writes nothing if no cookie is left.
     private static func writeCookies(
         _ head: RequestHead,
         _ base: Bytes,
@@ -355,7 +355,7 @@ package enum RequestWriter {
 }
 
 extension RequestHead {
-    /// The target, byte for byte, without the handoff parameter.
+    /// Returns the target, byte for byte, without the handoff parameter.
     func target(in base: Bytes, without parameter: HandoffParameter) -> String {
         withUnsafeTemporaryAllocation(of: UInt8.self, capacity: self.target.length + 1) { room in
             guard let start = room.baseAddress else { return "/" }

@@ -1,10 +1,10 @@
 import NIOCore
 package import Vocabulary
 
-/// Why an app's answer cannot be passed on, for the operator.
+/// The reason why an app's answer cannot be passed on, for the operator.
 package struct ResponseFault: Equatable, Sendable {
     package let rule: Rule
-    /// The name of the field that breaks it, by offsets into the head; empty: it is not about a field with a name.
+    /// The name of the field that breaks the rule, by offsets into the head. Empty if no named field does.
     package let field: Slice
 
     package init(_ rule: Rule, _ field: Slice = .empty) {
@@ -35,20 +35,20 @@ package struct ResponseFault: Equatable, Sendable {
     }
 }
 
-/// What is wrong with an app, for the operator's log.
+/// A problem with an app, for the operator's log.
 package struct UpstreamNotice: Sendable, Equatable {
     /// The app's name in the settings.
     package let upstream: String
-    /// What clients are told.
+    /// The reason that clients get.
     package let reason: Reason
-    /// One sentence. It holds no value of a field.
+    /// One sentence, without the value of any field.
     package let sentence: String
-    /// The name of the field concerned, cut to 64 characters; nil: none.
+    /// The name of the field at fault, cut to 64 characters. `nil` if no field is at fault.
     package let field: String?
 }
 
 extension TimeAmount {
-    /// For sentences, such as `60 s` or `300 ms`.
+    /// The duration for sentences, such as `60 s` or `300 ms`.
     var inWords: String {
         let milliseconds = self.nanoseconds / 1_000_000
         return milliseconds.isMultiple(of: 1000) ? "\(milliseconds / 1000) s" : "\(milliseconds) ms"

@@ -20,13 +20,13 @@ package final class ResponseHead {
     package var hasCacheControl = false
     package var hasLocation = false
     package var hasDate = false
-    /// The most references in fields that can be written as longer ones (`PublicReferences`).
+    /// The number of references in fields that may become longer (`PublicReferences`).
     package var referenceCount = 0
-    /// Why the head is refused, or why the length of its content is unknown, which does not matter where there is none.
+    /// The reason for refusing the head, or for an unknown length of its content. Ignored if there is no content.
     package var fault: ResponseFault?
-    /// Whether the fields announce content that such an answer never has, so that it may follow all the same.
+    /// Whether the fields announce content that the answer must not have, so that content may follow.
     package var announcesContent = false
-    /// Whether `Connection` names a field of this hop.
+    /// Whether `Connection` names a hop-by-hop field.
     var nominates = false
     /// The most fields of a head.
     static let mostFields = 200
@@ -35,7 +35,7 @@ package final class ResponseHead {
         self.fields = FieldLines(capacity: fieldCount)
     }
 
-    /// Forgets the length of content that is changed on its way. It is sent in chunks then.
+    /// Removes the length of content that is changed on its way. The content is then sent in chunks.
     func forgetLength() {
         if case .length = self.framing { self.framing = .untilClose }
         for index in 0..<self.fields.count where self.fields[index].role == .contentLength {
@@ -67,13 +67,13 @@ package final class ResponseHead {
 package enum ResponseParseResult: Equatable {
     case incomplete
     case complete
-    /// Readers could read the bytes differently, so the client gets 502 and the connection is closed. `ResponseHead.fault`
-    /// says why.
+    /// Readers could read the bytes differently. The client gets 502, and the connection is closed.
+    /// `ResponseHead.fault` has the reason.
     case malformed
 }
 
 /// Parses an answer's head as strictly as a request's. If the gateway and a client read an answer differently, the
-/// client could take part of it for the next answer.
+/// client could mistake part of it for the next answer.
 package struct ResponseParser: Sendable {
     private let names: FieldNames
     /// The most bytes of a head.
@@ -127,8 +127,8 @@ package struct ResponseParser: Sendable {
         memcmp(base, "HTTP/1.", min(count, 7)) == 0
     }
 
-    /// `HTTP-version SP status-code SP [reason-phrase] CRLF` (RFC 9112 4). The second SP may be missing, because many
-    /// apps leave it out.
+    /// Reads `HTTP-version SP status-code SP [reason-phrase] CRLF` (RFC 9112 4). Accepts a missing second SP, because
+    /// many apps leave it out.
     private func statusLine(_ base: Bytes, _ lineFeed: Int, _ head: ResponseHead) -> Bool {
         let end = lineFeed - 1
         guard end >= 12, base[end] == 0x0D, memcmp(base, "HTTP/1.", 7) == 0 else { return false }
@@ -149,7 +149,7 @@ package struct ResponseParser: Sendable {
         return true
     }
 
-    /// Reads a field line; false: the head is refused.
+    /// Reads a field line. Returns false if the head is refused.
     @inline(__always)
     private func field(_ base: Bytes, _ start: Int, _ lineFeed: Int, _ head: ResponseHead) -> Bool {
         let end = lineFeed &- 1
@@ -191,7 +191,7 @@ package struct ResponseParser: Sendable {
         return role == .other || role == .date || self.note(role, line, base, head)
     }
 
-    /// Why a line has no name with a colon.
+    /// Returns why a line has no name with a colon.
     @inline(never)
     private static func fault(ofLine base: Bytes, _ start: Int, _ lineFeed: Int, _ head: ResponseHead) -> ResponseFault
     {
@@ -253,7 +253,7 @@ package struct ResponseParser: Sendable {
         case .cacheControl:
             head.hasCacheControl = true
         case .location:
-            // Clients could follow different ones of two locations.
+            // With two locations, clients could follow different ones.
             guard !head.hasLocation else {
                 head.fault = ResponseFault(.repeated, head.fields[line].name)
                 return false
@@ -282,7 +282,7 @@ package struct ResponseParser: Sendable {
         }
         if head.fault != nil { return false }
         if head.isChunked {
-            // Both at once "ought to be handled as an error" (RFC 9112 6.3).
+            // Both together "ought to be handled as an error" (RFC 9112 6.3).
             guard head.contentLength == nil else {
                 for index in 0..<head.fields.count where head.fields[index].role == .contentLength {
                     head.fault = ResponseFault(.lengthAndEncoding, head.fields[index].name)
@@ -298,9 +298,8 @@ package struct ResponseParser: Sendable {
         return true
     }
 
-    /// Such an answer ends with its head "regardless of the header fields present in the message" (RFC 9112 6.3). The
-    /// length in an answer to HEAD, or in 304, is that of the content which is not sent; elsewhere it must not be
-    /// (RFC 9110 8.6).
+    /// Ends an answer that has no content "regardless of the header fields present in the message" (RFC 9112 6.3). With
+    /// HEAD or 304, the length is that of content that is not sent. Otherwise a length is forbidden (RFC 9110 8.6).
     private func concludeWithoutContent(_ head: ResponseHead) {
         head.framing = .none
         let mustNotFrame = head.status < 200 || head.status == 204

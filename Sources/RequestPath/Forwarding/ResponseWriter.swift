@@ -1,11 +1,11 @@
 package import NIOCore
 
-/// What an HTTP/1 answer says about its connection.
+/// The `Connection` field of an HTTP/1 answer.
 package enum ConnectionField: Equatable, Sendable {
-    /// Nothing: it stays open, as the client expects.
+    /// No field: the connection stays open, as the client expects.
     case none
     case close
-    /// It stays open, which an HTTP/1.0 client has asked for.
+    /// The connection stays open, because an HTTP/1.0 client has asked for this.
     case keepAlive
 }
 
@@ -14,12 +14,11 @@ package struct ResponseWriter: Sendable {
     private let sessionCookies: [[UInt8]]
     private let handoffCookies: [[UInt8]]
 
-    /// A writer for apps that may not set the gateway's own cookies.
+    /// Creates a writer for apps that may not set the gateway's own cookies.
     ///
     /// - Parameters:
-    ///   - sessionCookies: The names of the session cookie. Names that continue one of them with `-` are the gateway's
-    ///     too.
-    ///   - handoffCookies: The names under which transfer tokens are presented.
+    ///   - sessionCookies: The names of the session cookie. A name that continues one with `-` is also the gateway's.
+    ///   - handoffCookies: The names of cookies that carry transfer tokens.
     package init(sessionCookies: [String], handoffCookies: [String]) {
         self.sessionCookies = sessionCookies.map { Array($0.utf8) }
         self.handoffCookies = handoffCookies.map { Array($0.utf8) }
@@ -28,11 +27,11 @@ package struct ResponseWriter: Sendable {
     /// Appends an answer's head to `buffer`.
     ///
     /// - Parameters:
-    ///   - origin: The app's own origin, e.g. `http://127.0.0.1:9000`. A `Location` on it is rewritten.
+    ///   - origin: The app's own origin, such as `http://127.0.0.1:9000`. A `Location` with this origin is rewritten.
     ///   - publicOrigin: The origin that replaces it.
-    ///   - framing: How its content is sent.
-    ///   - connection: What it says about the connection.
-    ///   - date: The value of `Date`, if the app has sent none (RFC 9110 6.6.1). An operator may have removed it.
+    ///   - framing: The framing of the content.
+    ///   - connection: The value of `Connection`.
+    ///   - date: The value of `Date` if the app has sent none (RFC 9110 6.6.1), unless the route removes the field.
     @inline(__always)
     package func write(
         _ head: ResponseHead,
@@ -92,14 +91,14 @@ package struct ResponseWriter: Sendable {
         }
     }
 
-    /// The most bytes of the app's status line and fields.
+    /// Returns the most bytes of the app's status line and fields.
     @inline(__always)
     private static func room(
         _ head: ResponseHead,
         _ publicOrigin: [UInt8],
         _ changes: borrowing AnswerChanges
     ) -> Int {
-        // Twice the head, because a rewritten `Cache-Control` may take one more byte for each of its directives.
+        // Twice the head, because each directive of a rewritten `Cache-Control` may need one more byte.
         let room = head.byteCount * 2 + 64
         guard head.referenceCount > 0 else { return room }
         return room + head.referenceCount * PublicReferences.growth(changes.route, publicOrigin)
@@ -231,14 +230,14 @@ package struct ResponseWriter: Sendable {
         }
     }
 
-    /// Whether a route neither sets nor removes the date of its app's answers.
+    /// Returns whether a route neither sets nor removes the date of its app's answers.
     private static func leavesDate(_ route: RouteEntry) -> Bool {
         let name: StaticString = "date"
         return name.withUTF8Buffer { !route.answerEdits.removes($0) }
     }
 
-    /// Whether a field is a `Cache-Control` for some caches only, which for them replaces the other one: `CDN-Cache-Control`,
-    /// `Cloudflare-CDN-Cache-Control` and the like. Their names end in the same way (RFC 9213 2).
+    /// Returns whether a field replaces `Cache-Control` for some caches, such as `CDN-Cache-Control` and
+    /// `Cloudflare-CDN-Cache-Control`. Their names have one ending (RFC 9213 2).
     @inline(__always)
     static func isTargeted(_ name: UnsafeBufferPointer<UInt8>) -> Bool {
         let ending: StaticString = "-cache-control"

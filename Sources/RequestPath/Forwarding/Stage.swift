@@ -1,9 +1,9 @@
 package import NIOCore
 package import Transport
 
-/// How the content of an HTTP/1 message is framed when it is sent.
+/// The framing of an HTTP/1 message's content when it is sent.
 package enum OutgoingFraming: Equatable, Sendable {
-    /// With the length that its head states, or no content at all.
+    /// With the length in its head, or without content.
     case asIs
     /// In the gateway's own chunks.
     case chunked
@@ -14,7 +14,7 @@ package enum OutgoingFraming: Equatable, Sendable {
 /// Collects the bytes that one event sends on one connection. Small runs are copied together, large ones are passed as
 /// slices, and one flush sends everything. Each loop has one stage, which one connection at a time uses.
 package final class Stage {
-    /// What one connection collects. It ends with its flush, or when another connection begins one.
+    /// The bytes that one connection collects. A collection ends with its flush, or when another connection begins one.
     package struct Collection {
         fileprivate var number: UInt64 = 0
 
@@ -30,8 +30,8 @@ package final class Stage {
         self.buffer = allocator.buffer(capacity: 32_768)
     }
 
-    /// Begins a new collection, unless this one goes on. A stream that has not sent the bytes of an earlier one keeps them
-    /// itself.
+    /// Begins a new collection, unless this one is current. A stream with unsent bytes of an earlier collection keeps
+    /// them itself.
     @inline(__always)
     private func hold(_ collection: inout Collection) {
         if collection.number == self.number { return }
@@ -77,7 +77,7 @@ package final class Stage {
         }
     }
 
-    /// Queues what is collected, and `slice` behind it.
+    /// Queues the collected bytes, then `slice`.
     private func pass(_ slice: ByteBuffer, to stream: any ByteStream) {
         if self.buffer.readableBytes > 0 { stream.write(self.buffer) }
         stream.write(slice)
@@ -101,8 +101,8 @@ package final class Stage {
 
     /// Sends everything collected.
     ///
-    /// - Parameter exactly: Copies a small collection into a buffer of its own size. Otherwise each small piece of a
-    ///   stream that waits for a slow reader would keep 16 KiB. An answer that is sent in one event does not need this.
+    /// - Parameter exactly: Whether a small collection is copied into a buffer of its own size. Otherwise each small
+    ///   piece that waits for a slow reader would keep 16 KiB. An answer that is sent in one event does not need this.
     @inline(__always)
     package func flush(_ collection: Collection, to stream: any ByteStream, exactly: Bool) {
         guard collection.number == self.number, self.buffer.readableBytes > 0 else { return stream.flush() }

@@ -4,7 +4,7 @@ package import NIOCore
 import Glibc
 #endif
 
-/// The trailer section of a message as it came (RFC 9110 6.5). `TrailerRules` turns it into `Trailers`.
+/// The trailer section of a message as it was received (RFC 9110 6.5). `TrailerRules` turns it into `Trailers`.
 package final class TrailerSection {
     /// Lines of HTTP/1, each with its line end.
     package private(set) var lines: [UInt8] = []
@@ -18,7 +18,7 @@ package final class TrailerSection {
 
     /// True if the section has more bytes than its limit. Its lines are incomplete then.
     package var isTooLarge: Bool { self.byteCount > self.limit }
-    /// True if the section is so large that it is not worth answering the request.
+    /// True if the section is too large even for an answer to the request.
     package var isFarTooLarge: Bool { self.byteCount > 4 * self.limit }
 
     /// Takes the next `count` bytes of `content`, which are lines of HTTP/1.
@@ -34,8 +34,8 @@ package final class TrailerSection {
     ///
     /// - Parameters:
     ///   - name: A token.
-    ///   - value: Has no control characters.
-    ///   - overhead: What the field counts beside its bytes.
+    ///   - value: A value without control characters.
+    ///   - overhead: The size that is added to the field's bytes.
     package func append(_ name: UnsafeBufferPointer<UInt8>, _ value: UnsafeBufferPointer<UInt8>, overhead: Int) {
         self.byteCount += name.count + value.count + overhead
         guard !self.isTooLarge else { return }
@@ -46,9 +46,9 @@ package final class TrailerSection {
     }
 }
 
-/// The fields that follow a body. Only `TrailerRules` makes them, so none of them is one that belongs into a head.
+/// The fields that follow a body. Only `TrailerRules` makes them, so that no field of a head is among them.
 package struct Trailers: Sendable {
-    /// One line of HTTP/1 or more, each with its CRLF.
+    /// One or more lines of HTTP/1, each with its CRLF.
     package let lines: [UInt8]
 
     fileprivate init(_ lines: [UInt8]) {
@@ -58,17 +58,17 @@ package struct Trailers: Sendable {
 
 /// Decides which fields may follow a body.
 ///
-/// Apps and clients may merge trailers into the head that came before (RFC 9110 6.5.1), so a field passes only if the
-/// gateway knows nothing of it: every name that has a role in a head of either direction, or that only the gateway may
-/// set, is dropped in every spelling.
+/// Apps and clients may merge trailers into the head (RFC 9110 6.5.1). So a field passes only if it is unknown to the
+/// gateway. Every name with a role in a head of either direction, and every name that only the gateway may set, is
+/// dropped in every spelling.
 package struct TrailerRules: Sendable {
-    /// What becomes of a trailer section.
+    /// The result for a trailer section.
     package enum Outcome: Sendable {
         /// The message ends with these fields. `nil` if none is left.
         case passed(Trailers?)
         /// The section has more bytes or fields than a head may have.
         case tooLarge
-        /// The section is a request's and has a field that nobody sends behind a body without intent.
+        /// The request has a trailer that is never sent without intent.
         case refused
     }
 
@@ -107,7 +107,7 @@ package struct TrailerRules: Sendable {
 
     /// Checks the trailers of a request.
     ///
-    /// - Parameter route: The route, which may remove fields of its requests. `nil` for one that removes none.
+    /// - Parameter route: The route if it may remove fields of its requests. `nil` otherwise.
     package func check(_ section: TrailerSection, ofRequestOn route: RouteEntry?) -> Outcome {
         self.check(section, self.requestLimits) { name, text in
             if FieldNames.refusesTrailer(text) { return .refused }
@@ -119,7 +119,7 @@ package struct TrailerRules: Sendable {
     /// Checks the trailers of an answer.
     ///
     /// - Parameters:
-    ///   - route: The route, which may remove fields of its answers. `nil` for one that removes none.
+    ///   - route: The route if it may remove fields of its answers. `nil` otherwise.
     ///   - isRewritten: True if the gateway changed the content, so that a digest of it is wrong.
     package func check(_ section: TrailerSection, ofAnswerOn route: RouteEntry?, isRewritten: Bool = false) -> Outcome {
         self.check(section, self.answerLimits) { _, text in
@@ -130,7 +130,7 @@ package struct TrailerRules: Sendable {
 
     private enum Verdict { case kept, dropped, refused }
 
-    /// Checks each line, first by `judge` and then by its name's role.
+    /// Checks each line, first with `judge` and then by its name's role.
     private func check(
         _ section: TrailerSection,
         _ limits: HeadLimits,
@@ -159,9 +159,9 @@ package struct TrailerRules: Sendable {
         }
     }
 
-    /// Appends a line unless its field belongs into a head.
+    /// Appends a line unless its field belongs in a head.
     ///
-    /// - Parameter count: The bytes of the line without its line feed.
+    /// - Parameter count: The length of the line in bytes, without its line feed.
     private func append(_ name: FieldName, _ line: Bytes, _ count: Int, to kept: inout [UInt8]) {
         let text = UnsafeBufferPointer(start: line, count: name.count)
         guard name.role == .other, !ResponseWriter.isTargeted(text) else { return }

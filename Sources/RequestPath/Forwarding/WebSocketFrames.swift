@@ -1,19 +1,19 @@
-/// Follows the frame lengths of a WebSocket stream (RFC 6455 5.2) without reading the contents, so that the gateway can
+/// Follows the frame lengths of a WebSocket stream (RFC 6455 5.2) without reading the contents. The gateway can then
 /// insert its own close frame between two frames and never inside one.
 package struct WebSocketFrames: Sendable, Equatable {
-    /// The payload's bytes that are to come; within a header, its length as far as it was read.
+    /// The number of payload bytes to come. Within a header, the part of the length that was read.
     private var payloadRemaining: UInt64 = 0
     /// The first byte of the current frame's header.
     private var opcode: UInt8 = 0
-    /// The header's bytes that were read of those two that each has; none outside a header.
+    /// How many of a header's first two bytes were read. 0 outside a header.
     private var headerCount: UInt8 = 0
     private var lengthRemaining: UInt8 = 0
     private var maskRemaining: UInt8 = 0
     /// False after bytes that are not valid frames. Then no frame may be inserted.
     package private(set) var isFollowing = true
-    /// Whether a close frame has passed. Behind it there are no others (RFC 6455 5.5.1).
+    /// Whether a close frame has passed. No other frame may follow (RFC 6455 5.5.1).
     package private(set) var hasClosed = false
-    /// Whether data have passed since they were last asked for.
+    /// Whether data have passed since the last call of `takeData()`.
     private var hasData = false
 
     package init() {}
@@ -33,7 +33,7 @@ package struct WebSocketFrames: Sendable, Equatable {
     /// True when a close frame may follow.
     package var mayClose: Bool { self.isBetweenFrames && !self.hasClosed }
 
-    /// Whether a part of a data frame has passed since the last call. Control frames (ping, pong, close) are none.
+    /// Returns whether a part of a data frame has passed since the last call. Ignores ping, pong and close.
     package mutating func takeData() -> Bool {
         defer { self.hasData = false }
         return self.hasData
@@ -47,14 +47,14 @@ package struct WebSocketFrames: Sendable, Equatable {
 
     /// Records the bytes up to the end of the current frame.
     ///
-    /// - Returns: Their number; all of them, if the frame does not end in them.
+    /// - Returns: The number of these bytes, or of all bytes if the frame does not end in them.
     package mutating func passFrame(_ bytes: UnsafeBufferPointer<UInt8>) -> Int {
         var index = 0
         while index < bytes.count, self.isWithinFrame { index += self.step(bytes, index) }
         return self.isFollowing ? index : bytes.count
     }
 
-    /// Records a whole header, a byte of one, or what there is of the payload, and returns the number of bytes.
+    /// Records a whole header, a byte of one, or the available payload. Returns the number of bytes.
     @inline(__always)
     private mutating func step(_ bytes: UnsafeBufferPointer<UInt8>, _ index: Int) -> Int {
         let available = bytes.count - index
@@ -69,7 +69,7 @@ package struct WebSocketFrames: Sendable, Equatable {
             return Int(count)
         }
         self.opcode = bytes[index]
-        // The header of a short frame mostly comes whole.
+        // The header of a short frame mostly arrives complete.
         if available >= 6, bytes[index + 1] & 0x7F < 126 {
             self.payloadRemaining = UInt64(bytes[index + 1] & 0x7F)
             self.headerEnds()
@@ -79,10 +79,10 @@ package struct WebSocketFrames: Sendable, Equatable {
         return 1
     }
 
-    /// Whether the current frame has data: the opcodes of control frames have their highest bit set (RFC 6455 5.2).
+    /// Whether the current frame has data. The opcodes of control frames have their highest bit set (RFC 6455 5.2).
     private var isDataFrame: Bool { self.opcode & 0x08 == 0 }
 
-    /// Records a byte of a header behind its first.
+    /// Records a byte of a header after its first.
     private mutating func headerByte(_ byte: UInt8) {
         if self.headerCount == 1 {
             self.headerCount = 2
@@ -113,9 +113,9 @@ package struct WebSocketFrames: Sendable, Equatable {
     }
 }
 
-/// Why the gateway closes a WebSocket (RFC 6455 7.4.1 and IANA, WebSocket Close Code Number Registry).
+/// The reason for closing a WebSocket (RFC 6455 7.4.1 and IANA, WebSocket Close Code Number Registry).
 package enum WebSocketStatus: UInt16 {
-    /// The gateway stops. Nobody tells it whether it is to start again.
+    /// The gateway stops. Whether it will start again is unknown.
     case goingAway = 1001
     /// The session has ended.
     case policyViolation = 1008
@@ -125,10 +125,10 @@ package enum WebSocketStatus: UInt16 {
         [UInt8(truncatingIfNeeded: self.rawValue >> 8), UInt8(truncatingIfNeeded: self.rawValue)]
     }
 
-    /// The frame of a server.
+    /// The close frame of a server.
     package var closeFrame: [UInt8] { [0x88, 0x02] + self.payload }
 
-    /// The frame of a client, which masks what it sends (RFC 6455 5.3).
+    /// The close frame of a client, which must be masked (RFC 6455 5.3).
     package var maskedCloseFrame: [UInt8] {
         let mask = (0..<4).map { _ in UInt8.random(in: .min ... .max) }
         return [0x88, 0x82] + mask + zip(self.payload, mask).map { $0 ^ $1 }

@@ -1,21 +1,21 @@
-/// The origin with which a URL begins, in any spelling: with the default port or without it, with an empty port, in any
-/// case of letters (RFC 3986 6.2.2.1, 6.2.3), or without a scheme (RFC 3986 4.2).
+/// The origin at the beginning of a URL. It may be in any letter case, with or without the default port, with an empty
+/// port (RFC 3986 6.2.2.1, 6.2.3), or without a scheme (RFC 3986 4.2).
 struct WrittenOrigin {
     private enum Scheme {
         case http
         case https
-        /// That of the page: `//host/path`.
+        /// The scheme of the page: `//host/path`.
         case relative
     }
 
     private let scheme: Scheme
     private let host: UnsafeBufferPointer<UInt8>
-    /// `nil` if none is written.
+    /// The port. `nil` if none is written.
     private let port: Int?
-    /// The number of its bytes.
+    /// The length of the origin in bytes.
     let count: Int
 
-    /// `nil` if the reference is a path, has another scheme, names a user, or is no URL.
+    /// `nil` if the reference is a path, has another scheme, names a user, or is not a URL.
     init?(_ url: UnsafeBufferPointer<UInt8>) {
         let start: Int
         if Self.begins(url, with: "//") {
@@ -30,7 +30,7 @@ struct WrittenOrigin {
         let end = url[start...].firstIndex { $0 == 0x2F || $0 == 0x3F || $0 == 0x23 } ?? url.endIndex
         let authority = url[start..<end]
         guard !authority.contains(UInt8(ascii: "@")) else { return nil }
-        // An address of IPv6 has colons of its own.
+        // An IPv6 address contains colons.
         let hostEnd = authority.first == UInt8(ascii: "[") ? authority.firstIndex(of: UInt8(ascii: "]")) : start
         guard let hostEnd else { return nil }
         let colon = authority[hostEnd...].firstIndex(of: UInt8(ascii: ":"))
@@ -41,9 +41,9 @@ struct WrittenOrigin {
         self.count = end
     }
 
-    /// Whether this is `own`, an origin as the gateway writes it.
+    /// Returns whether the origin equals `own`, which is in the gateway's spelling.
     ///
-    /// - Parameter takesPlain: Whether `http` stands for `https` as well: an app may not know that its clients come by TLS.
+    /// - Parameter takesPlain: Whether `http` may mean `https`, because an app may not know that its clients use TLS.
     func isSame(as own: [UInt8], takesPlain: Bool = false) -> Bool {
         own.withUnsafeBufferPointer { own in
             guard let own = WrittenOrigin(own), ByteClass.equalIgnoringCase(self.host, own.host) else { return false }
