@@ -108,7 +108,7 @@ package protocol AnswerReceiver: AnyObject {
     /// Called instead of `answerEnded()` if trailers follow the body.
     func answerEnded(with trailers: TrailerSection)
 
-    /// Called when the app accepted the upgrade, with the head at the front of `buffer`. Returns false if no client is
+    /// Called when the app accepted the upgrade. The head is at the front of `buffer`. Returns false if the client has
     /// left.
     func tunnelBegins(_ head: ResponseHead, _ buffer: ByteBuffer) -> Bool
     /// Called with bytes of the app in a tunnel.

@@ -31,7 +31,7 @@ package struct ResponseWriter: Sendable {
     ///   - publicOrigin: The origin that replaces it.
     ///   - framing: The framing of the content.
     ///   - connection: The value of `Connection`.
-    ///   - date: The value of `Date` if the app has sent none (RFC 9110 6.6.1), unless the route removes the field.
+    ///   - date: The value of `Date` if the app has sent none (RFC 9110 6.6.1), unless the route edits it.
     @inline(__always)
     package func write(
         _ head: ResponseHead,

@@ -68,7 +68,7 @@ package struct TrailerRules: Sendable {
         case passed(Trailers?)
         /// The section has more bytes or fields than a head may have.
         case tooLarge
-        /// The request has a trailer that is never sent without intent.
+        /// The request has a trailer that nobody sends by accident.
         case refused
     }
 

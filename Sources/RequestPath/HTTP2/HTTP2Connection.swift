@@ -77,7 +77,7 @@ package final class HTTP2Connection {
     ///   - place: The client's place, which the connection gives back.
     ///   - acceptedAt: When the client was accepted.
     ///   - isSecure: Whether the stream has TLS.
-    ///   - facts: What the connection's opening has learned about the client. `nil` if there was no opening.
+    ///   - facts: What the connection's opening has learned about the client. `nil` if it has learned nothing.
     package init(
         loop: PathLoop,
         stream: any ClientByteStream,
@@ -106,7 +106,7 @@ package final class HTTP2Connection {
         return Unmanaged<HTTP2Connection>.fromOpaque(owner).takeUnretainedValue()
     }
 
-    // MARK: What the session tells
+    // MARK: Callbacks of the session
 
     /// Counts a frame. Returns false if no more is read.
     func frameBegins(_ type: UInt8) -> Bool {
@@ -277,7 +277,7 @@ package final class HTTP2Connection {
         }
     }
 
-    // MARK: What streams ask for
+    // MARK: Requests of streams
 
     func streamStalled(_ now: NIODeadline) {
         if let excess = self.budget.streamStalled(now: now) { self.end(excess) }

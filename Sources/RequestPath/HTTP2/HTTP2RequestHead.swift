@@ -21,8 +21,7 @@ package struct HTTP2RequestHead {
         case refused(Reason)
     }
 
-    /// The most parts that a client may divide a request's cookies into (RFC 9113 8.2.3). Browsers send one for each
-    /// cookie.
+    /// The most cookie fields of a request (RFC 9113 8.2.3). Browsers send one for each cookie.
     package static let mostCrumbs = 256
     /// The size added to each field's bytes (`SETTINGS_MAX_HEADER_LIST_SIZE`, RFC 9113 6.5.2): one byte may be a field.
     package static let fieldOverhead = 32
@@ -152,7 +151,7 @@ package struct HTTP2RequestHead {
         self.lines.append(0x0A)
     }
 
-    /// Adds a part of the cookies, which are one field for the app (RFC 9113 8.2.3).
+    /// Adds the value of a cookie field. The app gets all of them as one field (RFC 9113 8.2.3).
     private mutating func appendCrumb(_ value: UnsafeBufferPointer<UInt8>) {
         self.crumbCount += 1
         guard self.crumbCount <= Self.mostCrumbs, self.cookies.count + value.count + 2 <= self.limits.field else {

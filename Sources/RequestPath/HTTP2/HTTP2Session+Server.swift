@@ -111,7 +111,7 @@ extension HTTP2Session {
         nghttp2_submit_goaway(self.session, 0, last, Code.none.rawValue, nil, 0)
     }
 
-    // MARK: What all servers share
+    // MARK: Shared by all servers
 
     /// The callbacks of all sessions. Never changes.
     private nonisolated(unsafe) static let callbacks: OpaquePointer? = {

@@ -66,7 +66,7 @@ package final class HTTP2Stream {
     private var graceEnd: NIODeadline?
     /// Whether the stream is being reset.
     private(set) var isReset = false
-    /// Whether the stream ends without a fault of the client.
+    /// Whether the gateway ends the stream, without a fault of the client.
     private(set) var endsByItself = false
 
     init(on connection: HTTP2Connection) {
@@ -79,8 +79,7 @@ package final class HTTP2Stream {
     /// Begins to serve the stream `id`.
     func open(_ id: Int32) {
         self.id = id
-        // The exchange numbers of a connection's streams do not overlap. An exchange increments its number only a few
-        // times.
+        // The exchange numbers of a connection's streams do not overlap, because each stream uses only a few.
         self.exchange.exchangeNumber = UInt64(id) << 8
         self.exchange.attach(self)
     }
@@ -247,7 +246,7 @@ package final class HTTP2Stream {
         )
     }
 
-    /// Whether both sides have ended in order.
+    /// Whether the stream has ended without a fault of the client.
     var isComplete: Bool { self.endsByItself || self.inputHasEnded && self.isAnswered }
 
     /// Called when the stream has closed. Its exchange may go on without it.

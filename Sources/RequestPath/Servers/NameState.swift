@@ -84,7 +84,7 @@ package struct NameState {
         self.began.map { now < $0 + patience } ?? false
     }
 
-    /// Makes all connections outdated, so that they are used no longer.
+    /// Marks all existing connections as outdated, so that no new exchange uses them.
     mutating func outdate() {
         self.version &+= 1
         self.oldest = self.version

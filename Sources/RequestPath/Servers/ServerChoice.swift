@@ -115,8 +115,7 @@ package struct ServerChoice {
         return chosen
     }
 
-    /// Returns the server with the highest rendezvous hash of the key for its weight. If a server goes, only its keys
-    /// move.
+    /// Returns the server with the highest weighted rendezvous hash of the key. If a server goes, only its keys move.
     private static func own(_ loads: [ServerLoad], _ key: UInt64) -> Int? {
         var best: (index: Int, score: Double)?
         for index in loads.indices where loads[index].isAvailable {

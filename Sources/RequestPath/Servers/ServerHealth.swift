@@ -120,8 +120,7 @@ package struct ServerHealth {
         self.errors = 0
     }
 
-    /// Called with the time at which another loop found the server back. After an ejection, the next request is the
-    /// probe.
+    /// Called with the time when another loop found the server back. After an ejection, the next request is the probe.
     package mutating func heard(_ time: NIODeadline) {
         if case .out = self.state, time > self.outAt { self.state = .out(until: time) }
     }

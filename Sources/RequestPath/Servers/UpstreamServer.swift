@@ -148,7 +148,7 @@ package final class UpstreamServer: Sendable {
         self.state.withLock { $0.name.period = TimeAmount(upstream.dnsRefresh) }
     }
 
-    /// Makes all connections outdated, so that they are used no longer.
+    /// Marks all existing connections as outdated, so that no new exchange uses them.
     func outdateConnections() {
         self.state.withLock { state in
             state.name.outdate()
@@ -157,7 +157,7 @@ package final class UpstreamServer: Sendable {
         }
     }
 
-    // MARK: Its places
+    // MARK: Places
 
     /// Returns the current servers: this one, or one for each of several addresses of its name.
     ///
@@ -190,7 +190,7 @@ package final class UpstreamServer: Sendable {
         if !isSame { self.placesVersion.add(1, ordering: .releasing) }
     }
 
-    // MARK: Its addresses
+    // MARK: Addresses
 
     /// The last addresses. Empty until the name has been resolved once.
     var current: Addresses { self.state.withLock { Addresses($0.name) } }
