@@ -129,7 +129,7 @@ struct KeptSignInTests {
             provider: self.provider,
             limiter: LocalRateLimiter(clock: self.bench.time.clock),
             keys: SealingKeyRing(current: Secret("a secret of the tests")),
-            tellOutage: { words in told.withLock { $0.append(words) } }
+            reportOutage: { words in told.withLock { $0.append(words) } }
         )
         let begun = try await flow.begin(BrowserSignIn(callback: ""), returnTo: "/a", on: SignInBench.host)
         let pending = try #require(flow.pending(begun.kept, id: begun.id, on: SignInBench.host))

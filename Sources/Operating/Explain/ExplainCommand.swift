@@ -133,7 +133,7 @@ struct ExplainCommand: WiredCommand {
     var via: ProxyKind?
 
     func run(with wiring: GatewayWiring) async throws {
-        if let session = self.session { return try self.tellStory(of: session) }
+        if let session = self.session { return try self.printStory(of: session) }
         do {
             let loaded = try self.options.naming(self.named).load(self.insecure.flags)
             let draft = try wiring.draft(loaded)
@@ -178,7 +178,7 @@ struct ExplainCommand: WiredCommand {
         }
     }
 
-    private func tellStory(of session: String) throws {
+    private func printStory(of session: String) throws {
         let logs = try self.log.map { try Self.content(of: $0, "--log") }
         let story = SessionStory(of: session, in: logs)
         guard !story.isEmpty else {

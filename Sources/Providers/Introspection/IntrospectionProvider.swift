@@ -24,17 +24,17 @@ package final class IntrospectionProvider: TokenProvider {
     private let transport: any CallTransport
     private let clock: Clock
     private let calls = SharedCallLimit(most: 128)
-    private let tellOutage: @Sendable (String) -> Void
+    private let reportOutage: @Sendable (String) -> Void
 
     /// Creates a provider of which only the introspection endpoint is configured.
     ///
-    /// - Parameter tellOutage: Called with the reason for a missing verdict, without any part of the token.
+    /// - Parameter reportOutage: Called with the reason for a missing verdict, without any part of the token.
     /// - Throws: `ProviderSetUpError` that names the setting.
     package convenience init(
         _ settings: IntrospectionSettings,
         transport: any CallTransport,
         clock: Clock,
-        tellOutage: @escaping @Sendable (String) -> Void = { _ in }
+        reportOutage: @escaping @Sendable (String) -> Void = { _ in }
     ) throws(ProviderSetUpError) {
         guard let url = settings.url else { throw ProviderSetUpError(description: "url is missing") }
         try self.init(
@@ -44,13 +44,13 @@ package final class IntrospectionProvider: TokenProvider {
             place: .configured(try EndpointURL(url, of: "url")),
             transport: transport,
             clock: clock,
-            tellOutage: tellOutage
+            reportOutage: reportOutage
         )
     }
 
     /// Creates the provider of an OpenID issuer's opaque access tokens, or of its refresh tokens for native apps.
     ///
-    /// - Parameter tellOutage: Called with the reason for a missing verdict, without any part of the token.
+    /// - Parameter reportOutage: Called with the reason for a missing verdict, without any part of the token.
     /// - Throws: `ProviderSetUpError` that names the setting.
     package convenience init(
         _ settings: IntrospectionSettings,
@@ -58,7 +58,7 @@ package final class IntrospectionProvider: TokenProvider {
         judging use: TokenUse = .access,
         transport: any CallTransport,
         clock: Clock,
-        tellOutage: @escaping @Sendable (String) -> Void = { _ in }
+        reportOutage: @escaping @Sendable (String) -> Void = { _ in }
     ) throws(ProviderSetUpError) {
         var settings = settings
         settings.issuer = settings.issuer ?? issuer.name
@@ -72,7 +72,7 @@ package final class IntrospectionProvider: TokenProvider {
                 ?? .discovered(issuer.metadata),
             transport: transport,
             clock: clock,
-            tellOutage: tellOutage
+            reportOutage: reportOutage
         )
     }
 
@@ -83,7 +83,7 @@ package final class IntrospectionProvider: TokenProvider {
         place: Place,
         transport: any CallTransport,
         clock: Clock,
-        tellOutage: @escaping @Sendable (String) -> Void
+        reportOutage: @escaping @Sendable (String) -> Void
     ) throws(ProviderSetUpError) {
         let (key, names) =
             use == .access
@@ -106,7 +106,7 @@ package final class IntrospectionProvider: TokenProvider {
         )
         self.transport = transport
         self.clock = clock
-        self.tellOutage = tellOutage
+        self.reportOutage = reportOutage
         var configuration = [
             "introspection", name, settings.url ?? "", settings.issuer ?? "", settings.client.id,
             "\(names)", "\(settings.claims)", "\(settings.allow)", settings.audienceClaim.rawValue,
@@ -154,7 +154,7 @@ package final class IntrospectionProvider: TokenProvider {
     }
 
     private func unavailable(_ why: String) -> TokenVerdict {
-        self.tellOutage(why)
+        self.reportOutage(why)
         return .unavailable
     }
 

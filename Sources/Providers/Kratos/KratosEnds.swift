@@ -98,7 +98,7 @@ extension KratosProvider {
         do throws(CallError) {
             return try await self.transport.send(call)
         } catch {
-            self.tellOutage(error.detail)
+            self.reportOutage(error.detail)
             return nil
         }
     }

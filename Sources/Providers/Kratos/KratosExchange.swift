@@ -17,7 +17,7 @@ extension KratosProvider {
         do throws(CallError) {
             return try await self.transport.send(call)
         } catch {
-            self.tellOutage(error.detail)
+            self.reportOutage(error.detail)
             return nil
         }
     }
@@ -25,7 +25,7 @@ extension KratosProvider {
     /// Returns when the user in an answer of `exchange` signed in, by Kratos's clock. `nil` if it has no session.
     package func signedInAt(_ answer: CallAnswer) -> UnixTime? {
         guard let session = answer.json()?["session"].flatMap(KratosSession.init) else {
-            self.tellOutage("it answers \(Self.exchangePath) with status \(answer.status) and no session of a user")
+            self.reportOutage("it answers \(Self.exchangePath) with status \(answer.status) and no session of a user")
             return nil
         }
         return [session.issuedAt, session.authenticatedAt].compactMap(\.self).max()

@@ -25,7 +25,7 @@ package final class KratosProvider: TokenProvider {
     private let readiness: SharedQuestions<String, Bool>
     let transport: any CallTransport
     private let clock: Clock
-    let tellOutage: @Sendable (String) -> Void
+    let reportOutage: @Sendable (String) -> Void
     private let silence = Mutex(Silence())
 
     /// The latest run of questions that Kratos did not answer.
@@ -42,12 +42,12 @@ package final class KratosProvider: TokenProvider {
         self.silence.withLock { $0.count < Self.longSilence ? nil : $0.detail }
     }
 
-    /// - Parameter tellOutage: Called with the reason why Kratos names no owner, without any part of the token.
+    /// - Parameter reportOutage: Called with the reason why Kratos names no owner, without any part of the token.
     package init(
         _ settings: KratosSettings,
         transport: any CallTransport,
         clock: Clock,
-        tellOutage: @escaping @Sendable (String) -> Void = { _ in }
+        reportOutage: @escaping @Sendable (String) -> Void = { _ in }
     ) {
         self.publicURL = settings.publicURL.description
         self.adminURL = settings.adminURL?.description
@@ -61,7 +61,7 @@ package final class KratosProvider: TokenProvider {
         self.readiness = SharedQuestions(most: 1, clock: clock)
         self.transport = transport
         self.clock = clock
-        self.tellOutage = tellOutage
+        self.reportOutage = reportOutage
         self.configuration = VerdictConfiguration.text(
             ["kratos", self.publicURL, settings.cookieName] + settings.names.marks
         )
@@ -91,7 +91,7 @@ package final class KratosProvider: TokenProvider {
         let answer = await self.verdicts.answer(to: question, for: presented.caller) { await self.judged(presented) }
         guard let answer else {
             self.transport.withhold(.session)
-            self.tellOutage(presented.refusal(of: "questions"))
+            self.reportOutage(presented.refusal(of: "questions"))
             return .unavailable
         }
         return answer
@@ -105,7 +105,7 @@ package final class KratosProvider: TokenProvider {
             guard presented.wasGood else { return verdict.ofStranger }
             // A Kratos that is not ready says nothing about a session that was valid.
             guard await self.isReady else {
-                self.tellOutage("it refuses a session that it has vouched for, and says that it is not ready")
+                self.reportOutage("it refuses a session that it has vouched for, and says that it is not ready")
                 return .unavailable
             }
             return verdict
@@ -143,7 +143,7 @@ package final class KratosProvider: TokenProvider {
     }
 
     private func note(_ failure: String?) {
-        if let failure { self.tellOutage(failure) }
+        if let failure { self.reportOutage(failure) }
         self.silence.withLock { silence in
             silence.count = failure == nil ? 0 : silence.count + 1
             silence.detail = failure ?? ""

@@ -18,13 +18,13 @@ package struct SocialVerifiers: Sendable {
 
     /// - Parameters:
     ///   - clock: A clock that follows changes of the machine's clock, because the times in tokens are the providers'.
-    ///   - tellOutage: Called with the reason if an artefact could not be verified, without any part of it.
+    ///   - reportOutage: Called with the reason if an artefact could not be verified, without any part of it.
     /// - Throws: `ProviderSetUpError` that names the setting.
     package init(
         _ settings: NativeSocialSettings?,
         transport: any CallTransport,
         clock: Clock,
-        tellOutage: @escaping @Sendable (String) -> Void = { _ in }
+        reportOutage: @escaping @Sendable (String) -> Void = { _ in }
     ) throws(ProviderSetUpError) {
         var verifiers: [SocialSubjectToken: any SocialVerifier] = [:]
         var idTokens: [SocialIDToken: any SocialVerifier] = [:]
@@ -40,8 +40,8 @@ package struct SocialVerifiers: Sendable {
         if let facebook = settings?.facebook {
             verifiers[.facebook] = try FacebookVerifier(facebook, transport: transport, clock: clock)
         }
-        self.verifiers = verifiers.mapValues { ToldSocialVerifier(verifier: $0, tell: tellOutage) }
-        self.idTokens = idTokens.mapValues { ToldSocialVerifier(verifier: $0, tell: tellOutage) }
+        self.verifiers = verifiers.mapValues { OutageReportingVerifier(verifier: $0, notify: reportOutage) }
+        self.idTokens = idTokens.mapValues { OutageReportingVerifier(verifier: $0, notify: reportOutage) }
     }
 
     /// The verifier of this kind. `nil` if the kind is not configured.

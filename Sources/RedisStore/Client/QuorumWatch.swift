@@ -38,14 +38,14 @@ final class QuorumWatch: Sendable {
     private let isLost = Atomic(false)
     private let state = Mutex(State())
     private let quorum: @Sendable () -> Quorum?
-    private let tell: @Sendable (RedisEvent) -> Void
+    private let notify: @Sendable (RedisEvent) -> Void
 
     /// - Parameters:
     ///   - quorum: Called on the loop; returns `nil` if no other servers choose the primary.
-    ///   - tell: Called when most servers have become silent, and when they are heard again.
-    init(quorum: @escaping @Sendable () -> Quorum?, tell: @escaping @Sendable (RedisEvent) -> Void) {
+    ///   - notify: Called when most servers have become silent, and when they are heard again.
+    init(quorum: @escaping @Sendable () -> Quorum?, notify: @escaping @Sendable (RedisEvent) -> Void) {
         self.quorum = quorum
-        self.tell = tell
+        self.notify = notify
     }
 
     var isCutOff: Bool { self.isLost.load(ordering: .relaxed) }
@@ -70,6 +70,6 @@ final class QuorumWatch: Sendable {
             self.isLost.store(quorum.isLost, ordering: .relaxed)
             return quorum.isLost ? .cutOff(quorum) : .rejoined
         }
-        if let event { self.tell(event) }
+        if let event { self.notify(event) }
     }
 }

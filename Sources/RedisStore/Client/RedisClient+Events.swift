@@ -14,7 +14,7 @@ extension RedisClient {
             return state.topology != nil && state.topology != topology
         }
         for follower in self.followers.withLock({ $0 }) { follower.topology(topology) }
-        if isChange || self.connector.configuration.isCluster { self.tell(.topologyChanged(topology)) }
+        if isChange || self.connector.configuration.isCluster { self.notify(.topologyChanged(topology)) }
         let adopted = self.loops.map { loop in self.on(loop) { $0.adopt(topology) } }
         EventLoopFuture.andAllComplete(adopted, on: self.loops[0]).whenComplete { self.endFirstTopology($0) }
     }
@@ -49,7 +49,7 @@ extension RedisClient {
             state.refusals[endpoint] = nil
             return state.connected[endpoint, default: []].insert(loop).inserted && state.connected[endpoint]?.count == 1
         }
-        if isFirst { self.tell(.nodeUp(endpoint)) }
+        if isFirst { self.notify(.nodeUp(endpoint)) }
         self.note(facts, of: endpoint)
     }
 
@@ -66,8 +66,8 @@ extension RedisClient {
             return (wasConnected && state.connected[endpoint]?.isEmpty == true, isNew, state.isShutDown)
         }
         guard !isShutDown else { return }
-        if isLast { self.tell(.nodeDown(endpoint, cause)) }
-        if let refusal, isNewRefusal { self.tell(.refused(endpoint, refusal)) }
+        if isLast { self.notify(.nodeDown(endpoint, cause)) }
+        if let refusal, isNewRefusal { self.notify(.refused(endpoint, refusal)) }
     }
 
     /// Records that a sentinel or a cluster's node refused to name the primaries, or a primary to describe itself.
@@ -76,11 +76,11 @@ extension RedisClient {
             defer { state.refusals[endpoint] = refusal }
             return state.refusals[endpoint]?.code != refusal.code
         }
-        if isNew { self.tell(.refused(endpoint, refusal)) }
+        if isNew { self.notify(.refused(endpoint, refusal)) }
     }
 
     func replicasShort(_ endpoint: RedisEndpoint) {
-        self.tell(.replicasShort(endpoint))
+        self.notify(.replicasShort(endpoint))
         if self.hasReplicas(endpoint) { self.writes.refused(endpoint, .unconfirmed) }
         self.askForFacts(of: endpoint)
     }
@@ -94,7 +94,7 @@ extension RedisClient {
             }
         }
         guard isUnderWay, let endpoint = self.state.withLock({ $0.topology })?.shards.first?.endpoint else { return }
-        self.tell(.replacementBegun(endpoint))
+        self.notify(.replacementBegun(endpoint))
     }
 
     /// Returns the quorum, as heard within `time`. Called on the first loop.
@@ -156,8 +156,8 @@ extension RedisClient {
             state.lastFacts = facts
             return former.map { $0.replicationID != facts.replicationID } ?? false
         }
-        if isNewReign { self.tell(.primaryChanged(endpoint)) }
-        self.tell(.observed(endpoint, facts))
+        if isNewReign { self.notify(.primaryChanged(endpoint)) }
+        self.notify(.observed(endpoint, facts))
         guard facts.isPrimary else { return }
         for follower in self.followers.withLock({ $0 }) { follower.reign(endpoint, facts.replicationID) }
     }
@@ -166,10 +166,10 @@ extension RedisClient {
     /// use the clock of one. If it reports no time, they use their own clocks, which NTP keeps close.
     private func setClock(by facts: RedisFacts, of endpoint: RedisEndpoint, roundTrip: Duration) {
         guard self.state.withLock({ $0.topology?.timekeeper }) == endpoint else { return }
-        if self.storeClock.set(by: facts.time ?? Clock.system.now(), roundTrip: roundTrip) { self.tell(.clockSet) }
+        if self.storeClock.set(by: facts.time ?? Clock.system.now(), roundTrip: roundTrip) { self.notify(.clockSet) }
     }
 
-    func tell(_ event: RedisEvent) {
+    func notify(_ event: RedisEvent) {
         self.observe(event)
         for follower in self.followers.withLock({ $0 }) { follower.event(event) }
     }

@@ -85,11 +85,11 @@ package final class RedisClient: Sendable {
             write: {
                 client.value?.writeNothing(to: $0) ?? loops[0].makeFailedFuture(RedisError.notSent(.shuttingDown))
             },
-            tell: { client.value?.tell($0) }
+            notify: { client.value?.notify($0) }
         )
         self.quorum = QuorumWatch(
             quorum: { client.value?.heard(within: QuorumWatch.silence) },
-            tell: { client.value?.tell($0) }
+            notify: { client.value?.notify($0) }
         )
         client.set(self)
     }
@@ -156,7 +156,7 @@ package final class RedisClient: Sendable {
     /// Records whether the listener for sessions that end elsewhere is connected.
     func invalidation(isUp: Bool) {
         self.state.withLock { $0.invalidationIsUp = isUp }
-        self.tell(isUp ? .trusted : .doubted)
+        self.notify(isUp ? .trusted : .doubted)
     }
 
     // MARK: Life

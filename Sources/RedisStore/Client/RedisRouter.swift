@@ -130,7 +130,7 @@ final class RedisRouter {
         for (endpoint, node) in self.nodes {
             node.signInAgain { [owner, index] result in
                 guard index == 0, case .success(.error(let error)) = result else { return }
-                owner.value?.tell(.refused(endpoint, error))
+                owner.value?.notify(.refused(endpoint, error))
             }
         }
     }

@@ -28,20 +28,20 @@ final class WriteWatch: Sendable {
 
     private let loop: any EventLoop
     private let write: @Sendable (RedisEndpoint) -> EventLoopFuture<RedisReply>
-    private let tell: @Sendable (RedisEvent) -> Void
+    private let notify: @Sendable (RedisEvent) -> Void
     private let state = Mutex(State())
 
     /// - Parameters:
     ///   - write: Writes a useless key to this primary.
-    ///   - tell: Called when a primary starts to refuse, when its reason changes, and when it accepts writes again.
+    ///   - notify: Called when a primary starts to refuse, when its reason changes, and when it accepts writes again.
     init(
         on loop: any EventLoop,
         write: @escaping @Sendable (RedisEndpoint) -> EventLoopFuture<RedisReply>,
-        tell: @escaping @Sendable (RedisEvent) -> Void
+        notify: @escaping @Sendable (RedisEvent) -> Void
     ) {
         self.loop = loop
         self.write = write
-        self.tell = tell
+        self.notify = notify
     }
 
     /// Returns the reason and the start of the primary's refusal; `nil` if it accepts writes, as far as is known.
@@ -64,7 +64,7 @@ final class WriteWatch: Sendable {
             self.scheduleTry(&state)
             return isTold && (known?.isTold != true || known?.refusal.error.code != error.code)
         }
-        if isNew { self.tell(.writesRefused(endpoint, error)) }
+        if isNew { self.notify(.writesRefused(endpoint, error)) }
     }
 
     /// Drops servers that are no longer primaries.
@@ -114,7 +114,7 @@ final class WriteWatch: Sendable {
             if let refusal = error.writeRefusal { self.refused(endpoint, refusal) }
         case .success:
             let wasTold = self.state.withLock { $0.refusals.removeValue(forKey: endpoint)?.isTold == true }
-            if wasTold { self.tell(.writesTaken(endpoint)) }
+            if wasTold { self.notify(.writesTaken(endpoint)) }
         }
     }
 }

@@ -109,7 +109,7 @@ final class EndingReplay: Sendable {
         pause: TimeAmount
     ) {
         guard !endings.isEmpty else {
-            if restored > 0 { self.client.tell(.endsRestored(reign.endpoint, count: restored)) }
+            if restored > 0 { self.client.notify(.endsRestored(reign.endpoint, count: restored)) }
             if !isLast { self.loop.scheduleTask(in: Self.aftermath) { self.go(through: reign, isLast: true) } }
             return
         }

@@ -145,7 +145,7 @@ final class InvalidationFeed: Sendable {
         self.state.value.up.remove(endpoint)
         self.judge()
         if let refusal, self.state.value.refusals.updateValue(refusal.code, forKey: endpoint) != refusal.code {
-            self.client.tell(.refused(endpoint, refusal))
+            self.client.notify(.refused(endpoint, refusal))
         }
         // The server may no longer be a primary.
         self.client.lookAgain()
@@ -175,12 +175,12 @@ final class InvalidationFeed: Sendable {
             case .text: break
             }
         }
-        self.tell(changed[...])
+        self.notify(changed[...])
     }
 
     /// Reports to every loop what the changes of these keys end, in one hop for many keys. A delay here affects all
     /// loops equally. The order does not matter: an end stays an end, whatever is received in between.
-    private func tell(_ keys: ArraySlice<[UInt8]>) {
+    private func notify(_ keys: ArraySlice<[UInt8]>) {
         var ended: [Invalidation] = []
         for key in keys.prefix(Self.stride) {
             guard let invalidation = Keyspace.ended(byChangeOf: key) else { continue }
@@ -190,6 +190,6 @@ final class InvalidationFeed: Sendable {
         if !ended.isEmpty { self.caches.invalidate(ended) }
         let rest = keys.dropFirst(Self.stride)
         guard !rest.isEmpty else { return }
-        self.loop.scheduleTask(in: Self.pause) { self.tell(rest) }
+        self.loop.scheduleTask(in: Self.pause) { self.notify(rest) }
     }
 }

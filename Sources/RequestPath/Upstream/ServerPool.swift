@@ -119,7 +119,7 @@ package final class ServerPool: TurnEndTask {
     func awaitTurnEnd() {
         guard !self.isTurnEndDue else { return }
         self.isTurnEndDue = true
-        self.loop.tellTurnEnd(self)
+        self.loop.callAtTurnEnd(self)
     }
 
     /// Makes the connections in `ending` idle at the end of the turn, and serves the queue.

@@ -16,7 +16,7 @@ final class EndSweep {
     func precedes(_ entry: CachedSession) -> Bool { entry.sweepsBefore > self.number }
 
     /// Marks the entry as ended or changed if one of the ends concerns it.
-    func tell(_ entry: CachedSession) {
+    func mark(_ entry: CachedSession) {
         guard !self.precedes(entry), let state = self.endings.state(of: entry) else { return }
         entry.leave(as: state)
     }

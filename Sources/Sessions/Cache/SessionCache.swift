@@ -127,8 +127,8 @@ package final class SessionCache {
 
     /// Reports whether the session of an entry that this cache handed out has ended since.
     package func hasEnded(_ entry: CachedSession) -> Bool {
-        self.table.tell(entry)
-        for sweep in self.formerSweeps { sweep.tell(entry) }
+        self.table.mark(entry)
+        for sweep in self.formerSweeps { sweep.mark(entry) }
         return entry.hasEnded
     }
 

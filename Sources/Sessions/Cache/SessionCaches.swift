@@ -50,7 +50,7 @@ package final class SessionCaches: Sendable {
         self.state.withLock { $0.followers.append(follower) }
     }
 
-    private func tellFollowers(of changes: [Invalidation]) {
+    private func notifyFollowers(of changes: [Invalidation]) {
         let documents = changes.filter {
             switch $0 {
             case .document, .all: true
@@ -79,7 +79,7 @@ package final class SessionCaches: Sendable {
             return state
         }
         guard let changed else { return }
-        if !isDoubting { self.tellFollowers(of: [.all]) }
+        if !isDoubting { self.notifyFollowers(of: [.all]) }
         for member in changed.members {
             if member.loop.inEventLoop {
                 member.cache.value.adopt(changed.confidence)
@@ -93,7 +93,7 @@ package final class SessionCaches: Sendable {
     /// ended session any longer. Fails with `StoreError.unavailable` if a loop cannot confirm. Any thread may call
     /// this.
     package func invalidate(_ ended: Invalidation, on loop: any EventLoop) -> EventLoopFuture<Void> {
-        self.tellFollowers(of: [ended])
+        self.notifyFollowers(of: [ended])
         return self.forEach(on: loop) { $0.invalidate(ended) }.map { _ in }
     }
 
@@ -104,7 +104,7 @@ package final class SessionCaches: Sendable {
 
     /// Reports several ends to every cache, in one hop per loop, and returns at once. May be called from any thread.
     package func invalidate(_ ended: [Invalidation]) {
-        self.tellFollowers(of: ended)
+        self.notifyFollowers(of: ended)
         let endings = Endings(ended)
         for member in self.state.withLock({ $0.members }) {
             member.loop.execute { member.cache.value.invalidate(endings) }

@@ -64,7 +64,7 @@ struct SessionTable {
         var slot = self.buckets[self.bucket(of: hash)]
         while slot >= 0, let entry = self.slots[Int(slot)] {
             if entry.hash == hash && entry.matches(token) {
-                self.tell(entry)
+                self.mark(entry)
                 return entry
             }
             slot = entry.next
@@ -74,13 +74,13 @@ struct SessionTable {
 
     /// Marks the entry as ended or changed if a current sweep concerns it.
     @inline(__always)
-    func tell(_ entry: CachedSession) {
-        if !self.sweeps.isEmpty { self.tellOfSweeps(entry) }
+    func mark(_ entry: CachedSession) {
+        if !self.sweeps.isEmpty { self.markBySweeps(entry) }
     }
 
     @inline(never)
-    private func tellOfSweeps(_ entry: CachedSession) {
-        for sweep in self.sweeps { sweep.tell(entry) }
+    private func markBySweeps(_ entry: CachedSession) {
+        for sweep in self.sweeps { sweep.mark(entry) }
     }
 
     /// Begins a sweep. From now on, an entry is marked as ended before it is used.
@@ -128,7 +128,7 @@ struct SessionTable {
     mutating func remove(_ entry: CachedSession) {
         let slot = entry.slot
         guard slot >= 0, Int(slot) < self.slots.count, self.slots[Int(slot)] === entry else { return }
-        self.tell(entry)
+        self.mark(entry)
         self.replaceInChain(entry, by: entry.next)
         self.index.remove(entry.links)
         self.slots[Int(slot)] = nil
@@ -148,7 +148,7 @@ struct SessionTable {
     mutating func releaseSome() -> Bool {
         for _ in 0..<min(8, self.slots.count) {
             guard let entry = self.slots.removeLast() else { continue }
-            self.tell(entry)
+            self.mark(entry)
             entry.slot = -1
         }
         return !self.slots.isEmpty

@@ -44,19 +44,19 @@ extension MemoryStore {
                 try documents.put(entry, at: key, judged: judged, limit: Content.countLimit)
             }
         }
-        return written.flatMap { replacement in self.tell(of: key, on: loop).map { replacement } }
+        return written.flatMap { replacement in self.notify(of: key, on: loop).map { replacement } }
     }
 
     package func delete(_ key: DocumentKey, on loop: any EventLoop) -> EventLoopFuture<Bool> {
         let wasThere = self.documents.withLock { $0.delete(key) }
-        return self.tell(of: key, on: loop).map { wasThere }
+        return self.notify(of: key, on: loop).map { wasThere }
     }
 
     package func names(of key: DocumentKey) -> [DocumentName] {
         [DocumentName(collection: key.collection, name: key.id)]
     }
 
-    private func tell(of key: DocumentKey, on loop: any EventLoop) -> EventLoopFuture<Void> {
+    private func notify(of key: DocumentKey, on loop: any EventLoop) -> EventLoopFuture<Void> {
         let told = self.names(of: key).map { self.caches.invalidate(.document($0), on: loop) }
         return EventLoopFuture.andAllSucceed(told, on: loop)
     }

@@ -86,7 +86,7 @@ package final class ClientOverlay: DocumentReader, StoreCaller {
 
     /// Calls `adopter` whenever the snapshots of the registries have changed. `adopter` returns when every event loop
     /// uses the snapshots and knows what has ended because of the change.
-    package func tell(_ adopter: @escaping Adopter) {
+    package func notify(_ adopter: @escaping Adopter) {
         self.state.withLock { $0.adopters.append(adopter) }
     }
 
@@ -127,11 +127,11 @@ package final class ClientOverlay: DocumentReader, StoreCaller {
             registry.adopt(changes, departures: state.departures)
             losses += registry.snapshot.losses(since: former)
         }
-        self.tellFaults(of: registries.last)
+        self.reportFaults(of: registries.last)
         for adopter in state.adopters { await adopter(losses) }
     }
 
-    private func tellFaults(of registry: ClientRegistry?) {
+    private func reportFaults(of registry: ClientRegistry?) {
         let faults = registry?.catalogue.withheld.mapValues(\.sentence) ?? [:]
         let former = self.state.withLock { state in
             defer { state.withheld = faults }

@@ -16,14 +16,14 @@ package struct BrowserSignInFlow: Sendable {
     private let provider: any BrowserProvider
     private let tries: TryCounter
     private let seal: KeptSignInSeal
-    private let tellOutage: @Sendable (String) -> Void
+    private let reportOutage: @Sendable (String) -> Void
 
     /// - Parameters:
     ///   - sessions: The service that begins the sessions of the provider's users.
     ///   - name: The provider's name on hosts with several providers. `nil` if it is the only one.
     ///   - limiter: The limiter for failed sign-ins.
     ///   - keys: The keys that seal what a browser keeps until it returns.
-    ///   - tellOutage: Called with the reason if the provider gives no answer. The reason contains no token or claim
+    ///   - reportOutage: Called with the reason if the provider gives no answer. The reason contains no token or claim
     ///     value. A record is not written, because nobody was refused.
     package init(
         sessions: SessionService,
@@ -31,14 +31,14 @@ package struct BrowserSignInFlow: Sendable {
         provider: any BrowserProvider,
         limiter: any RateLimiter,
         keys: SealingKeyRing,
-        tellOutage: @escaping @Sendable (String) -> Void = { _ in }
+        reportOutage: @escaping @Sendable (String) -> Void = { _ in }
     ) {
         self.sessions = sessions
         self.name = name
         self.provider = provider
         self.tries = TryCounter(store: limiter, loops: sessions.loops)
         self.seal = KeptSignInSeal(keys: keys)
-        self.tellOutage = tellOutage
+        self.reportOutage = reportOutage
     }
 
     /// Begins a sign-in. Writes nothing to the store and records nothing, because anyone may call it.
@@ -151,7 +151,7 @@ package struct BrowserSignInFlow: Sendable {
             do throws(NotDone) {
                 user = try await self.provider.complete(begun, parameters)
             } catch {
-                if let outage = error.providerOutage { self.tellOutage(outage) }
+                if let outage = error.providerOutage { self.reportOutage(outage) }
                 if error.isUnavailable { await self.tries.giveBack([bucket]) }
                 throw error
             }

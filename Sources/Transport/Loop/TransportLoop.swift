@@ -72,7 +72,7 @@ package final class TransportLoop: TurnLoop, TaskExecutor, @unchecked Sendable {
         }
         self.end()
         self.thread.store(0, ordering: .relaxed)
-        for tell in self.whenEnded ?? [] { tell() }
+        for notify in self.whenEnded ?? [] { notify() }
     }
 
     /// Returns the milliseconds until something is due; -1 if only events and other threads can wake it.
@@ -271,8 +271,8 @@ package final class TransportLoop: TurnLoop, TaskExecutor, @unchecked Sendable {
     }
 
     package func shutdownGracefully(queue: DispatchQueue, _ callback: @escaping @Sendable ((any Error)?) -> Void) {
-        let tell = { @Sendable in queue.async { callback(nil) } }
-        let isOpen = self.mail.post { self.whenEnded = (self.whenEnded ?? []) + [tell] }
+        let notify = { @Sendable in queue.async { callback(nil) } }
+        let isOpen = self.mail.post { self.whenEnded = (self.whenEnded ?? []) + [notify] }
         if !isOpen { queue.async { callback(EventLoopError.shutdown) } }
     }
 }

@@ -123,7 +123,7 @@ struct EndpointAssembly {
                     provider: provider,
                     limiter: self.foundations.limiter,
                     keys: self.foundations.keys.sealing,
-                    tellOutage: member.provider.tellOutage
+                    reportOutage: member.provider.reportOutage
                 )
             )
         } else if let provider = member.provider.kratos {

@@ -26,7 +26,7 @@ struct ManualPage {
         self.text = ".TH SALLYPORT 1 \"\" \"sallyport \(Version.current)\"\n.SH NAME\n"
         self.text += "sallyport \\- \(Self.plain(root["abstract"]?.string ?? ""))\n"
         self.text += ".SH SYNOPSIS\n.B sallyport\n.I command\n[options]\n.SH COMMANDS\n"
-        self.tell(root, below: "sallyport")
+        self.write(root, below: "sallyport")
         self.text +=
             ".SH EXIT STATUS\n0 on success, 1 if the command failed or found a problem, 64 for an invalid "
         self.text +=
@@ -34,7 +34,7 @@ struct ManualPage {
         self.text += "Config/sallyport.reference.yaml shows all keys.\n"
     }
 
-    private mutating func tell(_ command: JSONValue, below path: String) {
+    private mutating func write(_ command: JSONValue, below path: String) {
         guard case .array(let commands)? = command["subcommands"] else { return }
         for command in commands {
             guard let name = command["commandName"]?.string, name != "help" else { continue }
@@ -45,13 +45,13 @@ struct ManualPage {
                     .map { $0.isEmpty ? ".PP\n" : ".br\n\(Self.plain(String($0)))\n" }.joined()
             }
             if case .array(let arguments)? = command["arguments"] {
-                for argument in arguments where argument["shouldDisplay"] != .bool(false) { self.tell(argument) }
+                for argument in arguments where argument["shouldDisplay"] != .bool(false) { self.write(argument) }
             }
-            self.tell(command, below: path)
+            self.write(command, below: path)
         }
     }
 
-    private mutating func tell(_ argument: JSONValue) {
+    private mutating func write(_ argument: JSONValue) {
         var names: [String] = []
         if case .array(let all)? = argument["names"] {
             names = all.compactMap { name in

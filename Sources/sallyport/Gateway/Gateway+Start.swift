@@ -123,9 +123,9 @@ extension Gateway {
                     sessionClock: foundations.clock,
                     makePool: ServerGroup.maker(on: eventLoop)
                 )
-                loop.onStrayForwarding = { strayForwarding.tell(of: $0, from: $1) }
-                loop.onUnknownHost = { unknownHosts.tell($0, $1, $2) }
-                loop.onProxyNotice = { proxyNotices.tell($0, of: $1) }
+                loop.onStrayForwarding = { strayForwarding.notify(of: $0, from: $1) }
+                loop.onUnknownHost = { unknownHosts.notify($0, $1, $2) }
+                loop.onProxyNotice = { proxyNotices.notify($0, of: $1) }
                 loop.onUpstreamNotice = { $0.log(to: logger) }
                 loop.onServerNotice = { $0.log(to: logger) }
                 loop.checksServers = eventLoop === group.loops.first
@@ -212,7 +212,7 @@ extension Gateway {
     /// without its changes. If the store is unavailable, other requests fail anyway.
     func startClients() async {
         let overlay = self.foundations.clientOverlay
-        overlay.tell { [loops = self.loops, caches = self.foundations.caches, group = self.group] losses in
+        overlay.notify { [loops = self.loops, caches = self.foundations.caches, group = self.group] losses in
             await loops.onEach { $0.adoptClients() }
             await caches.end(losses, on: group.next())
         }

@@ -32,7 +32,7 @@ extension Gateway {
             } else if stopping == nil {
                 // No load balancer uses a gateway that a person runs in a terminal.
                 let isByHand = isClosed || signal == .sigint && Terminal.isThere
-                await self.tellStopping("\(signal)", isByHand: isByHand)
+                await self.announceStop("\(signal)", isByHand: isByHand)
                 stopping = Task {
                     await self.drainAndStop(isByHand: isByHand)
                     // The drain also ends if requests were cut off, but that is not a success.
@@ -59,7 +59,7 @@ extension Gateway {
     }
 
     /// Logs what the gateway waits for before it ends.
-    private func tellStopping(_ signal: String, isByHand: Bool) async {
+    private func announceStop(_ signal: String, isByHand: Bool) async {
         let drain = self.state.withLock { $0.settings.drain }
         guard isByHand else {
             return self.logger.info(

@@ -11,7 +11,7 @@ final class ProxyNotices: Sendable {
         self.logger = logger
     }
 
-    func tell(_ notice: ProxyNotice, of peer: IPAddress) {
+    func notify(_ notice: ProxyNotice, of peer: IPAddress) {
         guard let index = ProxyNotice.allCases.firstIndex(of: notice), let unsaid = self.lines[index].due() else {
             return
         }

@@ -11,7 +11,7 @@ final class StrayForwarding: Sendable {
         self.logger = logger
     }
 
-    func tell(of field: String, from peer: IPAddress) {
+    func notify(of field: String, from peer: IPAddress) {
         let isFirst = self.hasTold.withLock { hasTold in
             defer { hasTold = true }
             return !hasTold

@@ -12,7 +12,7 @@ final class UnknownHosts: Sendable {
     }
 
     /// - Parameter known: The names of the hosts.
-    func tell(_ name: String, _ known: [String], _ peer: IPAddress) {
+    func notify(_ name: String, _ known: [String], _ peer: IPAddress) {
         guard let untold = self.line.due() else { return }
         let shown = known.prefix(20).joined(separator: ", ") + (known.count > 20 ? ", ..." : "")
         self.logger.warning(

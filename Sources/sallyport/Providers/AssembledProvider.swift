@@ -22,7 +22,7 @@ struct AssembledProvider: Sendable {
     /// Returns true while the provider is known not to answer.
     private(set) var isAway: @Sendable () -> Bool = { false }
     /// Receives the reason why the provider gave no answer.
-    fileprivate(set) var tellOutage: @Sendable (String) -> Void = { _ in }
+    fileprivate(set) var reportOutage: @Sendable (String) -> Void = { _ in }
 
     /// Makes the provider. Without settings, the result has no roles.
     ///
@@ -39,7 +39,7 @@ struct AssembledProvider: Sendable {
         var provider = try StartRefusal.naming("\(site.place).\(type(of: named.settings).key).") {
             try ProviderAssembly.assemble(named.settings, at: site)
         }
-        provider.tellOutage = site.tellOutage
+        provider.reportOutage = site.reportOutage
         return provider
     }
 
@@ -52,7 +52,7 @@ struct AssembledProvider: Sendable {
                 settings.nativeSocial,
                 transport: transport,
                 clock: ProviderSite.clock,
-                tellOutage: OutageLog(name: "native_social").note
+                reportOutage: OutageLog(name: "native_social").note
             )
         }
     }

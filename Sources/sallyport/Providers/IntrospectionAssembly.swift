@@ -10,7 +10,7 @@ extension ProviderAssembly {
                 settings,
                 transport: try site.transport(settings),
                 clock: ProviderSite.clock,
-                tellOutage: site.tellOutage
+                reportOutage: site.reportOutage
             )
             return AssembledProvider(roles: ProviderRoles(tokens: [provider]))
         },

@@ -17,7 +17,7 @@ extension AssembledProvider {
             settings,
             transport: try site.transport(settings),
             clock: ProviderSite.clock,
-            tellOutage: site.tellOutage
+            reportOutage: site.reportOutage
         )
         return AssembledProvider(
             roles: ProviderRoles(tokens: [provider]),

@@ -35,7 +35,7 @@ extension AssembledProvider {
                 of: issuer,
                 transport,
                 tokens,
-                site.tellOutage
+                site.reportOutage
             )
         }
         let roles = ProviderRoles(
@@ -70,7 +70,7 @@ extension AssembledProvider {
                         of: issuer,
                         transport: transport,
                         clock: ProviderSite.clock,
-                        tellOutage: outages
+                        reportOutage: outages
                     )
                 )
             }
@@ -81,7 +81,7 @@ extension AssembledProvider {
                 judging: .refresh,
                 transport: transport,
                 clock: ProviderSite.clock,
-                tellOutage: outages
+                reportOutage: outages
             )
             return (tokens, refreshTokens)
         } catch {

@@ -66,14 +66,14 @@ struct ProviderSite: Sendable {
     let former: AssembledProvider?
     let proxies: OutgoingProxies
     /// Receives the reason why the provider gave no answer.
-    let tellOutage: @Sendable (String) -> Void
+    let reportOutage: @Sendable (String) -> Void
 
     init(named: NamedProvider, foundations: Foundations, former: AssembledProvider?) {
         self.place = named.name == Realm.default.name ? "provider" : "provider \(named.name)"
         self.foundations = foundations
         self.former = former
         self.proxies = named.proxies
-        self.tellOutage = OutageLog(name: self.place).note
+        self.reportOutage = OutageLog(name: self.place).note
     }
 
     /// Makes the transport for the calls to a provider with these settings.

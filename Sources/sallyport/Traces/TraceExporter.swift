@@ -155,7 +155,7 @@ final class TraceExporter: Sendable {
                 guard !batch.isEmpty else { break }
                 if let asked = await self.send(batch) { rest.begin(asked, at: .now) }
                 lastSent = .now
-                self.tellFull(&toldFull)
+                self.logDropped(&toldFull)
                 if rest.isOn(at: .now), !isLast { break }
             }
             if isDue { lastSent = .now }
@@ -185,18 +185,18 @@ final class TraceExporter: Sendable {
                 if answer.rejected > 0 {
                     let spans = batch.reduce(0) { $0 + $1.spans }
                     let count: Logger.Metadata = ["spans": "\(min(answer.rejected, spans))"]
-                    self.tell("the collector has refused spans", count.merging(detail) { $1 })
+                    self.notify("the collector has refused spans", count.merging(detail) { $1 })
                 } else if !detail.isEmpty {
-                    self.tell("the collector has accepted spans with a warning", detail)
+                    self.notify("the collector has accepted spans with a warning", detail)
                 }
                 self.queue.giveBack(batch, lost: answer.rejected, .refused)
                 return nil
             case .refused(let detail):
-                self.tell("the collector refuses traces", ["detail": "\(detail)"])
+                self.notify("the collector refuses traces", ["detail": "\(detail)"])
                 self.queue.giveBack(batch, lost: .max, .refused)
                 return nil
             case .later(let detail, let after):
-                self.tell("the collector does not accept traces", ["detail": "\(detail)"])
+                self.notify("the collector does not accept traces", ["detail": "\(detail)"])
                 let wait = pauses.take(asked: after)
                 // A gateway that stops does not wait for an unavailable collector.
                 guard ContinuousClock.now + wait < deadline, !self.isStopping.load(ordering: .relaxed) else {
@@ -239,11 +239,11 @@ final class TraceExporter: Sendable {
     }
 
     /// Logs newly dropped spans. They are dropped if more arrive than the collector accepts.
-    private func tellFull(_ told: inout UInt64) {
+    private func logDropped(_ told: inout UInt64) {
         let dropped = self.queue.lost(.queueFull)
         guard dropped > told else { return }
         let metadata: Logger.Metadata = ["spans": "\(dropped - told)"]
-        guard self.tell("spans are dropped: more arrive than the collector accepts in this time", metadata) else {
+        guard self.notify("spans are dropped: more arrive than the collector accepts in this time", metadata) else {
             return
         }
         told = dropped
@@ -251,7 +251,7 @@ final class TraceExporter: Sendable {
 
     /// - Returns: True if the line was logged. False if a line was logged within the last minute.
     @discardableResult
-    private func tell(_ line: Logger.Message, _ metadata: Logger.Metadata) -> Bool {
+    private func notify(_ line: Logger.Message, _ metadata: Logger.Metadata) -> Bool {
         guard let unsaid = self.failures.due() else { return false }
         var metadata = metadata
         if unsaid > 0 { metadata["unsaid"] = "\(unsaid)" }

@@ -261,7 +261,7 @@ struct IntrospectionTests {
             self.settings(),
             transport: self.transport,
             clock: self.clock.clock,
-            tellOutage: { told.add($0) }
+            reportOutage: { told.add($0) }
         )
         self.transport.on(Self.url, .json(["active": "true"]))
         #expect(await provider.introspect(Secret("token-one")) == .unavailable)

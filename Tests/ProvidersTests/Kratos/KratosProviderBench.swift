@@ -26,7 +26,7 @@ struct KratosProviderBench {
             settings,
             transport: self.transport,
             clock: self.clock.clock,
-            tellOutage: { [told] in told.add($0) }
+            reportOutage: { [told] in told.add($0) }
         )
         self.transport.on(Self.ready, .json(["status": "ok"]))
     }

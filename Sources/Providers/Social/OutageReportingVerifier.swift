@@ -1,15 +1,15 @@
 package import Vocabulary
 
 /// A verifier that reports why the provider gave no answer. Nobody was refused then, so nothing else reports it.
-struct ToldSocialVerifier: SocialVerifier {
+struct OutageReportingVerifier: SocialVerifier {
     let verifier: any SocialVerifier
-    let tell: @Sendable (String) -> Void
+    let notify: @Sendable (String) -> Void
 
     func verify(_ signIn: SocialSignIn) async throws(NotDone) -> SocialProof {
         do throws(NotDone) {
             return try await self.verifier.verify(signIn)
         } catch {
-            if let outage = error.providerOutage { self.tell(outage) }
+            if let outage = error.providerOutage { self.notify(outage) }
             throw error
         }
     }
