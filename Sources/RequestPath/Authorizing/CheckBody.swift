@@ -10,7 +10,7 @@ package protocol CheckBody: Sendable {
     /// Writes the head of the original request as HTTP/1, to be parsed like any other. No value may add a line break.
     ///
     /// - Parameters:
-    /// - body: The complete body of the check, with at most `limit` bytes.
+    ///   - body: The complete body of the check, with at most `limit` bytes.
     ///   - needsAddress: True if the head must have an `X-Forwarded-For` that ends with the client's address.
     ///   - buffer: An empty buffer to write to.
     /// - Throws: `authz.metadata` if the body does not describe exactly one request, and `authz.address` if the address is

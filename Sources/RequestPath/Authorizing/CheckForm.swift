@@ -103,9 +103,9 @@ package struct CheckForm: Sendable {
     /// allows the request, because only `GrantedFields` does.
     ///
     /// - Parameters:
-    /// - origin: The origin of the original request's host. `nil` if the host is unknown.
-    /// - signIn: The URL of the host's sign-in page. `nil` if there is no sign-in page. Evaluated only for a 401 that
-    ///   must name the page.
+    ///   - origin: The origin of the original request's host. `nil` if the host is unknown.
+    ///   - signIn: The URL of the host's sign-in page. `nil` if there is no sign-in page. Evaluated only for a 401 that
+    ///     must name the page.
     func denial(
         _ answer: LocalAnswer,
         on origin: String?,

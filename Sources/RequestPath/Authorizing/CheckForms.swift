@@ -22,8 +22,8 @@ package struct CheckForms: Sendable {
     private let prefixes: [(bytes: [UInt8], form: CheckForm)]
 
     /// - Parameters:
-    /// - exact: The exact paths of checks and their forms.
-    /// - prefixes: The prefixes of paths, each followed by the path of the original request, and their forms.
+    ///   - exact: The exact paths of checks and their forms.
+    ///   - prefixes: The prefixes of paths, each followed by the path of the original request, and their forms.
     package init(_ exact: [(path: String, form: CheckForm)], prefixes: [(bytes: [UInt8], form: CheckForm)] = []) {
         self.forms = exact.map(\.form)
         self.exact = ByteTable(exact.enumerated().map { (key: Array($1.path.utf8), value: $0) })
@@ -33,8 +33,8 @@ package struct CheckForms: Sendable {
     /// Creates the forms for the dialects in the settings.
     ///
     /// - Parameters:
-    /// - oauth2Proxy: Whether oauth2-proxy's paths are served.
-    /// - metadata: The fields that are read there. `nil` for the fields of oauth2-proxy's manual.
+    ///   - oauth2Proxy: Whether oauth2-proxy's paths are served.
+    ///   - metadata: The fields that are read there. `nil` for the fields of oauth2-proxy's manual.
     package init(_ settings: AuthorizationSettings, oauth2Proxy: Bool, reading metadata: OriginalMetadata? = nil) {
         var exact: [(path: String, form: CheckForm)] = []
         var prefixes: [(bytes: [UInt8], form: CheckForm)] = []

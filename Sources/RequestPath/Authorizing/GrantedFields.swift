@@ -11,9 +11,9 @@ struct GrantedFields {
     let lines: [UInt8]
 
     /// - Parameters:
-    /// - identity: The lines about the user. `nil` if there is no session whose identity the app may see.
-    /// - names: The names of the gateway's own cookies and query parameter.
-    /// - own: The gateway's own field lines for the answer.
+    ///   - identity: The lines about the user. `nil` if there is no session whose identity the app may see.
+    ///   - names: The names of the gateway's own cookies and query parameter.
+    ///   - own: The gateway's own field lines for the answer.
     /// - Throws: If a field of the identity cannot be written.
     init(
         _ permit: consuming Permit,
@@ -59,9 +59,9 @@ struct GrantedFields {
     /// Returns an answer for the proxy instead of the permit. Returns `nil` if the permit itself is reported.
     ///
     /// - Parameters:
-    /// - bringsToken: Whether the query still contains a transfer token.
-    /// - bringsSession: Whether the answer has the cookie of a session that replaces the browser's session.
-    /// - names: The names of the gateway's own cookies and query parameter.
+    ///   - bringsToken: Whether the query still contains a transfer token.
+    ///   - bringsSession: Whether the answer has the cookie of a session that replaces the browser's session.
+    ///   - names: The names of the gateway's own cookies and query parameter.
     static func detour(
         bringsToken: Bool,
         bringsSession: Bool,

@@ -21,8 +21,8 @@ struct ReportedFields: Sendable {
     /// Appends the lines of a session and, if `emptyOnes` is true, an empty line for each field without a value.
     ///
     /// - Parameters:
-    /// - identity: The lines about the user. `nil` if nobody is signed in.
-    /// - emptyOnes: Whether to append empty lines.
+    ///   - identity: The lines about the user. `nil` if nobody is signed in.
+    ///   - emptyOnes: Whether to append empty lines.
     func append(_ identity: IdentityLines?, to lines: inout [UInt8], emptyOnes: Bool) {
         guard emptyOnes else {
             lines += identity?.session ?? []

@@ -6,8 +6,8 @@ import Vocabulary
 /// The answer to a denial: a redirect to the sign-in page for a person, a status and a reason id for a program.
 extension RequestJudge {
     /// - Parameters:
-    /// - session: The session that does not suffice. `nil` if there is no session.
-    /// - asksApp: Whether a native app is asked for another transfer token instead of a sign-in.
+    ///   - session: The session that does not suffice. `nil` if there is no session.
+    ///   - asksApp: Whether a native app is asked for another transfer token instead of a sign-in.
     mutating func answer(
         to denial: Denial,
         of session: Session?,

@@ -160,8 +160,8 @@ package struct RequestJudge {
     /// Returns a refusal that scripts of other origins may read if the route allows it.
     ///
     /// - Parameters:
-    /// - explanation: The operator's explanation for the user. `nil` for the text of the reason.
-    /// - fields: Additional fields of the answer.
+    ///   - explanation: The operator's explanation for the user. `nil` for the text of the reason.
+    ///   - fields: Additional fields of the answer.
     func refusal(
         _ reason: Reason,
         explanation: String? = nil,

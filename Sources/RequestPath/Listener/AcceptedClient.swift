@@ -16,8 +16,8 @@ package struct AcceptedClient: Sendable {
     /// released.
     ///
     /// - Parameters:
-    /// - role: The role of the listener.
-    /// - loop: The accepting loop, which makes this call.
+    ///   - role: The role of the listener.
+    ///   - loop: The accepting loop, which makes this call.
     package init?(
         from peer: IPAddress,
         at time: NIODeadline,

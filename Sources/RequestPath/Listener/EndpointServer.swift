@@ -22,11 +22,11 @@ package struct EndpointServer: Sendable {
     /// Starts the listener on one event loop.
     ///
     /// - Parameters:
-    /// - setting: The key that contains the address, for the error.
-    /// - clients: The loops of the clients. `nil` in a process without clients.
-    /// - limits: The limits for the connections of an address. `nil` if all clients may come from one address, such as
-    ///   a local proxy's or the node's.
-    /// - others: The URLs that the gateway serves at other addresses.
+    ///   - setting: The key that contains the address, for the error.
+    ///   - clients: The loops of the clients. `nil` in a process without clients.
+    ///   - limits: The limits for the connections of an address. `nil` if all clients may come from one address, such
+    ///     as a local proxy's or the node's.
+    ///   - others: The URLs that the gateway serves at other addresses.
     /// - Throws: A `ListenerError` that names the address.
     package static func start(
         _ listener: ListenerSettings,

@@ -45,8 +45,8 @@ package final class Listener: Sendable {
     /// Binds `address`. The first of `loops` accepts clients, and connections are spread over all loops.
     ///
     /// - Parameters:
-    /// - role: The purpose of the listener.
-    /// - setting: The key that contains the address, for the error.
+    ///   - role: The purpose of the listener.
+    ///   - setting: The key that contains the address, for the error.
     /// - Throws: A `ListenerError` that names the address.
     package static func bind(
         _ address: ListenAddress,

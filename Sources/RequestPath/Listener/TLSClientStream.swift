@@ -15,10 +15,10 @@ final class TLSClientStream: TLSPipelineEnd, ClientByteStream {
     private var inputHasEnded = false
 
     /// - Parameters:
-    /// - socket: The client's socket, which is already being read.
-    /// - context: The context with the chosen certificate.
-    /// - room: The number of bytes that the client may send until the handshake has ended.
-    /// - observer: The opening, which handles the stream until `start`.
+    ///   - socket: The client's socket, which is already being read.
+    ///   - context: The context with the chosen certificate.
+    ///   - room: The number of bytes that the client may send until the handshake has ended.
+    ///   - observer: The opening, which handles the stream until `start`.
     init(_ socket: StreamSocket, _ context: NIOSSLContext, room: Int, _ observer: ClientOpening) {
         self.socket = socket
         self.tls = NIOSSLServerHandler(context: context)

@@ -22,8 +22,8 @@ package struct CertificateWatch: Sendable {
     /// Looks at the source once. Blocks, so it must not be called on a loop.
     ///
     /// - Parameters:
-    /// - listeners: The listeners, which all have one set of TLS settings.
-    /// - whole: The complete settings, which contain the TLS settings.
+    ///   - listeners: The listeners, which all have one set of TLS settings.
+    ///   - whole: The complete settings, which contain the TLS settings.
     package func look(at listeners: [ListenerTLS], for whole: Settings) -> Outcome {
         guard let settings = listeners.first?.settings else { return .unchanged }
         let isMissing = settings.certificates.isEmpty

@@ -22,8 +22,8 @@ package final class ClientFacts: Sendable {
     }
 
     /// - Parameters:
-    /// - proxy: The header that the proxy in front has sent. `nil` if there is no proxy or no header.
-    /// - tls: The facts from the handshake. `nil` if the client does not use TLS.
+    ///   - proxy: The header that the proxy in front has sent. `nil` if there is no proxy or no header.
+    ///   - tls: The facts from the handshake. `nil` if the client does not use TLS.
     init(proxy: ProxyPreamble?, tls: TLSFacts?) {
         var logged = AccessMembers()
         tls?.add(to: &logged)

@@ -35,8 +35,8 @@ final class ListenerProfile: Sendable {
     let tls: ListenerTLS?
 
     /// - Parameters:
-    /// - settings: The settings of the listener. `nil` for plain HTTP/1.
-    /// - tls: The TLS of the listener. A secure listener without it accepts no clients.
+    ///   - settings: The settings of the listener. `nil` for plain HTTP/1.
+    ///   - tls: The TLS of the listener. A secure listener without it accepts no clients.
     init(_ settings: ListenerSettings?, tls: ListenerTLS? = nil, for service: RequestService = .apps) {
         self.tls = settings?.isSecure == true ? tls : nil
         self.settings = settings

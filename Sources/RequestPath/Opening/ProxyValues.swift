@@ -28,7 +28,7 @@ package struct ProxyValues: Equatable, Sendable {
     /// Reads all values.
     ///
     /// - Parameters:
-    /// - header: The complete header, for its checksum.
+    ///   - header: The complete header, for its checksum.
     ///   - start: The offset of the values, which extend to the end.
     /// - Returns: `nil` if a value does not fit or the checksum is wrong.
     init?(in header: UnsafeRawBufferPointer, from start: Int) {
