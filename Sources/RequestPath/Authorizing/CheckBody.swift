@@ -13,7 +13,7 @@ package protocol CheckBody: Sendable {
     ///   - body: The complete body of the check, with at most `limit` bytes.
     ///   - needsAddress: True if the head must have an `X-Forwarded-For` that ends with the client's address.
     ///   - buffer: An empty buffer to write to.
-    /// - Throws: `authz.metadata` if the body does not describe exactly one request, and `authz.address` if the address is
-    ///   needed and the body does not have it.
+    /// - Throws: `authz.metadata` if the body does not describe exactly one request, and `authz.address` if the address
+    ///   is needed but missing.
     static func writeHead(of body: [UInt8], needsAddress: Bool, into buffer: inout ByteBuffer) throws(Reason)
 }

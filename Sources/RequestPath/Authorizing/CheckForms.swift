@@ -34,7 +34,7 @@ package struct CheckForms: Sendable {
     ///
     /// - Parameters:
     ///   - oauth2Proxy: Whether oauth2-proxy's paths are served.
-    ///   - metadata: The fields that are read there. `nil` for the fields of oauth2-proxy's manual.
+    ///   - metadata: The fields read on oauth2-proxy's paths. `nil` for the fields in oauth2-proxy's manual.
     package init(_ settings: AuthorizationSettings, oauth2Proxy: Bool, reading metadata: OriginalMetadata? = nil) {
         var exact: [(path: String, form: CheckForm)] = []
         var prefixes: [(bytes: [UInt8], form: CheckForm)] = []

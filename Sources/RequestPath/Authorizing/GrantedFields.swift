@@ -14,7 +14,7 @@ struct GrantedFields {
     ///   - identity: The lines about the user. `nil` if there is no session whose identity the app may see.
     ///   - names: The names of the gateway's own cookies and query parameter.
     ///   - own: The gateway's own field lines for the answer.
-    /// - Throws: If a field of the identity cannot be written.
+    /// - Throws: An error if a field of the identity cannot be written.
     init(
         _ permit: consuming Permit,
         _ identity: IdentityLines?,

@@ -41,7 +41,7 @@ package enum Subrequest {
         needsAddress: Bool,
         into buffer: inout ByteBuffer
     ) throws(Reason) {
-        // Ignoring these restrictions would admit everybody. Caddy appends the client's query, which is harmless.
+        // Rejected, because ignoring a restriction would admit everybody. Caddy's appended client query is harmless.
         guard !form.isOAuth2Proxy || Self.restrictions.allSatisfy({ $0.find(in: check.query, base) == nil }) else {
             throw .authorizationMetadata
         }
@@ -98,7 +98,7 @@ package enum Subrequest {
     {
         switch source {
         case .fields(.forwarded):
-            // If the proxy sends the scheme, it must be valid. It adds nothing to the host's `public_url`.
+            // The proxy must send the scheme, which adds nothing to the host's `public_url`.
             _ = try self.value("x-forwarded-proto", check, base)
             return Original(
                 method: try self.value("x-forwarded-method", check, base),

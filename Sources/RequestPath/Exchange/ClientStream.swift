@@ -47,7 +47,7 @@ package protocol ClientStream: AnyObject {
     /// Sends everything that was written and ends the answer. The stream calls `Exchange.answerSent` when the system
     /// has accepted everything, and then handles the rest of the request. The next exchange may begin during this call.
     func complete()
-    /// Ends the answer as `complete` does, with these trailers. They are dropped if the answer cannot carry them, or its
+    /// Ends the answer as `complete` does, with these trailers. They are dropped if the answer cannot carry them or the
     /// client has not asked for them.
     func complete(with trailers: Trailers)
     /// Sends one of the gateway's own answers and ends it as `complete` does. `hasContent` is false if there is no

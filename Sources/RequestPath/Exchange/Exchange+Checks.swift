@@ -88,7 +88,7 @@ extension Exchange {
         self.judge(bytes, unless: refusal, by: configuration)
     }
 
-    /// Judges the original request of a check, whose head is the loop's.
+    /// Judges the original request of a check. The head is the loop's.
     ///
     /// - Parameters:
     ///   - bytes: The bytes of the head.

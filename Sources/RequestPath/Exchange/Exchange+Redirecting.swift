@@ -26,9 +26,9 @@ extension Exchange {
         self.answer(answer)
     }
 
-    /// Whether a certificate authority requests an app's proof for a host's name, which it does over plain http (RFC
-    /// 8555 8.3): a GET of a token, without a query, on a public route for such paths only. The request is judged and
-    /// forwarded like one to any other listener.
+    /// Whether a certificate authority requests an app's proof for a host's name, over plain http (RFC 8555 8.3). The
+    /// request must be a GET or HEAD of a token, without a query, on a public route for such paths only. It is judged
+    /// and forwarded like a request to any other listener.
     func isAskedForProof(_ head: RequestHead, _ buffer: ByteBuffer, by configuration: PathConfiguration) -> Bool {
         guard head.knownMethod == .get || head.knownMethod == .head, !head.hasQuery, !head.isWebSocketUpgrade else {
             return false

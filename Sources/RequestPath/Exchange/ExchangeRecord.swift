@@ -48,8 +48,8 @@ struct ExchangeRecord: ~Copyable {
         self.reason = reason == .sessionUnknown ? self.absence ?? reason : reason
     }
 
-    /// The decision. `nil` if the connection ended before it. If the gateway itself answers a permitted request because
-    /// its app failed, the reason of the failure, so that the metrics name it.
+    /// The decision, or `nil` if the connection ended before it. A permitted request that the gateway answers itself,
+    /// because its app failed, is denied with the reason of the failure, so that the metrics name it.
     @inline(__always) var decision: RequestDecision? {
         guard let reason = self.reason, !(self.isForwarded && self.isAppsAnswer) else { return .allowed }
         guard reason == .clientGone || reason == .gatewayDraining else { return .denied(reason) }

@@ -8,7 +8,7 @@ package import Settings
 package import SignOn
 package import Vocabulary
 
-/// The input of each step of a `RequestJudge`, lent by the driver: the request's head and the state of the world.
+/// The input that the driver lends to each step of a `RequestJudge`: the request's head and its circumstances.
 package struct JudgingContext {
     package let head: RequestHead
     /// The bytes to which the slices of the head refer.
@@ -17,7 +17,7 @@ package struct JudgingContext {
     package let configuration: PathConfiguration
     /// The clients at the time of the step, kept by the driver.
     package let clients: Pinned<ClientSnapshot>
-    /// The address of the other end of the connection.
+    /// The address of the connection's peer.
     package let peer: IPAddress
     /// The time by the clock of the store that keeps the sessions.
     package let now: UnixTime
@@ -102,7 +102,7 @@ package struct JudgeFindings {
     var asker: AskingProxy = []
     /// Whether the client used plain http for a host with https, to prove the name of a certificate.
     var isPlainHTTP = false
-    /// Whether the certificate shown to the client is for another host than the requested one.
+    /// Whether the shown certificate is for another host, or the client's has expired since the handshake.
     package var isMisdirected = false
     /// The certificate of the client that sent the request. `nil` if the client has none or the request is a check. The
     /// driver keeps it, because a counted reference would cost every request.

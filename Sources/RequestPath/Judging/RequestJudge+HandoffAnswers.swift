@@ -167,7 +167,7 @@ extension RequestJudge {
         return .redirect(to: link.host.origin + TicketPath.adopting(from: page.host, link.text))
     }
 
-    /// Clears the cookie of a moved token. The redirect leads to the same URL, so the cookie would cause another.
+    /// Clears the cookie of a moved token. The redirect leads to the same URL and would otherwise be repeated.
     private mutating func clearMovedToken(_ trial: HandoffTrial, _ given: borrowing RoutedRequest) {
         if trial.isMoved {
             self.findings.addLine("Set-Cookie", given.configuration.attemptCookie(of: given.host).clearing())

@@ -5,7 +5,7 @@ import Vocabulary
 
 /// Determines where a request goes: its host, client address, path, and endpoint or route.
 extension RequestJudge {
-    /// Freezes the route. Returns an action if the request has no route.
+    /// Freezes the route. Returns an action if the request has no route or is for an endpoint.
     mutating func chooseRoute(_ given: JudgingContext) -> JudgeAction? {
         let (head, base, configuration) = (given.head, given.base, given.configuration)
         self.findings.clientAddress = self.clientAddress(given)

@@ -29,7 +29,7 @@ package struct RequestJudge {
     package internal(set) var credentials = Credentials()
     var state = State.head
 
-    /// What the judge waits for.
+    /// The step that the judge has reached.
     enum State {
         /// The head has not been judged yet.
         case head
@@ -72,7 +72,7 @@ package struct RequestJudge {
         {
             return .answer(.problem(.requestBodyTooLarge, requestID: self.findings.requestID))
         }
-        // With most proxies, an answer would let the preflight pass to the app or would be lost.
+        // In a check of most proxies, an answer would let the preflight pass to the app or would be lost.
         if self.findings.dialect == nil || self.findings.dialect == .extAuthz,
             let cors = given.route.preflight(given.head), let origin = given.value(.origin)
         {
@@ -103,8 +103,8 @@ package struct RequestJudge {
         return self.askForSession(given)
     }
 
-    /// Whether the request would do harm if a client sent it before its handshake had ended and it were replayed (RFC
-    /// 8470 2.1): it may change something or use up a transfer token.
+    /// Whether a replay of the request would do harm, because it may change something or use up a transfer token. A
+    /// client may send requests before its handshake has ended (RFC 8470 2.1).
     private func mustNotBeEarly(_ given: borrowing RoutedRequest) -> Bool {
         !given.head.knownMethod.isSafe || given.head.isWebSocketUpgrade || self.findings.asker.contains(.hidesMethod)
             || self.credentials.hasTransferToken

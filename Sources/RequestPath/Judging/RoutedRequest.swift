@@ -16,7 +16,7 @@ struct RoutedRequest: ~Copyable {
     let base: Bytes
     let configuration: PathConfiguration
     let clients: Pinned<ClientSnapshot>
-    /// The address of the other end of the connection.
+    /// The address of the connection's peer.
     let peer: IPAddress
     let now: UnixTime
     let wallNow: UnixTime

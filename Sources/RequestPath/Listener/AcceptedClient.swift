@@ -12,8 +12,7 @@ package struct AcceptedClient: Sendable {
     let listener: ListenerProfile
     let gate: ConnectionGate
 
-    /// Names the client of a reserved place, unless the peer will. `nil` if the client is refused and its place
-    /// released.
+    /// Names the client of a reserved place, unless the peer will. `nil` if refused, after releasing the place.
     ///
     /// - Parameters:
     ///   - role: The role of the listener.

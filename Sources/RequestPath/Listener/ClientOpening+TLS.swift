@@ -6,7 +6,7 @@ import Vocabulary
 
 /// Performs the TLS handshake.
 extension ClientOpening {
-    /// The maximum number of bytes that a client may send until its handshake has ended, without a client certificate.
+    /// The maximum number of bytes from a client until its handshake has ended, if it is asked for no certificate.
     private static let mostBytes = 32_768
     private static let mostBytesWithCertificate = 65_536
 

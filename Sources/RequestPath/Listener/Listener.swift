@@ -167,7 +167,7 @@ package final class PathLoops: Sendable {
     }
 }
 
-/// The parameters of accepting a listener's clients.
+/// The parts that a listener's acceptor uses.
 private struct AcceptorParts: Sendable {
     let loops: PathLoops
     let gate: ConnectionGate

@@ -130,7 +130,7 @@ final class TLSClientStream: TLSPipelineEnd, ClientByteStream {
     }
 
     override func errorCaught(context: ChannelHandlerContext, error: any Error) {
-        // Many clients end without close_notify. Only its own framing can show that a body is incomplete.
+        // Many clients end without close_notify. Whether a body is complete is decided by its own framing.
         if case .uncleanShutdown? = error as? NIOSSLError { return }
         self.isClean = false
         if let observer = self.observer.take() {

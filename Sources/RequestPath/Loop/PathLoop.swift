@@ -345,7 +345,7 @@ package final class PathLoop: TurnEndTask {
         self.parting.append(hasParted)
     }
 
-    /// Closes each connection after its next answer.
+    /// From now on, closes each connection after its answer.
     package func drain() {
         self.isDraining = true
     }

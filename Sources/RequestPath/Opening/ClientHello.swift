@@ -30,14 +30,14 @@ package struct ClientHello: Equatable, Sendable {
         /// TLS 1.2 suites that the gateway supports, by the kind of the server's key.
         static let suitesECDSA = Abilities(rawValue: 1 << 1)
         static let suitesRSA = Abilities(rawValue: 1 << 2)
-        /// Whether the client names signature schemes. The members after this one say which.
+        /// Whether the client names signature schemes (`schemeP256` to `schemePKCS1`).
         static let schemes = Abilities(rawValue: 1 << 3)
         static let schemeP256 = Abilities(rawValue: 1 << 4)
         static let schemeP384 = Abilities(rawValue: 1 << 5)
         static let schemeP521 = Abilities(rawValue: 1 << 6)
         static let schemePSS = Abilities(rawValue: 1 << 7)
         static let schemePKCS1 = Abilities(rawValue: 1 << 8)
-        /// Whether the client names groups. The members after this one say which.
+        /// Whether the client names groups (`groupP256` to `groupP521`).
         static let groups = Abilities(rawValue: 1 << 9)
         static let groupP256 = Abilities(rawValue: 1 << 10)
         static let groupP384 = Abilities(rawValue: 1 << 11)

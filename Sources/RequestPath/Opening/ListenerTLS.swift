@@ -72,7 +72,7 @@ package final class ListenerTLS: Sendable {
 
     package var settings: TLSSettings { self.state.withLockedValue { $0.settings } }
 
-    /// True until the first certificate is available.
+    /// Whether the listener still waits for its first certificate.
     package var awaitsCertificate: Bool { self.state.withLockedValue { $0.choices.isEmpty } }
 
     /// Replaces the certificates for new connections. Blocks, so it must not be called on a loop. Earlier sessions

@@ -1,7 +1,7 @@
 import NIOCore
 
 /// The parameters agreed in a handshake, read from the gateway's own outgoing messages because the TLS library does not
-/// report them. The server's first message (TLS 1.3) and its key exchange (TLS 1.2) are not encrypted yet.
+/// report them. The messages are unencrypted up to the server's first message (TLS 1.3) or its key exchange (TLS 1.2).
 struct ServerFlight: Equatable {
     private(set) var suite: Int?
     private(set) var group: Int?
@@ -38,7 +38,7 @@ struct ServerFlight: Equatable {
         }
     }
 
-    /// Reads the first message. A request for another key (RFC 8446 4.1.4) has the same form and precedes it.
+    /// Reads the server's first message. An earlier one of this form asks for another key (RFC 8446 4.1.4).
     private mutating func readHello(_ message: HelloReader) {
         var message = message
         guard message.skip(34), message.vector(1) != nil, let suite = message.number(2), message.skip(1) else { return }
