@@ -55,7 +55,7 @@ extension Exchange {
         if !self.facts.isRequestWhole, let upstream = self.upstream, !upstream.isWritable {
             // An app may be slow, too.
             if self.facts.appOutput.isStuck(upstream.unacknowledgedBytes, now: now, limit: timeouts.write) {
-                self.tellSlow("it has read no byte of a request's body within timeouts.write", timeouts.write)
+                self.reportSlow("it has read no byte of a request's body within timeouts.write", timeouts.write)
                 return self.upstreamTimedOut()
             }
             if self.facts.appOutput.hasTaken { self.facts.hasPayload = true }
@@ -66,7 +66,7 @@ extension Exchange {
         let limit = self.facts.isEventStream ? timeouts.streamIdle : timeouts.upstreamIdle
         if now - self.facts.lastProgress > limit {
             if !self.facts.isEventStream {
-                self.tellSlow("no byte of an answer's body within timeouts.upstream_idle", limit)
+                self.reportSlow("no byte of an answer's body within timeouts.upstream_idle", limit)
             }
             return self.abort(.upstreamTimeout)
         }
@@ -90,7 +90,7 @@ extension Exchange {
         if now >= self.facts.responseDeadline {
             let ofRoute = self.record.route?.responseTimeout
             let key = ofRoute == nil ? "timeouts.response" : "routes[].timeouts.response"
-            self.tellSlow("no answer within \(key)", ofRoute ?? self.configuration.timeouts.response)
+            self.reportSlow("no answer within \(key)", ofRoute ?? self.configuration.timeouts.response)
             self.upstreamTimedOut()
         }
     }
@@ -98,12 +98,12 @@ extension Exchange {
     /// Reports to the operator the limit that the app has exceeded, and the route, at most once a minute for each app.
     ///
     /// - Parameter sentence: A sentence that ends with the key of the limit.
-    private func tellSlow(_ sentence: String, _ limit: TimeAmount) {
-        guard let route = self.record.route, let index = route.upstreamIndex, let tell = self.loop.onUpstreamNotice
+    private func reportSlow(_ sentence: String, _ limit: TimeAmount) {
+        guard let route = self.record.route, let index = route.upstreamIndex, let notify = self.loop.onUpstreamNotice
         else { return }
         let app = self.configuration.targets[index]
-        guard app.mayTell(.upstreamTimeout, now: self.loop.now) else { return }
-        tell(
+        guard app.mayReport(.upstreamTimeout, now: self.loop.now) else { return }
+        notify(
             UpstreamNotice(
                 upstream: app.settings.name,
                 reason: .upstreamTimeout,

@@ -105,7 +105,7 @@ extension Exchange {
             scratch: self.loop.scratch.reading,
             proofKeys: self.proofKeys,
             namedHosts: self.namedHosts,
-            notesStrayForwarding: !self.loop.hasToldStrayForwarding
+            notesStrayForwarding: !self.loop.hasNotifiedStrayForwarding
         )
     }
 
@@ -212,9 +212,9 @@ extension Exchange {
             case .asked(let reason, let request):
                 judging?.handoff.ask(reason, request)
             case .strayForwarding(let field):
-                self.loop.tellStrayForwarding(field, self.peer)
+                self.loop.notifyStrayForwarding(field, self.peer)
             case .unknownHost(let authority):
-                self.loop.tellUnknownHost(authority.bytes(in: base), self.peer)
+                self.loop.notifyUnknownHost(authority.bytes(in: base), self.peer)
             case .wouldReject(let binding, let device, let event):
                 guard sessions?.seenDevices.isNew(device) == true else { continue }
                 self.metrics.bindingWouldReject(binding)

@@ -55,7 +55,7 @@ extension Exchange {
     private func place(of head: RequestHead, _ base: Bytes, by configuration: PathConfiguration) -> LocalAnswer {
         let authority = head.authority.bytes(in: base)
         guard let host = configuration.routes.host(for: authority, kept: self.loop.namedHosts) else {
-            self.loop.tellUnknownHost(authority, self.peer)
+            self.loop.notifyUnknownHost(authority, self.peer)
             return configuration.unknownHost(for: self.peer, self.record.requestID)
         }
         self.record.judge.findings.pinnedHost = Pinned(host)

@@ -158,7 +158,7 @@ package final class Exchange {
         self.check = self.form(ofUnparsed: bytes, by: configuration)
         self.checkResult = .denied
         if bytes.withUnsafeReadableBytes({ ProxyPreamble.resembles($0) }) {
-            self.loop.tell(.unexpected, of: self.peer)
+            self.loop.notify(.unexpected, of: self.peer)
         }
         self.record.judge.findings.envelope = bytes.withUnsafeReadableBytes {
             configuration.endpoints.envelope(ofUnparsed: $0.bindMemory(to: UInt8.self))

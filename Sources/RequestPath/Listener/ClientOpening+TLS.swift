@@ -71,7 +71,7 @@ extension ClientOpening {
         guard buffer.withUnsafeReadableBytes({ ProxyPreamble.resembles($0) }) else {
             return self.refuseHandshake(result, with: sentence)
         }
-        self.loop.tell(.unexpected, of: self.client.peer)
+        self.loop.notify(.unexpected, of: self.client.peer)
         self.refuseHandshake(.foreign)
     }
 

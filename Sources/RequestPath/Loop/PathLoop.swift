@@ -48,7 +48,7 @@ package final class PathLoop: TurnEndTask {
     private(set) var closesIdle = false
     /// Whether `onStrayForwarding` has been called, because an untrusted peer sent a field that names the client of a
     /// proxy.
-    private(set) var hasToldStrayForwarding = false
+    private(set) var hasNotifiedStrayForwarding = false
     /// Called at most once, with the field's name and the peer.
     package var onStrayForwarding: ((_ field: String, _ peer: IPAddress) -> Void)?
 
@@ -191,16 +191,16 @@ package final class PathLoop: TurnEndTask {
         self.nextShrink = self.now + Self.shrinkPeriod
     }
 
-    func tellStrayForwarding(_ field: String, _ peer: IPAddress) {
-        self.hasToldStrayForwarding = true
+    func notifyStrayForwarding(_ field: String, _ peer: IPAddress) {
+        self.hasNotifiedStrayForwarding = true
         self.onStrayForwarding?(field, peer)
     }
 
-    func tellUnknownHost(_ authority: UnsafeBufferPointer<UInt8>, _ peer: IPAddress) {
-        guard self.now >= self.nextUnknownHost, let tell = self.onUnknownHost else { return }
+    func notifyUnknownHost(_ authority: UnsafeBufferPointer<UInt8>, _ peer: IPAddress) {
+        guard self.now >= self.nextUnknownHost, let notify = self.onUnknownHost else { return }
         self.nextUnknownHost = self.now + .seconds(60)
         let known = self.configuration.routes.hosts.map(\.publicURL.authority)
-        tell(String(decoding: authority.prefix(100), as: UTF8.self), known, peer)
+        notify(String(decoding: authority.prefix(100), as: UTF8.self), known, peer)
     }
 
     /// Counts the result of a client's handshake.
@@ -216,14 +216,14 @@ package final class PathLoop: TurnEndTask {
     func preambleEnded(_ result: ProxyResult, from peer: IPAddress) {
         (self.openings ?? self).metrics.preambleEnded(result)
         switch result {
-        case .malformed: self.tell(.malformed, of: peer)
-        case .late: self.tell(.late, of: peer)
-        case .refused: self.tell(.refused, of: peer)
+        case .malformed: self.notify(.malformed, of: peer)
+        case .late: self.notify(.late, of: peer)
+        case .refused: self.notify(.refused, of: peer)
         case .v1, .v2, .local, .unnamed: break
         }
     }
 
-    func tell(_ notice: ProxyNotice, of peer: IPAddress) { (self.openings ?? self).onProxyNotice?(notice, peer) }
+    func notify(_ notice: ProxyNotice, of peer: IPAddress) { (self.openings ?? self).onProxyNotice?(notice, peer) }
 
     // MARK: The end of a turn
 
@@ -237,7 +237,7 @@ package final class PathLoop: TurnEndTask {
 
     /// Calls `pool.turnEnded()` at the end of this turn. Bytes that apps send until then are read before the
     /// connections are reused.
-    func tellTurnEnd(_ pool: any TurnEndTask) {
+    func callAtTurnEnd(_ pool: any TurnEndTask) {
         self.resting.append(pool)
         self.awaitTurnEnd()
     }

@@ -253,7 +253,7 @@ package final class UpstreamServer: Sendable {
         }
         for then in waiting { then(addresses) }
         let isResolved = if case .success = answer { true } else { false }
-        self.names.tell(
+        self.names.notify(
             NameNotice(
                 upstream: self.upstream,
                 server: self.settings.origin,
@@ -267,17 +267,17 @@ package final class UpstreamServer: Sendable {
 /// How the names of apps are resolved, and who is told.
 package struct AppNames: Sendable {
     let resolver: NameResolver
-    let tell: @Sendable (NameNotice) -> Void
+    let notify: @Sendable (NameNotice) -> Void
 
     /// The threads for the names of apps.
     private static let shared = NameResolver("app-names", lanes: 2)
 
     /// - Parameters:
     ///   - resolver: nil: that of the process.
-    ///   - tell: Called after each lookup, on a thread of the resolver.
-    package init(resolver: NameResolver? = nil, tell: @escaping @Sendable (NameNotice) -> Void = { _ in }) {
+    ///   - notify: Called after each lookup, on a thread of the resolver.
+    package init(resolver: NameResolver? = nil, notify: @escaping @Sendable (NameNotice) -> Void = { _ in }) {
         self.resolver = resolver ?? Self.shared
-        self.tell = tell
+        self.notify = notify
     }
 }
 

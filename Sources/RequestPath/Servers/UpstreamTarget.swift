@@ -120,7 +120,7 @@ package final class UpstreamTarget: Sendable {
     }
 
     /// Whether the operator may be told something for this reason now: once a minute, for all loops together.
-    func mayTell(_ reason: Reason, now: NIODeadline) -> Bool {
+    func mayReport(_ reason: Reason, now: NIODeadline) -> Bool {
         self.silences.withLock { silences in
             if let end = silences[reason], now < end { return false }
             silences[reason] = now + .minutes(1)

@@ -161,7 +161,7 @@ final class AppRoom {
     /// - Parameter returned: The streams that become free when this turn ends. A request may always wait for one.
     func enqueue(_ client: any StreamWaiter, returned: Int) {
         let requester = client.requester
-        if !self.shares.admits(requester) { self.tellShare(requester) }
+        if !self.shares.admits(requester) { self.reportShare(requester) }
         var refused: (any StreamWaiter)?
         if self.queue.count >= max(self.target.settings.maxQueue, returned) {
             refused = self.queue.popLast(for: requester)
@@ -241,7 +241,7 @@ final class AppRoom {
         )
         let forOwn = StallChoice.chooseForOwn(Self.mostEnded, of: candidates, waiting: ofFull)
         for index in Set(forOthers).union(forOwn) {
-            self.tellEnd(requests[index].requester, candidates[index].stall)
+            self.reportEnd(requests[index].requester, candidates[index].stall)
             self.loop.metrics.upstreamStalled(self.index)
             requests[index].endStalled()
         }
@@ -249,22 +249,22 @@ final class AppRoom {
 
     // MARK: The log
 
-    private func tellShare(_ requester: Requester) {
+    private func reportShare(_ requester: Requester) {
         let ofAddress = requester.address != nil && !self.shares.admits(requester.client)
         self.loop.metrics.upstreamShare(self.index, ofSession: !ofAddress)
         let count = ofAddress ? self.shares.count(of: requester.client) : self.shares.count(ofSession: requester)
-        self.tell(
+        self.notify(
             .gatewayOverloaded,
             "\(ofAddress ? "" : "a session at ")\(Self.name(requester)) has \(count) of \(self.shares.rule.limit) connections in use, its share; its further requests wait"
         )
     }
 
-    private func tellEnd(_ requester: Requester, _ stall: ClientStall) {
+    private func reportEnd(_ requester: Requester, _ stall: ClientStall) {
         let seconds = max(0, (self.loop.now - stall.since).nanoseconds / 1_000_000_000)
         let count = self.shares.count(of: requester.client)
         // Nothing is counted of a proxy that names no client.
         let held = count > 0 ? ", which has \(count) of \(self.shares.rule.limit) connections in use," : ""
-        self.tell(
+        self.notify(
             .clientStalled,
             "\(Self.name(requester))\(held) has neither read nor sent for \(seconds) s in one of its requests, which is ended because others wait"
         )
@@ -277,9 +277,9 @@ final class AppRoom {
     /// Tells the operator what is wrong with the app, if nothing was told for this reason during the last minute.
     ///
     /// - Parameter field: The name of the field concerned.
-    func tell(_ reason: Reason, _ sentence: @autoclosure () -> String, field: () -> String? = { nil }) {
-        guard let tell = self.loop.onUpstreamNotice, self.target.mayTell(reason, now: self.loop.now) else { return }
-        tell(
+    func notify(_ reason: Reason, _ sentence: @autoclosure () -> String, field: () -> String? = { nil }) {
+        guard let notify = self.loop.onUpstreamNotice, self.target.mayReport(reason, now: self.loop.now) else { return }
+        notify(
             UpstreamNotice(
                 upstream: self.target.settings.name,
                 reason: reason,

@@ -50,7 +50,7 @@ extension ServerGroup {
             let now = self.loop.now
             self.roster.entries[place].health.comeBack(now: now)
             self.comesBack(place)
-            if self.members[place].pool.server.news.returns(now: now) { self.tell(place, nil) }
+            if self.members[place].pool.server.news.returns(now: now) { self.notify(place, nil) }
         }
     }
 
@@ -66,7 +66,7 @@ extension ServerGroup {
     private func ejected(_ place: Int, _ fault: ServerNotice.Fault) {
         self.members[place].ejections += 1
         if let ids = self.members[place].ids { self.loop.metrics.serverEjected(ids) }
-        self.tell(place, fault)
+        self.notify(place, fault)
     }
 
     /// Lets requests go to it again, few at first if the settings say so.
@@ -92,7 +92,7 @@ extension ServerGroup {
         self.setEven()
     }
 
-    private func tell(_ place: Int, _ fault: ServerNotice.Fault?) {
+    private func notify(_ place: Int, _ fault: ServerNotice.Fault?) {
         let server = self.members[place].pool.server.name
         self.loop.onServerNotice?(
             ServerNotice(upstream: self.target.settings.name, server: server, fault: fault)
@@ -106,7 +106,7 @@ extension ServerGroup {
         for place in self.members.indices {
             if self.target.settings.health == nil {
                 self.roster.entries[place].isDown = false
-                if self.members[place].pool.server.news.found(isDown: false) { self.tell(place, nil) }
+                if self.members[place].pool.server.news.found(isDown: false) { self.notify(place, nil) }
             }
             self.grow(place)
         }
@@ -153,7 +153,7 @@ extension ServerGroup {
             let verdict = self.members[place].checks.end(fault == nil, health)
             guard !self.isRetired, self.target.settings.health != nil, let verdict else { return }
             guard pool.server.news.found(isDown: verdict) else { return }
-            if verdict, let fault { self.ejected(place, .check(fault)) } else { self.tell(place, nil) }
+            if verdict, let fault { self.ejected(place, .check(fault)) } else { self.notify(place, nil) }
         }
     }
 }

@@ -228,7 +228,7 @@ package final class ServerGroup: AppPool, TurnEndTask {
         if let place = self.choose(for: client) { return self.connect(to: place, for: client, after: attempt) }
         guard reason == .upstreamUnreachable, self.mayStart(since: attempt.begun) else {
             if reason == .upstreamUnreachable {
-                self.room.tell(reason, "none of its servers accepts one")
+                self.room.notify(reason, "none of its servers accepts one")
             }
             return client.upstreamFailed(reason)
         }
@@ -313,7 +313,7 @@ package final class ServerGroup: AppPool, TurnEndTask {
     private func awaitTurnEnd() {
         guard !self.isTurnEndDue else { return }
         self.isTurnEndDue = true
-        self.loop.tellTurnEnd(self)
+        self.loop.callAtTurnEnd(self)
     }
 
     package func turnEnded() {

@@ -185,7 +185,7 @@ extension ServerPool {
             attempt.client.upstreamMissed(fault.reason)
             return group.connectElsewhere(for: attempt, otherwise: fault.reason)
         }
-        if fault == .unreachable { self.room.tell(.upstreamUnreachable, self.absence) }
+        if fault == .unreachable { self.room.notify(.upstreamUnreachable, self.absence) }
         attempt.client.upstreamFailed(fault.reason)
     }
 
@@ -223,7 +223,7 @@ extension ServerPool {
         self.connects.attempts = waiting
         for attempt in left { self.giveUp(attempt) }
         let isTLS = self.connects.isTLSLate || self.connects.tries.contains { $0.isInHandshake }
-        if isTLS, !late.isEmpty { self.room.tell(.upstreamTLS, TLSFault.late.description) }
+        if isTLS, !late.isEmpty { self.room.notify(.upstreamTLS, TLSFault.late.description) }
         for attempt in late { self.fail(attempt, isTLS ? .tls : .unreachable) }
         if self.isAlone, !self.room.isEmpty, !self.isBusy { self.endQueue(now) }
         self.connects.pace.look(now: now)

@@ -113,7 +113,7 @@ extension ServerPool {
         let timer = self.transport.assumeIsolated().scheduleTask(in: patience) { stream.giveUp() }
         stream.onHandshake = { isComplete in
             timer.cancel()
-            if let fault = stream.fault { self.room.tell(.upstreamTLS, fault.description) }
+            if let fault = stream.fault { self.room.notify(.upstreamTLS, fault.description) }
             if isComplete { return then(nil) }
             then(stream.fault == .late ? .late(.tls) : .server(stream.fault == nil ? .reset : .tls))
         }

@@ -118,7 +118,7 @@ package final class ServerPool: TurnEndTask {
     func awaitTurnEnd() {
         guard !self.isTurnEndDue else { return }
         self.isTurnEndDue = true
-        self.loop.tellTurnEnd(self)
+        self.loop.callAtTurnEnd(self)
     }
 
     /// Makes the connections in `ending` idle, because the turn in which they were returned has ended, and serves the

@@ -240,7 +240,7 @@ package final class UpstreamConnection: StreamHandler, FreeStream, AppStream, Tu
         self.close()
         if receiver != nil, !self.isReused {
             self.disappoints(.malformed)
-            self.pool.room.tell(.upstreamMalformed, ResponseFault.Rule.unasked.rawValue)
+            self.pool.room.notify(.upstreamMalformed, ResponseFault.Rule.unasked.rawValue)
         }
         receiver?.upstreamSpokeFirst()
     }
@@ -362,7 +362,7 @@ package final class UpstreamConnection: StreamHandler, FreeStream, AppStream, Tu
         case .malformed:
             _ = receiver.answerPauses()
             guard self.serves(receiver) else { return }
-            self.pool.room.tell(.upstreamMalformed, ResponseFault.Rule.chunk.rawValue)
+            self.pool.room.notify(.upstreamMalformed, ResponseFault.Rule.chunk.rawValue)
             self.fail(.upstreamMalformed)
         }
     }
@@ -414,7 +414,7 @@ package final class UpstreamConnection: StreamHandler, FreeStream, AppStream, Tu
     /// Refuses an answer whose head is at the front of `buffer`.
     private func refuse(_ fault: ResponseFault, _ buffer: ByteBuffer) {
         self.disappoints(.malformed)
-        self.pool.room.tell(.upstreamMalformed, fault.rule.rawValue) {
+        self.pool.room.notify(.upstreamMalformed, fault.rule.rawValue) {
             guard !fault.field.isEmpty else { return nil }
             return buffer.withUnsafeReadableBytes { bytes in
                 String(decoding: bytes[fault.field.start..<fault.field.end].prefix(64), as: UTF8.self)
@@ -446,11 +446,11 @@ package final class UpstreamConnection: StreamHandler, FreeStream, AppStream, Tu
         case .body: receiver.upstreamFailed(.upstreamTruncated)
         case .tunnel: receiver.tunnelEnded()
         case .head where self.partial != nil:
-            self.pool.room.tell(.upstreamMalformed, ResponseFault.Rule.cutOff.rawValue)
+            self.pool.room.notify(.upstreamMalformed, ResponseFault.Rule.cutOff.rawValue)
             receiver.upstreamFailed(.upstreamMalformed)
         case .head where !self.hasAnswered:
             if let fault = self.tls?.fault {
-                self.pool.room.tell(.upstreamTLS, fault.description)
+                self.pool.room.notify(.upstreamTLS, fault.description)
                 receiver.upstreamFailed(.upstreamTLS)
             } else {
                 receiver.upstreamFailed(.upstreamReset)

@@ -271,12 +271,12 @@ final class JudgedRequest {
                     namedHosts: Pinned(self.bench.namedHosts),
                     notesStrayForwarding: true
                 )
-                return self.tell(body(&self.judge, given), base)
+                return self.notify(body(&self.judge, given), base)
             }
         }
     }
 
-    private func tell(_ action: consuming JudgeAction, _ base: Bytes) -> Told {
+    private func notify(_ action: consuming JudgeAction, _ base: Bytes) -> Told {
         switch consume action {
         case .ask(let question):
             self.token = String(decoding: question.token.bytes(in: base), as: UTF8.self)
