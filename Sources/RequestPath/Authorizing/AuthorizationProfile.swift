@@ -2,28 +2,28 @@ import AddressIntelligence
 package import Settings
 import Vocabulary
 
-/// What the checks of other proxies are read and answered with; made once for each configuration.
+/// The settings and tables for reading and answering the checks of other proxies, made once per configuration.
 package final class AuthorizationProfile: Sendable {
     let settings: AuthorizationSettings
     let peers: CIDRSet
-    /// The proxies that ask, and those behind them, name the client.
+    /// The rule that finds the client's address in a check. It trusts the peers that send checks and `trusted_proxies`.
     let addresses: ClientAddressRule
-    /// The fields of an answer that allows a request.
+    /// The identity fields of an answer that allows a request.
     let fields: ReportedFields
-    /// Those of oauth2-proxy; nil where its paths are not served.
+    /// The identity profile and fields of oauth2-proxy. `nil` if the gateway does not serve oauth2-proxy's paths.
     let oauth2Proxy: (profile: IdentityProfile, fields: ReportedFields)?
-    /// The forms, by their paths.
+    /// The forms of checks by path.
     private let forms: CheckForms
-    /// Whether the proxies may send browsers to the gateway's own pages here, too: oauth2-proxy and Authelia answer checks
-    /// and show their pages at one address, and the configurations of proxies say so.
+    /// Whether proxies may also send requests for the gateway's own pages to the authorization listener. oauth2-proxy
+    /// and Authelia serve checks and pages at one address, and proxies are configured for that.
     let servesPages: Bool
-    /// Whether the client of such a page stands in `X-Real-IP`: nginx sends no other name of it there, as oauth2-proxy's
-    /// manual configures it, and `X-Forwarded-For` is the client's own.
+    /// Whether a request for one of the gateway's pages names its client in `X-Real-IP`. If nginx is configured as in
+    /// oauth2-proxy's manual, it sets no other such field, and `X-Forwarded-For` is the client's own.
     let namesPageClientsInRealIP: Bool
-    /// Whether some session or transfer token is bound to the client's address, so that a check must name it.
+    /// Whether a session or transfer token may be bound to the client's address, so that each check must contain it.
     let needsAddress: Bool
 
-    /// The profile of the settings; `nil` if no other proxy may ask.
+    /// Creates the profile from the settings. Returns `nil` if no other proxy may send checks.
     package convenience init?(_ settings: Settings, identity: IdentityProfile) {
         guard let authorization = settings.authorization else { return nil }
         let forms = CheckForms(
@@ -64,7 +64,7 @@ package final class AuthorizationProfile: Sendable {
         return (profile, ReportedFields(profile))
     }
 
-    /// The form in which a check asks; nil: its path is none of the listener's.
+    /// Returns the form of a check with this path. Returns `nil` if the listener does not serve the path.
     func form(of path: UnsafeBufferPointer<UInt8>) -> CheckForm? {
         self.forms[path]
     }

@@ -2,37 +2,37 @@ import Endpoints
 package import Settings
 import Vocabulary
 
-/// How a proxy asks at one path of the authorization listener, and how it is answered.
+/// The way in which a proxy sends checks to one path of the authorization listener and expects their answers.
 package struct CheckForm: Sendable {
-    /// Where the original request is described. Each form reads one place only: a client can send what the proxy does not
-    /// overwrite (CVE-2026-40575).
+    /// The part of a check that describes the original request. Each form reads one place only, because a client can
+    /// send any field that the proxy does not overwrite (CVE-2026-40575).
     package enum Source: Sendable {
         case head(HeadSource)
-        /// The body of the check, which is collected first.
+        /// The body of the check, which is collected before the check is judged.
         case body(any CheckBody.Type)
     }
 
     /// The place in the head of a check where the original request is described.
     package enum HeadSource: Sendable {
         case fields(OriginalMetadata)
-        /// `Host`, `X-Forwarded-Uri` and `X-Real-IP`, which nginx sends as oauth2-proxy's manual says; the method is not told.
+        /// `Host`, `X-Forwarded-Uri` and `X-Real-IP`, sent by nginx as in oauth2-proxy's manual. The method is unknown.
         case hostAndURI
-        /// The check is the request itself, behind so many bytes of its path.
+        /// The check's own request line: the original request with `prefix` bytes in front of its path.
         case request(prefix: Int)
     }
 
     package let dialect: AuthorizationDialect
     let source: Source
-    /// Whether the answer has the fields of oauth2-proxy, too.
+    /// Whether the answer also has the fields of oauth2-proxy.
     let isOAuth2Proxy: Bool
-    /// Whether a check of one of the gateway's own pages, by GET, is answered with that page: its proxy passes on the whole
-    /// answer, and has no other way to the page.
+    /// Whether a GET check of one of the gateway's own pages is answered with that page. The proxy passes the whole
+    /// answer on to the browser and cannot reach the page in any other way.
     let showsPages: Bool
-    /// Whether each 401 leads to the sign-in page by `Location`, also for scripts: Authelia's does, and nginx makes a redirect
-    /// of each, as Authelia's manual configures it.
+    /// Whether each 401, even for a script, names the sign-in page in `Location`. Authelia's does, and nginx turns each
+    /// 401 into a redirect if it is configured as in Authelia's manual.
     let namesSignIn: Bool
-    /// Whether an answer that allows a request has each field of an identity, empty where the user has none, so that the
-    /// client's own does not reach the app.
+    /// Whether an answer that allows a request has every identity field, with an empty value if the user has none. The
+    /// empty field keeps the client's own field from the app.
     let hasEmptyFields: Bool
 
     package init(
@@ -51,44 +51,44 @@ package struct CheckForm: Sendable {
         self.hasEmptyFields = hasEmptyFields
     }
 
-    /// True if the proxy does not tell the method of the original request.
+    /// Whether the proxy does not send the method of the original request.
     var hidesMethod: Bool { if case .head(.hostAndURI) = self.source { true } else { false } }
 
-    /// The most bytes of a check's body that are collected before the check is judged. `nil` if the body is not waited for:
-    /// most proxies pass on the length of their client's body without the body.
+    /// Returns the maximum length of the body that is collected before the check is judged. Returns `nil` if no body is
+    /// collected: most proxies send the length of their client's body without the body.
     func bodyLimit(of check: RequestHead) -> Int? {
         switch self.source {
         case .body(let body): return body.limit
         case .head(.request):
-            // Envoy sends what its `with_request_body` allows, and its length. Without the rest of it the check is not whole.
+            // Envoy sends the bytes that its `with_request_body` allows, with their length. The check ends after them.
             guard case .length(let count) = check.framing, count <= Self.longestBody else { return nil }
             return count
         case .head: return nil
         }
     }
 
-    /// A longer body is not waited for if nothing is read in it.
+    /// The maximum length of a body that is collected although it is not read.
     private static let longestBody = 65_536
 
-    /// Whether the browser gets a redirect of the answer. At `/oauth2/auth` proxies lead to the sign-in by their own
-    /// configuration.
+    /// Whether the browser receives a redirect from the answer. For checks of `/oauth2/auth`, the proxy's own
+    /// configuration redirects to the sign-in page.
     var passesRedirects: Bool { !self.isOAuth2Proxy || self.dialect != .authRequest }
 
     // MARK: Answers
 
-    /// The status that lets the request pass.
+    /// The status that allows the request.
     var allowedStatus: Int { self.isOAuth2Proxy ? 202 : 200 }
 
-    /// The status of a redirect to the same page under another URL: 303, or 307 for a method that browsers do not repeat
-    /// after 303. `nil` if the request cannot be redirected so: browsers do not follow when they open a WebSocket, and nginx
-    /// makes 303 of each redirect.
+    /// Returns the status of a redirect to the requested page under another URL: 303, or 307 if browsers would not
+    /// repeat the method after 303. Returns `nil` if this redirect is impossible, because browsers do not follow it
+    /// when they open a WebSocket and nginx turns each redirect into 303.
     func redirectStatus(for head: RequestHead) -> Int? {
         guard !head.isWebSocketUpgrade else { return nil }
         if head.knownMethod == .get || head.knownMethod == .head { return 303 }
         return self.dialect == .authRequest ? nil : 307
     }
 
-    /// An answer that no proxy may keep; a refusal also says why in a field that a proxy can pass on.
+    /// Forbids proxies to cache `answer`, and adds the reason of a refusal in a field that a proxy can pass on.
     static func marked(_ answer: LocalAnswer) -> LocalAnswer {
         var answer = answer
         answer.response.fields.removeAll { $0.name.lowercased() == "cache-control" }
@@ -99,13 +99,13 @@ package struct CheckForm: Sendable {
         return answer
     }
 
-    /// An answer of the gateway to the original request, as the proxy can pass it on. It never lets the request pass: only
-    /// `GrantedFields` does.
+    /// Returns the gateway's answer to the original request in a form that the proxy can pass on. The result never
+    /// allows the request, because only `GrantedFields` does.
     ///
     /// - Parameters:
-    ///   - origin: That of the host of the original request, if it is known.
-    ///   - signIn: The URL of the host's sign-in page; `nil` if there is none. It is called
-    ///     only for a 401 that has to name the page.
+    ///   - origin: The origin of the original request's host. `nil` if the host is unknown.
+    ///   - signIn: The URL of the host's sign-in page. `nil` if there is no sign-in page. Evaluated only for a 401 that
+    ///     must name the page.
     func denial(
         _ answer: LocalAnswer,
         on origin: String?,
@@ -120,14 +120,14 @@ package struct CheckForm: Sendable {
             if answer.response.status == 200 { answer = answer.restated(as: Self.refused) }
         case .authRequest:
             answer = answer.restated(as: Self.authRequestStatus(answer.response))
-            // Nobody reads it there, and nginx's buffer is too small for long URLs.
+            // The proxy does not read it, and nginx's buffer is too small for long URLs.
             if !self.passesRedirects { answer.response.fields.removeAll { $0.name.lowercased() == "location" } }
             if self.namesSignIn, answer.response.status == 401,
                 !answer.response.fields.contains(where: { $0.name.lowercased() == "location" }), let signIn = signIn()
             {
                 answer.response.fields.append(("Location", signIn))
             }
-            // nginx adds the challenge to whatever its configuration makes of a 401.
+            // nginx adds the challenge to any answer that its configuration sends instead of a 401.
             if answer.response.fields.contains(where: { $0.name == "Location" }) {
                 answer.response.fields.removeAll { $0.name.lowercased() == "www-authenticate" }
             }
@@ -135,7 +135,7 @@ package struct CheckForm: Sendable {
         return answer
     }
 
-    /// A path in `Location` gets its origin: Traefik takes it for one of the address at which it asks.
+    /// Adds the origin to a path in `Location`. Traefik would resolve the path against the address of the gateway.
     private static func complete(_ fields: inout [(name: String, value: String)], on origin: String) {
         for index in fields.indices where fields[index].name.lowercased() == "location" {
             if fields[index].value.hasPrefix("/") { fields[index].value = origin + fields[index].value }
@@ -144,7 +144,7 @@ package struct CheckForm: Sendable {
 
     private static let refused = 403
 
-    /// nginx passes on 401 and 403; a failure must not be taken for either, and it makes 500 of anything else.
+    /// Returns the status for nginx, which turns all but 401 and 403 into 500. A failure must stay a failure.
     private static func authRequestStatus(_ response: EndpointResponse) -> Int {
         switch response.status {
         case 300..<400, 401: 401
@@ -153,8 +153,8 @@ package struct CheckForm: Sendable {
         }
     }
 
-    /// The gateway's own lines of an answer, as the proxy can pass them on. nginx sees the first `Set-Cookie` only, or
-    /// joins several into one that no browser understands; so it gets each once more under a name of its own.
+    /// Joins the gateway's own field lines so that the proxy can pass them on. nginx reads only the first `Set-Cookie`,
+    /// or joins several into one invalid field, so each cookie is also sent in a numbered field.
     func lines(_ lines: [[UInt8]]) -> [UInt8] {
         guard self.dialect == .authRequest else { return Array(lines.joined()) }
         var all: [UInt8] = []

@@ -1,40 +1,40 @@
 package import Settings
 
-/// The paths at which proxies ask, and how they ask there.
+/// The forms of checks by their paths.
 package struct CheckForms: Sendable {
-    /// Where proxies ask that let the app see a field without a value, and remove the client's fields before they ask.
+    /// The folder for proxies that remove the client's fields before each check, but would forward empty fields.
     package static let valuedFolder = "/authz/valued/"
-    /// The gateway's own, and Authelia's: there, Envoy's prefix for a path (`/page`) ends with a slash, proxies send the
-    /// gateway nothing but checks on the hosts of apps, and nginx makes a redirect of each 401.
+    /// The gateway's and Authelia's folders. Under Authelia's, Envoy's prefix for a path (`/page`) ends with a slash,
+    /// proxies send only checks on the hosts of apps, and nginx turns each 401 into a redirect.
     private static let folders = [
         (path: "/authz/", prefixEnd: "", isAuthelias: false),
         (path: Self.valuedFolder, prefixEnd: "", isAuthelias: false),
         (path: "/api/authz/", prefixEnd: "/", isAuthelias: true),
     ]
     private static let oauth2Proxy = "/oauth2/auth"
-    /// Where Traefik asks oauth2-proxy for the whole answer, its redirect to the sign-in included.
+    /// The path of Traefik's checks for the whole answer of oauth2-proxy, including the redirect to the sign-in page.
     private static let oauth2ProxyRoot = "/"
 
     private let forms: [CheckForm]
     /// The indices of `forms` by path.
     private let exact: ByteTable
-    /// What stands before the path of the original request.
+    /// Prefixes of paths, each followed by the path of the original request, and their forms.
     private let prefixes: [(bytes: [UInt8], form: CheckForm)]
 
     /// - Parameters:
-    ///   - exact: The forms by the paths of their checks.
-    ///   - prefixes: The forms by what stands before the path of the original request.
+    ///   - exact: The exact paths of checks and their forms.
+    ///   - prefixes: The prefixes of paths, each followed by the path of the original request, and their forms.
     package init(_ exact: [(path: String, form: CheckForm)], prefixes: [(bytes: [UInt8], form: CheckForm)] = []) {
         self.forms = exact.map(\.form)
         self.exact = ByteTable(exact.enumerated().map { (key: Array($1.path.utf8), value: $0) })
         self.prefixes = prefixes
     }
 
-    /// The forms of the dialects in the settings.
+    /// Creates the forms for the dialects in the settings.
     ///
     /// - Parameters:
-    ///   - oauth2Proxy: Whether its paths are served.
-    ///   - metadata: What is read there; nil: what nginx and Caddy send as its manual says.
+    ///   - oauth2Proxy: Whether oauth2-proxy's paths are served.
+    ///   - metadata: The fields read on oauth2-proxy's paths. `nil` for the fields in oauth2-proxy's manual.
     package init(_ settings: AuthorizationSettings, oauth2Proxy: Bool, reading metadata: OriginalMetadata? = nil) {
         var exact: [(path: String, form: CheckForm)] = []
         var prefixes: [(bytes: [UInt8], form: CheckForm)] = []
@@ -70,7 +70,7 @@ package struct CheckForms: Sendable {
         self.init(exact, prefixes: prefixes)
     }
 
-    /// The form of a check with this path; nil: it is none of the listener's.
+    /// Returns the form of a check with this path. Returns `nil` if the listener does not serve the path.
     package subscript(path: UnsafeBufferPointer<UInt8>) -> CheckForm? {
         if let index = self.exact[path] { return self.forms[index] }
         return self.prefixes.first { path.starts(with: $0.bytes) }?.form

@@ -3,18 +3,18 @@ import Sessions
 import Settings
 import Vocabulary
 
-/// The answer that lets a request of another proxy pass, with the fields that its app shall get. Making one consumes a
-/// `Permit`. So a request that was not permitted cannot be let pass.
+/// The answer that allows another proxy's request, with the fields for the app. Creating it consumes a `Permit`, so
+/// only a permitted request can be allowed.
 struct GrantedFields {
     let answer: LocalAnswer
-    /// Field lines, each with its CRLF.
+    /// The field lines of the answer, each with its CRLF.
     let lines: [UInt8]
 
     /// - Parameters:
-    ///   - identity: nil if there is no session whose identity the app sees.
-    ///   - names: The gateway's own cookies and query parameter.
-    ///   - own: The gateway's own lines of the answer.
-    /// - Throws: If a field of the identity cannot be written.
+    ///   - identity: The lines about the user. `nil` if there is no session whose identity the app may see.
+    ///   - names: The names of the gateway's own cookies and query parameter.
+    ///   - own: The gateway's own field lines for the answer.
+    /// - Throws: An error if a field of the identity cannot be written.
     init(
         _ permit: consuming Permit,
         _ identity: IdentityLines?,
@@ -56,12 +56,12 @@ struct GrantedFields {
         self.lines = lines
     }
 
-    /// What the proxy is told instead, although the request is permitted; nil: the permit is reported.
+    /// Returns an answer for the proxy instead of the permit. Returns `nil` if the permit itself is reported.
     ///
     /// - Parameters:
-    ///   - bringsToken: Whether a transfer token is left in the query.
-    ///   - bringsSession: Whether the answer has the cookie of a session that replaces the browser's.
-    ///   - names: The gateway's own cookies and query parameter.
+    ///   - bringsToken: Whether the query still contains a transfer token.
+    ///   - bringsSession: Whether the answer has the cookie of a session that replaces the browser's session.
+    ///   - names: The names of the gateway's own cookies and query parameter.
     static func detour(
         bringsToken: Bool,
         bringsSession: Bool,
@@ -73,7 +73,7 @@ struct GrantedFields {
         as form: CheckForm,
         by profile: AuthorizationProfile
     ) -> LocalAnswer? {
-        // The other proxy would forward the URL with its token, which the gateway itself removes.
+        // The proxy would forward the URL including its token. The gateway removes the token when it forwards itself.
         if bringsToken {
             guard let status = form.redirectStatus(for: head) else {
                 return .problem(.handoffNotNavigation, requestID: requestID)
@@ -86,7 +86,7 @@ struct GrantedFields {
         return .redirect(to: host.publicURL.description + target)
     }
 
-    /// Tells Envoy which fields of the request the app must not get, and what is left of `Cookie`.
+    /// Instructs Envoy to remove the fields that the app must not receive, and to shorten `Cookie`.
     private static func removeCredentials(
         of head: RequestHead,
         _ base: Bytes,
@@ -98,7 +98,7 @@ struct GrantedFields {
         from lines: inout [UInt8]
     ) {
         var removed: [String] = []
-        // Envoy removes after it sets.
+        // Envoy removes fields after it has set them.
         if credentials.dropsAuthorization, !replacesAuthorization { removed.append("authorization") }
         if head.line(.sessionToken) != nil, !route.leavesSessionToken { removed.append("x-session-token") }
         if head.line(.dpop) != nil, route.ownsBearer { removed.append("dpop") }

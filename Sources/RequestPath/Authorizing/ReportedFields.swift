@@ -2,12 +2,12 @@
 import Glibc
 #endif
 
-/// The names of an identity's fields, for answers in which each of them stands: the proxy would otherwise leave the
-/// client's own (CVE-2026-30851).
+/// The names of an identity's fields, for answers that contain every field. For a missing field, the proxy would pass
+/// the client's own on to the app (CVE-2026-30851).
 struct ReportedFields: Sendable {
-    /// `X-Auth-Subject: `, in the order in which the lines are rendered.
+    /// The beginnings of the field lines, such as `X-Auth-Subject: `, in the order of the rendered lines.
     private let beginnings: [[UInt8]]
-    /// Whether one of them is `Authorization`.
+    /// Whether one of the fields is `Authorization`.
     let replaceAuthorization: Bool
 
     init(_ identity: IdentityProfile) {
@@ -18,11 +18,11 @@ struct ReportedFields: Sendable {
         self.beginnings = names
     }
 
-    /// Appends the lines of a session, and by default an empty one for each field that has no value.
+    /// Appends the lines of a session and, if `emptyOnes` is true, an empty line for each field without a value.
     ///
     /// - Parameters:
-    ///   - identity: `nil` if nobody is signed in.
-    ///   - emptyOnes: False leaves out the empty lines.
+    ///   - identity: The lines about the user. `nil` if nobody is signed in.
+    ///   - emptyOnes: Whether to append empty lines.
     func append(_ identity: IdentityLines?, to lines: inout [UInt8], emptyOnes: Bool) {
         guard emptyOnes else {
             lines += identity?.session ?? []
@@ -35,7 +35,7 @@ struct ReportedFields: Sendable {
         while next < self.beginnings.count { self.appendEmpty(&next, to: &lines) }
     }
 
-    /// Appends whole lines, and the empty ones before each.
+    /// Appends complete lines, preceded by an empty line for each skipped field.
     private func append(_ rendered: UnsafeBufferPointer<UInt8>, from next: inout Int, to lines: inout [UInt8]) {
         guard var start = rendered.baseAddress else { return }
         let end = start + rendered.count

@@ -2,10 +2,10 @@ package import NIOCore
 import Settings
 package import Vocabulary
 
-/// Turns a check into the request that it asks about: writes the head that the client sent, as far as the proxy tells it,
-/// for the one parser. Nothing is decided here.
+/// Converts a check into the original request: writes the client's head, as far as the proxy describes it, to be parsed
+/// like any other head. Decides nothing.
 package enum Subrequest {
-    /// The parts of a request line, and the host.
+    /// The method, host and target of the original request.
     private struct Original {
         var method: UnsafeBufferPointer<UInt8>
         var authority: UnsafeBufferPointer<UInt8>
@@ -13,7 +13,7 @@ package enum Subrequest {
     }
 
     /// - Parameters:
-    ///   - body: The collected body of the check. Empty if the form does not wait for one.
+    ///   - body: The collected body of the check. Empty if the form does not collect a body.
     ///   - buffer: An empty buffer to write to.
     /// - Throws: `authz.metadata` if the check does not describe exactly one request.
     package static func write(
@@ -41,12 +41,12 @@ package enum Subrequest {
         needsAddress: Bool,
         into buffer: inout ByteBuffer
     ) throws(Reason) {
-        // Whoever relies on these must not let everybody in. Caddy appends the client's query, which says nothing.
+        // Rejected, because ignoring a restriction would admit everybody. Caddy's appended client query is harmless.
         guard !form.isOAuth2Proxy || Self.restrictions.allSatisfy({ $0.find(in: check.query, base) == nil }) else {
             throw .authorizationMetadata
         }
         let original = try self.original(check, base, source)
-        // The parser takes any method but TRACE and CONNECT; here it must be one word.
+        // The parser accepts any method except TRACE and CONNECT. Here the method must be a single token.
         guard !original.method.isEmpty, original.method.allSatisfy({ ByteClass.normalizedToken[Int($0)] != 0 }),
             original.target.first == UInt8(ascii: "/") || original.target.elementsEqual("*".utf8)
         else { throw .authorizationMetadata }
@@ -75,16 +75,16 @@ package enum Subrequest {
         }
     }
 
-    /// Whether the field shows that the request opens a WebSocket. Proxies do not pass `Upgrade` on, and over HTTP/2 there is
-    /// no key (RFC 8441 5); browsers always send the version and the mode.
+    /// Whether the field shows that the request opens a WebSocket. Proxies do not pass `Upgrade` on, and HTTP/2 has no
+    /// key (RFC 8441 5), but browsers always send the version and the mode.
     private static func asksForWebSocket(_ line: FieldLine, _ base: Bytes) -> Bool {
         if line.role == .fetchMode { return ByteClass.equal(line.value.bytes(in: base), "websocket") }
         let name = line.name.bytes(in: base)
         return ByteClass.equal(name, "sec-websocket-key") || ByteClass.equal(name, "sec-websocket-version")
     }
 
-    /// Whether the field may be the client's: neither of the check as a message, nor of the proxy. `X-Forwarded-For` and
-    /// the request's id are the proxy's, and are read as from any trusted proxy.
+    /// Whether the field may come from the client, and neither describes the check itself nor comes from the proxy.
+    /// Also true for the proxy's `X-Forwarded-For` and request id, which are read as from any trusted proxy.
     private static func isClients(_ line: FieldLine) -> Bool {
         switch line.role {
         case .host, .contentLength, .transferEncoding: false
@@ -98,7 +98,7 @@ package enum Subrequest {
     {
         switch source {
         case .fields(.forwarded):
-            // Where the proxy sends it, it says nothing that the host's `public_url` does not say.
+            // The proxy must send the scheme, which adds nothing to the host's `public_url`.
             _ = try self.value("x-forwarded-proto", check, base)
             return Original(
                 method: try self.value("x-forwarded-method", check, base),
@@ -128,8 +128,8 @@ package enum Subrequest {
         }
     }
 
-    /// The client where the proxy names it in `X-Real-IP`; nil: in `X-Forwarded-For`, which is read as from any trusted
-    /// proxy.
+    /// Returns the client's address if the proxy sends it in `X-Real-IP`. Returns `nil` if the proxy sends
+    /// `X-Forwarded-For`, which is read as from any trusted proxy.
     private static func address(_ check: RequestHead, _ base: Bytes, _ form: CheckForm, isNeeded: Bool) throws(Reason)
         -> UnsafeBufferPointer<UInt8>?
     {
@@ -141,7 +141,7 @@ package enum Subrequest {
         return nil
     }
 
-    /// The value of `X-Real-IP`; nil unless it stands there once and is an address.
+    /// Returns the value of `X-Real-IP`. Returns `nil` unless the field occurs exactly once and contains an address.
     static func realIP(_ head: RequestHead, _ base: Bytes) -> UnsafeBufferPointer<UInt8>? {
         guard let address = try? self.value("x-real-ip", head, base), ForwardedField.address(address) != nil else {
             return nil
@@ -149,7 +149,7 @@ package enum Subrequest {
         return address
     }
 
-    /// Whether `X-Forwarded-For` ends with an address. Without one, the proxy would be taken for the client.
+    /// Whether `X-Forwarded-For` ends with an address. Without one, the proxy would be mistaken for the client.
     private static func namesClient(_ check: RequestHead, _ base: Bytes) -> Bool {
         for index in (0..<check.fields.count).reversed() where check.fields[index].role == .forwardedFor {
             var list = check.fields[index].value.bytes(in: base)
@@ -165,12 +165,12 @@ package enum Subrequest {
 
     private static let get: StaticString = "GET"
 
-    /// The parameters by which oauth2-proxy's check restricts a site.
+    /// The query parameters that restrict a site in checks for oauth2-proxy.
     private static let restrictions = ["allowed_groups", "allowed_emails", "allowed_email_domains"]
         .map { HandoffParameter(name: $0) }
 
-    /// The value of the one field of this name. A second spelling of it (`X_Forwarded_Uri`) is another field, and nobody
-    /// reads it.
+    /// Returns the value of the only field with this name. A field with another spelling (`X_Forwarded_Uri`) is
+    /// ignored.
     private static func value(_ name: StaticString, _ check: RequestHead, _ base: Bytes) throws(Reason)
         -> UnsafeBufferPointer<UInt8>
     {
@@ -183,7 +183,7 @@ package enum Subrequest {
         return found
     }
 
-    /// `https://host/path?query`: the host, and what follows it as it was sent.
+    /// Splits `https://host/path?query` into the host and the rest, which is unchanged.
     private static func parts(ofURL url: UnsafeBufferPointer<UInt8>) throws(Reason)
         -> (authority: UnsafeBufferPointer<UInt8>, target: UnsafeBufferPointer<UInt8>)
     {

@@ -8,12 +8,12 @@ import Vocabulary
 
 /// The access line of an exchange.
 extension ExchangeRecord {
-    /// Writes the line. Mutating, because so large a value would be copied to be read.
+    /// Writes the access line. Mutating, because reading so large a value would copy it.
     ///
     /// - Parameters:
     ///   - client: The client's address as text.
-    ///   - connection: What its opening has found out about the client.
-    ///   - dialect: The dialect in which another proxy asked about the request; nil: the client sent it here.
+    ///   - connection: The facts about the client from the opening of its connection. `nil` if there are none.
+    ///   - dialect: The dialect of the check. `nil` if the request is not a check.
     mutating func write(
         to accessLog: AccessLog,
         client: [UInt8],
@@ -21,7 +21,7 @@ extension ExchangeRecord {
         asked dialect: AuthorizationDialect?
     ) {
         let reason = self.reason ?? self.note ?? self.absence
-        // Nothing here makes a `String`: most requests are logged.
+        // Creates no `String`, because most requests are logged.
         (self.log.bytes ?? ByteBuffer()).withUnsafeReadableBytes { bytes in
             self.requestID.withBytes { requestID in
                 client.withUnsafeBytes { client in
@@ -85,12 +85,12 @@ extension ExchangeRecord {
         entry.duration = self.nanoseconds / 1000
     }
 
-    /// The log's word for a token that was refused before it was looked up; nil for other reasons.
+    /// Returns the log's word for a token that was refused before its look-up. Returns `nil` for other reasons.
     private static func handoffWord(_ reason: Reason) -> String? {
         reason.rawValue.hasPrefix("handoff.") ? TransferTokenResult.refused.rawValue : nil
     }
 
-    /// The result of the route's own check of the session's device; nil if it was not checked.
+    /// The result of the route's own check of the session's device. `nil` if the device was not checked.
     @inline(__always) private var liveBinding: JudgedBinding? {
         guard let mode = self.route?.settings.liveBinding, mode != .none else { return nil }
         let outcome = JudgedBinding.Outcome(self.reason) ?? (self.session == nil ? nil : .match)

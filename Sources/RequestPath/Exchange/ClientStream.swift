@@ -1,7 +1,7 @@
 package import NIOCore
 
-/// The client's side of one exchange: an HTTP/1 connection, or one stream of a connection that carries many. It alone
-/// knows how messages are framed and whether the connection is kept.
+/// The client's side of one exchange: an HTTP/1 connection, or a stream of a connection that carries many. Only this
+/// side knows how messages are framed and whether the connection is kept.
 ///
 /// ```
 ///   request    Exchange.begin(head) ─▶ takeBody ... bodyCame(.end)         as far as Exchange.bodyDemand accepts it
@@ -11,23 +11,23 @@ package import NIOCore
 /// ```
 /// At any time the exchange may `abort`, and the client may leave (`Exchange.clientLeft`).
 package protocol ClientStream: AnyObject {
-    /// The protocol of the request, for the log: `HTTP/1.1`.
+    /// The protocol of the request for the log, such as `HTTP/1.1`.
     var version: StaticString { get }
-    /// Whether any 2xx opens what the request asks for: a WebSocket over HTTP/2 (RFC 8441 5). Over HTTP/1 only 101 does.
+    /// Whether any 2xx opens the requested tunnel: a WebSocket over HTTP/2 (RFC 8441 5). Over HTTP/1, only 101 does.
     var opensBySuccess: Bool { get }
-    /// False while too many bytes are queued. Then `Exchange.clientTakesBytes` is called later.
+    /// Whether more bytes may be written. If not, `Exchange.clientTakesBytes` is called later.
     var isWritable: Bool { get }
-    /// The number of written bytes that the client has not acknowledged; when its connection has failed, of those that were
-    /// lost. It costs a system call.
+    /// The number of written bytes that the client has not acknowledged. After a failure of the connection, the number
+    /// of lost bytes. Costs a system call.
     var unacknowledgedBytes: Int { get }
-    /// The number of written bytes of this answer that wait for the client. It may cost a system call.
+    /// The number of written bytes of this answer that wait for the client. May cost a system call.
     var waitingBytes: Int { get }
 
     // MARK: The request's body
 
-    /// Asks a client that waits for it to send the body (RFC 9110 10.1.1).
+    /// Asks the client to send the body, if the client waits for this (RFC 9110 10.1.1).
     func askForBody()
-    /// Reads nothing more of the body until `resumeReading`. Bytes that were read before may still be handed over.
+    /// Stops reading the body until `resumeReading`. Bytes that were read before may still be handed over.
     func pauseReading()
     /// Continues reading.
     func resumeReading()
@@ -40,34 +40,34 @@ package protocol ClientStream: AnyObject {
     func announce(_ head: AnswerHead, _ changes: borrowing AnswerChanges)
     /// Begins the app's answer. It is sent with the next `flush` or `complete`.
     func begin(_ head: AnswerHead, _ changes: borrowing AnswerChanges)
-    /// Takes the next `count` bytes of `content`, which are the answer's, until `flush` or `complete`.
+    /// Queues the next `count` bytes of `content`, which belong to the answer, until `flush` or `complete`.
     func write(_ count: Int, of content: inout ByteBuffer)
     /// Sends everything that was written. If the client turns out to be gone, the exchange ends during this call.
     func flush()
-    /// The same when nothing more is written. The stream calls `Exchange.answerSent` when the system has taken everything,
-    /// and then handles the rest of the request. The next exchange may begin during this call.
+    /// Sends everything that was written and ends the answer. The stream calls `Exchange.answerSent` when the system
+    /// has accepted everything, and then handles the rest of the request. The next exchange may begin during this call.
     func complete()
-    /// Ends the answer as `complete` does, with these trailers. They are dropped if the answer cannot carry them, or its
+    /// Ends the answer as `complete` does, with these trailers. They are dropped if the answer cannot carry them or the
     /// client has not asked for them.
     func complete(with trailers: Trailers)
-    /// Gives one of the gateway's own answers, with its body or, if it has no content or its head alone was asked for,
-    /// without. The end of it is that of `complete`. The stream may read the rest of the request's body first.
+    /// Sends one of the gateway's own answers and ends it as `complete` does. `hasContent` is false if there is no
+    /// content or only the head was requested. The stream may read the rest of the request's body first.
     func answer(_ head: LocalAnswerHead, hasContent: Bool)
-    /// Ends within the answer. The client must be able to see that the answer is incomplete.
+    /// Ends the exchange within the answer. The client must be able to see that the answer is incomplete.
     func abort()
 
-    // MARK: Beside the messages
+    // MARK: Sessions and tunnels
 
     /// Called when the request belongs to a live session.
     func signedIn()
-    /// Called when the app has agreed to an upgrade and its answer is sent. From now on the stream hands over all bytes
-    /// with `Exchange.tunnelToUpstream`, beginning with those that followed the request.
+    /// Called when the app has agreed to an upgrade and its answer has been sent. From now on, the stream hands over
+    /// all bytes with `Exchange.tunnelToUpstream`, beginning with those that followed the request.
     func beginTunnel()
     /// Sends bytes of a tunnel.
     func tunnel(_ bytes: ByteBuffer)
 }
 
-/// What to do with received bytes of a request's body.
+/// The treatment of received bytes of a request's body.
 package enum BodyDemand {
     /// Hand them over.
     case now
@@ -82,6 +82,6 @@ extension ClientStream {
 
     package func complete(with trailers: Trailers) { self.complete() }
 
-    /// Whether it is one of several of a connection. HTTP/2 has no minor version.
+    /// Whether the stream is one of several on its connection. The version of HTTP/2 has no minor number.
     var isHTTP2: Bool { self.version.utf8CodeUnitCount == "HTTP/2".utf8.count }
 }

@@ -6,9 +6,9 @@ import Settings
 import Transport
 import Vocabulary
 
-/// The gateway's own answers.
+/// Sends the gateway's own answers.
 extension Exchange {
-    /// Gives one of the gateway's own answers and ends the exchange.
+    /// Sends one of the gateway's own answers and ends the exchange.
     func answer(_ answer: LocalAnswer) {
         let answer = self.configuration.placing(self.inFormat(answer))
         let lines = self.record.extraLines + [self.record.crossOriginLines]
@@ -22,20 +22,20 @@ extension Exchange {
         }
     }
 
-    /// The URL of the sign-in page to which a refusal leads; `nil` if the host has none, or no host is known.
+    /// Returns the URL of the sign-in page for a refusal. `nil` if the host has no sign-in page or is unknown.
     private func signInURL(_ answer: LocalAnswer, _ origin: String?) -> String? {
         guard let origin, self.configuration.provider(of: self.record.host)?.signsIn == true else { return nil }
         return origin + self.configuration.settings.pages.path(answer.response.signIn ?? SignInPath.path)
     }
 
-    /// Sends it, with these field lines, each with its CRLF.
+    /// Sends the answer with these field lines, each with its CRLF.
     func send(_ answer: LocalAnswer, _ lines: [UInt8]) {
         guard let stream = self.stream, self.phase != .idle, self.phase != .ending else { return }
         var answer = answer
         if self.facts.isWebSocket, self.wouldOpen(answer.response.status, on: stream) {
             answer = .problem(.requestProtocol, requestID: self.record.requestID)
         }
-        // A proxy may pass on the length of its client's body without the body: the next check would be read as the body.
+        // A proxy may send the length of its client's body without the body. The next check would be read as the body.
         if self.service == .checks, self.facts.hasBody { answer.closes = true }
         self.releaseWaiting()
         self.releaseUpstreamHead()
@@ -54,7 +54,7 @@ extension Exchange {
         )
     }
 
-    /// A refusal as the client can read it: in the envelope of the endpoint's protocol, or as a page for a person.
+    /// Puts a refusal into the client's format: the envelope of the endpoint's protocol, or a page for a person.
     private func inFormat(_ answer: LocalAnswer) -> LocalAnswer {
         if let envelope = self.record.judge.findings.envelope {
             return answer.enclosed(in: envelope, requestID: self.record.requestID)
@@ -72,7 +72,7 @@ extension Exchange {
 
     // MARK: A collected body
 
-    /// Collects the request's body for `endpoint`, or if that is `nil` for the check.
+    /// Collects the request's body for `endpoint`, or for the check if `endpoint` is `nil`.
     func collectBody(atMost limit: Int) {
         self.collected = []
         self.collectedLimit = limit
@@ -104,7 +104,7 @@ extension Exchange {
         self.collectBody(atMost: pending.endpoint.bodyLimit)
     }
 
-    /// Has a task run the endpoint, and answers on the loop.
+    /// Runs the endpoint in a task, and answers on the loop.
     private func callEndpoint() {
         guard let pending = self.endpoint else { return }
         var request = pending.request
@@ -136,10 +136,10 @@ extension Exchange {
 
     // MARK: The end of an exchange
 
-    /// Sends what was written last, and ends the exchange when the system has taken it: until then the client may be slow,
-    /// and what it does not take is no part of the answer.
+    /// Sends the last written bytes, and ends the exchange when the system has accepted them. Until then, the client
+    /// may be slow. Bytes that it does not accept are not part of the answer.
     ///
-    /// - Parameter reason: nil: the answer is complete.
+    /// - Parameter reason: Why the answer is incomplete. `nil` if the answer is complete.
     func finish(_ reason: Reason? = nil) {
         if let stream = self.stream { self.finish(on: stream, reason) }
     }
@@ -152,7 +152,7 @@ extension Exchange {
         if let trailers { stream.complete(with: trailers) } else { stream.complete() }
     }
 
-    /// Called when the system has taken everything that was written for the client. The exchange has ended.
+    /// Called when the system has accepted all bytes for the client. The exchange has ended.
     package func answerSent() {
         guard self.phase == .ending else { return }
         self.conclude(self.facts.endReason)
@@ -176,7 +176,7 @@ extension Exchange {
             if let bytes = self.record.log.takeBytes() { self.loop.giveBack(bytes) }
         }
         if self.holderPlace >= 0 {
-            // It has lasted, so its last bytes may be a use of their own.
+            // The request has lasted, so its last bytes may be another use of the session.
             self.noteUse()
             self.loop.sessions?.holders.remove(self)
         }
@@ -186,9 +186,9 @@ extension Exchange {
     }
 }
 
-/// A request to one of the gateway's endpoints. Its body is collected on the loop, and a task answers it, on the same loop
-/// but for work that takes long (`offLoop`). The task is cancelled when the client leaves, unless it may have written
-/// something single-use.
+/// A request to one of the gateway's endpoints. Its body is collected on the loop. A task then answers it on the same
+/// loop, except for work that takes long (`offLoop`). The task is cancelled when the client leaves, unless it may have
+/// written something single-use.
 final class PendingEndpoint {
     let endpoint: Endpoint
     let request: EndpointRequest

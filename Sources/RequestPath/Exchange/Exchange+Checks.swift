@@ -4,11 +4,11 @@ import NIOCore
 import Settings
 import Vocabulary
 
-/// Answers a proxy that asks whether a request of its client is allowed. The request is judged like any other; only what
-/// is judged, and what becomes of the permit, differ.
+/// Answers checks, in which a proxy asks whether a request of its client is allowed. The request is judged like any
+/// other. Only the judged head and the use of the permit differ.
 extension Exchange {
-    /// Whether the request is no check but a browser's, for one of the gateway's own pages, which its proxy sends to the
-    /// address that it asks.
+    /// Whether the request is a browser's for one of the gateway's own pages, instead of a check. Some proxies send
+    /// both to one address.
     func isBrowsers(_ head: RequestHead, _ buffer: ByteBuffer, by configuration: PathConfiguration) -> Bool {
         self.check = nil
         self.checkResult = .denied
@@ -28,15 +28,15 @@ extension Exchange {
         return isPage
     }
 
-    /// Whether the peer is one of the proxies that may ask: by its address, and by its certificate where one is required.
+    /// Whether the peer is a proxy that may send checks, by its address and, if one is required, by its certificate.
     private func mayAsk(_ profile: AuthorizationProfile) -> Bool {
         profile.peers.contains(self.peer)
             && profile.settings.peerCertificate?.isMet(by: self.client?.certificate) != false
     }
 
-    /// Judges the request that a check asks about: at once, or when the check's body has come, if its form waits for one.
+    /// Judges the request that a check describes. First collects the check's body if the form of the check requires it.
     ///
-    /// - Parameter buffer: Begins with the bytes of the check, which are taken.
+    /// - Parameter buffer: A buffer that begins with the bytes of the check, which are removed.
     func beginCheck(_ buffer: inout ByteBuffer, by configuration: PathConfiguration) {
         let check = self.loop.takeRequestHead()
         var bytes = self.loop.takeBuffer()
@@ -65,14 +65,14 @@ extension Exchange {
         self.judge(bytes, unless: refusal, by: configuration)
     }
 
-    /// Judges the request that a check asks about, whose body has been collected.
+    /// Judges the request that a check describes, after the check's body has been collected.
     func checkCollected() {
         guard let check = self.waitingHead, let input = self.waitingBytes, let form = self.check,
             let profile = self.configuration.authorization
         else { return }
         let (body, configuration) = (self.collected, self.configuration)
         self.collected = []
-        // Nothing of it is left to read, so another check may follow.
+        // The body has been read completely, so another check may follow.
         self.facts.hasBody = false
         var bytes = self.loop.takeBuffer()
         let refusal = input.withUnsafeReadableBytes { input -> Reason? in
@@ -88,11 +88,11 @@ extension Exchange {
         self.judge(bytes, unless: refusal, by: configuration)
     }
 
-    /// Judges the request whose head is the loop's.
+    /// Judges the original request of a check. The head is the loop's.
     ///
     /// - Parameters:
-    ///   - bytes: The bytes from which the head was parsed.
-    ///   - refusal: Why there is no head. `nil` if there is one.
+    ///   - bytes: The bytes of the head.
+    ///   - refusal: Why there is no head. `nil` if the head was parsed.
     private func judge(_ bytes: ByteBuffer, unless refusal: Reason?, by configuration: PathConfiguration) {
         if let refusal {
             self.loop.giveBack(bytes)
@@ -105,7 +105,7 @@ extension Exchange {
         self.take(step)
     }
 
-    /// Finds the form in which a check asks, and from then on is answered.
+    /// Finds the form of a check, which also determines the form of the answer.
     @inline(__always)
     private func findForm(
         of check: RequestHead,
@@ -120,9 +120,9 @@ extension Exchange {
         return (form, profile)
     }
 
-    /// Reads a check, and parses the head of the original request into the loop's head.
+    /// Converts a check into the head of the original request, parsed into the loop's head.
     ///
-    /// - Parameter body: The collected body of the check. Empty if its form does not wait for one.
+    /// - Parameter body: The collected body of the check. Empty if its form does not collect a body.
     @inline(__always)
     private func read(
         _ check: RequestHead,
@@ -158,7 +158,7 @@ extension Exchange {
         self.answer(answer)
     }
 
-    /// How a proxy asked in a check that cannot be parsed, and wants its answer; nil: it is nobody's who may ask.
+    /// Returns the form of a check that cannot be parsed. `nil` if the peer may not send checks or the path is unknown.
     ///
     /// - Parameter bytes: The bytes where a head was expected.
     func form(ofUnparsed bytes: ByteBuffer, by configuration: PathConfiguration) -> CheckForm? {
@@ -170,7 +170,7 @@ extension Exchange {
         }
     }
 
-    /// What the permit of a check is for: the fields for the app are written into the answer.
+    /// Uses the permit of a check: writes the fields for the app into the answer.
     @inline(never)
     func report(
         _ permit: consuming Permit,
@@ -218,7 +218,7 @@ extension Exchange {
 }
 
 extension CheckResult {
-    /// The result of an answer that does not let the request pass.
+    /// Creates the result for an answer that does not allow the request.
     init(_ denial: LocalAnswer) {
         switch denial.response.status {
         case 300..<400: self = .redirected

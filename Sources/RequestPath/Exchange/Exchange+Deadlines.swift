@@ -4,10 +4,10 @@ import Settings
 import Transport
 import Vocabulary
 
-/// The deadlines of an exchange. Each loop checks all its exchanges four times a second. This is cheaper than a timer
-/// for each request, and exact enough for deadlines in seconds.
+/// Checks the deadlines of an exchange. Each loop checks all its exchanges four times a second. This is cheaper than a
+/// timer for each request, and exact enough for deadlines in seconds.
 extension Exchange {
-    /// Ends the exchange if it has taken too long.
+    /// Ends the exchange if a deadline has passed.
     package func sweep(_ now: NIODeadline) {
         self.holdSession()
         defer { self.noteUse() }
@@ -20,7 +20,7 @@ extension Exchange {
         case .tunnel:
             self.sweepTunnel(now)
         case .connecting:
-            // The pool ends what waits for an app that is gone. This is for one that accepts few connections.
+            // The pool ends requests to an unreachable app. This is for an app that accepts few connections.
             if now >= self.facts.responseDeadline + self.configuration.timeouts.queue {
                 self.upstreamFailed(.gatewayOverloaded)
             }
@@ -35,15 +35,15 @@ extension Exchange {
         }
     }
 
-    /// A client may be slow, but it must take some bytes within the write timeout. The app is not read meanwhile, so its
-    /// deadlines do not count.
+    /// A client may be slow, but it must accept some bytes within the write timeout. Meanwhile the app is not read, so
+    /// its deadlines do not apply.
     private func sweepClient(_ now: NIODeadline) {
         let waiting = self.stream?.unacknowledgedBytes ?? 0
         if self.facts.clientOutput.isStuck(waiting, now: now, limit: self.configuration.timeouts.write) {
             return self.abort(self.facts.endReason ?? .requestTimeout)
         }
         guard self.record.isAppsAnswer else { return }
-        // Whatever it takes of an event stream was looked at when it came.
+        // The content of an event stream was checked when it arrived.
         if self.facts.clientOutput.hasTaken, !self.facts.isEventStream { self.facts.hasPayload = true }
         // A client that reads slowly must not keep a stream beyond the end of its session.
         if self.facts.endReason == nil { self.checkSession() }
@@ -53,7 +53,7 @@ extension Exchange {
         if self.stream?.isWritable == false { return self.sweepClient(now) }
         let timeouts = self.configuration.timeouts
         if !self.facts.isRequestWhole, let upstream = self.upstream, !upstream.isWritable {
-            // An app may be slow as well.
+            // An app may be slow, too.
             if self.facts.appOutput.isStuck(upstream.unacknowledgedBytes, now: now, limit: timeouts.write) {
                 self.reportSlow("it has read no byte of a request's body within timeouts.write", timeouts.write)
                 return self.upstreamTimedOut()
@@ -80,7 +80,7 @@ extension Exchange {
             self.dropUpstream()
             return self.answer(.problem(.requestTimeout, requestID: self.record.requestID, closes: true))
         }
-        // The app's time begins when it has the request, of which megabytes may be on their way.
+        // The app's time begins when it has received the request. Until then, megabytes may be on their way.
         if self.record.bytesIn > 0, !self.facts.isRequestTaken, let upstream = self.upstream, upstream.hasSent {
             let waiting = upstream.unacknowledgedBytes
             self.facts.isRequestTaken = waiting == 0
@@ -95,9 +95,9 @@ extension Exchange {
         }
     }
 
-    /// Tells the operator which limit the app has exceeded and on which route, once a minute at most for each app.
+    /// Reports to the operator the limit that the app has exceeded, and the route, at most once a minute for each app.
     ///
-    /// - Parameter sentence: Ends with the key of the limit.
+    /// - Parameter sentence: A sentence that ends with the key of the limit.
     private func reportSlow(_ sentence: String, _ limit: TimeAmount) {
         guard let route = self.record.route, let index = route.upstreamIndex, let notify = self.loop.onUpstreamNotice
         else { return }
@@ -128,7 +128,7 @@ extension Exchange {
         return self.record.bytesIn < seconds * timeouts.bodyRate
     }
 
-    /// Lets the end of the session find a permitted request that lasts.
+    /// Registers a permitted request that lasts, so that the end of its session can find it.
     func holdSession() {
         guard self.holderPlace < 0, let session = self.record.session else { return }
         switch self.phase {
@@ -138,17 +138,17 @@ extension Exchange {
         }
     }
 
-    /// Notes that content which was passed on is a use of the session, as requests are.
+    /// Records passed-on content as a use of the session, as requests are.
     func noteUse() {
         guard let session = self.record.session else { return }
-        // Content of which no use is due now does not count later.
+        // Reset even if no use is due now, so that old content causes no use later.
         let hasPayload = self.tunnel?.takeData() ?? self.facts.hasPayload
         self.facts.hasPayload = false
         guard hasPayload, self.configuration.settings.session.idleCounts == .traffic else { return }
         self.loop.sessions?.resolver.noteUse(of: session, now: self.loop.sessionNow)
     }
 
-    /// Ends a stream whose session has ended since the request was judged, or the client's certificate by which it was.
+    /// Ends a stream if its session has ended, or the client's certificate has expired, since the request was judged.
     func checkSession() {
         if self.record.judge.findings.certificate != nil, self.client?.hasExpired(at: self.loop.wallNow) == true {
             return self.certificateExpired()

@@ -5,9 +5,9 @@ import Settings
 import Transport
 package import Vocabulary
 
-/// The exchange with the app: sends the request, passes the answer on, and handles failures.
+/// Drives the exchange with the app: sends the request, passes the answer on, and handles failures.
 extension Exchange: AnswerReceiver, StreamWaiter {
-    /// What a permit is for: the head for the app is written. `take` sends it, when the client's bytes are no longer
+    /// Uses the permit: writes the head for the app. `take` sends the head when the client's bytes are no longer
     /// borrowed.
     func forward(_ permit: consuming Permit, _ identity: consuming IdentityLines?, _ given: JudgingContext) -> Step {
         guard let host = self.record.pinnedHost else { preconditionFailure("a request of no host is permitted") }
@@ -33,20 +33,20 @@ extension Exchange: AnswerReceiver, StreamWaiter {
         return .forward
     }
 
-    /// The client's address as text: the peer's, or the one that trusted proxies report.
+    /// The client's address as text: the address that trusted proxies report, or otherwise the peer's.
     var clientText: [UInt8] {
         guard let client = self.record.clientAddress, client != self.peer else { return self.peerText }
         return Array(client.description.utf8)
     }
 
-    /// How long the request waits for the first bytes of a body whose length is declared, before it takes a stream to the app.
-    /// An app may answer without the body, so it gets the request after that.
+    /// The time that the request waits for the first bytes of a body with a declared length before it occupies a stream
+    /// to the app. After that, the app gets the request, because it may answer without the body.
     static let bodyPatience = TimeAmount.seconds(1)
 
-    /// Whether the request has no stream to the app yet, because no byte of its body has come.
+    /// Whether the request waits for the first byte of its body before it gets a stream to the app.
     package var awaitsBody: Bool { self.phase == .expecting }
 
-    /// Asks the client for the body, so that a client that sends none uses no stream to the app.
+    /// Asks the client for the body. A client that sends none then occupies no stream to the app.
     func expectBody() {
         self.phase = .expecting
         self.facts.waitDeadline = self.loop.now + Self.bodyPatience
@@ -55,7 +55,7 @@ extension Exchange: AnswerReceiver, StreamWaiter {
         self.process()
     }
 
-    /// Called when bytes of the body are there, before they are taken.
+    /// Called when bytes of the body have arrived, before they are consumed.
     package func bodyArrives() {
         guard self.phase == .expecting, let pool = self.facts.pool else { return }
         // The session may have ended meanwhile.
@@ -65,7 +65,7 @@ extension Exchange: AnswerReceiver, StreamWaiter {
         self.takeStream(of: pool)
     }
 
-    /// Sends the request on a stream to the app, as soon as there is one for it.
+    /// Sends the request on a stream to the app, as soon as one is available.
     func takeStream(of pool: any AppPool) {
         self.awaitResponse(from: self.loop.now)
         if let free = pool.takeStream(for: self) {
@@ -76,14 +76,14 @@ extension Exchange: AnswerReceiver, StreamWaiter {
         }
     }
 
-    /// Waits for a stream. The session may end meanwhile, also when the cache does not have it any more.
+    /// Waits for a stream. Holds the session, which may end meanwhile even if the cache no longer contains it.
     func awaitStream(of pool: any AppPool) {
         self.phase = .connecting
         self.holdSession()
         pool.awaitStream(for: self)
     }
 
-    /// Gives the app its time for the head of the answer.
+    /// Starts the app's time for the head of the answer.
     @inline(__always)
     func awaitResponse(from now: NIODeadline) {
         let timeout = self.record.pinnedRoute.flatMap { route in route.use { $0.responseTimeout } }
@@ -149,7 +149,7 @@ extension Exchange: AnswerReceiver, StreamWaiter {
 
     func send(on free: any FreeStream) {
         guard free.isUsable else {
-            // The stream has closed meanwhile, so another one is used.
+            // The stream has closed meanwhile, so another one is requested.
             free.close()
             self.record.upstreamReused = false
             if self.record.trace != nil { self.attemptFailed(.upstreamReset) }
@@ -171,15 +171,15 @@ extension Exchange: AnswerReceiver, StreamWaiter {
         }
     }
 
-    /// Called just before the head is sent; the received part of the body is sent with it. The body is not used
-    /// earlier, so that head and body can still be sent on another stream if this one fails.
+    /// Called just before the head is sent, so that the received part of the body is sent with it. The body is not
+    /// consumed earlier. If this stream fails, head and body can still be sent on another one.
     package func headLeaves() {
         if !self.facts.isRequestWhole { self.process() }
     }
 
-    /// Passes what has come of the request's body to the app.
+    /// Forwards the received part of the request's body to the app.
     ///
-    /// - Parameter trailers: What follows its end. `nil` if nothing does.
+    /// - Parameter trailers: The trailers after the body. `nil` if the body has no trailers.
     func forwardBody(_ progress: BodyProgress, _ trailers: Trailers? = nil) {
         guard let upstream = self.upstream else { return }
         self.facts.lastProgress = self.loop.now
@@ -240,7 +240,7 @@ extension Exchange: AnswerReceiver, StreamWaiter {
         self.facts.pool?.waiterLeft(self)
     }
 
-    /// Answers a queued request for which no stream became free.
+    /// Refuses a queued request, which gets no stream.
     func refuseQueued() {
         self.leaveQueue()
         self.upstreamFailed(.gatewayOverloaded)
@@ -248,8 +248,8 @@ extension Exchange: AnswerReceiver, StreamWaiter {
 
     // MARK: The answer
 
-    /// Passes an interim answer on, such as 103 (RFC 8297), to a client that can read it ahead of the final one. Many
-    /// clients of WebSockets cannot. A hint for which there is no room now is of no use later.
+    /// Forwards an interim answer, such as 103 (RFC 8297), if the client can read it before the final one. Many
+    /// WebSocket clients cannot. A hint for which there is no room now is dropped, because it is useless later.
     package func answerIsAnnounced(_ head: ResponseHead, _ buffer: ByteBuffer) {
         guard !self.facts.isWebSocket, let stream = self.stream, stream.isWritable, let route = self.record.route,
             route.settings.earlyHints, let host = self.record.host, let upstream = route.upstreamIndex
@@ -272,14 +272,14 @@ extension Exchange: AnswerReceiver, StreamWaiter {
         }
         route.use { route in
             host.use { host in
-                // Not replaced before the next request begins.
+                // The configuration is not replaced before the next request begins.
                 Pinned(self.configuration).use { self.begin(head, buffer, route, host, by: $0, on: stream) }
             }
         }
     }
 
-    /// Whether this status opens a tunnel to which nobody has agreed: a page would come as frames of a WebSocket, also to a
-    /// script of another origin, which could not read the page otherwise.
+    /// Whether this status opens a tunnel to which nobody has agreed. A page would arrive as WebSocket frames, even for
+    /// a script of another origin that could not read the page otherwise.
     func wouldOpen(_ status: Int, on stream: any ClientStream) -> Bool {
         stream.opensBySuccess && 200..<300 ~= status
     }
@@ -302,7 +302,7 @@ extension Exchange: AnswerReceiver, StreamWaiter {
         return stream.isWritable
     }
 
-    /// Begins the app's answer, with what the gateway changes in it.
+    /// Begins the app's answer with the gateway's changes.
     private func begin(
         _ head: ResponseHead,
         _ buffer: ByteBuffer,
@@ -341,25 +341,25 @@ extension Exchange: AnswerReceiver, StreamWaiter {
                     route
                 )
             }
-            // The app is not counted, as it would be if it had a name here.
+            // A local variable for the app would count a reference to it.
             stream.begin(AnswerHead(head, base, of: configuration.targets[upstream], on: host), changes)
         }
     }
 
-    /// What the gateway changes in the app's own fields.
+    /// Returns the gateway's changes to the app's own fields.
     @inline(__always)
     private func changes(on route: RouteEntry) -> AnswerChanges {
         var changes = AnswerChanges(requestID: self.record.requestID)
         changes.keepsIdentityNames = route.leavesSessionToken
         if route.changesAnswers { changes.route = Pinned(route) }
-        // The gateway's cookies are for one browser, and `Set-Cookie` alone does not stop a shared cache from giving
-        // them to others (RFC 9111 7.3).
+        // The gateway's cookies are for one browser. `Set-Cookie` alone does not keep a shared cache from giving them
+        // to other browsers (RFC 9111 7.3).
         changes.marksPrivate =
             route.settings.cachePrivate && (self.record.session != nil || !self.record.extraLines.isEmpty)
         return changes
     }
 
-    /// Begins an answer in whose content references become public.
+    /// Begins an answer whose references are changed to public ones.
     private func beginReferences(_ head: ResponseHead, _ base: Bytes, _ answer: AnswerHead, _ route: RouteEntry) {
         answer.use { _, _, origin, publicOrigin in
             self.multistatus = MultistatusBody(
@@ -370,7 +370,7 @@ extension Exchange: AnswerReceiver, StreamWaiter {
         head.forgetLength()
     }
 
-    /// Passes on the next `count` bytes of such content.
+    /// Changes the references in the next `count` bytes of the answer and passes the bytes on.
     private func passReferences(_ count: Int, of content: inout ByteBuffer, to stream: any ClientStream) {
         self.facts.hasPayload = true
         guard let bytes = content.readSlice(length: count) else { return }
@@ -379,7 +379,7 @@ extension Exchange: AnswerReceiver, StreamWaiter {
         self.send(&changed, on: stream)
     }
 
-    /// Passes on what is left of such content.
+    /// Passes on the rest of an answer whose references are changed.
     private func endReferences(on stream: any ClientStream) {
         var rest = ByteBuffer()
         self.multistatus?.end(into: &rest)
@@ -394,7 +394,7 @@ extension Exchange: AnswerReceiver, StreamWaiter {
         stream.write(count, of: &content)
     }
 
-    /// Comments keep an event stream's connection open, and are no events (HTML 9.2.6).
+    /// Looks for events in an event stream. Comments only keep the connection open and are not events (HTML 9.2.6).
     private func lookForEvents(_ count: Int, in content: ByteBuffer) {
         content.withUnsafeReadableBytes { bytes in
             let bytes = UnsafeBufferPointer(rebasing: bytes.bindMemory(to: UInt8.self)[..<count])
@@ -422,7 +422,7 @@ extension Exchange: AnswerReceiver, StreamWaiter {
         if self.record.trace != nil { self.attemptEnded() }
         if self.facts.content == .multistatus {
             self.endReferences(on: stream)
-            // The client may turn out to be gone.
+            // The client may have left during this call.
             guard self.phase == .exchange else { return }
         }
         self.finish(on: stream, trailers: trailers)
@@ -447,8 +447,8 @@ extension Exchange: AnswerReceiver, StreamWaiter {
         self.process()
     }
 
-    /// Called when the app sent bytes before the request. On a kept connection they belong to an earlier exchange, and
-    /// the request is sent on another stream. On a new connection they are not HTTP.
+    /// Called when the app sent bytes before the request. On a kept connection, they belong to an earlier exchange, and
+    /// the request is sent on another stream. On a new connection, they are not HTTP.
     package func upstreamSpokeFirst() {
         let failed = self.upstream
         self.upstreamHead = failed?.takeBack()
@@ -471,11 +471,11 @@ extension Exchange: AnswerReceiver, StreamWaiter {
         self.retry(after: stream, nil, status: status)
     }
 
-    /// Sends the request once more, on another stream.
+    /// Sends the request again, on another stream.
     ///
     /// - Parameters:
-    ///   - failed: The stream on which it was sent.
-    ///   - reason: Why that one will not do; nil: by the status of the answer.
+    ///   - failed: The stream that has failed.
+    ///   - reason: The reason of the failure. `nil` if it is the status of the answer.
     private func retry(after failed: any AppStream, _ reason: Reason?, status: Int = 0) {
         if self.record.trace != nil { self.attemptFailed(reason, status: status) }
         self.record.upstreamReused = false
@@ -487,10 +487,10 @@ extension Exchange: AnswerReceiver, StreamWaiter {
         pool.awaitStream(for: self, after: failed)
     }
 
-    /// Whether the request may be sent once more, on another stream. A kept connection may have been closed just as the
-    /// request was sent; a server may have ended, and the app has another. The request is repeated once, if it cannot have
-    /// had an effect or is idempotent (RFC 9110 9.2.2). A POST is never sent twice, because an app may act on a head without
-    /// reading the body.
+    /// Whether the request may be sent again, on another stream. A kept connection may have been closed just as the
+    /// request was sent, or a server may have stopped and the app has another one. The request is repeated once, if it
+    /// cannot have had an effect or is idempotent (RFC 9110 9.2.2). A POST is never sent twice, because an app may act
+    /// on a head without reading the body.
     private func mayRetry(_ failed: any AppStream, after reason: Reason) -> Bool {
         guard !self.facts.isRepeated else { return false }
         let wasKept = reason == .upstreamReset && self.record.upstreamReused

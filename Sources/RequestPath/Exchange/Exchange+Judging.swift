@@ -9,14 +9,14 @@ import Settings
 import SignOn
 import Vocabulary
 
-/// The next step of a judged request, taken when its bytes are no longer borrowed.
+/// The next step of a judged request, performed when its bytes are no longer borrowed.
 enum Step {
     /// The request is permitted, and the head for the app is written.
     case forward
-    /// The request that another proxy asks about is permitted.
+    /// The original request of a check is permitted.
     case grant(GrantedFields)
     case answer(LocalAnswer)
-    /// One of the gateway's endpoints answers; the body is collected first.
+    /// One of the gateway's endpoints answers, after the body has been collected.
     case collect(PendingEndpoint)
     /// The store is asked for a session.
     case ask(SessionRead, SessionQuestion.Purpose)
@@ -25,7 +25,7 @@ enum Step {
     /// The store is asked whether a proof is new.
     case redeem(EventLoopFuture<DPoPRefusal?>)
 
-    /// Whether the request's head is needed again.
+    /// Whether the request's head is needed later.
     var waits: Bool {
         switch self {
         case .ask, .consume, .redeem: true
@@ -34,13 +34,13 @@ enum Step {
     }
 }
 
-/// Drives the request's judge: looks sessions up, consumes tokens, records the judge's events.
+/// Drives the request's judge: looks up sessions, consumes tokens, records the judge's events.
 extension Exchange {
-    /// Judges a request, and keeps of it what is needed after this event.
+    /// Judges a request and keeps the data that is needed after this event.
     ///
     /// - Parameters:
-    ///   - head: The loop's.
-    ///   - buffer: The bytes from which it was parsed.
+    ///   - head: The loop's head.
+    ///   - buffer: The bytes of the head.
     @inline(__always)
     func judge(_ head: RequestHead, in buffer: ByteBuffer, by configuration: PathConfiguration) -> Step {
         if self.loop.isTraced { self.beginTrace(head, buffer, by: configuration) }
@@ -59,20 +59,20 @@ extension Exchange {
             return self.follow(action, given)
         }
         if step.waits {
-            // The head is needed after this event, so it is kept with its bytes, and the loop uses another one.
+            // The head and its bytes are kept for a later event, and the loop uses another head.
             self.waitingHead = self.loop.takeRequestHead()
             self.waitingBytes = self.loop.copy(buffer, count: head.byteCount)
         }
         return step
     }
 
-    /// Keeps the host of a request that is one name of a wildcard: the loop may let go of it before the request has ended.
+    /// Keeps the host if its name is under a wildcard, because the loop may release it before the request ends.
     @inline(__always)
     func keepNamedHost() {
         if let host = self.record.pinnedHost, host.use({ $0.isNamed }) { self.namedHost = host.counted }
     }
 
-    /// Notes whether a refusal is a page for a person, and in which language.
+    /// Records whether a refusal is a page for a person, and the page's language.
     @inline(__always)
     func noteReader(of head: RequestHead, _ base: Bytes, by configuration: PathConfiguration) {
         guard Navigation.wantsPage(head, base) else { return }
@@ -81,7 +81,7 @@ extension Exchange {
         self.facts.pageLanguage = UInt8(clamping: Navigation.language(of: head, base, among: languages))
     }
 
-    /// Whether something is written about the request when it has ended.
+    /// Whether the access log or a trace records the request.
     @inline(__always)
     var isRecorded: Bool { self.loop.accessLog != nil || self.record.trace != nil }
 
@@ -92,7 +92,7 @@ extension Exchange {
         self.record.log.keep(head, self.loop.copy(buffer, count: head.byteCount), version: stream.version)
     }
 
-    /// Made once for all steps that follow each other: it counts references to what it holds.
+    /// Returns the context of steps that follow each other. Made once for them, because it counts references.
     private func given(_ head: RequestHead, _ base: Bytes, _ configuration: PathConfiguration) -> JudgingContext {
         JudgingContext(
             head,
@@ -109,7 +109,7 @@ extension Exchange {
         )
     }
 
-    /// Does the judge's actions until one of them has to wait or ends the judging.
+    /// Performs the judge's actions until one of them must wait or ends the judging.
     private func follow(_ action: consuming JudgeAction, _ given: JudgingContext) -> Step {
         let base = given.base
         var next = action
@@ -152,7 +152,7 @@ extension Exchange {
         }
     }
 
-    /// Looks for the session that the judge asks for.
+    /// Looks up the session that the judge requests.
     @inline(__always)
     private func resolve(_ question: SessionQuestion, _ given: JudgingContext) -> Resolution {
         guard let host = self.record.pinnedHost, let resolver = self.resolver else {
@@ -181,7 +181,7 @@ extension Exchange {
         }
     }
 
-    /// - Parameter source: Where the session was looked up.
+    /// - Parameter source: The place where the session was looked up.
     @inline(__always)
     private func noteSession(_ answer: SessionAnswer, in source: SessionSource) {
         guard case .found(let session) = answer else { return self.metrics.sessionResolved(.none) }
@@ -227,16 +227,16 @@ extension Exchange {
 
     // MARK: Waiting
 
-    /// The result that the judge has asked for.
+    /// A result that the judge has requested.
     private enum Arrival {
         case session(SessionAnswer, SessionQuestion.Purpose)
         case handoff(HandoffOutcome)
-        /// Why the proof is refused; nil: it is new.
+        /// The refusal of the proof. `nil` if the proof is new.
         case proof(DPoPRefusal?)
         /// The store failed. The reason is for the refusal.
         case unavailable(StoreError, Reason)
 
-        /// Why the store gave no answer; nil: it gave one.
+        /// Why the store gave no answer. `nil` if the store has answered.
         var failure: Reason? {
             if case .unavailable(_, let reason) = self { reason } else { nil }
         }
@@ -263,7 +263,7 @@ extension Exchange {
         }
     }
 
-    /// Takes the next step.
+    /// Performs the next step.
     func take(_ step: Step) {
         switch step {
         case .forward:
@@ -320,7 +320,7 @@ extension Exchange {
         self.process()
     }
 
-    /// Lets the judge continue with a result, whether or not the request has waited for it.
+    /// Passes a result to the judge, whether or not the request has waited for it.
     private func proceed(_ arrival: Arrival, _ given: JudgingContext) -> JudgeAction {
         switch arrival {
         case .session(let answer, let purpose):

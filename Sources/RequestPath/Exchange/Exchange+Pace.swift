@@ -1,10 +1,10 @@
 package import NIOCore
 import Vocabulary
 
-/// How fast the client of a request in flight reads and sends: looked at four times a second, while many requests are in
-/// flight at the app.
+/// Measures the pace at which the client of a request in flight reads and sends, four times a second while many
+/// requests are in flight at the app.
 extension Exchange: LoopRequest {
-    /// Looks at what the client has taken and sent.
+    /// Measures the bytes that the client has accepted and sent.
     func notePace(_ now: NIODeadline) {
         guard self.phase == .exchange || self.phase == .tunnel, let stream = self.stream else { return }
         let waiting = self.facts.hasBegunAnswer ? stream.waitingBytes : 0
@@ -16,11 +16,11 @@ extension Exchange: LoopRequest {
         self.pace = pace
     }
 
-    /// What the exchange waits for if no byte waits for the client.
+    /// The party that must act next if no bytes wait for the client.
     private var debt: ClientPace.Debt {
         if self.tunnel != nil { return .nobody }
         if !self.facts.isRequestWhole {
-            // An app that does not take the body holds it up.
+            // An app that does not accept the body delays it.
             guard self.upstream?.isWritable == true else { return .none }
             return self.facts.hasSizedBody ? .client : .nobody
         }

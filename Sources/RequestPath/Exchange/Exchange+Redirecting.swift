@@ -4,10 +4,10 @@ import NIOCore
 import Settings
 import Vocabulary
 
-/// Sends clients of plain http to https.
+/// Redirects clients of plain http to https.
 extension Exchange {
-    /// Answers with the place of the same path and query below the host's public URL. Nothing else is looked at: what came
-    /// by plain http counts for nothing.
+    /// Redirects to the request's path and query under the host's public URL. Ignores everything else, because nothing
+    /// that came over plain http can be trusted.
     func redirect(_ head: RequestHead, _ buffer: inout ByteBuffer, by configuration: PathConfiguration) {
         self.keepForLog(head, buffer)
         let answer = buffer.withUnsafeReadableBytes { bytes -> LocalAnswer in
@@ -26,9 +26,9 @@ extension Exchange {
         self.answer(answer)
     }
 
-    /// Whether a certificate authority asks for the proof that an app has of a host's name, which it fetches by plain http
-    /// (RFC 8555 8.3): a GET of a token, without a query, on a public route that is for such paths alone. Such a request is
-    /// judged and forwarded like those of other listeners.
+    /// Whether a certificate authority requests an app's proof for a host's name, over plain http (RFC 8555 8.3). The
+    /// request must be a GET or HEAD of a token, without a query, on a public route for such paths only. It is judged
+    /// and forwarded like a request to any other listener.
     func isAskedForProof(_ head: RequestHead, _ buffer: ByteBuffer, by configuration: PathConfiguration) -> Bool {
         guard head.knownMethod == .get || head.knownMethod == .head, !head.hasQuery, !head.isWebSocketUpgrade else {
             return false
@@ -37,7 +37,7 @@ extension Exchange {
             guard let base = bytes.baseAddress?.assumingMemoryBound(to: UInt8.self) else { return false }
             let path = head.path.bytes(in: base)
             let folder = Self.proofs.utf8
-            // No byte that an app may read in another way.
+            // No byte that an app may interpret differently.
             guard path.count > folder.count, path.starts(with: folder),
                 path.dropFirst(folder.count).allSatisfy({ $0.isAlphanumeric || $0 == 0x2D || $0 == 0x5F }),
                 let host = configuration.routes.host(for: head.authority.bytes(in: base), kept: self.loop.namedHosts),
@@ -49,7 +49,7 @@ extension Exchange {
         }
     }
 
-    /// Below it are the proofs of a name, each called by its token.
+    /// The folder of the proofs for names. The name of each proof is its token.
     private static let proofs = "/.well-known/acme-challenge/"
 
     private func place(of head: RequestHead, _ base: Bytes, by configuration: PathConfiguration) -> LocalAnswer {
@@ -60,17 +60,17 @@ extension Exchange {
         }
         self.record.judge.findings.pinnedHost = Pinned(host)
         self.keepNamedHost()
-        // A public URL of http may lead here again.
+        // A public http URL may lead to this listener again.
         guard host.publicURL.isHTTPS else { return .problem(.requestMisdirected, requestID: self.record.requestID) }
-        // The parser takes visible ASCII only.
+        // The parser accepts only visible ASCII.
         let target =
             head.hasAsteriskTarget(in: base) ? "/" : String(decoding: head.target.bytes(in: base), as: UTF8.self)
         let fields = [
-            // The query may have a token.
+            // The query may contain a token.
             ("Location", host.publicURL.description + target), ("Cache-Control", "no-store"),
             ("Referrer-Policy", "no-referrer"),
         ]
-        // 308: the method stays (RFC 9110 15.4.9).
+        // 308 keeps the method (RFC 9110 15.4.9).
         return LocalAnswer(EndpointResponse(status: 308, fields: fields))
     }
 }

@@ -5,17 +5,17 @@ import Sessions
 import Settings
 import Vocabulary
 
-/// The spans of a request: the gateway's own, and one for each question to the store and each attempt to reach the app. They
-/// are written when what they are of has ended.
+/// Writes the spans of a request: its own, and one for each question to the store and for each attempt to reach the
+/// app. Each span is written when its operation has ended.
 extension Exchange {
-    /// Decides whether the request is traced, once. The parent that a client names is its parent only where the client is
-    /// trusted: else anybody could have all requests recorded, or write into the traces of others.
+    /// Decides, once, whether the request is traced. Accepts the parent that a client names only from a trusted client.
+    /// Otherwise, anybody could have all requests recorded, or write into the traces of others.
     @inline(__always)
     func beginTrace(_ head: RequestHead, _ buffer: ByteBuffer, by configuration: PathConfiguration) {
         let isNamed = head.line(.traceParent) != nil
         if self.loop.beginsTraces {
-            // The request's id is the trace's, so that there is one to look for. All bits of its lower half must look
-            // random, as the sampler compares them.
+            // The request's id becomes the trace's, so that the trace can be found. All bits of its lower half must
+            // look random, because the sampler compares them.
             let seed = self.record.requestID.seed
             let low = TraceLog.mixed(self.record.requestID.sequence &+ seed)
             self.record.requestID.sequence = low
@@ -28,7 +28,7 @@ extension Exchange {
         self.joinTrace(head, buffer, by: configuration)
     }
 
-    /// The same for a request that is recorded, or names a trace or an id.
+    /// Joins or begins the trace of a request that is recorded, or that names a trace or an id.
     @inline(never)
     private func joinTrace(_ head: RequestHead, _ buffer: ByteBuffer, by configuration: PathConfiguration) {
         self.tracer?.use { tracer in
@@ -51,7 +51,7 @@ extension Exchange {
         }
     }
 
-    /// The part of a trace that the request is; nil: it is not recorded.
+    /// Returns the request's part of a trace. `nil` if the request is not recorded.
     @inline(__always)
     private func join(
         _ head: RequestHead,
@@ -65,7 +65,7 @@ extension Exchange {
             && (tracer.profile.trustsClients || self.service == .checks
                 || configuration.clientAddress.trusts(self.peer))
         if let context, isTrusted {
-            // Else its fields reach the app as they are.
+            // If the trace is not sampled, the request's trace fields reach the app unchanged.
             guard self.loop.sampler.samples(below: context) else { return nil }
             let trace = tracer.begin(context.trace, below: context.span, of: self.peer, with: &self.keptTrace)
             trace.use { TraceFields.readState(of: head, base, into: &$0.state) }
@@ -83,16 +83,16 @@ extension Exchange {
         return trace
     }
 
-    /// The id of a trace that begins with the request.
+    /// Returns the id of a trace that begins with the request.
     ///
-    /// - Parameter given: The id that a trusted proxy gives the request.
+    /// - Parameter given: The id that a trusted proxy has given to the request.
     @inline(__always)
     private func ownTrace(_ given: UnsafeBufferPointer<UInt8>?) -> TraceID? {
         if let given, let id = TraceID(given) { return id }
         return TraceID(high: self.record.requestID.seed, low: self.record.requestID.sequence)
     }
 
-    /// The trace as the app learns it; nil: as the client names it.
+    /// The trace context for the app. `nil` if the app gets what the client has sent.
     @inline(__always)
     var forwardedTrace: ForwardedTrace? {
         if let told = self.record.toldTrace {
@@ -107,15 +107,15 @@ extension Exchange {
 
     // MARK: Spans within the request
 
-    /// The request asks the store, and waits.
+    /// Records that the request waits for an answer of the store.
     @inline(never)
     func storeIsAsked(_ operation: StaticString) {
         self.record.trace?.use { $0.storeAsked = (.now(), operation) }
     }
 
-    /// The store has answered what the request waited for.
+    /// Writes the span of the question to the store for which the request has waited.
     ///
-    /// - Parameter failure: Why there is no answer; nil: there is one.
+    /// - Parameter failure: Why there is no answer. `nil` if the store has answered.
     @inline(never)
     func storeAnswered(_ failure: Reason?) {
         guard let trace = self.record.trace?.counted, let (asked, operation) = trace.storeAsked else { return }
@@ -137,7 +137,7 @@ extension Exchange {
         }
     }
 
-    /// The request is for this server: a connection to it is begun, or one is there.
+    /// Records an attempt to reach this server, when a connection to it is begun or available.
     @inline(never)
     func attemptBegins(at server: Pinned<UpstreamServer>, _ now: NIODeadline) {
         self.record.trace?.use { trace in
@@ -149,20 +149,20 @@ extension Exchange {
         }
     }
 
-    /// The app's answer is complete.
+    /// Records that the app's answer is complete.
     @inline(__always)
     func attemptEnded() { self.record.trace?.use { $0.attemptEnded = .now() } }
 
-    /// The attempt has failed, and another one follows.
+    /// Writes the span of a failed attempt that another one follows.
     ///
     /// - Parameters:
-    ///   - reason: nil: the app has answered, and another server may do better.
-    ///   - status: That of the answer; 0: there was none.
+    ///   - reason: The reason of the failure. `nil` if the app has answered, but another server may do better.
+    ///   - status: The status of the answer. 0 if there was no answer.
     @inline(never)
     func attemptFailed(_ reason: Reason?, status: Int = 0) {
         guard let trace = self.record.trace?.counted, trace.attemptBegan != nil else { return }
         if let tracer = self.tracer?.counted {
-            // The app of the last attempt knows the span that the head names.
+            // The span that the head names is for the last attempt.
             let now = NIODeadline.now()
             let (id, clock) = (tracer.log.nextSpan(), tracer.log.clock(at: now.uptimeNanoseconds))
             self.writeAttempt(trace, tracer.log.buffer, tracer, clock, span: id, end: now, status, reason)
@@ -174,9 +174,9 @@ extension Exchange {
 
     // MARK: The spans
 
-    /// Writes what is left to be written of a request that has ended.
+    /// Writes the remaining spans of a request that has ended.
     ///
-    /// - Parameter slot: Where the metrics have counted its duration.
+    /// - Parameter slot: The slot that counted the request's duration.
     @inline(__always)
     func endTrace(_ slot: Int) {
         guard let trace = self.record.trace.take(), let tracer = self.tracer else { return }
@@ -188,7 +188,7 @@ extension Exchange {
         let end = self.record.startedAt + .nanoseconds(self.record.nanoseconds)
         let clock = tracer.log.clock(at: end.uptimeNanoseconds)
         self.noteExemplars(of: trace.id, at: clock.time(end.uptimeNanoseconds), slot)
-        // Not replaced before the spans are whole.
+        // The buffer is not replaced before the spans are complete.
         Pinned(tracer.log.buffer).use { span in
             if trace.attemptBegan != nil {
                 let failure = trace.attemptEnded == nil ? self.record.reason : nil
@@ -202,7 +202,7 @@ extension Exchange {
         tracer.log.ended()
     }
 
-    /// - Parameter end: When the request ended, in nanoseconds since 1970.
+    /// - Parameter end: The end of the request in nanoseconds since 1970.
     @inline(__always)
     private func noteExemplars(of trace: TraceID, at end: UInt64, _ slot: Int) {
         let time = Int64(truncatingIfNeeded: end / 1_000_000)
@@ -212,18 +212,18 @@ extension Exchange {
         self.metrics.traced(Exemplar(trace: trace, nanoseconds: nanoseconds, at: time), at: answered)
     }
 
-    /// What the spans of `SpanPatterns` differ in, beside their runs.
+    /// The traits by which the spans of `SpanPatterns` differ, in addition to their runs.
     private enum Trait {
         static var hasStatus: UInt64 { 1 &<< 8 }
         static var hasSession: UInt64 { 1 &<< 9 }
         static var hasParent: UInt64 { 1 &<< 10 }
-        /// Whether the URL is begun, to which the path is added.
+        /// Whether the span contains the beginning of the URL, to be followed by the path.
         static var hasURL: UInt64 { 1 &<< 11 }
         static var isAllowed: UInt64 { 1 &<< 12 }
         static var isDenied: UInt64 { 1 &<< 13 }
         static var isCached: UInt64 { 1 &<< 14 }
         static var isStored: UInt64 { 1 &<< 15 }
-        /// Whether it is of an endpoint, whose path is no part of a run.
+        /// Whether the span is for an endpoint, whose path is not part of a run.
         static var isEndpoints: UInt64 { 1 &<< 16 }
 
         @inline(__always)
@@ -235,8 +235,8 @@ extension Exchange {
     /// Writes the span of an attempt to reach the app.
     ///
     /// - Parameters:
-    ///   - status: That of the app's answer; 0: there is none.
-    ///   - failure: Why there is no answer, or no whole one; nil: there is one.
+    ///   - status: The status of the app's answer. 0 if there is no answer.
+    ///   - failure: Why there is no complete answer. `nil` if the answer is complete.
     @inline(__always)
     private func writeAttempt(
         _ trace: RequestTrace,
@@ -297,7 +297,7 @@ extension Exchange {
         }
     }
 
-    /// The URL that the app is asked for, without the query, where it is not the origin and a path that is short.
+    /// Writes the URL requested from the app, without the query, unless it is the origin and a short path.
     @inline(never)
     private func writeURL(
         of server: UpstreamServer,
@@ -335,12 +335,12 @@ extension Exchange {
         )
         let kept = traits & Trait.isEndpoints == 0 ? tracer.patterns.find(likeness) : nil
         let pattern = kept ?? self.requestPattern(likeness, traits, of: trace, tracer)
-        // By the bits, as equality is a call of another module.
+        // Compares bits, because equality is a call of another module.
         let isPeers = self.record.clientAddress.map { $0.bits == self.peer.bits } ?? true
         let words = trace.noted(isPeers: isPeers)
         span.begin(like: pattern, head, status: status, words)
         if let session = self.record.log.fingerprint { span.put(trace.text(of: session), at: pattern.sessionAt) }
-        // What follows is seldom there.
+        // The following attributes are rare.
         if !isPeers { span.attribute(tracer.words.client, self.clientText) }
         if !trace.state.isEmpty { trace.state.withUnsafeBytes { span.state($0) } }
         let told = self.record.reason ?? self.record.note ?? self.record.absence
@@ -353,11 +353,11 @@ extension Exchange {
         span.end()
     }
 
-    /// Says what was wrong with the request or its answer.
+    /// Writes the fault of the request or its answer.
     ///
     /// - Parameters:
-    ///   - told: The reason that the access line names.
-    ///   - status: That of the answer; 0: there is none.
+    ///   - told: The reason in the access line.
+    ///   - status: The status of the answer. 0 if there is no answer.
     @inline(never)
     private func writeFault(_ told: Reason?, _ status: Int, _ span: SpanBuffer) {
         if let told { span.attribute("sallyport.reason", told.rawValue) }
@@ -370,7 +370,7 @@ extension Exchange {
         if status >= 500 || reason.map({ $0.isFailure && $0 != .clientGone }) == true { span.failed() }
     }
 
-    /// The traits of the request's span.
+    /// Returns the traits of the request's span.
     @inline(__always)
     private func traits(_ trace: RequestTrace, _ status: Int) -> UInt64 {
         var traits = Trait.of(.server, trace.method)
@@ -398,7 +398,7 @@ extension Exchange {
         of trace: RequestTrace,
         _ tracer: Tracer
     ) -> SpanPattern {
-        // The times are those of each span.
+        // Each span has its own times.
         var head = SpanHead(trace: trace.id, span: trace.span, kind: .server, start: 0, end: 0)
         head.parent = trace.parent
         head.isParentRemote = true
@@ -430,7 +430,7 @@ extension Exchange {
 }
 
 extension SpanClock {
-    /// The head of a span of `trace`.
+    /// Returns the head of a span of `trace`.
     @inline(__always)
     fileprivate func head(
         of trace: RequestTrace,

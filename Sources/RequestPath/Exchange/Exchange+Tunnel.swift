@@ -3,8 +3,8 @@ import Sessions
 import Transport
 import Vocabulary
 
-/// A WebSocket after the app has agreed to it: passes bytes in both directions and closes the tunnel when the session
-/// ends.
+/// Passes the bytes of a WebSocket in both directions after the app has agreed to it. Closes the tunnel when the
+/// session ends.
 extension Exchange: SessionHolder {
     package func tunnelBegins(_ head: ResponseHead, _ buffer: ByteBuffer) -> Bool {
         self.answerBegins(head, buffer)
@@ -24,7 +24,7 @@ extension Exchange: SessionHolder {
         self.passToClient(bytes)
     }
 
-    /// Passes what belongs to the app's current frame, and leaves the tunnel at its end.
+    /// Passes on the rest of the app's current frame, and leaves the tunnel at its end.
     private func passLastFrame(_ bytes: ByteBuffer) {
         let count = bytes.withUnsafeReadableBytes { self.tunnel?.fromApp.passFrame($0.bindMemory(to: UInt8.self)) }
         guard let frame = bytes.getSlice(at: bytes.readerIndex, length: count ?? 0) else { return }
@@ -51,7 +51,7 @@ extension Exchange: SessionHolder {
         if self.upstream === upstream, !upstream.isWritable { self.stream?.pauseReading() }
     }
 
-    /// Called when the client sends nothing more: neither does the app get more, behind what was written for it.
+    /// Called when the client sends nothing more. Ends the app's input after the bytes that were written for the app.
     func tunnelInputEnded() {
         self.tunnel?.clientHasEnded = true
         self.facts.lastProgress = self.loop.now
@@ -69,12 +69,12 @@ extension Exchange: SessionHolder {
     func sweepTunnel(_ now: NIODeadline) {
         guard let tunnel = self.tunnel else { return }
         if self.loop.closesIdle, !tunnel.isLeaving {
-            // Its peers would not end it by themselves in the time that is left.
+            // The peers would not end the tunnel by themselves in the remaining time.
             self.tunnel?.isLeaving = true
             if !tunnel.fromApp.isWithinFrame { return self.leaveTunnel() }
         }
         if tunnel.clientHasEnded, let upstream = self.upstream {
-            // The app has the time of a write for each part of what is left, and then to end.
+            // The app has the time of a write for each part of the remaining bytes, and once more to end.
             let waiting = upstream.unacknowledgedBytes
             if waiting > 0, self.facts.appOutput.moves(waiting, now: now) { self.facts.lastProgress = now }
             if now - self.facts.lastProgress > self.configuration.timeouts.write {
@@ -88,26 +88,26 @@ extension Exchange: SessionHolder {
         self.checkSession()
     }
 
-    /// Ends a WebSocket because the gateway stops: both peers are told that it goes away.
+    /// Ends a WebSocket because the gateway stops. Both peers get the status `goingAway`.
     func leaveTunnel() {
         self.closeTunnel(.gatewayDraining, .goingAway)
     }
 
-    /// Ends the stream of a session that has ended. A WebSocket gets a close frame between two frames; any other stream
-    /// breaks off. An answer that has not begun may become a stream, and then ends at the next sweep.
+    /// Ends the stream of a session that has ended. A WebSocket gets a close frame between two frames. Any other stream
+    /// is aborted. An answer that has not begun may become a stream, and then ends at the next sweep.
     package func sessionEnded() {
         self.facts.hasSessionEnded = true
-        // It was judged with the session, so it must not reach the app any more. If it comes again, it is judged anew.
+        // The request was judged with the session, so the app must not get it. A repeated request is judged again.
         if self.phase == .queued { return self.refuseQueued() }
         self.endStream(.sessionRevoked, .policyViolation)
     }
 
-    /// Ends the stream of a session that could not be read for too long, so that it is unknown whether it has ended.
+    /// Ends the stream of a session that could not be read for too long and may have ended.
     package func sessionUnreadable() {
         self.endStream(.storeUnavailable, .tryAgainLater)
     }
 
-    /// Ends the stream of a client whose certificate has expired: a request of it would be refused now.
+    /// Ends the stream of a client whose certificate has expired. A new request would be refused.
     func certificateExpired() {
         self.endStream(.requireClientCertificate, .policyViolation)
     }
@@ -124,34 +124,34 @@ extension Exchange: SessionHolder {
         }
     }
 
-    /// Ends a WebSocket. Each peer gets a close frame, unless that would be within another frame or behind one that closes.
+    /// Ends a WebSocket. Each peer gets a close frame, unless it would be inside another frame or follow a close frame.
     func closeTunnel(_ reason: Reason, _ status: WebSocketStatus) {
         guard let tunnel = self.tunnel else { return }
         if tunnel.fromApp.mayClose { self.stream?.tunnel(ByteBuffer(bytes: status.closeFrame)) }
-        // The client may turn out to be gone.
+        // The client may have left during this call.
         guard self.phase == .tunnel else { return }
         if tunnel.fromClient.mayClose, !tunnel.clientHasEnded {
             self.upstream?.tunnel(ByteBuffer(bytes: status.maskedCloseFrame))
         }
-        // What a user sent before the session ended does not count any more.
+        // Bytes that a user sent before the session ended are dropped.
         if status == .goingAway { self.finishUpstream() } else { self.dropUpstream() }
         self.finish(reason)
     }
 }
 
-/// Both directions of a WebSocket.
+/// The two directions of a WebSocket.
 struct Tunnel {
     var fromApp = WebSocketFrames()
     var fromClient = WebSocketFrames()
     /// Whether the client sends nothing more.
     var clientHasEnded = false
-    /// Whether it ends when the app's current frame does.
+    /// Whether the tunnel ends with the app's current frame.
     var isLeaving = false
 
-    /// Whether data were passed on since the last call. Control frames are none: they keep connections open, without a
-    /// user.
+    /// Returns whether data was passed on since the last call. Control frames are not data: they keep connections open
+    /// without a user.
     mutating func takeData() -> Bool {
-        // Each is asked.
+        // Both directions must be asked.
         let (down, up) = (self.fromApp.takeData(), self.fromClient.takeData())
         return down || up
     }

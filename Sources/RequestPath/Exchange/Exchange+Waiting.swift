@@ -1,6 +1,6 @@
 import NIOCore
 
-/// A request that waits for its session, for a handoff, or for the answer of an endpoint.
+/// Waits for a session, a handoff, or the answer of an endpoint.
 extension Exchange {
     func releaseWaiting() {
         if let head = self.waitingHead {
@@ -10,7 +10,7 @@ extension Exchange {
         if let bytes = self.waitingBytes.take() { self.loop.giveBack(bytes) }
     }
 
-    /// Waits for a future of this loop. The result is ignored if the exchange has ended by then.
+    /// Waits for a future of this loop. Ignores the result if the exchange has ended by then.
     func await<Value>(
         _ future: EventLoopFuture<Value>,
         _ then: @escaping (Exchange, Result<Value, any Error>) -> Void
@@ -25,6 +25,6 @@ extension Exchange {
         return self.exchangeNumber
     }
 
-    /// Whether the request of that exchange still waits.
+    /// Whether the request of the exchange with this number still waits.
     func isWaiting(in exchange: UInt64) -> Bool { self.exchangeNumber == exchange && self.phase == .waiting }
 }

@@ -6,8 +6,8 @@ import Settings
 import Transport
 package import Vocabulary
 
-/// One request and its answer: judged once, then passed on to an app or answered by the gateway. It knows its client as a
-/// `ClientStream` and its app as an `AppStream`. An HTTP/1 connection uses one object for all its requests.
+/// One request and its answer. The request is judged once, then forwarded to an app or answered by the gateway. The
+/// client is a `ClientStream`, the app an `AppStream`. An HTTP/1 connection uses one object for all its requests.
 ///
 /// ```
 ///   idle ─▶ judging ─▶ waiting ────────┐        waiting: for a session, a handoff, an endpoint's answer
@@ -21,14 +21,14 @@ package import Vocabulary
 ///     └────────── ending ◀────────┴─────────┘         ending: until the system has taken the answer's last bytes
 /// ```
 ///
-/// Everything here runs on the loop of its connection; nothing is shared.
+/// Used only on the loop of its connection. Nothing is shared.
 package final class Exchange {
     enum Phase: Equatable {
         case idle, judging, waiting, collecting, expecting, connecting, queued, exchange, tunnel, ending
     }
 
     let loop: PathLoop
-    // The loop's own: read through the loop, each use of these would be counted.
+    // Parts of the loop, kept here because each use through the loop would count a reference.
     let metrics: PathMetrics
     let resolver: Pinned<SessionResolver>?
     let proofKeys: Pinned<DPoPKeyCache>?
@@ -36,15 +36,15 @@ package final class Exchange {
     let tracer: Pinned<Tracer>?
     let peer: IPAddress
     let peerText: [UInt8]
-    /// What becomes of the requests.
+    /// The treatment of the requests.
     let service: RequestService
-    /// What the opening of its connection has found out about the client; nil: it had nothing to find out.
+    /// The facts about the client from the opening of its connection. `nil` if there were none to find.
     let client: ClientFacts?
-    /// Kept for the whole request, so that a reload while it waits does not change how it is judged.
+    /// The configuration of the whole request. A reload does not change how a waiting request is judged.
     var configuration: PathConfiguration
-    /// Set from `attach` to `detach`.
+    /// The client's stream, from `attach` to `detach`.
     private(set) var stream: (any ClientStream)?
-    /// Whether its requests come by HTTP/2, which no head says.
+    /// Whether the requests come over HTTP/2. Heads do not show this.
     private(set) var isHTTP2 = false
 
     var phase = Phase.idle
@@ -52,37 +52,37 @@ package final class Exchange {
     package var holderPlace: Int32 = -1
     var facts = ExchangeFacts()
     var record = ExchangeRecord()
-    /// What `record.trace` refers to, kept for the connection's next request.
+    /// The object of `record.trace`, kept for the connection's next request.
     var keptTrace: RequestTrace?
-    /// The head while the request waits, and the bytes it refers to.
+    /// The head while the request waits, and the bytes to which the head refers.
     var waitingHead: RequestHead?
     var waitingBytes: ByteBuffer?
-    /// The head for the app, as long as no stream to the app owns it.
+    /// The head for the app, unless a stream to the app owns the head.
     var upstreamHead: PermittedHead?
-    /// How another proxy asks about the request; nil: the client sent it here.
+    /// The form of the check. `nil` if the request is not a check.
     var check: CheckForm?
     var checkResult = CheckResult.denied
     /// The app's side, set when the head is given to a stream.
     package internal(set) var upstream: (any AppStream)?
-    /// The content of an answer in which references become public.
+    /// The content of an answer whose references are changed to public ones. `nil` for other answers.
     var multistatus: MultistatusBody?
-    /// How fast the client reads and sends, looked at while many requests are in flight at the app.
+    /// The pace at which the client reads and sends. Measured while many requests are in flight at the app.
     var pace: ClientPace?
-    /// The request's body, if it is for an endpoint or describes what a check asks about, and the most bytes that it may have.
+    /// The body of a request to an endpoint or of a check, and the maximum number of its bytes.
     var collected: [UInt8] = []
     var collectedLimit = 0
     var endpoint: PendingEndpoint?
-    /// The calls of endpoints that have begun and not ended, also if nobody waits for them any more.
+    /// The number of endpoint calls that have not ended, including calls that nobody waits for any longer.
     var callCount = 0
     /// Set while the exchange is a tunnel.
     var tunnel: Tunnel?
-    /// The host of the last request that was for one name of a wildcard.
+    /// The host of the last request for a name under a wildcard host.
     var namedHost: HostEntry?
 
     /// - Parameters:
     ///   - peer: The address of the client, or of the proxy in front.
-    ///   - service: What becomes of the requests.
-    ///   - client: What the opening of its connection has found out about the client.
+    ///   - service: The treatment of the requests.
+    ///   - client: The facts about the client from the opening of its connection. `nil` if there are none.
     package init(loop: PathLoop, peer: IPAddress, service: RequestService = .apps, client: ClientFacts? = nil) {
         self.service = service
         self.client = client
@@ -114,9 +114,9 @@ package final class Exchange {
     /// Judges a request and begins to answer it.
     ///
     /// - Parameters:
-    ///   - head: The loop's head, parsed from the front of `buffer`. Its bytes are taken from the buffer.
-    ///   - configuration: The loop's, by which the request is judged. Its routes name apps by their index among the loop's
-    ///     pools.
+    ///   - head: The loop's head, parsed from the front of `buffer`. Its bytes are removed from the buffer.
+    ///   - configuration: The loop's configuration, used to judge the request. Its routes refer to apps by their index
+    ///     among the loop's pools.
     package func begin(_ head: RequestHead, _ buffer: inout ByteBuffer, by configuration: PathConfiguration) {
         if self.configuration !== configuration { self.configuration = configuration }
         self.beginFacts()
@@ -127,7 +127,7 @@ package final class Exchange {
         if case .length(let count) = head.framing { self.facts.hasSizedBody = count > 0 }
         switch self.service {
         case .apps:
-            // What a trusted proxy has shown and was shown says nothing of its clients.
+            // The certificates on a trusted proxy's connection say nothing about the proxy's clients.
             if let client = self.client, !configuration.clientAddress.trusts(self.peer) {
                 let hasExpired = client.hasExpired(at: self.loop.wallNow)
                 self.record.judge.findings.certificate = hasExpired ? nil : client.certificate
@@ -173,7 +173,7 @@ package final class Exchange {
             .problem(
                 reason,
                 requestID: self.record.requestID,
-                // No host or path was looked at, so these are the methods that some route may take (RFC 9110 15.5.6).
+                // Host and path were not read, so these are the methods that any route may accept (RFC 9110 15.5.6).
                 fields: reason == .requestMethod ? [("Allow", MethodSet.allow)] : [],
                 closes: true
             )
@@ -184,7 +184,7 @@ package final class Exchange {
     private func beginFacts() {
         self.phase = .judging
         self.exchangeNumber &+= 1
-        // In place, as an assignment would move each of the many facts.
+        // In place, because an assignment would move each of the many facts.
         withUnsafeMutablePointer(to: &self.facts) { facts in
             facts.deinitialize(count: 1)
             facts.initialize(to: ExchangeFacts())
@@ -207,7 +207,7 @@ package final class Exchange {
 
     // MARK: The request's body
 
-    /// What to do with received bytes of the body now.
+    /// The treatment of received bytes of the body at this moment.
     package var bodyDemand: BodyDemand {
         switch self.phase {
         // The head is sent at the end of this turn, and the body after it.
@@ -217,7 +217,7 @@ package final class Exchange {
         }
     }
 
-    /// Takes the next `count` bytes of `content`, which are the body's. `bodyCame` follows.
+    /// Consumes the next `count` bytes of `content`, which belong to the body. `bodyCame` follows.
     package func takeBody(_ count: Int, of content: inout ByteBuffer) {
         self.record.bytesIn &+= count
         if self.phase == .collecting {
@@ -228,13 +228,13 @@ package final class Exchange {
         content.moveReaderIndex(forwardBy: count)
     }
 
-    /// Called when bytes of the body have arrived, and their content was taken.
+    /// Called when bytes of the body have arrived and been consumed.
     package func bodyCame(_ progress: BodyProgress) {
         if progress == .end { self.facts.isRequestWhole = true }
         if self.phase == .collecting { self.bodyCollected(progress) } else { self.forwardBody(progress) }
     }
 
-    /// Called instead of `bodyCame` when the body has ended and trailers came behind it.
+    /// Called instead of `bodyCame` when the body has ended with trailers.
     package func bodyEnded(with section: TrailerSection) {
         guard self.phase == .exchange else { return self.bodyCame(.end) }
         switch self.configuration.trailerRules.check(section, ofRequestOn: self.record.route) {
@@ -248,12 +248,12 @@ package final class Exchange {
         }
     }
 
-    /// Asks the stream for the bytes of the body that it keeps.
+    /// Requests the bytes of the body that the stream keeps.
     func process() {
         self.stream?.passBody()
     }
 
-    /// Called when the client takes bytes again.
+    /// Called when the client accepts bytes again.
     package func clientTakesBytes() {
         self.facts.lastProgress = self.loop.now
         self.facts.clientOutput = OutputWatch()
@@ -262,12 +262,11 @@ package final class Exchange {
 
     // MARK: The end
 
-    /// Called when the client sends nothing more. It may still read: it has gone only when its connection fails, which it
-    /// does when bytes are sent to it. So a request that is whole gets its answer, within the deadlines of any other. An
-    /// event stream that has begun ends instead: it may be silent for long, and its readers end their output with the
-    /// connection (HTML 9.2.3).
+    /// Called when the client sends nothing more. It may still read; whether it has gone shows only when sending to it
+    /// fails. A complete request therefore gets its answer, within the usual deadlines. An event stream that has begun
+    /// ends instead. It may be silent for long, and its readers end their output with the connection (HTML 9.2.3).
     ///
-    /// - Returns: False if nothing can come of the request any more.
+    /// - Returns: Whether the request can still have an answer.
     package func clientEnded() -> Bool {
         switch self.phase {
         case .judging, .waiting, .collecting, .expecting, .connecting, .queued:
@@ -284,7 +283,7 @@ package final class Exchange {
         }
     }
 
-    /// Called when the client has disconnected, or its connection cannot be used any more.
+    /// Called when the client has disconnected or its connection can no longer be used.
     package func clientLeft() {
         self.leaveQueue()
         self.phase = .idle
@@ -301,13 +300,13 @@ package final class Exchange {
         }
     }
 
-    /// Ends the exchange with the app.
+    /// Ends the exchange with the app at once.
     func dropUpstream() {
         self.upstream?.abandon()
         self.upstream = nil
     }
 
-    /// Ends the exchange with the app, which still gets what was written for it.
+    /// Ends the exchange with the app, which still gets the bytes that were written for it.
     func finishUpstream() {
         self.upstream?.finish()
         self.upstream = nil
@@ -324,11 +323,11 @@ package final class Exchange {
         self.stream?.abort()
     }
 
-    /// Records the end of a request that gets no answer, because the client's fault has ended its stream.
+    /// Records the end of a request that gets no answer, because the client's error has ended its stream.
     ///
     /// - Parameters:
     ///   - head: The reason if the request has not begun.
-    ///   - body: The reason if it has.
+    ///   - body: The reason if the request has begun.
     package func fail(head: Reason, body: Reason, by configuration: PathConfiguration) {
         let isBegun = self.phase != .idle
         if !isBegun {
@@ -341,7 +340,7 @@ package final class Exchange {
         self.abort(reason)
     }
 
-    /// Subtracts the bytes of the answer that the client did not get.
+    /// Subtracts the bytes of the answer that the client did not receive.
     private func countLostBytes() {
         guard self.record.bytesOut > 0, let stream = self.stream else { return }
         self.record.bytesOut = max(0, self.record.bytesOut - stream.unacknowledgedBytes)
@@ -349,7 +348,7 @@ package final class Exchange {
 
     /// Ends the request at once, because the gateway stops.
     ///
-    /// - Returns: False if its connection is still to be closed, because no answer has begun.
+    /// - Returns: Whether an answer had begun. If not, the caller must still close the connection.
     package func breakOff() -> Bool {
         let reason = self.facts.endReason ?? .gatewayDraining
         switch self.phase {
@@ -359,7 +358,7 @@ package final class Exchange {
             self.leaveTunnel()
             if self.phase == .ending { self.abort(reason) }
         case .idle, .judging, .waiting, .collecting, .expecting, .connecting, .queued, .exchange:
-            // It gets none: the connection closes.
+            // The client gets no answer: the connection closes.
             self.leaveQueue()
             self.record.status = 503
             self.conclude(reason)

@@ -6,59 +6,59 @@ import Settings
 import SignOn
 import Vocabulary
 
-/// What happened in one exchange, and what its judge found: written as it happens, complete when the exchange has ended.
-/// The metrics and the access line are made from it alone.
+/// The events of one exchange and the findings of its judge. Written as they happen, complete when the exchange has
+/// ended. The metrics and the access line are made from the record alone.
 ///
-/// It cannot be copied, because that would count references to everything in it.
+/// Not copyable, because a copy would count references to everything in the record.
 struct ExchangeRecord: ~Copyable {
     /// The request's judge with its findings.
     var judge = RequestJudge(requestID: RequestID(seed: 0, sequence: 0))
     var startedAt = NIODeadline.uptimeNanoseconds(0)
-    /// From then to the end of the answer.
+    /// The time from `startedAt` to the end of the answer.
     private(set) var nanoseconds: Int64 = 0
     var sessionSource = SessionSource.none
     var status = 0
-    /// Why the answer is not what the client asked for; nil: it is.
+    /// Why the answer is not the one that the client asked for. `nil` if it is.
     private(set) var reason: Reason?
     /// Whether the answer is the app's.
     var isAppsAnswer = false
     /// Whether the request was forwarded, or would have been if the app could be reached.
     var isForwarded = false
-    /// Whether the stream to the app is of a kept connection, which the app may have closed just before the request.
+    /// Whether the stream to the app uses a kept connection, which the app may have closed just before the request.
     var upstreamReused = false
     /// The server of the app that was chosen last, if it has several.
     var server: UpstreamServer?
-    /// The bytes of the request's body, and of the answer's.
+    /// The number of bytes of the request's body. `bytesOut` is the number for the answer.
     var bytesIn = 0
     var bytesOut = 0
-    /// What the access log and the traces say.
+    /// The values for the access log and the traces.
     var log = LoggedRequest()
-    /// The recorded trace of which the request is a part, which the exchange keeps; nil: it is in none of the gateway's.
+    /// The request's part of a recorded trace, kept by the exchange. `nil` if the gateway does not record the request.
     var trace: Pinned<RequestTrace>?
-    /// Where the time to the app's answer was counted, and how long after the request's beginning that was, in nanoseconds;
-    /// a slot below 0: it was not.
+    /// The slot that counted the time from the request's beginning to the app's answer, and that time in nanoseconds. A
+    /// slot below 0 means that the time was not counted.
     var answered: (slot: Int, nanoseconds: Int64) = (-1, 0)
-    /// The trace that begins with the request and is not recorded: only the app learns it.
+    /// The trace that begins with the request and is not recorded. Only the app learns its id.
     var toldTrace: TraceID?
 
-    /// Completes it at the end of the exchange.
+    /// Completes the record at the end of the exchange.
     @inline(__always)
     mutating func end(_ reason: Reason?) {
         self.nanoseconds = (NIODeadline.now() - self.startedAt).nanoseconds
         self.reason = reason == .sessionUnknown ? self.absence ?? reason : reason
     }
 
-    /// What was decided; nil: the connection ended before. A permitted request that the gateway answers itself, because its
-    /// app failed, counts by its reason, so that the metrics name it.
+    /// The decision, or `nil` if the connection ended before it. A permitted request that the gateway answers itself,
+    /// because its app failed, is denied with the reason of the failure, so that the metrics name it.
     @inline(__always) var decision: RequestDecision? {
         guard let reason = self.reason, !(self.isForwarded && self.isAppsAnswer) else { return .allowed }
         guard reason == .clientGone || reason == .gatewayDraining else { return .denied(reason) }
         return self.isForwarded || self.endpointPath != nil ? .allowed : nil
     }
 
-    /// Adds it to the metrics. Mutating, because so large a value would be copied to be read.
+    /// Adds the record to the metrics. Mutating, because reading so large a value would copy it.
     ///
-    /// - Returns: The slot in which the duration was counted.
+    /// - Returns: The slot that counted the duration.
     @inline(__always)
     mutating func count(in metrics: PathMetrics) -> Int {
         metrics.requestEnded(
@@ -72,25 +72,25 @@ struct ExchangeRecord: ~Copyable {
     }
 }
 
-/// What only the access log and the traces say of a request. It is not kept if neither is written.
+/// The values of a request that only the access log and the traces contain. Not kept if neither is written.
 struct LoggedRequest: ~Copyable {
-    /// When it began, by the machine's time.
+    /// The start of the request by the machine's time.
     var startedAt = UnixTime(milliseconds: 0)
-    /// Its head's bytes; nil if that was refused: then it may hold arbitrary bytes, and nothing of it is logged.
+    /// The bytes of the head. `nil` if the head was refused: it may hold arbitrary bytes, so nothing is logged.
     private(set) var bytes: ByteBuffer?
     private(set) var method = Slice.empty
     private(set) var path = Slice.empty
     private(set) var authority = Slice.empty
     private(set) var userAgent: Slice?
     private(set) var referer: Slice?
-    /// The one `traceparent`; empty: there is none.
+    /// The only `traceparent`. Empty if the request has none.
     private(set) var traceParent = Slice.empty
-    /// The protocol in which it came.
+    /// The protocol of the request.
     private(set) var version: StaticString = ""
-    /// The names of the session's token and of the transfer token in the logs.
+    /// The name of the session's token in the logs. `tokenFingerprint` is the name of the transfer token.
     var fingerprint: Fingerprint?
     var tokenFingerprint: Fingerprint?
-    /// The time from the sending of the head to the app to the head of the answer.
+    /// The time from sending the head to the app to receiving the head of the answer.
     var upstreamTime: TimeAmount?
 
     mutating func keep(_ head: RequestHead, _ bytes: ByteBuffer, version: StaticString) {
@@ -104,7 +104,7 @@ struct LoggedRequest: ~Copyable {
         self.version = version
     }
 
-    /// Gives the bytes back, which can be used again.
+    /// Returns the bytes, which can be reused.
     mutating func takeBytes() -> ByteBuffer? { self.bytes.take() }
 }
 

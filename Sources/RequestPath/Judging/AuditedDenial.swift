@@ -6,11 +6,11 @@ import Settings
 import SignOn
 import Vocabulary
 
-/// Refusals that may mean that someone uses another user's session, or makes a browser use it: each is an audit event,
-/// with the user whose session it is. The audit stream limits their number; the refusal takes place in any case.
+/// Audits refusals that may show the misuse of another user's session or browser. Each becomes an audit event with the
+/// session's user. The audit stream limits the number of events, but never the refusals.
 extension RequestJudge {
-    /// Records a denial if it is one of these: the session presented by another device or without its key, or used by
-    /// another site.
+    /// Records a denial if another device presented the session, if its key or certificate was missing, or if another
+    /// site used it.
     mutating func audit(_ denial: Denial, of session: CachedSession?, _ given: borrowing RoutedRequest) {
         let kind: AuditEvent.Kind
         let cause: Reason
@@ -30,7 +30,7 @@ extension RequestJudge {
         self.findings.events.append(.audit(event))
     }
 
-    /// Records that another device presents a session, where the route only logs that.
+    /// Records that another device presents a session on a route that only logs this.
     mutating func noteWouldReject(
         _ binding: BindingMode,
         _ mismatch: Reason,
@@ -45,7 +45,7 @@ extension RequestJudge {
         self.findings.events.append(.wouldReject(binding, device, event))
     }
 
-    /// Notes in a mismatch the device of the session, and the countries of both.
+    /// Adds the session's device and the countries of both devices to a mismatch event.
     private func noteDevices(in event: inout AuditEvent, of session: CachedSession?, _ given: borrowing RoutedRequest) {
         let places = given.judging.places
         let device = session?.session.device
@@ -55,7 +55,7 @@ extension RequestJudge {
         event.country = places?.place(of: self.address(given))?.countryCode
     }
 
-    /// Records two session cookies with different values, one of which another site of the domain may have planted.
+    /// Records two session cookies with different values. Another site of the domain may have planted one of them.
     mutating func auditAmbiguousCookies(_ given: borrowing RoutedRequest) {
         guard let line = given.head.line(.cookie) else { return }
         var values: [Slice] = []
@@ -93,7 +93,7 @@ extension RequestJudge {
 }
 
 extension AuditEvent {
-    /// The same event with the user of these sessions, if all sessions of `host` belong to one user.
+    /// Returns the event with the user of these sessions, if all web sessions of `host` belong to one user.
     package func naming(_ known: [CachedSession], on host: String?) -> AuditEvent {
         let sessions = known.filter { $0.session.kind == .web && $0.session.host == host }
         guard Set(sessions.map(\.session.subject)).count == 1 else { return self }

@@ -2,10 +2,10 @@ import Endpoints
 import Settings
 import Vocabulary
 
-/// What other origins may read (Fetch 3.2): preflights, refusals and the app's answers. If an app sends such fields
-/// itself, its answers are left unchanged.
+/// Makes preflights, refusals and the app's answers readable for other origins (Fetch 3.2). The answers of an app that
+/// sends CORS fields itself are left unchanged.
 enum CrossOrigin {
-    /// The answer to a preflight of a route with these settings.
+    /// Returns the answer to a preflight on a route with these settings.
     static func preflight(
         _ cors: CORSSettings,
         from origin: UnsafeBufferPointer<UInt8>,
@@ -23,7 +23,7 @@ enum CrossOrigin {
         return LocalAnswer(EndpointResponse(status: 204, fields: fields))
     }
 
-    /// A refusal with the CORS fields of the route.
+    /// Adds the route's CORS fields to a refusal.
     static func readable(_ answer: LocalAnswer, _ given: borrowing RoutedRequest) -> LocalAnswer {
         guard let cors = given.route.settings.cors, let origin = given.value(.origin),
             let allowed = Self.allowedOrigin(cors, origin)
@@ -34,7 +34,7 @@ enum CrossOrigin {
         return answer
     }
 
-    /// Whether the app sends CORS fields itself: two fields of the same name would invalidate each other (Fetch 4.9).
+    /// Whether the app sends CORS fields itself. Two fields with one name would invalidate each other (Fetch 4.9).
     /// Called only for routes with CORS settings.
     static func allowsItself(_ head: ResponseHead, _ base: Bytes) -> Bool {
         let prefix: StaticString = "access-control-allow-"
@@ -45,9 +45,9 @@ enum CrossOrigin {
         return false
     }
 
-    /// The value of `Access-Control-Allow-Origin`, which the browser compares with what it sent; nil: not allowed.
+    /// Returns the value of `Access-Control-Allow-Origin` for browsers to compare. `nil` if the origin is not allowed.
     private static func allowedOrigin(_ cors: CORSSettings, _ origin: UnsafeBufferPointer<UInt8>) -> String? {
-        // Whole origins: no suffixes, no wildcards within a name (CVE-2021-21291).
+        // Only whole origins match: no suffixes, no wildcards within a name (CVE-2021-21291).
         if cors.origins.contains(where: { $0 != "*" && WebOrigin.isSame(origin, as: $0.utf8) }) {
             return String(decoding: origin, as: UTF8.self)
         }

@@ -8,29 +8,29 @@ package import Settings
 package import SignOn
 package import Vocabulary
 
-/// What a driver lends to each step of a `RequestJudge`: the request's head, and what the step is told about the world.
+/// The input that the driver lends to each step of a `RequestJudge`: the request's head and its circumstances.
 package struct JudgingContext {
     package let head: RequestHead
     /// The bytes to which the slices of the head refer.
     package let base: Bytes
-    /// The configuration; the same for all steps of a request.
+    /// The configuration, unchanged for all steps of a request.
     package let configuration: PathConfiguration
-    /// The clients at the time of the step. The driver keeps them, as it keeps the keys and the names.
+    /// The clients at the time of the step, kept by the driver.
     package let clients: Pinned<ClientSnapshot>
-    /// The address of the other end of the connection.
+    /// The address of the connection's peer.
     package let peer: IPAddress
     /// The time by the clock of the store that keeps the sessions.
     package let now: UnixTime
-    /// The machine's time, for what apps compare with their own clocks.
+    /// The machine's time, for values that apps compare with their own clocks.
     package let wallNow: UnixTime
-    /// Room for a normalised path that differs from the path as sent; used only within a step.
+    /// Memory for a normalised path that differs from the path as sent. Used only within a step.
     package let scratch: UnsafeMutableBufferPointer<UInt8>
-    /// The keys of clients that proved themselves on this loop; nil where there is no loop.
+    /// The keys of clients that have sent proofs on this loop. `nil` if there is no loop.
     package let proofKeys: Pinned<DPoPKeyCache>?
-    /// The names of wildcards that clients have asked for lately. The driver keeps the one of a request until that has ended:
-    /// no configuration does.
+    /// The names under wildcard hosts that clients have requested recently. The driver keeps the name of a request
+    /// until the request has ended, because no configuration does.
     package let namedHosts: Pinned<NamedHostCache>
-    /// Whether to note a field by which proxies name their clients when the peer is not trusted.
+    /// Whether to record a field that names the client of an untrusted proxy.
     package let notesStrayForwarding: Bool
 
     package init(
@@ -60,22 +60,22 @@ package struct JudgingContext {
     }
 }
 
-/// What the judge has to know of a proxy that asks and has sent a request, in a check or for one of the gateway's own pages.
+/// The properties of a proxy that sent the request, as a check or for one of the gateway's own pages.
 struct AskingProxy: OptionSet, Sendable {
     let rawValue: UInt8
 
-    /// It names the client.
+    /// The proxy names the client.
     static let namesClient = AskingProxy(rawValue: 1)
     /// The head's method is not the client's.
     static let hidesMethod = AskingProxy(rawValue: 2)
-    /// The browser does not get the redirects of an answer.
+    /// The proxy does not pass redirects on to the browser.
     static let dropsRedirects = AskingProxy(rawValue: 4)
-    /// It shows the gateway's own pages in place of the app's.
+    /// The proxy shows the gateway's own pages instead of the app's.
     static let showsPages = AskingProxy(rawValue: 8)
 }
 
 extension JudgeFindings {
-    /// Notes what counts of the proxy that asks in this form.
+    /// Records the properties of a check that has this form.
     mutating func note(_ form: CheckForm) {
         self.dialect = form.dialect
         self.asker = .namesClient
@@ -96,50 +96,50 @@ package struct JudgeFindings {
 
     /// The last step that began.
     package internal(set) var stage = Stage.route
-    /// What the proxy understands that asks about the request; nil: the client sent it here.
+    /// The dialect of the check. `nil` if the request is not a check.
     package var dialect: AuthorizationDialect?
-    /// What counts of the proxy that asks and has sent the request; empty: it did not.
+    /// The properties of the proxy that sent the request, as a check or for a page. Empty if no such proxy sent it.
     var asker: AskingProxy = []
-    /// True if the client came by plain http to a host with https, for the proof of a certificate's name.
+    /// Whether the client used plain http for a host with https, to prove the name of a certificate.
     var isPlainHTTP = false
-    /// Whether the certificate that the client was shown is for another host than it asks for.
+    /// Whether the shown certificate is for another host, or the client's has expired since the handshake.
     package var isMisdirected = false
-    /// The certificate of the client that sent the request; nil: it has none, or a proxy asks. The driver keeps it: a
-    /// counted reference would cost every request.
+    /// The certificate of the client that sent the request. `nil` if the client has none or the request is a check. The
+    /// driver keeps it, because a counted reference would cost every request.
     package unowned(unsafe) var certificate: ClientCertificate?
-    /// The gateway's own id, with the one from a trusted proxy.
+    /// The gateway's own id, with a trusted proxy's id.
     package var requestID: RequestID
-    /// The peer, or the client that trusted peers name; nil while not determined.
+    /// The client's address as named by trusted peers, or otherwise the peer's. `nil` until determined.
     package internal(set) var clientAddress: IPAddress?
-    /// The requested host; nil if the gateway does not serve it.
+    /// The requested host. `nil` if the gateway does not serve it.
     package internal(set) var pinnedHost: Pinned<HostEntry>?
-    /// The frozen route; nil if the request reached none.
+    /// The frozen route. `nil` if the request reached none.
     package internal(set) var pinnedRoute: Pinned<RouteEntry>?
-    /// The path of the gateway's own endpoint that the request is for, as it was written; nil if it is for none.
+    /// The configured path of the gateway's own endpoint that the request is for. `nil` if it is for no endpoint.
     package internal(set) var endpoint: String?
-    /// How clients of the requested endpoint are refused; nil: with problem documents, or pages for people.
+    /// The form of refusals at the requested endpoint. `nil` for problem documents, or pages for people.
     package var envelope: RefusalEnvelope?
-    /// The session whose identity the app sees; set when the request is permitted.
+    /// The session whose identity the app sees. Set when the request is permitted.
     package var session: CachedSession?
-    /// Whether the session's assertion for the route's audience is to be renewed after the request was sent.
+    /// Whether the session's assertion for the route's audience must be renewed after the request has been sent.
     package internal(set) var isAssertionDue = false
     /// Field lines of the gateway that are added to any answer, including the app's.
     package var answerLines: [[UInt8]] = []
-    /// Whether `answerLines` has the cookie of a session that replaces the browser's.
+    /// Whether `answerLines` contains the cookie of a session that replaces the browser's session.
     package internal(set) var bringsSession = false
-    /// The route's CORS lines for this origin, added unless the app's answer has its own. Set when the request is
-    /// permitted.
+    /// The CORS lines of the route or endpoint for the request's origin, added unless the app's answer has its own. Set
+    /// when the request is permitted or reaches an endpoint.
     package internal(set) var crossOriginLines: [UInt8] = []
-    /// A reason that did not decide the request, such as a refused transfer token; for the log.
+    /// A reason that did not decide the request, such as a refused transfer token, for the log.
     package internal(set) var note: Reason?
-    /// Why the presented session is not there any more, where the client is not told (`Reason.told`).
+    /// Why the presented session no longer exists, if the client gets a less precise reason (`Reason.told`).
     package internal(set) var absence: Reason?
-    /// The result of a transfer token and of its device check; for the log.
+    /// The result of a transfer token, for the log.
     package internal(set) var handoff: TransferTokenResult?
     package internal(set) var binding: JudgedBinding?
-    /// The identity field that could not be written, if the request is refused for that.
+    /// The identity field that could not be written. `nil` unless the request is refused for it.
     package internal(set) var unwritableField: String?
-    /// What is to be recorded, in order; the driver empties the list when it has recorded it.
+    /// The events to be recorded, in order. The driver empties the list after recording them.
     package var events: [JudgeEvent] = []
 
     init(requestID: RequestID) {
@@ -149,48 +149,47 @@ package struct JudgeFindings {
     package var host: HostEntry? { self.pinnedHost?.counted }
     package var route: RouteEntry? { self.pinnedRoute?.counted }
 
-    /// Adds a line to be sent with any answer, unless it was added already.
+    /// Adds a field line to any answer, including the app's, unless the line was added before.
     mutating func addLine(_ name: String, _ value: String) {
         self.addLine(Array("\(name): \(value)\r\n".utf8))
     }
 
-    /// The same for a line that is ready to be sent.
+    /// Adds a complete field line to any answer, including the app's, unless the line was added before.
     mutating func addLine(_ line: [UInt8]) {
-        // A cookie may be cleared for two reasons.
+        // Two reasons may clear one cookie.
         if !self.answerLines.contains(line) { self.answerLines.append(line) }
     }
 }
 
-/// An event that a step noticed and that is to be recorded.
+/// An event that a step has noticed, to be recorded.
 package enum JudgeEvent {
     case audit(AuditEvent)
-    /// Session cookies with different values: the values, and the event, to be completed with the user of the sessions.
+    /// Session cookies with different values, and an event to be completed with the user of the sessions.
     case ambiguousCookies([Slice], AuditEvent)
-    /// A transfer token that is not tried, for this reason.
+    /// A transfer token that is not tried, with the reason.
     case turnedAway(Reason, HandoffRequest)
-    /// A transfer token that the user is asked to confirm.
-    ///
-    /// The reason says why; nil: users always are.
+    /// A transfer token that the user is asked to confirm, with the reason. The reason is `nil` if users are always
+    /// asked.
     case asked(Reason?, HandoffRequest)
-    /// A field by which a proxy names its clients, from a peer that is not trusted.
+    /// A field that names the client of a proxy, from an untrusted peer.
     case strayForwarding(field: String)
     /// No host has this name.
     case unknownHost(Slice)
-    /// Another device presents a session, and the route only logs that.
+    /// Another device presents a session on a route that only logs this.
     case wouldReject(BindingMode, PresentedDevice, AuditEvent)
-    /// Another device presents this session, which ends.
+    /// This session ends because another device presented it.
     case ends(CachedSession)
 }
 
-/// A device binding that was judged, for the log.
+/// A judged device binding, for the log.
 package struct JudgedBinding: Equatable, Sendable {
     /// The result of the judgement.
     package enum Outcome: String, Sendable {
         case match, mismatch, unknown
-        /// Judged, and let pass whatever the result.
+        /// Judged, but allowed whatever the result.
         case dryRun = "dry_run"
 
-        /// nil if the reason does not concern a binding.
+        /// Returns `nil` if the reason does not concern a binding.
         init?(_ reason: Reason?) {
             switch reason {
             case .bindingIPMismatch, .bindingASNMismatch: self = .mismatch
@@ -200,11 +199,11 @@ package struct JudgedBinding: Equatable, Sendable {
         }
     }
 
-    /// What was compared.
+    /// The properties that were compared.
     package var mode: BindingMode
-    /// The result.
+    /// The result of the comparison.
     package var outcome: Outcome
 
-    /// `ip/mismatch`
+    /// The text for the log, such as `ip/mismatch`.
     package var text: String { "\(self.mode.rawValue)/\(self.outcome.rawValue)" }
 }

@@ -8,9 +8,9 @@ import Vocabulary
 
 /// Finds the session that a request presents, and decides whether it suffices for the route.
 extension RequestJudge {
-    /// Asks for the session that the request presents, or decides without one.
+    /// Requests the session that the request presents, or decides without one.
     ///
-    /// - Parameter hasCookieEnded: Whether the cookie's session, of another user, was ended by a transfer token.
+    /// - Parameter hasCookieEnded: Whether a transfer token has ended the cookie's session, which was another user's.
     mutating func askForSession(_ given: borrowing RoutedRequest, hasCookieEnded: Bool = false) -> JudgeAction {
         self.findings.stage = .session
         var evidence = Evidence(
@@ -108,7 +108,7 @@ extension RequestJudge {
 
     /// Judges a session that not every request may use.
     ///
-    /// - Returns: The next action; nil if this request may.
+    /// - Returns: The next action. `nil` if this request may use the session.
     private mutating func judgeLimits(of session: CachedSession, isProven: Bool, _ given: borrowing RoutedRequest)
         -> JudgeAction?
     {
@@ -126,7 +126,7 @@ extension RequestJudge {
         return self.judgeProof(for: session, given)
     }
 
-    /// Compares the device that uses the session now with the one for which it was made; nil if they match.
+    /// Compares the device that uses the session now with the session's own device. Returns `nil` if they match.
     func bindingMismatch(_ mode: BindingMode, _ session: Session, _ given: borrowing RoutedRequest) -> Reason? {
         guard let made = session.device else { return .bindingIPMismatch }
         let now = given.judging.devices.facts(address: self.address(given), userAgent: nil)
@@ -172,10 +172,10 @@ extension RequestJudge {
         }
     }
 
-    /// Whether a native app can sign its user in by another transfer token: its WebView announces itself, the route's client
-    /// takes tokens, and no rule has just demanded that the user signs in here.
+    /// Whether a native app can sign its user in with another transfer token. Its WebView must announce itself, the
+    /// route's client must accept tokens, and no rule may have just demanded a sign-in at the gateway.
     private func asksApp(_ denial: Denial, _ given: borrowing RoutedRequest) -> Bool {
-        // A session that does not suffice for the route would be followed by another that does not.
+        // If the session does not suffice for the route, the session of another token does not suffice either.
         guard case .unauthenticated = denial, given.route.settings.handoff, self.findings.note != .ruleSignInRequired,
             let client = given.client, client.takesTokens
         else { return false }

@@ -5,37 +5,37 @@ import Settings
 package import SignOn
 import Vocabulary
 
-/// The transfer tokens of a request, while they are tried in turn. A reference, because each step passes it on.
+/// The transfer tokens of one request, which are tried one after another. A class, because each step passes it on.
 final class HandoffTrial {
-    /// What happens to a token in the query.
+    /// The treatment of a token in the query.
     enum ParameterTreatment {
         case consume
-        /// The user is asked first.
+        /// The user is asked to confirm first.
         case ask
         case refuse(Reason)
     }
 
-    /// The route's web client, whose settings decide.
+    /// The route's web client, whose settings apply.
     let client: ClientSettings
-    /// The token in the query, or the one that was moved from the query into the attempt cookie.
+    /// The token in the query, or the token that was moved from the query into the attempt cookie.
     var parameter: HandoffParameter.Found?
-    /// Whether `parameter` is in the attempt cookie.
+    /// Whether `parameter` was found in the attempt cookie.
     var isMoved = false
-    /// That the user has confirmed the moved token, as the cookie says.
+    /// The user's confirmation of the moved token, from the attempt cookie. `nil` if there is no confirmation.
     var confirmed: ConfirmedToken?
-    /// The treatment of `parameter`. `nil` if there is none.
+    /// The treatment of `parameter`. `nil` if `parameter` is `nil`.
     var treatment: ParameterTreatment?
-    /// True while `parameter` is being tried, false for a token from a handoff cookie.
+    /// Whether `parameter` is being tried, instead of a token from a handoff cookie.
     var triesParameter = false
-    /// The values of the request's handoff cookies: all are cleared when one of them is dealt with.
+    /// The values of the request's handoff cookies. All of them are cleared when one has been handled.
     var cookieValues: [[UInt8]] = []
-    /// The browser's marks of handoff cookies that were dealt with before.
+    /// The browser's marks of handoff cookies that were handled before.
     var marks: [UInt8] = []
-    /// The token that is tried now.
+    /// The token that is being tried.
     var request: OutOfLine<HandoffRequest>?
-    /// The browser's session on this host, once looked up; the inner nil means that it has none.
+    /// The browser's session on this host. `nil` before the look-up; the inner `nil` means that the browser has none.
     var existing: CachedSession??
-    /// Whether the session of the provider's own cookie was looked up.
+    /// Whether the latest look-up was for the provider's own cookie.
     var isProvidersAsked = false
 
     init(client: ClientSettings, parameter: HandoffParameter.Found?) {
@@ -44,27 +44,27 @@ final class HandoffTrial {
     }
 }
 
-/// Selects which of a request's transfer tokens is consumed, and what follows.
+/// Selects the transfer token to consume, and continues with the outcome.
 ///
-/// The cookie is tried first, then the query, each if the client takes tokens there. A refused token is removed and
-/// leaves the rest of the request unchanged: a session stays, and a valid token in the query counts beside a stale one
-/// in the cookie.
+/// The cookie is tried before the query, each only if the client accepts tokens there. A refused token is removed, and
+/// the rest of the request stays unchanged. The session stays, and a valid token in the query is used even if the
+/// cookie contains a stale one.
 extension RequestJudge {
-    /// Deals with the first transfer token; nil when the request continues without one.
+    /// Handles the first transfer token. Returns `nil` if the request continues without one.
     mutating func beginHandoff(_ given: borrowing RoutedRequest) -> JudgeAction? {
         let isPreview = Navigation.isPreview(given.head, given.base)
         let mayConsume = Navigation.mayConsume(given.head, given.base) && !isPreview
         // HEAD and subresources continue without the token, wherever it is.
         guard mayConsume || isPreview || Navigation.isSpeculative(given.head) else { return nil }
         if self.findings.asker.contains(.dropsRedirects) {
-            // The proxy that asks so drops the redirect that brings the session: a token would be spent for nothing.
+            // This proxy drops the redirect that brings the session, so the token would be used up for nothing.
             return self.credentials.handoffParameter == nil ? nil : .answer(self.refusal(.handoffNotNavigation, given))
         }
         guard let client = given.client,
             client.isKnown(to: given.host.settings.providers)
         else { return nil }
         let trial = HandoffTrial(client: client, parameter: self.credentials.handoffParameter)
-        // Not for a link on another site: that is not the navigation for which the token was moved.
+        // Not for a link on another site: the token was moved for a different navigation.
         if trial.parameter == nil, let token = self.credentials.movedToken, !given.isCrossSite {
             trial.parameter = HandoffParameter.Found(value: token)
             trial.isMoved = true
@@ -75,8 +75,8 @@ extension RequestJudge {
         self.findings.stage = .handoff
         trial.treatment = Self.treatment(of: trial, given)
         guard mayConsume else {
-            // A prefetch is refused, so that the browser asks again when the user really opens the page; and a preview, so
-            // that the token is left for the user.
+            // A prefetch is refused so that the browser repeats it when the user opens the page. A preview is refused
+            // so that the token is left for the user.
             return .answer(self.refusal(.handoffNotNavigation, given))
         }
         guard let token = cookies.first else { return self.tryParameter(trial, given) }
@@ -92,7 +92,7 @@ extension RequestJudge {
         return self.prepare(trial, given)
     }
 
-    /// Deals with the token in the query; nil when there is none.
+    /// Handles the token in the query. Returns `nil` if the query has no token.
     private mutating func tryParameter(_ trial: HandoffTrial, _ given: borrowing RoutedRequest) -> JudgeAction? {
         guard let parameter = trial.parameter, let treatment = trial.treatment else { return nil }
         let reason: Reason
@@ -116,7 +116,7 @@ extension RequestJudge {
         return .answer(self.withoutParameter(trial, reason, given))
     }
 
-    /// Decides what happens to the token in the query. `nil` if there is none.
+    /// Decides what happens to the token in the query. Returns `nil` if the query has no token.
     private static func treatment(
         of trial: HandoffTrial,
         _ given: borrowing RoutedRequest
@@ -124,7 +124,7 @@ extension RequestJudge {
         guard let parameter = trial.parameter else { return nil }
         if !trial.client.takes(trial.confirmed?.transport ?? .query) { return .refuse(.handoffMethodNotAllowed) }
         if parameter.isRepeated { return .refuse(.handoffRepeated) }
-        // The user has confirmed it, or it needs no confirmation for the way in which it came.
+        // A moved token was confirmed by the user, or its transport needs no confirmation.
         if trial.isMoved { return .consume }
         switch given.judging.confirmation.treatment(isCrossSite: given.isCrossSite) {
         case .consume: return .consume
@@ -133,7 +133,7 @@ extension RequestJudge {
         }
     }
 
-    /// A token in a query. Some apps encode each sign in it that is neither a letter nor a digit.
+    /// Decodes a token in a query. Some apps percent-encode every character that is neither a letter nor a digit.
     static func queryToken(_ value: Slice, _ base: Bytes) -> [UInt8] {
         let bytes = value.bytes(in: base)
         return bytes.contains(0x25) ? PercentCoding.leniently(bytes, plusIsSpace: false) : Array(bytes)
@@ -167,7 +167,7 @@ extension RequestJudge {
         return request
     }
 
-    /// Continues to consume the token of `trial`, after the session of the browser's cookie was looked up.
+    /// Consumes the token of `trial`, after a look-up of the session of the browser's cookie.
     private mutating func prepare(_ trial: HandoffTrial, _ given: borrowing RoutedRequest) -> JudgeAction {
         if let existing = trial.existing { return self.consume(trial, existing, given) }
         guard let cookie = self.credentials.cookies.session.value else { return self.askProvider(trial, given) }
@@ -175,7 +175,7 @@ extension RequestJudge {
         return .ask(SessionQuestion(kind: .web, token: cookie, purpose: .handoff))
     }
 
-    /// Looks up the session of the provider's own cookie, which counts where the browser has none of the gateway.
+    /// Looks up the session of the provider's own cookie, which is used if the browser has no session of the gateway.
     private mutating func askProvider(_ trial: HandoffTrial, _ given: borrowing RoutedRequest) -> JudgeAction {
         guard let cookie = self.credentials.cookies.provider.value else { return self.consume(trial, nil, given) }
         trial.isProvidersAsked = true
@@ -189,21 +189,21 @@ extension RequestJudge {
     {
         self.state = .ended
         if trial.isProvidersAsked {
-            // A session of another provider does not count here. One whose provider demands more of its user signs nobody
-            // in.
+            // A session of another provider is ignored here. A session that does not suffice for its provider signs
+            // nobody in.
             guard case .found(let existing) = answer, given.host.isFor(existing) else {
                 return self.consume(trial, nil, given)
             }
             return self.consume(trial, existing, given)
         }
-        // A session of another host does not count here.
+        // A session of another host is ignored here.
         guard answer.isUsable(on: given.host), case .found(let existing) = answer else {
             return self.askProvider(trial, given)
         }
         return self.consume(trial, existing, given)
     }
 
-    /// - Parameter existing: The browser's session on this host.
+    /// - Parameter existing: The browser's session on this host. `nil` if the browser has none.
     private mutating func consume(
         _ trial: HandoffTrial,
         _ existing: CachedSession?,
@@ -226,7 +226,7 @@ extension RequestJudge {
         return .consume(request)
     }
 
-    /// The consumption has ended.
+    /// Continues with the outcome of the consumption.
     package mutating func handoffEnded(_ outcome: HandoffOutcome, _ given: JudgingContext) -> JudgeAction {
         self.onRoute(given) { $0.continueAfter(outcome, $1) }
     }
@@ -258,7 +258,7 @@ extension RequestJudge {
                 self.findings.addLine(account.line(setting: mark))
             }
         case .renewed(let token, let session, _):
-            // This request goes on with the former token, which serves for a moment.
+            // This request continues with the old token, which stays valid for a moment.
             self.findings.bringsSession = true
             self.findings.addLine(cookie.line(setting: token, maxAge: session.cookieAge(at: given.now)))
         case .alreadySignedIn, .unconfirmed:
@@ -278,7 +278,7 @@ extension RequestJudge {
         }
         self.endTrial(trial, given)
         if case .denied(let reason, let text) = outcome {
-            // The URL may hold the token. The browser's session stays.
+            // The URL may contain the token. The browser's session is kept.
             let fields = [(name: "referrer-policy", value: "no-referrer")]
             return .answer(self.refusal(reason, explanation: text, given, fields: fields))
         }
@@ -287,17 +287,17 @@ extension RequestJudge {
             return .answer(self.withoutParameter(trial, self.findings.note, given))
         }
         // No redirect here: a cookie that the gateway cannot clear would cause an endless loop. The request continues
-        // without this token: with the one in the query, or with the browser's session.
+        // with the token in the query or with the browser's session.
         if hasCookieEnded, trial.parameter != nil {
-            // Another user's session ended with the token in the cookie: the user goes to sign-in, whatever is in the
-            // query.
+            // The token in the cookie has ended another user's session. The user goes to the sign-in page, whatever the
+            // query contains.
             return .answer(self.withoutParameter(trial, self.findings.note, given))
         }
         if let action = self.tryParameter(trial, given) { return action }
         return self.askForSession(given, hasCookieEnded: hasCookieEnded)
     }
 
-    /// Notes a transfer token's outcome for the log, in the terms of the metrics.
+    /// Records a transfer token's outcome for the log, in the terms of the metrics.
     private mutating func noteOutcome(_ outcome: HandoffOutcome, _ request: HandoffRequest) {
         self.findings.handoff = outcome.act.result
         let isDelegated: Bool

@@ -7,7 +7,7 @@ import Vocabulary
 
 /// Answers to transfer tokens: the cookies to clear, and the URL without the token.
 extension RequestJudge {
-    /// The values of the handoff cookies that are not marked as dealt with, each once.
+    /// Returns the distinct values of the handoff cookies that are not marked as handled.
     func handoffCookies(_ trial: HandoffTrial, _ given: borrowing RoutedRequest) -> [Slice] {
         guard self.credentials.cookies.handoff.isThere, let line = given.head.line(.cookie) else { return [] }
         let values = given.cookies.handoffValues(in: given.head.fields[line].value, given.base)
@@ -19,8 +19,8 @@ extension RequestJudge {
         return zip(values, trial.cookieValues).filter { !given.judging.handoff.isMarked($1, in: marks) }.map(\.0)
     }
 
-    /// Clears the request's handoff cookies and marks their values, so that a cookie that the gateway cannot clear is
-    /// ignored when it comes back.
+    /// Clears the request's handoff cookies and marks their values as handled. If the gateway cannot clear a cookie,
+    /// its value is ignored when it comes back.
     mutating func clearHandoffCookies(_ trial: HandoffTrial, _ given: borrowing RoutedRequest) {
         let configuration = given.configuration
         for line in configuration.handoffClearing(of: given.host) { self.findings.addLine(line) }
@@ -29,7 +29,7 @@ extension RequestJudge {
         self.findings.addLine(handled.line(setting: marks))
     }
 
-    /// Clears session cookies with different values: none of them is used.
+    /// Clears session cookies with different values. None of them is used.
     mutating func clearSessionCookies(_ given: borrowing RoutedRequest) {
         for line in given.configuration.sessionCookie(of: given.host).clearingAll() {
             self.findings.addLine("Set-Cookie", line)
@@ -37,12 +37,12 @@ extension RequestJudge {
         self.findings.note = .credentialAmbiguousCookie
     }
 
-    /// Answers that the store is unavailable. The browser gets a cookie that makes a reload the same attempt, because
-    /// the token may have been used and only the answer lost.
+    /// Answers that the store is unavailable. The token may have been used although the answer was lost, so the browser
+    /// gets a cookie that makes a reload part of the same attempt.
     ///
-    /// A token in a cookie stays there. One in a URL is moved into the attempt cookie, and the browser is redirected to
-    /// the URL without it; if the store is still unavailable then, that request gets the 503. A program may keep no
-    /// cookies, so its token stays in the URL.
+    /// A token in a cookie stays there. A token in a URL is moved into the attempt cookie, and the browser is
+    /// redirected to the URL without the token. If the store is still unavailable, the redirected request gets the 503.
+    /// A program may not keep cookies, so its token stays in the URL.
     mutating func postpone(
         _ trial: HandoffTrial,
         _ error: StoreError,
@@ -55,9 +55,9 @@ extension RequestJudge {
         var value = attempt.value
         if let parameter = self.credentials.handoffParameter {
             if given.wantsPage {
-                // The token that could not be tried may be the cookie's, while the one in the query is never tried, or
-                // not before the user confirms it. If that one were moved, the next navigation would try it, even if
-                // another site made the link to this page.
+                // The token that could not be tried may come from the cookie. The query's token is then never tried, or
+                // only after the user has confirmed it. If that token were moved, the next navigation would try it,
+                // even if another site made the link to this page.
                 if case .consume = trial.treatment,
                     let token = parameter.value.map({ Self.queryToken($0, given.base) }), AttemptCookie.canHold(token)
                 {
@@ -73,10 +73,10 @@ extension RequestJudge {
         return answer
     }
 
-    /// 303 to the page that asks the user to confirm, with a cookie that keeps the token; nil if there is no room for it,
-    /// or it can be no token.
+    /// Redirects (303) to the page that asks the user to confirm, with a cookie that keeps the token. Returns `nil` if
+    /// the token does not fit into the cookie or cannot be a token.
     ///
-    /// - Parameter reason: Why the user is asked; nil: users always are.
+    /// - Parameter reason: The reason for asking the user. `nil` if users are always asked.
     mutating func askToConfirm(
         _ request: HandoffRequest,
         because reason: Reason?,
@@ -99,8 +99,8 @@ extension RequestJudge {
         return .redirect(to: given.hostURL + HandoffPath.path)
     }
 
-    /// The same for a token of another account than the one that this browser used last. Wherever the token was, it is
-    /// only in the sealed cookie from now on. nil also where users are not asked.
+    /// Redirects to the confirmation page for a token of another account than the browser's last one. From then on, the
+    /// token is only in the sealed cookie. Returns `nil` if users are not asked or the cookie cannot hold the token.
     mutating func askAboutAccount(
         _ request: HandoffRequest,
         _ trial: HandoffTrial,
@@ -113,7 +113,7 @@ extension RequestJudge {
         return answer
     }
 
-    /// Nothing of the token that was tried stays in the browser.
+    /// Ends the trial and removes its token from the browser.
     mutating func endTrial(_ trial: HandoffTrial, _ given: borrowing RoutedRequest) {
         self.state = .ended
         if !trial.triesParameter { self.clearHandoffCookies(trial, given) }
@@ -122,13 +122,13 @@ extension RequestJudge {
         }
     }
 
-    /// Notes why a token signed nobody in, for the log. A user who comes to the sign-in page because of it is told so there.
+    /// Records for the log why a token signed nobody in, and makes the sign-in page show a notice.
     mutating func noteRefusal(_ reason: Reason, _ given: borrowing RoutedRequest) {
         self.findings.note = reason
         self.announce(.handoff, given)
     }
 
-    /// Has the sign-in page say why the browser comes there.
+    /// Makes the sign-in page show why the browser comes there.
     mutating func announce(_ notice: SignInNotice, _ given: borrowing RoutedRequest) {
         guard given.configuration.hasSignInPage(given.host) else { return }
         let name = given.configuration.settings.session.cookieName
@@ -136,7 +136,7 @@ extension RequestJudge {
         self.findings.addLine(cookie.line(setting: notice.value))
     }
 
-    /// The mark of the account that the browser used last; nil if it has none.
+    /// Returns the mark of the account that the browser used last. Returns `nil` if the browser has no mark.
     func lastAccount(_ given: borrowing RoutedRequest) -> Secret? {
         guard self.credentials.cookies.hasCompanion, let line = given.head.line(.cookie) else { return nil }
         var marks: Set<[UInt8]> = []
@@ -147,8 +147,8 @@ extension RequestJudge {
         return LastAccount.mark(marks)
     }
 
-    /// 303 to the same URL, byte for byte, without the handoff parameter: the token leaves the address bar before any
-    /// page is loaded.
+    /// Redirects (303) to the requested URL, byte for byte, without the handoff parameter. The token leaves the address
+    /// bar before any page is loaded.
     mutating func withoutParameter(_ trial: HandoffTrial, _ reason: Reason?, _ given: borrowing RoutedRequest)
         -> LocalAnswer
     {
@@ -157,8 +157,8 @@ extension RequestJudge {
         return .redirect(to: given.hostURL + given.targetWithoutHandoff, reason: reason)
     }
 
-    /// 303 to the host on which users sign in, which signs the browser in as well and sends it back to the same URL; nil
-    /// where that is not wanted or not possible.
+    /// Redirects (303) to the host on which users sign in. That host also signs the browser in and sends it back to the
+    /// requested URL. Returns `nil` if this is not configured or not possible.
     mutating func onwards(_ trial: HandoffTrial, _ given: borrowing RoutedRequest) -> LocalAnswer? {
         guard let share = given.judging.share else { return nil }
         let page = HandoffShare.Page(host: given.host.publicURL.authority, target: given.targetWithoutHandoff)
@@ -167,7 +167,7 @@ extension RequestJudge {
         return .redirect(to: link.host.origin + TicketPath.adopting(from: page.host, link.text))
     }
 
-    /// A moved token is in no URL, so the redirect leads to the same URL; clearing its cookie prevents a second redirect.
+    /// Clears the cookie of a moved token. The redirect leads to the same URL and would otherwise be repeated.
     private mutating func clearMovedToken(_ trial: HandoffTrial, _ given: borrowing RoutedRequest) {
         if trial.isMoved {
             self.findings.addLine("Set-Cookie", given.configuration.attemptCookie(of: given.host).clearing())

@@ -1,9 +1,9 @@
 import Cryptography
 import Sessions
 
-/// Makes the lines that tell the app who the user is.
+/// Makes the lines with the user's identity for the app.
 extension RequestJudge {
-    /// The lines of a session for the app of the route.
+    /// Returns the lines about a session for the app of the route.
     @inline(__always)
     mutating func identity(
         of session: CachedSession,
@@ -31,7 +31,7 @@ extension RequestJudge {
         return all
     }
 
-    /// The lines that depend on the session alone, made once per session, loop and configuration.
+    /// Returns the lines that depend on the session alone, made once per session, loop and configuration.
     @inline(__always)
     private static func sessionLines(
         _ session: CachedSession,
@@ -45,7 +45,7 @@ extension RequestJudge {
         return rendered
     }
 
-    /// The lines for an app with the other encoding, made once in the same way.
+    /// Returns the lines for an app with the alternative encoding, made once per session, loop and configuration.
     @inline(never)
     private static func otherLines(
         _ session: CachedSession,
@@ -59,8 +59,8 @@ extension RequestJudge {
         return rendered
     }
 
-    /// The lines about the user, if there is one, and after them those about the certificate of the client, which are not
-    /// kept with the session: another connection has another certificate.
+    /// Appends the lines about the client's certificate to the lines about the user, if there is one. The session does
+    /// not keep them, because another connection has another certificate.
     static func adding(
         _ certificate: ClientCertificate,
         to identity: IdentityLines?,

@@ -3,13 +3,13 @@ import Sessions
 import Settings
 import Vocabulary
 
-/// Proofs that the sender of a token has the key to which it is bound (RFC 9449 7).
+/// Judges proofs that the sender of a token has the key to which the token is bound (RFC 9449 7).
 extension RequestJudge {
     /// Judges how the token of a session is presented.
     ///
-    /// - Returns: The next action; nil if no proof is needed.
+    /// - Returns: The next action. `nil` if no proof is needed.
     mutating func judgeProof(for session: CachedSession, _ given: borrowing RoutedRequest) -> JudgeAction? {
-        // Only a token that was presented can be bound to a key.
+        // Only an explicit token can be bound to a key.
         guard case .explicit(let token) = self.credentials.presented else {
             return .answer(self.refusal(.storeUnavailable, given))
         }
@@ -39,7 +39,7 @@ extension RequestJudge {
         }
     }
 
-    /// Continues with the result of a redemption: nil for a proof that was not presented before.
+    /// Continues after the redemption of a proof. `refusal` is `nil` if the proof was not used before.
     package mutating func proofRedeemed(_ refusal: DPoPRefusal?, _ given: JudgingContext) -> JudgeAction {
         guard case .redeeming(let session) = self.state,
             case .explicit(let token) = self.credentials.presented
@@ -69,7 +69,7 @@ extension RequestJudge {
         )
     }
 
-    /// Sends a nonce with the answer, whichever it is.
+    /// Adds a nonce to the answer, whether the request is permitted or refused.
     private mutating func bring(_ nonce: String, _ given: borrowing RoutedRequest) {
         self.findings.addLine("DPoP-Nonce", nonce)
         if given.route.settings.cors != nil { self.findings.addLine("Access-Control-Expose-Headers", "DPoP-Nonce") }

@@ -3,9 +3,9 @@ import Endpoints
 import Settings
 import Vocabulary
 
-/// Determines where a request goes: host, client address, path, endpoint or route.
+/// Determines where a request goes: its host, client address, path, and endpoint or route.
 extension RequestJudge {
-    /// Freezes the route; returns an action if there is none.
+    /// Freezes the route. Returns an action if the request has no route or is for an endpoint.
     mutating func chooseRoute(_ given: JudgingContext) -> JudgeAction? {
         let (head, base, configuration) = (given.head, given.base, given.configuration)
         self.findings.clientAddress = self.clientAddress(given)
@@ -22,11 +22,11 @@ extension RequestJudge {
         return end
     }
 
-    /// The same among the routes and endpoints of the host.
+    /// Freezes a route of `host`. Returns an action if the request has no route or is for an endpoint.
     @inline(__always)
     private mutating func chooseRoute(on host: HostEntry, _ given: JudgingContext) -> JudgeAction? {
         let (head, base, configuration) = (given.head, given.base, given.configuration)
-        // Never by plain http (RFC 6797 7.2).
+        // Never over plain http (RFC 6797 7.2).
         if let line = configuration.strictTransport, host.publicURL.isHTTPS, !self.findings.isPlainHTTP {
             self.findings.answerLines.append(line)
         }
@@ -58,7 +58,7 @@ extension RequestJudge {
             case .none:
                 break
             }
-            // What a proxy sends here of a browser, no app gets.
+            // A browser's request from another proxy is for a page of the gateway, even if a route has the path.
             if !self.findings.asker.isEmpty, self.findings.dialect == nil,
                 let answer = self.portalAnswer(reading, method, given, host)
             {
@@ -67,7 +67,7 @@ extension RequestJudge {
             switch configuration.routes.match(host: host, head: head, base, reading: reading) {
             case .route(let route):
                 self.findings.pinnedRoute = route
-                // No other form: an optional action that is chosen would be copied for each request.
+                // Keep this form: an optional action from a branch would be copied for each request.
                 if route.use({ $0.upstreamIndex == nil }), self.findings.dialect == nil {
                     return self.portalAnswer(reading, method, given, host) ?? self.refuseRoute(.routeNotForwarded)
                 }
@@ -90,7 +90,7 @@ extension RequestJudge {
         }
     }
 
-    /// Whether the app of a route that changes the path has no path for the request, or for its `Destination`.
+    /// Whether a route that changes paths has no path at the app for the request or for its `Destination`.
     @inline(never)
     private static func isOutside(_ route: RouteEntry, _ head: RequestHead, _ base: Bytes, on host: HostEntry) -> Bool {
         if route.prefixes?.fits(head.path.bytes(in: base)) == false { return true }
@@ -98,7 +98,7 @@ extension RequestJudge {
         return OwnReferences(route, publicOrigin: host.origin)?.misses(destination) == true
     }
 
-    /// Has the endpoint answer, if the request may reach it.
+    /// Calls the endpoint if the request may reach it.
     private mutating func call(
         _ endpoint: Endpoint,
         _ reading: PathReading,
@@ -108,7 +108,7 @@ extension RequestJudge {
         let (head, base, configuration) = (given.head, given.base, given.configuration)
         self.findings.endpoint = endpoint.path
         self.findings.envelope = endpoint.envelope
-        // Most of them spend something, such as a code.
+        // Most endpoints use something up, such as a code.
         if head.line(.earlyData) != nil { return self.refuseRoute(.requestEarlyData) }
         if let readers = endpoint.readers, let preflight = self.admitReaders(readers, of: endpoint, given) {
             return .answer(preflight)
@@ -134,7 +134,7 @@ extension RequestJudge {
         return .collect(OutOfLine(EndpointCall(endpoint: endpoint, request: request)))
     }
 
-    /// The answer at a path of the portal of another product, where no app would answer; `nil` if the path is none.
+    /// Answers a portal path of another product if no app would. Returns `nil` if the path is not a portal path.
     @inline(never)
     private mutating func portalAnswer(
         _ reading: PathReading,
@@ -150,8 +150,8 @@ extension RequestJudge {
         }
     }
 
-    /// Whether the path is one of the gateway's own, which no other proxy may forward to its app, and the answer to a check
-    /// cannot take the place of its page either.
+    /// Whether a check of this path is refused. The gateway's own paths must not be forwarded to an app by another
+    /// proxy, and the answer to a check cannot replace their pages.
     @inline(never)
     private func isNotAsked(
         of reading: PathReading,
@@ -160,15 +160,15 @@ extension RequestJudge {
         _ host: HostEntry
     ) -> Bool {
         let match = given.configuration.endpoints.match(reading, method: method, host: host)
-        // A check has no body of the client.
+        // Only GET, because a check does not contain the client's body.
         if self.findings.asker.contains(.showsPages), given.head.knownMethod == .get, case .endpoint = match {
             return false
         }
         return match.isThere
     }
 
-    /// Notes what scripts of the request's origin may read of the endpoint's answer, whoever makes it; returns the answer
-    /// if the request is a preflight.
+    /// Records the CORS fields of the endpoint for the request's origin. They are added to any answer. Returns the
+    /// answer if the request is a preflight.
     private mutating func admitReaders(
         _ readers: CrossOriginReaders,
         of endpoint: Endpoint,
@@ -185,7 +185,7 @@ extension RequestJudge {
         return LocalAnswer(readers.preflight(from: origin, methods: endpoint.methods, requestID: requestID))
     }
 
-    /// Another connection is what helps, so that a client that does not know the status makes one.
+    /// Closes the connection, so that even a client that does not know the status opens another one.
     private func refuseConnection() -> JudgeAction {
         .answer(.problem(.requestMisdirected, requestID: self.findings.requestID, closes: true))
     }
@@ -213,7 +213,7 @@ extension RequestJudge {
         return rule.client(of: given.head, given.base, peer: given.peer)
     }
 
-    /// The client as the proxies name it that ask, and those behind them.
+    /// Returns the client's address as named by the proxies that send checks and the proxies in front of them.
     @inline(never)
     private func addressFromProxy(_ given: JudgingContext) -> IPAddress {
         guard let checks = given.configuration.authorization else { return given.peer }
@@ -223,8 +223,8 @@ extension RequestJudge {
         return checks.addresses.client(of: given.head, given.base, peer: given.peer)
     }
 
-    /// The name of a field by which proxies name their clients, from a peer that is not trusted: usually a proxy that
-    /// `trusted_proxies` should list.
+    /// Returns the name of a field that names the client of a proxy, from an untrusted peer. The peer is usually a
+    /// proxy that `trusted_proxies` should list.
     private static func strayForwarding(_ given: JudgingContext) -> String? {
         let head = given.head
         if head.line(.forwardedFor) != nil { return "X-Forwarded-For" }
@@ -236,8 +236,8 @@ extension RequestJudge {
         return nil
     }
 
-    /// A trusted proxy's request id, if it is short and consists of token characters, because it goes into logs and
-    /// answers.
+    /// Returns a trusted proxy's request id if it is short and consists of token characters, because it is written to
+    /// logs and answers.
     @inline(__always)
     private func trustedRequestID(_ given: JudgingContext) -> [UInt8]? {
         guard let value = given.head.value(.requestID, in: given.base),

@@ -6,7 +6,7 @@ import Settings
 package import SignOn
 package import Vocabulary
 
-/// Judges one request up to its permit, without I/O: it returns what is needed next and continues with the result.
+/// Judges one request up to its permit, without I/O. Each step returns what it needs and continues with the result.
 ///
 /// ```
 ///   head ─▶ route ─▶ credentials ─┬────────────────────────────▶ session ─▶ decision ─▶ permitted
@@ -15,21 +15,21 @@ package import Vocabulary
 ///                                        ▲            │
 ///                                        └────────────┘  the token in the query, after the one in the cookie
 /// ```
-/// A session whose token is bound to a key also waits for its proof (`redeeming`), and is then looked up again (`proven`).
-/// Every step may end with an answer instead. In `session`, `existing`, `consuming`, `redeeming` and `proven` the request
-/// waits for its driver. The route is frozen before a credential is looked at, and credentials are read once.
+/// A session whose token is bound to a key also waits for its proof (`redeeming`) and is then looked up again
+/// (`proven`). Every step may end with an answer instead. The request waits for its driver in `session`, `existing`,
+/// `consuming`, `redeeming` and `proven`. The route is frozen before credentials are read, and they are read once.
 ///
-/// The head and its bytes are lent to each step; the judge keeps only slices. It reads no clock, does no I/O and emits
-/// nothing: time, peer and configuration are given (`JudgingContext`), and what is to be recorded is in `findings`. The
-/// only random values that it makes are for handoffs: the secret of a first attempt, and the seal of a link.
+/// The driver lends the head and its bytes to each step; the judge keeps only slices. The judge reads no clock and does
+/// no I/O. Time, peer and configuration come from `JudgingContext`, and events to be recorded are in `findings`. The
+/// judge creates random values only for handoffs: the secret of a first attempt and the seal of a link.
 package struct RequestJudge {
-    /// The results so far, which the driver applies, logs and forwards with.
+    /// The results so far. The driver applies and logs them, and uses them to forward the request.
     package var findings: JudgeFindings
-    /// Read once the route is known; empty before.
+    /// The credentials of the request. Empty until the route is known.
     package internal(set) var credentials = Credentials()
     var state = State.head
 
-    /// What the judge waits for.
+    /// The step that the judge has reached.
     enum State {
         /// The head has not been judged yet.
         case head
@@ -39,20 +39,20 @@ package struct RequestJudge {
         case existing(HandoffTrial)
         /// A transfer token is being consumed.
         case consuming(HandoffTrial)
-        /// The proof for the token of this session is being redeemed.
+        /// The proof for this session's token is being redeemed.
         case redeeming(CachedSession)
-        /// The proof was accepted, and the session is being looked up again: it may have ended meanwhile.
+        /// The proof was accepted, and the session, which may have ended meanwhile, is being looked up again.
         case proven
         /// The last action was returned.
         case ended
     }
 
-    /// - Parameter requestID: The gateway's own id; the one from a trusted proxy is added to it in `findings`.
+    /// - Parameter requestID: The gateway's own id. A trusted proxy's id is added to it in `findings`.
     package init(requestID: RequestID) {
         self.findings = JudgeFindings(requestID: requestID)
     }
 
-    /// The peer, or the client that trusted peers name.
+    /// Returns the client's address as named by trusted peers, or otherwise the peer's address.
     func address(_ given: borrowing RoutedRequest) -> IPAddress { self.findings.clientAddress ?? given.peer }
 
     // MARK: Events
@@ -65,14 +65,14 @@ package struct RequestJudge {
         return self.onRoute(given) { $0.judgeCredentials($1) }
     }
 
-    /// Reads the credentials, and asks for the session that they present.
+    /// Reads the credentials and requests the session that they present.
     private mutating func judgeCredentials(_ given: borrowing RoutedRequest) -> JudgeAction {
         if let limit = given.route.maxBody, case .length(let length) = given.head.framing,
             length > limit
         {
             return .answer(.problem(.requestBodyTooLarge, requestID: self.findings.requestID))
         }
-        // Behind most proxies an answer to a preflight would let it pass to the app, or be none.
+        // In a check of most proxies, an answer would let the preflight pass to the app or would be lost.
         if self.findings.dialect == nil || self.findings.dialect == .extAuthz,
             let cors = given.route.preflight(given.head), let origin = given.value(.origin)
         {
@@ -103,8 +103,8 @@ package struct RequestJudge {
         return self.askForSession(given)
     }
 
-    /// Whether a request would do harm if it were a replay of one that a client sent before its handshake had ended
-    /// (RFC 8470 2.1): it may change something, or spends a transfer token.
+    /// Whether a replay of the request would do harm, because it may change something or use up a transfer token. A
+    /// client may send requests before its handshake has ended (RFC 8470 2.1).
     private func mustNotBeEarly(_ given: borrowing RoutedRequest) -> Bool {
         !given.head.knownMethod.isSafe || given.head.isWebSocketUpgrade || self.findings.asker.contains(.hidesMethod)
             || self.credentials.hasTransferToken
@@ -121,7 +121,7 @@ package struct RequestJudge {
             if case .cookie = self.credentials.presented, let cookie = self.credentials.cookies.provider.value,
                 !answer.isUsable(on: given.host)
             {
-                // The gateway's own session has ended; the browser still has the provider's.
+                // The gateway's own session has ended, but the browser still has the provider's cookie.
                 self.credentials.presented = .providerCookie(cookie)
                 return self.ask(.web, cookie, isProviders: true)
             }
@@ -137,9 +137,9 @@ package struct RequestJudge {
         }
     }
 
-    /// Continues when a session could not be looked up, a transfer token not consumed or a proof not redeemed.
+    /// Continues if a session could not be looked up, a transfer token not consumed or a proof not redeemed.
     ///
-    /// - Parameter reason: The refusal for a session: the store or a provider is unavailable.
+    /// - Parameter reason: The reason of a refusal because of a session: the store or a provider is unavailable.
     package mutating func unavailable(
         _ error: StoreError,
         _ reason: Reason,
@@ -157,11 +157,11 @@ package struct RequestJudge {
         }
     }
 
-    /// A refusal that scripts of other origins may read, if the route allows it.
+    /// Returns a refusal that scripts of other origins may read if the route allows it.
     ///
     /// - Parameters:
-    ///   - explanation: What happened, in words of the operator for the user; nil: what the reason says.
-    ///   - fields: Fields of the answer in addition to the usual ones.
+    ///   - explanation: The operator's explanation for the user. `nil` for the text of the reason.
+    ///   - fields: Additional fields of the answer.
     func refusal(
         _ reason: Reason,
         explanation: String? = nil,
@@ -178,43 +178,43 @@ package struct RequestJudge {
     }
 }
 
-/// What the driver must do next.
+/// The next action of the driver.
 package enum JudgeAction: ~Copyable {
-    /// Look for a session, then call `sessionFound` or `unavailable`.
+    /// Look up a session, then call `sessionFound` or `unavailable`.
     case ask(SessionQuestion)
     /// Consume the transfer token, then call `handoffEnded` or `unavailable`.
     case consume(OutOfLine<HandoffRequest>)
-    /// Have the proof remembered, then call `proofRedeemed` or `unavailable`.
+    /// Redeem the proof, then call `proofRedeemed` or `unavailable`.
     case redeem(OutOfLine<DPoPProof>)
     /// Read the body, then let the endpoint answer.
     case collect(OutOfLine<EndpointCall>)
-    /// Forward it, with these identity lines; nil if there is no session whose identity the app sees.
+    /// Forward the request with these identity lines. `nil` if there is no session whose identity the app may see.
     case permitted(Permit, identity: IdentityLines?)
     case answer(LocalAnswer)
 }
 
-/// A request to one of the gateway's endpoints, its body not read yet.
+/// A request to one of the gateway's endpoints, before its body has been read.
 package struct EndpointCall: Sendable {
     package let endpoint: Endpoint
     package let request: EndpointRequest
 }
 
-/// A session to look up: in the loop's cache, else in the store.
+/// A session to look up in the loop's cache or, if it is not there, in the store.
 package struct SessionQuestion {
-    /// Why it is looked up.
+    /// The purpose of the look-up.
     package enum Purpose: Sendable {
-        /// The request presents it.
+        /// The request presents the session.
         case request
-        /// The browser has it and presents a transfer token.
+        /// The browser has the session and presents a transfer token.
         case handoff
-        /// The request presents it, and its proof was accepted.
+        /// The request presents the session, and its proof was accepted.
         case proof
     }
 
     package let kind: Session.Kind
-    /// Whether it is the provider's own cookie and not a token.
+    /// Whether `token` is the provider's own cookie instead of a token of the gateway.
     package var isProviders = false
-    /// The token's bytes, not validated yet.
+    /// The bytes of the token, not validated yet.
     package let token: Slice
     package let purpose: Purpose
 }
@@ -223,18 +223,18 @@ package struct SessionQuestion {
 package enum SessionAnswer {
     /// A live session of the requested kind.
     case found(CachedSession)
-    /// No live session, or one of the other kind.
+    /// No live session of the requested kind.
     case none
-    /// The token is not accepted, for this reason.
+    /// The token is rejected for this reason.
     case refused(Reason)
-    /// The provider demands more of its user.
+    /// The provider demands more of its user, such as a second factor.
     indirect case insufficient(ProviderDemand)
-    /// The token was made under a secret that is not accepted.
+    /// The token was made with a secret that is not accepted.
     case otherKey
-    /// By its syntax the token is not one of this gateway.
+    /// The token does not have the syntax of this gateway's tokens.
     case malformed
 
-    /// Whether it is a session that the gateway's own cookie can present on this host.
+    /// Whether the answer is a session that the gateway's own cookie can present on this host.
     func isUsable(on host: HostEntry) -> Bool {
         guard case .found(let session) = self else { return false }
         return session.session.host == host.publicURL.authority && host.isFor(session)

@@ -4,19 +4,19 @@ import Settings
 import SignOn
 import Vocabulary
 
-/// A request on its frozen route, as it is lent to each step of its judge: what the driver lends, what the listener judges
-/// with, and the route and host that were found.
+/// A request on its frozen route, as it is lent to each step of its judge. Contains the driver's context, the
+/// listener's judging profile, and the route and host that were found.
 ///
-/// It counts none of its references, so it must never be deinitialised. Therefore only `lend` can make one, in memory that is
-/// given back as it is, and a step can neither copy, move nor keep what it borrows. (`unowned(unsafe)` properties, and the
-/// addresses of the references, were measured: each counts four to six references more for a request.)
+/// Its references are not counted, so it must never be deinitialised. Therefore only `lend` can create one, in memory
+/// that is freed without deinitialisation, and a step can neither copy, move nor keep what it borrows. (Measured:
+/// `unowned(unsafe)` properties or addresses count four to six more references per request.)
 struct RoutedRequest: ~Copyable {
     let head: RequestHead
     /// The bytes to which the slices of the head refer.
     let base: Bytes
     let configuration: PathConfiguration
     let clients: Pinned<ClientSnapshot>
-    /// The address of the other end of the connection.
+    /// The address of the connection's peer.
     let peer: IPAddress
     let now: UnixTime
     let wallNow: UnixTime
@@ -40,7 +40,7 @@ struct RoutedRequest: ~Copyable {
         self.host = Self.uncounted(host)
     }
 
-    /// The object as if a reference to it had been counted.
+    /// Returns the object without counting the reference.
     @inline(__always)
     private static func uncounted<Object: AnyObject>(_ object: Object) -> Object {
         Unmanaged.passUnretained(object).takeRetainedValue()
@@ -63,7 +63,7 @@ struct RoutedRequest: ~Copyable {
 
     /// The names of the gateway's cookies on the host.
     @inline(__always) var cookies: OwnCookies { self.configuration.ownNames.cookies(of: self.host) }
-    /// The client of the route. `nil` if the route names none, or one that no longer exists.
+    /// The client of the route. `nil` if the route names no client, or one that no longer exists.
     var client: ClientSettings? { self.route.settings.client.flatMap { name in self.clients.use { $0.client(name) } } }
     /// Whether a person sees the answer.
     var wantsPage: Bool { Navigation.wantsPage(self.head, self.base) }
@@ -72,17 +72,17 @@ struct RoutedRequest: ~Copyable {
     /// The URL of the host, without a `/` at its end.
     var hostURL: String { self.host.publicURL.description }
 
-    /// The value of the first field with `role`, or nil.
+    /// Returns the value of the first field with `role`. `nil` if the field is missing.
     @inline(__always)
     func value(_ role: FieldRole) -> UnsafeBufferPointer<UInt8>? { self.head.value(role, in: self.base) }
 
-    /// The value of the first field with `role` as text, or nil.
+    /// Returns the value of the first field with `role` as text. `nil` if the field is missing.
     func text(_ role: FieldRole) -> String? { self.value(role).map { String(decoding: $0, as: UTF8.self) } }
 }
 
 extension RequestJudge {
-    /// Lends the request on its frozen route to the next step. The route, the host and the judging profile are the
-    /// configuration's, which `given` keeps.
+    /// Lends the request on its frozen route to the next step. Route, host and judging profile belong to the
+    /// configuration, which `given` keeps.
     @inline(__always)
     mutating func onRoute(
         _ given: JudgingContext,

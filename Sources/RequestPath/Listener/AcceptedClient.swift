@@ -2,21 +2,21 @@ package import AddressIntelligence
 package import NIOCore
 package import Transport
 
-/// A client that was accepted, on its way to the loop of its connection. However long that takes, the deadline of its first
-/// request counts from when it was accepted.
+/// An accepted client on its way to the loop of its connection. The deadline of its first request always runs from the
+/// time of acceptance.
 package struct AcceptedClient: Sendable {
     let peer: IPAddress
-    /// nil: the peer will name the client, whose place is reserved.
+    /// The client's place. `nil` if the place is reserved because the peer has yet to name the client.
     let place: ConnectionGate.Place?
     let acceptedAt: NIODeadline
     let listener: ListenerProfile
     let gate: ConnectionGate
 
-    /// Names the client of a reserved place, unless the peer will. nil: it is refused, and its place is given back.
+    /// Names the client of a reserved place, unless the peer will. `nil` if refused, after releasing the place.
     ///
     /// - Parameters:
-    ///   - role: That of the listener.
-    ///   - loop: The loop that accepts, on which this is called.
+    ///   - role: The role of the listener.
+    ///   - loop: The accepting loop, which makes this call.
     package init?(
         from peer: IPAddress,
         at time: NIODeadline,
@@ -47,9 +47,9 @@ package struct AcceptedClient: Sendable {
         self.gate = gate
     }
 
-    /// Opens the client's connection, at once if it begins with HTTP/1. Called on its loop.
+    /// Opens the client's connection, at once if it begins with HTTP/1. Called on the connection's loop.
     ///
-    /// - Parameter stream: The client's, which has not been started.
+    /// - Parameter stream: The client's stream, which has not been started.
     package func open(_ stream: any ClientByteStream, on loop: PathLoop) {
         guard let named = self.place, !self.listener.hasPrelude else {
             return ClientOpening(self, on: loop, stream).open()

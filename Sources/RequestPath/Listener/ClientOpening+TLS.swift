@@ -4,13 +4,13 @@ import Settings
 import Transport
 import Vocabulary
 
-/// The handshake of TLS.
+/// Performs the TLS handshake.
 extension ClientOpening {
-    /// The most bytes of a client until its handshake has ended, without and with certificates of clients.
+    /// The maximum number of bytes from a client until its handshake has ended, if it is asked for no certificate.
     private static let mostBytes = 32_768
     private static let mostBytesWithCertificate = 65_536
 
-    /// Reads what the client asks for, before anything is computed for it.
+    /// Reads the client's first message before anything is computed for the client.
     func readHello(_ buffer: inout ByteBuffer, _ tls: ListenerTLS) {
         switch buffer.withUnsafeReadableBytes({ ClientHello.read($0) }) {
         case .incomplete: break
@@ -38,12 +38,12 @@ extension ClientOpening {
         return false
     }
 
-    /// Begins the handshake as soon as the loop has a turn for it. Until then nothing more is read.
+    /// Requests a turn of the loop for the handshake. Until then, nothing more is read.
     func awaitTurn() {
         if !self.loop.begin(self) { self.stream.pause() }
     }
 
-    /// Begins the handshake with what was read.
+    /// Begins the handshake with the bytes that have been read.
     func shakeHands() {
         guard self.stage == .waiting, let greeting = self.greeting, let socket = self.stream as? StreamSocket,
             var bytes = self.input.take()
@@ -66,7 +66,7 @@ extension ClientOpening {
         }
     }
 
-    /// Ends a client that does not begin with TLS.
+    /// Refuses a client that does not begin with TLS.
     private func refuseForeign(_ buffer: ByteBuffer, as result: HandshakeResult, with sentence: ByteBuffer? = nil) {
         guard buffer.withUnsafeReadableBytes({ ProxyPreamble.resembles($0) }) else {
             return self.refuseHandshake(result, with: sentence)
@@ -75,29 +75,29 @@ extension ClientOpening {
         self.refuseHandshake(.foreign)
     }
 
-    /// Ends a client without a handshake.
+    /// Refuses a client without a handshake.
     private func refuseHandshake(_ result: HandshakeResult, with bytes: ByteBuffer? = nil) {
         self.loop.handshakeEnded(result)
         if let bytes { self.stream.writeAndFlush(bytes) }
         self.stage = .refused
-        // What it still sends is read for a moment: closing at once could destroy the answer.
+        // Further bytes are read for a moment, because closing at once could destroy the answer.
         self.input = nil
         self.stream.endOutput()
     }
 
-    /// Alerts that the gateway sends itself, because the library cannot (RFC 8446 6.2).
+    /// TLS alerts that the gateway sends itself because the library cannot (RFC 8446 6.2).
     private enum Alert: UInt8 {
         case internalError = 80
         case unrecognizedName = 112
         case noApplicationProtocol = 120
     }
 
-    /// A fatal alert, in a record of TLS 1.2.
+    /// Returns a fatal alert in a TLS 1.2 record.
     private static func alert(_ alert: Alert) -> ByteBuffer {
         ByteBuffer(bytes: [21, 3, 3, 0, 2, 2, alert.rawValue])
     }
 
-    /// For people who write http in place of https.
+    /// An answer for people who write http instead of https.
     private static let sentence: ByteBuffer = {
         let text = "This port speaks TLS: write https:// in place of http://.\n"
         return ByteBuffer(
@@ -110,12 +110,12 @@ extension ClientOpening {
 extension ClientOpening: AwaitedHandshake {}
 
 extension ClientOpening {
-    /// Called when the handshake has succeeded. From now on bytes can be sent, and those of the client follow.
+    /// Called when the handshake has succeeded. From now on, the stream can send, and the client's bytes follow.
     func handshakeEnded(_ agreement: TLSAgreement) {
         guard self.stage == .handshake, let greeting = self.greeting else { return }
         var certificate: ClientCertificate?
         if let der = agreement.clientCertificate {
-            // With a resumed session it was verified when the session began.
+            // The certificate of a resumed session was verified when the session began.
             guard let read = ClientCertificate(der: der), read.notAfter > self.loop.wallNow else {
                 self.loop.handshakeEnded(.clientCertificate)
                 return self.stream.close()
@@ -123,7 +123,7 @@ extension ClientOpening {
             certificate = read
         }
         self.loop.handshakeEnded(agreement.flight.isResumed ? .resumed : .ok)
-        // Where any name will do, none is another one.
+        // A listener for any name never shows a certificate for another host.
         let takesAnyName = self.client.listener.settings?.takesAnyName == true
         self.facts = ClientFacts(
             proxy: self.preamble,
@@ -137,7 +137,7 @@ extension ClientOpening {
         self.stage = .choice
         var none = ByteBuffer()
         self.begin(&none)
-        // The client's message was the last one, and the library holds its tickets back until something is sent.
+        // The client has sent the last message, and the library holds its tickets back until something is sent.
         if agreement.flight.isTLS13 || agreement.flight.isResumed {
             (self.stream as? TLSClientStream)?.acknowledge(on: self.loop)
         }
@@ -145,7 +145,7 @@ extension ClientOpening {
 
     /// Called when the handshake has failed. The stream closes.
     ///
-    /// - Parameter byClientCertificate: True if the client's certificate is the reason.
+    /// - Parameter byClientCertificate: Whether the client's certificate is the reason.
     func handshakeFailed(byClientCertificate: Bool) {
         guard self.stage == .handshake else { return }
         self.loop.handshakeEnded(

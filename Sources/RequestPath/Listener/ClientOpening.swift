@@ -3,44 +3,44 @@ import NIOCore
 import Settings
 import Transport
 
-/// A client's connection before its first request: who the client is and what it speaks is read from its first bytes. Then
-/// its connection takes its place on the loop and uses the bytes that are left.
+/// A client's connection before its first request. The first bytes show who the client is and which protocol it uses.
+/// Then its connection replaces the opening on the loop and uses the remaining bytes.
 ///
 /// ```
 ///   preamble ─▶ hello ─▶ waiting ─▶ handshake ─▶ choice ─▶ HTTP1Connection, HTTP2Connection
 ///      │          └ TLS: what the client asks for, a turn to compute, and the handshake
 ///      └ a proxy names the client (PROXY protocol)
 /// ```
-/// Until then the client counts as silent: it is among the first to be closed when room is needed.
+/// An opening is treated as a silent client: it is among the first to be closed when connections need room.
 final class ClientOpening {
     enum Stage {
         case preamble, hello, waiting, handshake, choice
-        /// It gets an answer and no connection.
+        /// The client gets an answer and no connection.
         case refused
-        /// Its connection has taken its place, or it has closed.
+        /// The client's connection has replaced the opening, or it has closed.
         case over
     }
 
-    /// How long a proxy may take to name a client: the standard asks for 3 seconds at least, so that a lost segment is sent
-    /// again.
+    /// The time in which a proxy must name a client. The standard requires at least 3 seconds, so that a lost segment
+    /// can be sent again.
     static let preambleTime = TimeAmount.seconds(5)
 
     let client: AcceptedClient
     let loop: PathLoop
-    /// The socket, and then what TLS makes of it.
+    /// The socket, later replaced by the TLS stream.
     var stream: any ClientByteStream
     let configuration: PathConfiguration
     var stage: Stage
-    /// When the stage must have ended.
+    /// The deadline of the stage.
     private(set) var deadline: NIODeadline
-    /// nil: the client is not named yet, and its place is a reserved one.
+    /// The client's place. `nil` if the place is still a reserved one, because no proxy has named the client yet.
     private(set) var place: ConnectionGate.Place?
-    /// What a proxy in front has said.
+    /// The header that a proxy in front has sent.
     var preamble: ProxyPreamble?
     var facts: ClientFacts?
-    /// What the client asks for by TLS, and what it gets.
+    /// The client's first TLS message and the certificate chosen for it.
     var greeting: (hello: ClientHello?, choice: ListenerTLS.Choice)?
-    /// What was read and is not whole.
+    /// The incomplete bytes that have been read.
     var input: ByteBuffer?
     var listIndex = -1
 
@@ -55,7 +55,7 @@ final class ClientOpening {
         if self.stage == .preamble { self.deadline = min(self.deadline, client.acceptedAt + Self.preambleTime) }
     }
 
-    /// Begins to read from the client.
+    /// Starts to read from the client.
     func open() {
         self.loop.add(self)
         if self.stage == .hello, !self.mayShakeHands {
@@ -70,14 +70,14 @@ final class ClientOpening {
         }
     }
 
-    /// Goes through the stages with what was read, as far as it suffices.
+    /// Goes through the stages as far as the bytes suffice.
     private func use(_ buffer: inout ByteBuffer) {
         let isWaiting = self.stage == .waiting
         if self.stage == .preamble { self.readPreamble(&buffer) }
         if self.stage == .hello, let tls = self.client.listener.tls { self.readHello(&buffer, tls) }
         if self.stage == .choice { self.begin(&buffer) }
         guard self.stage != .over, self.stage != .refused, buffer.readableBytes > 0 else { return }
-        // Copied: the buffer is the loop's.
+        // Copied, because the buffer belongs to the loop.
         self.input = ByteBuffer(bytes: buffer.readableBytesView)
         if self.stage == .waiting, !isWaiting { self.awaitTurn() }
     }
@@ -103,7 +103,7 @@ final class ClientOpening {
         }
         self.loop.preambleEnded(result, from: self.client.peer)
         let address = source ?? self.client.peer
-        // It gives the place back if it refuses.
+        // The gate releases the place if it refuses the client.
         guard let place = self.client.gate.name(address, isProxy: source == nil, now: self.loop.now) else {
             self.stage = .over
             self.leave()
@@ -128,7 +128,7 @@ final class ClientOpening {
 
     // MARK: The connection
 
-    /// Lets the client's connection take the place of the opening, as soon as it is known what the client speaks.
+    /// Replaces the opening by the client's connection as soon as the client's protocol is known.
     func begin(_ buffer: inout ByteBuffer) {
         guard let place = self.place, let speaksHTTP2 = self.speaksHTTP2(buffer) else { return }
         self.stage = .over
@@ -152,10 +152,10 @@ final class ClientOpening {
         ).open(with: &buffer, after: self)
     }
 
-    /// Whether the client begins with the preface of HTTP/2; nil: it has sent only a part of what it may be.
+    /// Whether the client uses HTTP/2. `nil` if it has sent only a part of what may be the preface of HTTP/2.
     private func speaksHTTP2(_ buffer: ByteBuffer) -> Bool? {
         if let tls = self.facts?.tls {
-            // Without a word about it the client speaks HTTP/1, if it may.
+            // A client that has agreed on no protocol uses HTTP/1, if the listener allows it.
             return tls.hasChosenHTTP2 || self.client.listener.settings?.protocols.contains(.http1) != true
         }
         guard let protocols = self.client.listener.settings?.protocols, protocols.contains(.plainHTTP2) else {
@@ -167,7 +167,7 @@ final class ClientOpening {
             bytes.prefix(count).elementsEqual(UnsafeBufferPointer(start: preface.utf8Start, count: count))
         }
         if begins { return count == preface.utf8CodeUnitCount ? true : nil }
-        // A client that may speak nothing else learns by GOAWAY.
+        // A client that may use nothing else gets GOAWAY.
         return !protocols.contains(.http1)
     }
 

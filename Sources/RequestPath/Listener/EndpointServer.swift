@@ -5,29 +5,29 @@ package import Settings
 package import Transport
 import Vocabulary
 
-/// A listener of its own that answers with endpoints and judges no sessions: it has no apps. It serves one host, or hosts of
-/// any name, with the default limits and deadlines.
+/// A separate listener that answers with endpoints and judges no sessions, because it has no apps. It serves one host
+/// or any host name, with the default limits and deadlines.
 ///
-/// Its loop, connection limit and metrics are its own, so its requests are neither in the access log nor in the metrics. Only
-/// what becomes of handshakes and of proxies' headers is counted with that of the clients.
+/// It has its own loop, connection limit and metrics, so its requests are neither in the access log nor in the metrics.
+/// Only its handshakes and PROXY headers are counted with those of the clients.
 package struct EndpointServer: Sendable {
-    /// Connections at the same time.
+    /// The maximum number of simultaneous connections.
     private static let connectionLimit = 64
 
     private let listener: Listener
     private let loops: PathLoops
-    /// Makes the configuration with these endpoints.
+    /// Creates the configuration for a list of endpoints.
     private let configure: @Sendable ([Endpoint], ListenerTLS?, [PublicURL]) throws -> PathConfiguration
 
     /// Starts the listener on one event loop.
     ///
     /// - Parameters:
-    ///   - setting: The key that has the address, for the error.
-    ///   - clients: The loops of the clients, or `nil` in a process without clients.
-    ///   - limits: The limits for the connections of an address, or `nil` if all clients may come from one address, such
-    ///     as that of a local proxy or of the node.
+    ///   - setting: The key that contains the address, for the error.
+    ///   - clients: The loops of the clients. `nil` in a process without clients.
+    ///   - limits: The limits for the connections of an address. `nil` if all clients may come from one address, such
+    ///     as a local proxy's or the node's.
     ///   - others: The URLs that the gateway serves at other addresses.
-    /// - Throws: `ListenerError` that names the address.
+    /// - Throws: A `ListenerError` that names the address.
     package static func start(
         _ listener: ListenerSettings,
         setting: String,
@@ -78,13 +78,13 @@ package struct EndpointServer: Sendable {
         package let configuration: PathConfiguration
     }
 
-    /// Makes the configuration with these endpoints.
+    /// Creates the configuration with these endpoints.
     package func prepare(_ endpoints: [Endpoint], tls: ListenerTLS? = nil, others: [PublicURL] = []) throws -> Prepared
     {
         Prepared(loops: self.loops, configuration: try self.configure(endpoints, tls, others))
     }
 
-    /// Stops accepting and closes every connection.
+    /// Stops accepting clients and closes every connection.
     package func close() async {
         await self.listener.close()
         await self.loops.onEach { $0.closeAll() }

@@ -1,7 +1,7 @@
 import NIOCore
 
-/// Stands between TLS and the socket until the handshake has ended: reads what is agreed on, and ends a client that sends
-/// too much.
+/// A handler between TLS and the socket until the handshake has ended. It reads the agreed parameters and ends a client
+/// that sends too much.
 final class HandshakeWatch: ChannelDuplexHandler, RemovableChannelHandler {
     typealias InboundIn = ByteBuffer
     typealias InboundOut = ByteBuffer
@@ -9,9 +9,9 @@ final class HandshakeWatch: ChannelDuplexHandler, RemovableChannelHandler {
     typealias OutboundOut = ByteBuffer
 
     private(set) var flight = ServerFlight()
-    /// How many bytes the client may still send.
+    /// The number of bytes that the client may still send.
     private var room: Int
-    /// Set when the handshake has ended well.
+    /// Set when the handshake has succeeded.
     var isOver = false
 
     init(room: Int) {
@@ -28,7 +28,7 @@ final class HandshakeWatch: ChannelDuplexHandler, RemovableChannelHandler {
         let channel = context.channel
         context.fireChannelRead(NIOAny(first))
         guard channel.isActive else { return }
-        // A client sends its request behind its last message, and both may be read at once: an upload is not too much.
+        // A request may follow the client's last message and be read with it. An upload is not too much.
         guard self.isOver else { return context.close(promise: nil) }
         channel.pipeline.syncOperations.fireChannelRead(NIOAny(bytes))
     }

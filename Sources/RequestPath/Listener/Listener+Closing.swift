@@ -3,17 +3,17 @@ import NIOCore
 import Transport
 
 extension Listener {
-    /// The longest time to wait for the kernel's queue to be empty, in steps of `moment`.
+    /// The maximum time to wait for the kernel's queue to be empty, in steps of `moment`.
     private static let mostMoments = 50
 
-    /// Admits no new connections, and accepts those that are already in the kernel's queue.
+    /// Admits no new connections and accepts those that are already in the kernel's queue.
     ///
-    /// Closing a listening socket resets the connections in its queue, together with the requests that were sent over
-    /// them, and a proxy in front must not repeat a POST whose connection was open. So the kernel drops segments that
-    /// would open a connection (`SO_ATTACH_FILTER`, socket(7)) until the queue is empty; after `close` it refuses them.
-    /// Without such filters this does nothing.
+    /// Closing a listening socket resets the connections in its queue, together with their requests. A proxy in front
+    /// must not repeat a POST whose connection was open. Therefore the kernel drops segments that open a connection
+    /// (`SO_ATTACH_FILTER`, socket(7)) until the queue is empty. After `close`, it refuses them. Does nothing without
+    /// such filters.
     ///
-    /// - Parameter moment: How long to wait at least, for connections that are being opened.
+    /// - Parameter moment: The minimum time to wait for connections that are being opened.
     package func takeLast(within moment: Duration) async {
         guard await self.option({ Self.setFilter($0) }) else { return }
         for _ in 0..<Self.mostMoments {
@@ -22,7 +22,7 @@ extension Listener {
         }
     }
 
-    /// The result of `body` with the descriptor, on its loop.
+    /// Runs `body` with the descriptor on its loop and returns the result.
     private func option(_ body: @escaping @Sendable (Int32) -> Bool) async -> Bool {
         let answer = self.socket.eventLoop.submit { self.socket.value.withDescriptor(body) }
         return (try? await answer.get()) ?? false
@@ -42,7 +42,7 @@ extension Listener {
     private static func hasQueue(_ descriptor: Int32) -> Bool {
         var info = tcp_info()
         var size = socklen_t(MemoryLayout<tcp_info>.size)
-        // Of a listening socket this is the length of its queue (tcp(7), `TCP_INFO`).
+        // For a listening socket, this is the length of its queue (tcp(7), `TCP_INFO`).
         return getsockopt(descriptor, Int32(IPPROTO_TCP), TCP_INFO, &info, &size) == 0 && info.tcpi_unacked > 0
     }
 }
@@ -60,11 +60,11 @@ private struct FilterProgram {
     private var count: UInt16
     private var address: UInt
 
-    /// `SO_ATTACH_FILTER`
+    /// The socket option `SO_ATTACH_FILTER`.
     static let option: CInt = 26
 
-    /// Drops segments that open a connection, and passes those of connections that are being opened. The filter of a TCP
-    /// socket sees segments from their TCP header on.
+    /// A filter that drops segments that open a connection and passes those of connections that are being opened. A TCP
+    /// socket's filter sees segments from their TCP header on.
     static let dropsOpenings: FilterProgram = {
         let program = [
             // The TCP flags: SYN without ACK opens a connection.
@@ -75,7 +75,7 @@ private struct FilterProgram {
             Instruction(code: 0x06, operand: 0),
             Instruction(code: 0x06, operand: .max),
         ]
-        // The kernel reads it at any time until the process ends, so it is never freed.
+        // Never freed, because the kernel may read it until the process ends.
         let memory = UnsafeMutableBufferPointer<Instruction>.allocate(capacity: program.count)
         _ = memory.initialize(from: program)
         return FilterProgram(count: UInt16(program.count), address: UInt(bitPattern: memory.baseAddress))

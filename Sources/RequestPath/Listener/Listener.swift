@@ -8,13 +8,13 @@ package import Transport
 import Glibc
 #endif
 
-/// Why an address cannot be bound.
+/// An error for the operator: an address that cannot be bound.
 package struct ListenerError: Error, CustomStringConvertible {
     package let description: String
 
-    /// What an error of `bind` means and what to do about it.
+    /// Returns the meaning of a `bind` error and a way to fix it.
     ///
-    /// - Parameter setting: The key that has the address.
+    /// - Parameter setting: The key that contains the address.
     package static func reason(_ error: any Error, _ setting: String) -> String {
         switch (error as? IOError)?.errnoCode {
         case EADDRINUSE:
@@ -22,19 +22,19 @@ package struct ListenerError: Error, CustomStringConvertible {
         case EADDRNOTAVAIL: "this machine has no such address"
         case EACCES: "ports below 1024 need the capability CAP_NET_BIND_SERVICE; choose another port"
         case let code?: String(cString: strerror(code))
-        // The zone of an IPv6 address is no interface.
+        // The zone of an IPv6 address is not an interface.
         case nil where error is SocketAddressError.UnknownHost: "this machine has no such address"
         case nil: "\(error)"
         }
     }
 
-    /// `listen or SALLYPORT_LISTEN`
+    /// Returns the key and its variable: `listen or SALLYPORT_LISTEN`.
     private static func place(of setting: String) -> String {
         Section.variable(of: setting).map { "\(setting) or \($0)" } ?? setting
     }
 }
 
-/// Accepts clients on one address and hands each to one of the loops for its life.
+/// Accepts clients on one address and hands each of them over to one of the loops.
 package final class Listener: Sendable {
     private static let backlog: Int32 = 4096
 
@@ -42,12 +42,12 @@ package final class Listener: Sendable {
     /// The bound port, which the system chooses if the settings say 0.
     package let port: Int
 
-    /// Binds `address`. The first of `loops` accepts, and connections are spread over all of them.
+    /// Binds `address`. The first of `loops` accepts clients, and connections are spread over all loops.
     ///
     /// - Parameters:
-    ///   - role: What it is for.
-    ///   - setting: The key that has the address, for the error.
-    /// - Throws: `ListenerError` that names the address.
+    ///   - role: The purpose of the listener.
+    ///   - setting: The key that contains the address, for the error.
+    /// - Throws: A `ListenerError` that names the address.
     package static func bind(
         _ address: ListenAddress,
         for role: ListenerRole = .clients(0),
@@ -88,25 +88,25 @@ package final class Listener: Sendable {
 
 /// The loops of the gateway's connections.
 package final class PathLoops: Sendable {
-    /// One of the loops, with the event loop that runs it.
+    /// A loop with the event loop that runs it.
     package struct Place: Sendable {
         let transport: TransportLoop
         private let bound: NIOLoopBound<PathLoop>
 
-        /// Called on `transport`.
+        /// Binds the loop to `transport`. Called on `transport`.
         package init(_ loop: PathLoop, on transport: TransportLoop) {
             self.transport = transport
             self.bound = NIOLoopBound(loop, eventLoop: transport)
         }
 
-        /// Used on `transport`.
+        /// The loop. Used only on `transport`.
         var loop: PathLoop { self.bound.value }
     }
 
     private let all: [Place]
     private let turn = Atomic<UInt>(0)
 
-    /// - Parameter loops: At least one.
+    /// - Parameter loops: The loops, at least one.
     package init(_ loops: [Place]) {
         self.all = loops
     }
@@ -114,28 +114,28 @@ package final class PathLoops: Sendable {
     /// The loop that accepts clients.
     var accepting: Place { self.all[0] }
 
-    /// The loop of the next client: one after the other.
+    /// Returns the loop for the next client, in rotation.
     func next() -> Place {
         self.all[Int(self.turn.wrappingAdd(1, ordering: .relaxed).oldValue % UInt(self.all.count))]
     }
 
-    /// The loop on this thread, where this is called; nil: there is none.
+    /// Returns the loop that runs on `transport`, the event loop of the calling thread. `nil` if no loop runs there.
     package func loop(on transport: TransportLoop) -> PathLoop? { self.all.first { $0.transport === transport }?.loop }
 
-    /// Tells every loop that the system has given no descriptor.
+    /// Informs every loop that the system has no more descriptors.
     func ranOutOfFiles() {
         for place in self.all { place.transport.execute { place.loop.ranOutOfFiles() } }
     }
 
-    /// Runs `body` on every loop; the future is done when all have.
+    /// Runs `body` on every loop, one after another. Returns when all have finished.
     package func onEach(_ body: @escaping @Sendable (PathLoop) -> Void) async {
         for place in self.all {
             try? await place.transport.submit { body(place.loop) }.get()
         }
     }
 
-    /// Closes the connections of `clearing`, a share on each loop. Calls `done` on one of the loops with the number of
-    /// closed connections.
+    /// Closes the connections of `clearing`, a share on each loop. Then calls `done` on one of the loops with the
+    /// number of closed connections.
     func close(_ clearing: ConnectionGate.Clearing, _ done: @escaping @Sendable (Int) -> Void) {
         let share = (clearing.count + self.all.count - 1) / self.all.count
         let results = Mutex((left: self.all.count, closed: 0))
@@ -152,10 +152,10 @@ package final class PathLoops: Sendable {
         }
     }
 
-    /// The number of busy connections on all loops.
+    /// Returns the number of busy connections on all loops.
     package func busyCount() async -> Int { await self.sum { $0.busyCount } }
 
-    /// Closes the connections of each loop that has no busy one. The number of busy ones.
+    /// Closes the connections of each loop that has no busy connection. Returns the number of busy connections.
     package func closeUnlessBusy() async -> Int { await self.sum { $0.closeUnlessBusy() } }
 
     private func sum(_ body: @escaping @Sendable (PathLoop) -> Int) async -> Int {
@@ -167,7 +167,7 @@ package final class PathLoops: Sendable {
     }
 }
 
-/// What the clients of a listener are accepted with.
+/// The parts that a listener's acceptor uses.
 private struct AcceptorParts: Sendable {
     let loops: PathLoops
     let gate: ConnectionGate
@@ -179,13 +179,13 @@ private struct AcceptorParts: Sendable {
 private final class Acceptor: ClientAcceptor {
     private let socket: ListeningSocket
     private let loop: TransportLoop
-    /// The same loop, with what the gateway has on it.
+    /// The gateway's part of `loop`.
     private let pathLoop: PathLoop
     private let parts: AcceptorParts
-    /// The gate calls back when a client has left.
+    /// Whether the gate will call back when a client has left.
     private var isAwaited = false
 
-    /// Called on the loop.
+    /// Creates an acceptor. Called on `loop`.
     init(_ socket: ListeningSocket, on loop: TransportLoop, _ parts: AcceptorParts) {
         self.socket = socket
         self.loop = loop
@@ -217,7 +217,7 @@ private final class Acceptor: ClientAcceptor {
         guard let clearing = gate.beginClearing(now: now) else { return }
         let acceptor = NIOLoopBound(self, eventLoop: self.loop)
         self.parts.loops.close(clearing) { count in
-            // Without a further search only the next new client would start one.
+            // Otherwise, only the next new client would start another search.
             if gate.cleared(count, now: .now()) {
                 // Connections that are busy now may be idle soon.
                 acceptor.eventLoop.scheduleTask(in: .milliseconds(250)) { acceptor.value.makeRoom(.now()) }
@@ -227,13 +227,13 @@ private final class Acceptor: ClientAcceptor {
         }
     }
 
-    /// New clients may have taken all the room before the search ended, and none is accepted while there is no room.
+    /// Searches again if new clients took all the room before the search ended, because none is accepted without room.
     private func makeRoomIfAwaited() {
         if self.isAwaited { self.makeRoom(.now()) }
     }
 
     func accepted(_ descriptor: Int32, from address: IPAddress) {
-        // Reserved here, before another client is accepted. On the loop of the connection it would be too late.
+        // Reserved before another client is accepted. On the connection's loop it would be too late.
         self.gate.reserve()
         let now = NIODeadline.now()
         let client = AcceptedClient(
@@ -243,7 +243,7 @@ private final class Acceptor: ClientAcceptor {
             on: self.pathLoop,
             by: self.gate
         )
-        // With the same time, so that this client stays.
+        // Uses the time of admission, so that this client stays.
         self.makeRoom(now)
         guard let client else {
             close(descriptor)
@@ -258,7 +258,7 @@ private final class Acceptor: ClientAcceptor {
     }
 
     func acceptingFailed() {
-        // No descriptors are left in spite of the reserve. A pause avoids a busy loop.
+        // No descriptors are left, despite the reserve. A pause avoids a busy loop.
         self.parts.loops.ranOutOfFiles()
         self.loop.assumeIsolated().scheduleTask(in: .milliseconds(250)) { self.socket.resume() }
     }

@@ -3,22 +3,22 @@ import NIOSSL
 import NIOTLS
 import Transport
 
-/// A client's connection over TLS: the last handler of the pipeline in which NIOSSL encrypts.
+/// A client's connection over TLS, which is the last handler in a pipeline where NIOSSL encrypts.
 final class TLSClientStream: TLSPipelineEnd, ClientByteStream {
     private let socket: StreamSocket
     private let tls: NIOSSLServerHandler
     private let watch: HandshakeWatch
-    /// Set until the handshake has ended.
+    /// The opening that waits for the handshake. `nil` once the handshake has ended.
     private var observer: ClientOpening?
-    /// Bytes that NIOSSL holds until `flush`.
+    /// The number of bytes that NIOSSL holds until `flush`.
     private var heldBytes = 0
     private var inputHasEnded = false
 
     /// - Parameters:
-    ///   - socket: The client's, which reads already.
-    ///   - context: What the client gets.
-    ///   - room: How many bytes it may send until the handshake has ended.
-    ///   - observer: It handles the stream until `start`.
+    ///   - socket: The client's socket, which is already being read.
+    ///   - context: The context with the chosen certificate.
+    ///   - room: The number of bytes that the client may send until the handshake has ended.
+    ///   - observer: The opening, which handles the stream until `start`.
     init(_ socket: StreamSocket, _ context: NIOSSLContext, room: Int, _ observer: ClientOpening) {
         self.socket = socket
         self.tls = NIOSSLServerHandler(context: context)
@@ -28,9 +28,9 @@ final class TLSClientStream: TLSPipelineEnd, ClientByteStream {
         self.handler = observer
     }
 
-    /// Begins the handshake with what the client has sent.
+    /// Begins the handshake with the bytes that the client has sent.
     ///
-    /// - Throws: An error, if the socket has closed.
+    /// - Throws: An error if the socket has closed.
     func shakeHands(_ bytes: inout ByteBuffer) throws {
         let channel = try PipelineChannel.take(self.socket) { channel in
             try channel.pipeline.syncOperations.addHandlers([self.watch, self.tls, self])
@@ -47,7 +47,7 @@ final class TLSClientStream: TLSPipelineEnd, ClientByteStream {
 
     var isWritable: Bool { self.socket.isWritable }
     var hasUnreadBytes: Bool { self.socket.hasUnreadBytes }
-    /// Of the encrypted stream, which is a little longer.
+    /// The unacknowledged bytes of the encrypted stream, which is a little longer.
     var unacknowledgedBytes: Int { self.socket.unacknowledgedBytes }
     var unsentBytes: Int { self.socket.unsentBytes + self.heldBytes }
 
@@ -77,7 +77,7 @@ final class TLSClientStream: TLSPipelineEnd, ClientByteStream {
 
     func close() {
         guard self.observer == nil else { return self.socket.close() }
-        // The client learns that it got everything; it is not waited for.
+        // The client learns that the data is complete. The gateway does not wait for it.
         self.socket.close(behind: self.endOutput)
     }
 
@@ -85,7 +85,7 @@ final class TLSClientStream: TLSPipelineEnd, ClientByteStream {
         self.socket.reset()
     }
 
-    /// Acknowledges at the end of this turn what the client has sent, unless it sends more until then or is sent something.
+    /// Acknowledges the client's bytes at the end of this turn, unless data is received or sent before.
     func acknowledge(on loop: PathLoop) {
         self.isUnacknowledged = true
         loop.flushSoon(self)
@@ -130,13 +130,13 @@ final class TLSClientStream: TLSPipelineEnd, ClientByteStream {
     }
 
     override func errorCaught(context: ChannelHandlerContext, error: any Error) {
-        // Many clients end without close_notify. A body is cut only by its own framing.
+        // Many clients end without close_notify. Whether a body is complete is decided by its own framing.
         if case .uncleanShutdown? = error as? NIOSSLError { return }
         self.isClean = false
         if let observer = self.observer.take() {
             observer.handshakeFailed(byClientCertificate: Self.isAboutClient(error))
         }
-        // NIOSSL closes the channel itself after its errors, when an alert has been sent.
+        // NIOSSL itself closes the channel after its errors, once an alert has been sent.
     }
 
     private static func isAboutClient(_ error: any Error) -> Bool {

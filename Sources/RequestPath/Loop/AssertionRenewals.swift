@@ -2,15 +2,15 @@ import NIOCore
 import Sessions
 import Vocabulary
 
-/// Signs the next assertions of sessions whose present ones have lost half of their life, after the requests of the
-/// turn have been sent, so that no request waits for a signature. Confined to its loop.
+/// Signs the next assertion of each session whose present one has lost half of its life. Signs after the requests of
+/// the turn have been sent, so that no request waits for a signature. Confined to its loop.
 ///
-/// A signature takes some 30 microseconds. When many are due at once, a few are made and the loop serves its
-/// connections before the next few: there is a quarter of an assertion's life to make them.
+/// A signature takes some 30 microseconds. If many are due at once, the loop makes a few and serves its connections
+/// before the next few. A quarter of an assertion's life is left for that.
 final class AssertionRenewals {
-    /// How many signatures are made before the loop continues.
+    /// The number of signatures made before the loop continues.
     private static let batch = 4
-    /// How long the loop serves its connections between two batches. A task without a delay would run before them.
+    /// The time in which the loop serves its connections between two batches. A task without delay would run first.
     private static let pause = TimeAmount.milliseconds(1)
 
     private struct Due {
@@ -20,16 +20,16 @@ final class AssertionRenewals {
     }
 
     private var due: [Due] = []
-    /// The index of the next one in `due`.
+    /// The index of the next element of `due`.
     private var next = 0
     private var isPausing = false
 
-    /// Adds a session whose assertion for this audience is to be renewed.
+    /// Adds a session whose assertion for an audience must be renewed.
     func append(_ session: CachedSession, for audience: Audience, by configuration: PathConfiguration) {
         self.due.append(Due(session: session, audience: audience, configuration: configuration))
     }
 
-    /// Called at the end of each turn.
+    /// Signs a batch of due assertions. Called at the end of each turn.
     @inline(__always)
     func turnEnded(_ loop: PathLoop) {
         if !self.due.isEmpty, !self.isPausing { self.signSome(loop) }

@@ -1,11 +1,11 @@
-/// A client whose handshake of TLS is to be computed when the loop has a turn for it.
+/// A client whose TLS handshake begins when the loop has a turn for it.
 package protocol AwaitedHandshake: AnyObject {
     /// Begins the handshake.
     func shakeHands()
 }
 
-/// Begins a few handshakes in each turn of a loop, so that other connections do not wait for many: each takes a fifth of a
-/// millisecond.
+/// Begins a few handshakes in each turn of a loop, so that other connections do not wait for many handshakes. Each
+/// handshake takes a fifth of a millisecond.
 package final class HandshakeQueue {
     package static let perTurn = 8
 
@@ -14,9 +14,9 @@ package final class HandshakeQueue {
 
     package init() {}
 
-    /// Begins the handshake now, or in one of the next turns. False: later.
+    /// Begins the handshake now and returns true, or queues it for one of the next turns and returns false.
     package func begin(_ handshake: any AwaitedHandshake) -> Bool {
-        // Also not before those that wait.
+        // The handshake must not overtake those in the queue.
         guard self.begun < Self.perTurn, self.waiting.isEmpty else {
             self.waiting.append(handshake)
             return false
@@ -26,15 +26,15 @@ package final class HandshakeQueue {
         return true
     }
 
-    /// Called at the end of the turn.
+    /// Starts a new count of handshakes. Called at the end of the turn.
     ///
-    /// - Returns: Whether handshakes wait for the next one.
+    /// - Returns: Whether handshakes wait for the next turn.
     package func turnEnded() -> Bool {
         self.begun = 0
         return !self.waiting.isEmpty
     }
 
-    /// Begins those that wait, as many as a turn allows.
+    /// Begins waiting handshakes, as many as a turn allows.
     package func goOn() {
         let turn = self.waiting.prefix(Self.perTurn)
         self.waiting.removeFirst(turn.count)

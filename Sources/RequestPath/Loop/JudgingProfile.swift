@@ -4,16 +4,16 @@ package import Observability
 package import Sessions
 package import SignOn
 
-/// What the requests of a listener to apps are judged with: whom they may come from, and what apps are told about them.
+/// The parts that judge the requests of a listener to apps and describe the user to the apps.
 package final class JudgingProfile: Sendable {
     let audit: AuditStream
     package let identity: IdentityProfile
     let handoff: HandoffConsumer
     let confirmation: HandoffConfirmation
-    /// Set if a handoff also signs the browser in on the host on which users sign in.
+    /// The sharing of a handoff with the host on which users sign in. `nil` if handoffs are not shared.
     let share: HandoffShare?
     let devices: DeviceObserver
-    /// Tells the countries of addresses in the audit stream; nil: they are unknown.
+    /// The countries of addresses for the audit stream. `nil` if countries are unknown.
     let places: GeoDirectory?
     let proofs: DPoPGate
     package let clients: ClientRegistry

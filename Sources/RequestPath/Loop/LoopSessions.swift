@@ -3,8 +3,8 @@ import NIOCore
 package import Sessions
 import Vocabulary
 
-/// What one event loop knows of sessions, their keys and their devices, and which of its exchanges they hold. Confined to
-/// the loop.
+/// The state of one event loop for sessions: their cache, keys and devices, and the exchanges that depend on them.
+/// Confined to the loop.
 package final class LoopSessions {
     package let resolver: SessionResolver
     let streams: StreamSessions
@@ -18,7 +18,7 @@ package final class LoopSessions {
         self.streams = StreamSessions(loop: loop, resolver: resolver, clock: clock)
         let holders = SessionHolders(cache: resolver.cache)
         self.holders = holders
-        // `.all` ends no stream by itself: the next sweep asks for the streams' sessions again.
+        // `.all` itself ends no stream. The next sweep reads the streams' sessions again.
         resolver.cache.onInvalidation = { [unowned holders] in holders.end($0) }
         self.streams.onGone = { [unowned holders] in holders.end(Endings([.session($0)])) }
         self.streams.onUnreadable = { [unowned holders] in holders.giveUp($0) }

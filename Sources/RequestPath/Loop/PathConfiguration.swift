@@ -7,9 +7,9 @@ package import Settings
 import SignOn
 import Vocabulary
 
-/// The settings in the form that the request path uses: made once per reload, immutable, shared by all loops.
+/// The settings in the form that the request path uses. Created once per reload, immutable, shared by all loops.
 package final class PathConfiguration: Sendable {
-    /// The durations in the loops' unit.
+    /// The durations of the settings in the loops' unit.
     package struct Timeouts: Sendable {
         let header, idle, bodyGrace, write, queue, response, upstreamIdle, streamIdle, upstreamKeepAlive: TimeAmount
         let bodyRate: Int
@@ -49,27 +49,27 @@ package final class PathConfiguration: Sendable {
     private let handoffClearing: [[[UInt8]]]
     private let origins: ServedOrigins
     let clientAddress: ClientAddressRule
-    /// What requests to apps are judged with; nil on a listener that answers with its endpoints only.
+    /// The parts that judge requests to apps. `nil` on a listener that answers only with its endpoints.
     package let judging: JudgingProfile?
     let pinnedJudging: Pinned<JudgingProfile>?
-    /// What other proxies' checks are answered with; nil: no other proxy may ask.
+    /// The settings and tables for the checks of other proxies. `nil` if no other proxy may send checks.
     let authorization: AuthorizationProfile?
     /// The listeners for clients, in the order of the settings.
     private let listeners: [ListenerProfile]
-    /// The one for proxies that ask.
+    /// The listener for proxies that send checks.
     private let checks: ListenerProfile
-    /// The one that sends clients to https.
+    /// The listener that redirects clients to https. `nil` if there is no redirect listener.
     private let redirects: ListenerProfile?
-    /// The line of `Strict-Transport-Security`; nil: there is none.
+    /// The line of `Strict-Transport-Security`. `nil` if the gateway does not send the field.
     let strictTransport: [UInt8]?
 
     /// - Parameters:
-    ///   - routes: With `judging`: nothing is forwarded without it.
+    ///   - routes: The routes, which need `judging`: nothing is forwarded without it.
     ///   - targets: The apps of the routes.
     ///   - generation: The number of reloads.
-    ///   - authorization: With `judging`: checks are judged like requests. `nil` if no other proxy may ask.
-    ///   - tls: That of each listener for clients, in their order; nil: it has none.
-    ///   - checksTLS: That of the listener for proxies that ask.
+    ///   - authorization: The profile for checks, which needs `judging`. `nil` if no other proxy may send checks.
+    ///   - tls: The TLS of each listener for clients, in the order of the settings. `nil` for a listener without TLS.
+    ///   - checksTLS: The TLS of the listener for proxies that send checks.
     package init(
         settings: Settings,
         routes: RouteTable,
@@ -137,7 +137,7 @@ package final class PathConfiguration: Sendable {
         self.handoffCookies = handoffCookies
         self.handoffClearing = routes.hosts.map { Self.clearing(handoffCookies, on: $0) }
         self.origins = ServedOrigins(settings.hosts)
-        // Only one provider has a cookie of its own. On the hosts of the other providers that cookie is ignored.
+        // Only one provider has its own cookie. On the hosts of other providers, that cookie is ignored.
         let providerCookie = settings.providers.lazy.compactMap(\.settings.credentialCookie).first
         func ownCookies(_ reach: CookieReach) -> OwnCookies {
             OwnCookies(
@@ -172,7 +172,7 @@ package final class PathConfiguration: Sendable {
         self.strictTransport = settings.strictTransport.map { Array("Strict-Transport-Security: \($0.text)\r\n".utf8) }
     }
 
-    /// What the clients of a listener are opened with; nil: the settings do not have it any more.
+    /// Returns the profile of a listener. `nil` if the settings no longer contain the listener.
     func listener(_ role: ListenerRole) -> ListenerProfile? {
         switch role {
         case .clients(let index): self.listeners.indices.contains(index) ? self.listeners[index] : nil
@@ -181,12 +181,12 @@ package final class PathConfiguration: Sendable {
         }
     }
 
-    /// The provider at which the user of the host signs in; nil: none is configured. Where users choose and nobody is
-    /// signed in yet, it is one that can be told the least, so that a sign-in at none of them fails for a demand.
+    /// Returns the provider at which the host's user signs in. `nil` if no provider is configured. If users choose and
+    /// nobody is signed in, prefers a provider that accepts no demands, so that no sign-in fails because of one.
     ///
     /// - Parameters:
-    ///   - session: That of the user; nil: it is not known who signs in.
-    ///   - require: What a route demands of its users.
+    ///   - session: The session of the user. `nil` if it is not known who signs in.
+    ///   - require: The requirements of a route for its users.
     func provider(
         of host: HostEntry?,
         for session: Session? = nil,
@@ -206,7 +206,7 @@ package final class PathConfiguration: Sendable {
             || host.settings.providers.contains { self.settings.provider(named: $0)?.asksForPasswords == true }
     }
 
-    /// The answer with a redirect that finds the gateway's own page where browsers do.
+    /// Changes the path of a redirect to the gateway's own page into the path that browsers use.
     func placing(_ answer: LocalAnswer) -> LocalAnswer {
         let pages = self.settings.pages
         guard !pages.base.isEmpty,
@@ -220,7 +220,7 @@ package final class PathConfiguration: Sendable {
         return answer
     }
 
-    /// The lines that clear the handoff cookies of a host.
+    /// Returns the lines that clear the handoff cookies of a host.
     func handoffClearing(of host: HostEntry) -> [[UInt8]] {
         host.isNamed ? Self.clearing(self.handoffCookies, on: host) : self.handoffClearing[host.index]
     }
@@ -234,7 +234,7 @@ package final class PathConfiguration: Sendable {
         SessionCookie(name: self.settings.session.cookieName, reach: host.settings.cookieReach)
     }
 
-    /// The cookie that lets a browser repeat a handoff on a host.
+    /// Returns the cookie that lets a browser repeat a handoff on a host.
     func attemptCookie(of host: HostEntry) -> SessionCookie {
         self.handoffCookies.attempt(host.settings.cookieReach)
     }

@@ -7,76 +7,76 @@ import SignOn
 package import Transport
 package import Vocabulary
 
-/// Everything that one event loop owns: its connections, its pools, its cache, and the buffers that it reuses. It is
-/// used only on its own thread.
+/// The state that one event loop owns: its connections, connection pools, session cache and reused buffers. Used only
+/// on its own thread.
 package final class PathLoop: TurnEndTask {
     package let eventLoop: any TurnLoop
-    /// Replaced as a whole by a reload.
+    /// The configuration in use. A reload replaces it as a whole.
     package private(set) var configuration: PathConfiguration
-    /// The clients as they are now; replaced by a reload and when an operator changes one.
+    /// The current clients. Replaced by a reload, and when an operator changes a client.
     private(set) var clients: ClientSnapshot
-    /// nil on the loop of a listener that judges no requests to apps.
+    /// The sessions. `nil` on the loop of a listener that judges no requests to apps.
     package let sessions: LoopSessions?
     let metrics: PathMetrics
     let accessLog: AccessLog?
-    /// nil: nothing is traced.
+    /// The tracer. `nil` if nothing is traced.
     let tracer: Tracer?
-    // What nearly all requests ask of the tracer.
+    // The facts about the tracer that nearly all requests need.
     let isTraced: Bool
-    /// Whether requests of no trace begin one.
+    /// Whether requests without a trace begin one.
     let beginsTraces: Bool
     let sampler: TraceSampler
     let stage: Stage
-    /// The head into which the loop's connections parse; replaced when an exchange keeps it.
+    /// The head into which the loop's connections parse. Replaced when an exchange keeps it.
     package private(set) var requestHead: RequestHead
     let responseHead: ResponseHead
     let scratch: PathScratch
-    /// The names of wildcards that clients of this loop have asked for lately.
+    /// The names under wildcard hosts that clients of this loop have requested recently.
     let namedHosts = NamedHostCache()
-    /// Memory that the connections of a protocol share on this loop; only the protocol knows its type (`HTTP2Scratch`).
+    /// The memory that a protocol's connections on this loop share. Only the protocol knows its type (`HTTP2Scratch`).
     var protocolScratch: AnyObject?
-    /// Exact to a quarter of a second: for deadlines.
+    /// The time for deadlines, exact to a quarter of a second.
     private(set) var now: NIODeadline
-    /// Exact to a quarter of a second: for the lifetimes of sessions, by the clock of their store.
+    /// The time of the session store for lifetimes of sessions, exact to a quarter of a second.
     private(set) var sessionNow: UnixTime
-    /// Exact to a quarter of a second: the machine's time, for logs and `Date`.
+    /// The machine's time for logs and `Date`, exact to a quarter of a second.
     private(set) var wallNow: UnixTime
     /// The value of `Date` for this second (RFC 9110 6.6.1).
     private(set) var date: [UInt8]
-    /// Whether SIGTERM has arrived, so that connections are closed after their answer.
+    /// Whether SIGTERM has arrived, so that connections close after their answer.
     private(set) var isDraining = false
     private(set) var closesIdle = false
-    /// Whether `onStrayForwarding` has been called: a peer that is not trusted sent a field in which proxies name
-    /// clients.
+    /// Whether `onStrayForwarding` has been called, because an untrusted peer sent a field that names the client of a
+    /// proxy.
     private(set) var hasNotifiedStrayForwarding = false
-    /// Called once at most, with the field's name and the peer.
+    /// Called at most once, with the field's name and the peer.
     package var onStrayForwarding: ((_ field: String, _ peer: IPAddress) -> Void)?
 
-    /// Called once a minute at most, with a name that no host has, those of the hosts, and the peer.
+    /// Called at most once a minute, with a name that no host has, the names of the hosts, and the peer.
     package var onUnknownHost: ((_ name: String, _ known: [String], _ peer: IPAddress) -> Void)?
     private var nextUnknownHost = NIODeadline.uptimeNanoseconds(0)
 
-    /// Called with what an operator should know of the header of a proxy that is this peer.
+    /// Called with a notice about the PROXY header of a peer.
     package var onProxyNotice: ((_ notice: ProxyNotice, _ peer: IPAddress) -> Void)?
 
-    /// The loop on the same thread that counts what becomes of openings of connections, and tells of them; nil: this one.
+    /// The loop on this thread that counts and reports the opening of connections. `nil` for this loop itself.
     package var openings: PathLoop?
 
     private let handshakes = HandshakeQueue()
 
-    /// Called with what is wrong with an app, once a minute at most for each reason.
+    /// Called with a problem of an app, at most once a minute for each reason.
     package var onUpstreamNotice: ((UpstreamNotice) -> Void)?
 
-    /// Whether this is the one loop of the process that checks servers.
+    /// Whether this is the only loop of the process that runs health checks.
     package var checksServers = false
 
-    /// Called when a server of an app is left out and when it serves again, once for all loops.
+    /// Called when a server of an app is ejected and when it is used again, once for all loops.
     package var onServerNotice: ((ServerNotice) -> Void)?
 
-    /// Makes the pool of an app, which has this index in the configuration.
+    /// Creates the connection pool of an app with this index in the configuration.
     package typealias MakePool = (_ target: UpstreamTarget, _ index: Int, _ loop: PathLoop) -> any AppPool
 
-    /// How often spare memory is looked at.
+    /// The interval between two releases of spare memory.
     private static let shrinkPeriod = TimeAmount.seconds(5)
 
     private let sessionClock: Clock
@@ -89,21 +89,21 @@ package final class PathLoop: TurnEndTask {
     private var spareBuffers = Spares<ByteBuffer>(limit: 256)
     private let requestSeed: UInt64
     private var requestSequence: UInt64 = 0
-    /// The requests up to the last `shrink`.
+    /// The number of requests up to the last `shrink`.
     private var requestsBeforeShrink: UInt64 = 0
     private var nextShrink: NIODeadline
     private var sweeper: RepeatedTask?
-    /// Connections to apps with a head that was not sent yet.
+    /// Connections with bytes that have not been sent yet.
     private let unflushed = Batch<any TurnEndSender>()
-    /// Pools with connections that are not used again before this turn ends.
+    /// Connection pools whose released connections are not reused before this turn ends.
     private let resting = Batch<any TurnEndTask>()
     private let assertions = AssertionRenewals()
     private var isTurnEndDue = false
 
     /// - Parameters:
-    ///   - sessions: nil where the configuration has no `judging`.
-    ///   - accessLog: nil: none is written.
-    ///   - tracer: nil: nothing is traced.
+    ///   - sessions: The resolver of sessions. `nil` if the configuration has no `judging`.
+    ///   - accessLog: The access log. `nil` if none is written.
+    ///   - tracer: The tracer. `nil` if nothing is traced.
     ///   - sessionClock: The clock of the session store.
     package init(
         eventLoop: any TurnLoop,
@@ -141,7 +141,7 @@ package final class PathLoop: TurnEndTask {
         self.pools = self.makePools(configuration)
     }
 
-    /// Starts to check the deadlines regularly. Called on the loop.
+    /// Starts the regular check of deadlines. Called on the loop.
     package func start() {
         let loop = NIOLoopBound(self, eventLoop: self.eventLoop)
         self.sweeper = self.eventLoop.scheduleRepeatedTask(
@@ -150,7 +150,7 @@ package final class PathLoop: TurnEndTask {
         ) { _ in loop.value.sweep() }
     }
 
-    /// Reads the clocks. Requests use these times until the next call. Also called when a clock was set.
+    /// Reads the clocks. Requests use these times until the next call. Also called after a clock was set.
     package func readClocks() {
         self.now = .now()
         self.sessionNow = self.sessionClock.now()
@@ -161,7 +161,7 @@ package final class PathLoop: TurnEndTask {
 
     private func sweep() {
         self.readClocks()
-        // Backwards, because the last connection takes the index of one that ends here.
+        // Backwards, because the last connection gets the index of one that ends here.
         var index = self.connections.count - 1
         while index >= 0 {
             if index < self.connections.count { self.connections[index].sweep(self.now) }
@@ -173,16 +173,16 @@ package final class PathLoop: TurnEndTask {
         if self.now >= self.nextShrink { self.shrink() }
     }
 
-    /// Whether the system has lately given no descriptor, so that connections to apps are not kept.
+    /// Whether the system recently had no descriptor, so that connections to apps are not kept.
     var isShortOfFiles: Bool { self.now < self.shortOfFilesUntil }
 
-    /// Called when the system has given no descriptor. Those of idle connections to apps are needed: streams of HTTP/2 may
-    /// have taken more of them than there are clients.
+    /// Records that the system has no descriptor. Idle connections to apps must release theirs, because HTTP/2 streams
+    /// may use more descriptors than there are clients.
     func ranOutOfFiles() {
         self.shortOfFilesUntil = self.now + .seconds(5)
     }
 
-    /// Frees the heads and buffers that a burst has left behind: those beyond one for each request of the last seconds.
+    /// Frees the heads and buffers left over from a burst, except one per request of the last seconds.
     private func shrink() {
         let needed = Int(clamping: self.requestSequence &- self.requestsBeforeShrink)
         self.spareHeads.shrink(to: needed)
@@ -203,16 +203,16 @@ package final class PathLoop: TurnEndTask {
         notify(String(decoding: authority.prefix(100), as: UTF8.self), known, peer)
     }
 
-    /// Counts what became of a client's handshake.
+    /// Counts the result of a client's handshake.
     func handshakeEnded(_ result: HandshakeResult) { (self.openings ?? self).metrics.handshakeEnded(result) }
 
-    /// Begins a handshake, now or in one of the next turns. False: later.
+    /// Begins a handshake and returns true, or queues it for one of the next turns and returns false.
     func begin(_ handshake: any AwaitedHandshake) -> Bool {
         self.awaitTurnEnd()
         return self.handshakes.begin(handshake)
     }
 
-    /// Counts what became of a connection where a proxy names clients.
+    /// Counts the result of a connection on which a proxy names its client.
     func preambleEnded(_ result: ProxyResult, from peer: IPAddress) {
         (self.openings ?? self).metrics.preambleEnded(result)
         switch result {
@@ -227,22 +227,22 @@ package final class PathLoop: TurnEndTask {
 
     // MARK: The end of a turn
 
-    /// Sends the head that was written to `connection` at the end of this turn, together with those of the other
-    /// requests. The system's code for sending and the code for judging would otherwise displace each other in the
-    /// core's instruction cache at every request.
+    /// Sends the written bytes of `connection` at the end of this turn, together with those of other requests.
+    /// Otherwise, the system's code for sending and the code for judging would displace each other in the core's
+    /// instruction cache at every request.
     func flushSoon(_ connection: any TurnEndSender) {
         self.unflushed.append(connection)
         self.awaitTurnEnd()
     }
 
-    /// Calls `pool.turnEnded()` at the end of this turn. Bytes that the apps send until then are read before the
-    /// connections are used again.
+    /// Calls `pool.turnEnded()` at the end of this turn. Bytes that apps send until then are read before the
+    /// connections are reused.
     func callAtTurnEnd(_ pool: any TurnEndTask) {
         self.resting.append(pool)
         self.awaitTurnEnd()
     }
 
-    /// Has the next assertion of a session made, after the requests of this turn have been sent.
+    /// Renews the assertion of a session after the requests of this turn have been sent.
     func renewAssertion(of session: CachedSession, for audience: Audience, by configuration: PathConfiguration) {
         self.assertions.append(session, for: audience, by: configuration)
         self.awaitTurnEnd()
@@ -279,7 +279,7 @@ package final class PathLoop: TurnEndTask {
         self.metrics.connectionOpened()
     }
 
-    /// Lets `connection` take the place of another one, which is not its loop's any more.
+    /// Replaces `former`, which leaves the loop, by `connection`.
     func replace(_ former: any LoopConnection, by connection: any LoopConnection) {
         let index = former.listIndex
         guard index >= 0 else { return self.add(connection) }
@@ -299,9 +299,9 @@ package final class PathLoop: TurnEndTask {
         self.metrics.connectionClosed()
     }
 
-    /// Closes up to `count` connections that carry nothing, beginning with those that have been quiet for the longest.
+    /// Closes up to `count` connections that carry nothing, starting with the longest idle ones.
     ///
-    /// - Parameter time: Connections that were admitted then or later are not closed.
+    /// - Parameter time: Only connections admitted before this time are closed.
     /// - Returns: The number of closed connections.
     func closeLongestIdle(_ count: Int, admittedBefore time: NIODeadline) -> Int {
         var quiet: [(since: NIODeadline, connection: any LoopConnection)] = []
@@ -318,19 +318,19 @@ package final class PathLoop: TurnEndTask {
         return closed
     }
 
-    /// Calls a closure with the requests of all connections, as `LoopConnection.eachRequest` does.
+    /// Calls `body` with the requests of all connections, as in `LoopConnection.eachRequest`.
     func eachRequest(_ body: (any LoopRequest) -> Void) {
         for connection in self.connections { connection.eachRequest(body) }
     }
 
-    /// The number of busy connections (`LoopConnection.isBusy`), and of those that still send to an app.
+    /// The number of busy connections (`LoopConnection.isBusy`), plus those that still send to an app.
     package var busyCount: Int {
         self.connections.reduce(self.parting.count) { $0 + ($1.isBusy ? 1 : 0) }
     }
 
     /// Closes all connections if none is busy. No request begins in between.
     ///
-    /// - Returns: The number of busy ones.
+    /// - Returns: The number of busy connections.
     package func closeUnlessBusy() -> Int {
         let count = self.busyCount
         guard count == 0 else { return count }
@@ -339,29 +339,29 @@ package final class PathLoop: TurnEndTask {
         return 0
     }
 
-    /// Keeps a connection to an app that no exchange uses any more and that has not sent everything. `hasParted` closes
-    /// the connection once it has sent everything or the app takes nothing, and returns true when it has closed.
+    /// Keeps a connection to an app that no exchange uses any longer, but that has unsent bytes. `hasParted` closes the
+    /// connection when everything is sent or the app accepts nothing, and returns true after closing.
     func part(_ hasParted: @escaping (_ now: NIODeadline) -> Bool) {
         self.parting.append(hasParted)
     }
 
-    /// Closes each connection after its answer from now on.
+    /// From now on, closes each connection after its answer.
     package func drain() {
         self.isDraining = true
     }
 
-    /// Closes idle connections from the next sweep on. New connections are not accepted any more.
+    /// Closes idle connections from the next sweep on. Called when new connections are no longer accepted.
     package func closeIdle() {
         self.closesIdle = true
     }
 
-    /// Passes the lines and spans of ended requests on.
+    /// Passes on the access lines and spans of ended requests.
     package func flushAccessLog() {
         self.accessLog?.flushIfNeeded()
         self.tracer?.log.flushIfNeeded()
     }
 
-    /// Ends everything at once.
+    /// Closes all connections at once.
     package func closeAll() {
         let ending = self.connections
         for connection in ending { connection.closeNow() }
@@ -371,8 +371,8 @@ package final class PathLoop: TurnEndTask {
 
     // MARK: Reload
 
-    /// Uses a new configuration. Exchanges that have begun keep theirs. An app keeps its connections,
-    /// unless it is reached in another way now.
+    /// Applies a new configuration. Exchanges that have begun keep the old one. An app keeps its connections unless it
+    /// is now reached in another way.
     package func adopt(_ configuration: PathConfiguration) {
         self.readClocks()
         let former = self.configuration.targets
@@ -401,7 +401,7 @@ package final class PathLoop: TurnEndTask {
         }
     }
 
-    /// Uses the clients of the configuration as they are now. Requests that have begun keep theirs.
+    /// Applies the current clients of the configuration. Requests that have begun keep the old ones.
     package func adoptClients() {
         self.clients = self.configuration.judging?.clients.snapshot ?? .empty
     }
@@ -410,17 +410,17 @@ package final class PathLoop: TurnEndTask {
         configuration.targets.enumerated().map { self.makePool($1, $0, self) }
     }
 
-    /// The servers of all apps as this loop sees them, in the order of the settings.
+    /// The reports of this loop on the servers of all apps, in the order of the settings.
     package var serverReports: [ServerReport] { self.pools.flatMap(\.reports) }
 
-    /// The pool of an app.
+    /// Returns the connection pool of an app.
     ///
-    /// - Parameter index: That of the app in `configuration`. A former configuration can have other apps.
+    /// - Parameter index: The index of the app in `configuration`. An earlier configuration may have other apps.
     func pool(_ index: Int) -> any AppPool { self.pools[index] }
 
     // MARK: Reused objects
 
-    /// The head that was just parsed, for an exchange that has to wait. The loop continues with another one.
+    /// Returns the head that was just parsed, for an exchange that must wait. The loop continues with another head.
     func takeRequestHead() -> RequestHead {
         let taken = self.requestHead
         self.requestHead =
@@ -439,7 +439,7 @@ package final class PathLoop: TurnEndTask {
         return buffer
     }
 
-    /// A copy of the next bytes of `buffer`, which outlives the event in which they were read.
+    /// Returns a copy of the next bytes of `buffer` that outlives the current read event.
     @inline(__always)
     func copy(_ buffer: ByteBuffer, count: Int) -> ByteBuffer {
         var copy = self.takeBuffer()

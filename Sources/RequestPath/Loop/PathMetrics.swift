@@ -2,25 +2,25 @@ package import Observability
 package import Settings
 import Vocabulary
 
-/// The ids of the request path's metrics in one configuration; made once, read by every loop. A reference, because a copy
-/// would count references to each list.
+/// The ids of the request path's metrics in one configuration. Created once and read by every loop. A class, because a
+/// copy would count a reference to each list.
 package final class PathMetricIDs: Sendable {
     package enum Outcome: Int, CaseIterable, Sendable {
         /// Forwarded, or answered by an endpoint.
         case ok
-        /// Refused by the gateway, with a reason id.
+        /// Refused by the gateway with a reason id.
         case refused
-        /// Failed for a reason outside of the request (`Reason.isFailure`).
+        /// Failed for a reason outside the request (`Reason.isFailure`).
         case failed
 
         var label: String { "\(self)" }
     }
 
-    /// `requests[route, class and outcome]`; behind the routes come the gateway's own endpoints, and last "none", for
+    /// `requests[route, class and outcome]`. The routes are followed by the gateway's own endpoints and by "none", for
     /// requests that match neither.
     fileprivate let requests: CounterTable
     fileprivate let durations: [HistogramID]
-    /// `decisions[route, reason]`; the last reason is "allowed".
+    /// `decisions[route, reason]`. The last reason is "allowed".
     fileprivate let decisions: CounterTable
     fileprivate let allowed = Reason.allCases.count
     fileprivate let endpoints: [String: Int]
@@ -28,16 +28,16 @@ package final class PathMetricIDs: Sendable {
     fileprivate let inFlight: GaugeID
     fileprivate let connections: GaugeID
     fileprivate let connectionsEvicted: CounterID
-    /// In the order of `HTTP2Excess`.
+    /// The counters in the order of `HTTP2Excess`.
     fileprivate let http2Closed: [CounterID]
-    /// In the order of `HandshakeResult`.
+    /// The counters in the order of `HandshakeResult`.
     fileprivate let handshakes: [CounterID]
-    /// In the order of `ProxyResult`.
+    /// The counters in the order of `ProxyResult`.
     fileprivate let preambles: [CounterID]
     fileprivate let resolvedL1: CounterID
     fileprivate let resolvedStore: CounterID
     fileprivate let resolvedMiss: CounterID
-    /// `upstreamRequests[upstream][class]`; class 0: there was no answer.
+    /// `upstreamRequests[upstream][class]`. Class 0 is for requests without an answer.
     fileprivate let upstreamRequests: [CounterID]
     fileprivate let upstreamDurations: [HistogramID]
     fileprivate let upstreamRetries: [CounterID]
@@ -45,19 +45,19 @@ package final class PathMetricIDs: Sendable {
     fileprivate let upstreamIdle: GaugeID
     fileprivate let upstreamActive: GaugeID
     private let upstreamQueues: [GaugeID]
-    /// For each app, those of an address and those of a session.
+    /// The counters of each app for requests that wait because an address or a session has reached its share.
     fileprivate let upstreamShares: [(address: CounterID, session: CounterID)]
     fileprivate let upstreamStalled: [CounterID]
-    /// `servers[upstream][server]`; empty for an app with one server in the settings.
+    /// `servers[upstream][server]`. Empty for an app with one server in the settings.
     private let servers: [[ServerMetricIDs]]
     /// The label values of all servers.
     private let serverNames: [[String]]
-    /// Those of the first server of each app.
+    /// The label values of the first server of each app.
     private let firstNames: [[String]]
     private let registry: MetricsRegistry
-    /// `checks[dialect, result]`; behind the dialects comes "none".
+    /// `checks[dialect, result]`. The dialects are followed by "none".
     fileprivate let checks: CounterTable
-    /// In the order of `BindingMode.judged`.
+    /// The counters in the order of `BindingMode.judged`.
     fileprivate let bindingWouldReject: [CounterID]
     private static let classes = 5
 
@@ -123,7 +123,7 @@ package final class PathMetricIDs: Sendable {
         self.servers = apps.map { app in
             app.others.isEmpty ? [] : app.servers.map { ServerMetricIDs(registry, app.name, $0.origin) }
         }
-        // The one server of an app may be several: the addresses of its name.
+        // The only server of an app may have a name with several addresses.
         self.serverNames = apps.filter { !$0.others.isEmpty || $0.first.isNamed }.flatMap { app in
             app.servers.map { [app.name, $0.origin] }
         }
@@ -131,7 +131,7 @@ package final class PathMetricIDs: Sendable {
         self.registry = registry
     }
 
-    /// Shows no servers but those of the configuration that is in use at each scrape.
+    /// Limits each scrape to the servers of the configuration that is then in use.
     package static func showServers(in registry: MetricsRegistry, of used: @escaping @Sendable () -> PathMetricIDs) {
         for family in [MetricNames.serverInFlight, MetricNames.serverEjections, MetricNames.serverOut] {
             registry.show(family) { used().serverNames }
@@ -141,15 +141,15 @@ package final class PathMetricIDs: Sendable {
         }
     }
 
-    /// Those of the servers of an app that has several, which its pools keep as well. They are shown from the first call on.
+    /// Returns the metrics of an app's servers, which its pools also keep. They are shown from the first call on.
     func servers(of upstream: Int) -> [ServerMetricIDs] {
         guard self.servers[upstream].isEmpty else { return self.servers[upstream] }
         let names = self.firstNames[upstream]
         return [ServerMetricIDs(self.registry, names[0], names[1])]
     }
 
-    /// The gauge of the requests that wait for a connection to an app. Pools keep it, because a reload may give the
-    /// app's index to another one.
+    /// Returns the gauge of the requests that wait for a connection to an app. Pools keep it, because a reload may
+    /// assign the app's index to another app.
     func upstreamQueue(_ upstream: Int) -> GaugeID { self.upstreamQueues[upstream] }
 
     @inline(__always)
@@ -166,9 +166,9 @@ package final class PathMetricIDs: Sendable {
 struct ServerMetricIDs: Sendable {
     fileprivate static let classes = ["error", "1xx", "2xx", "3xx", "4xx", "5xx"]
 
-    /// There was no answer.
+    /// The requests without an answer.
     private let errors: CounterID
-    /// Those of the classes of statuses. No array, of which each request would count references.
+    /// The requests by class of status. Not an array, because each request would count references to it.
     private let informational, successful, redirecting, refused, failed: CounterID
     fileprivate let inFlight: GaugeID
     fileprivate let ejections: CounterID
@@ -189,7 +189,7 @@ struct ServerMetricIDs: Sendable {
         self.out = registry.gauge(MetricNames.serverOut, upstream, server)
     }
 
-    /// The requests that were answered with a status of this class; 0: there was no answer.
+    /// Returns the counter for a class of statuses. 0 if there was no answer.
     fileprivate func requests(_ status: Int) -> CounterID {
         switch status / 100 {
         case 2: self.successful
@@ -202,7 +202,7 @@ struct ServerMetricIDs: Sendable {
     }
 }
 
-/// One loop's metrics: plain additions without locks.
+/// The metrics of one loop, which are plain additions without locks.
 final class PathMetrics {
     private let shard: MetricsShard
     private var ids: PathMetricIDs
@@ -224,7 +224,7 @@ final class PathMetrics {
         self.shard.add(self.ids.inFlight, 1)
     }
 
-    /// - Returns: The slot in which the duration was counted.
+    /// - Returns: The slot that counted the duration.
     @inline(__always)
     func requestEnded(
         route: Int?,
@@ -234,7 +234,7 @@ final class PathMetrics {
         decision: RequestDecision?,
         nanoseconds: Int64
     ) -> Int {
-        // A request may have begun under a configuration with other routes.
+        // The request may have begun under a configuration with other routes.
         let index = min(route ?? endpoint().flatMap { self.ids.endpoints[$0] } ?? .max, self.ids.none)
         let outcome: PathMetricIDs.Outcome =
             switch reason {
@@ -248,7 +248,7 @@ final class PathMetrics {
             case .denied(let reason): Self.reasonIndex[reason, default: self.ids.allowed]
             case nil: nil
             }
-        // All ids are read first, because counting may be a call, and then the object that has them would be retained.
+        // All ids are read first, because counting may be a call, and the object with the ids would then be retained.
         let (inFlight, request) = (self.ids.inFlight, self.ids.request(index, status, outcome))
         let (duration, decided) = (self.ids.durations[index], column.map { self.ids.decision(index, $0) })
         self.shard.add(inFlight, -1)
@@ -258,25 +258,25 @@ final class PathMetrics {
         return slot
     }
 
-    /// Keeps a recorded trace beside a duration that was counted for its request.
+    /// Adds a recorded trace to the counted duration of its request.
     ///
-    /// - Parameter slot: Where it was counted.
+    /// - Parameter slot: The slot that counted the duration.
     @inline(__always)
     func traced(_ exemplar: Exemplar, at slot: Int) { self.shard.note(exemplar, at: slot) }
 
     func connectionOpened() { self.shard.add(self.ids.connections, 1) }
     func connectionClosed() { self.shard.add(self.ids.connections, -1) }
 
-    /// Counts another device whose requests a dry run of the live binding lets pass.
+    /// Counts a device that only a dry run of the live binding lets pass.
     func bindingWouldReject(_ binding: BindingMode) {
         guard let index = BindingMode.judged.firstIndex(of: binding) else { return }
         self.shard.increment(self.ids.bindingWouldReject[index])
     }
 
-    /// Made once, as each check needs them.
+    /// Made once, because each check needs them.
     private static let dialects = AuthorizationDialect.allCases
 
-    /// - Parameter dialect: nil: the check was not understood.
+    /// - Parameter dialect: The dialect of the check. `nil` if the check was not understood.
     func checkEnded(_ dialect: AuthorizationDialect?, _ result: CheckResult) {
         let dialects = Self.dialects
         let row = dialect.flatMap { dialects.firstIndex(of: $0) } ?? dialects.count
@@ -311,8 +311,8 @@ final class PathMetrics {
 
     /// - Parameters:
     ///   - upstream: The index of the app.
-    ///   - status: The status of the answer; 0: there was none.
-    /// - Returns: The slot in which the duration was counted; -1: it was not.
+    ///   - status: The status of the answer. 0 if there was no answer.
+    /// - Returns: The slot that counted the duration. -1 if the duration was not counted.
     @inline(__always) @discardableResult
     func upstreamAnswered(_ upstream: Int, status: Int, nanoseconds: Int64) -> Int {
         guard upstream < self.ids.upstreamDurations.count else { return -1 }
@@ -331,19 +331,19 @@ final class PathMetrics {
         if upstream < self.ids.upstreamUnasked.count { self.shard.increment(self.ids.upstreamUnasked[upstream]) }
     }
 
-    /// Counts a request that has to wait because its client or its session has its share of the app's connections.
+    /// Counts a request that must wait because its client or session has reached its share of the app's connections.
     func upstreamShare(_ upstream: Int, ofSession: Bool) {
         guard upstream < self.ids.upstreamShares.count else { return }
         let ids = self.ids.upstreamShares[upstream]
         self.shard.increment(ofSession ? ids.session : ids.address)
     }
 
-    /// Counts a request that ends because its client is stalled and others wait for the app.
+    /// Counts a request that ends because its client is stalled while others wait for the app.
     func upstreamStalled(_ upstream: Int) {
         if upstream < self.ids.upstreamStalled.count { self.shard.increment(self.ids.upstreamStalled[upstream]) }
     }
 
-    /// Counts what became of a request to one server; 0: there was no answer.
+    /// Counts a request to one server by the status of the answer. 0 if there was no answer.
     func serverAnswered(_ server: ServerMetricIDs, status: Int) { self.shard.increment(server.requests(status)) }
 
     func serverInFlight(_ server: ServerMetricIDs, _ change: Int64) { self.shard.add(server.inFlight, change) }
@@ -362,8 +362,8 @@ final class PathMetrics {
 }
 
 extension Reason {
-    /// Whether the store, the provider, an app, the gateway itself or the connection failed, rather than the request
-    /// being refused.
+    /// Whether the store, the provider, an app, the gateway itself or the connection failed, instead of the gateway
+    /// refusing the request.
     var isFailure: Bool {
         switch self {
         case .storeUnavailable, .storeFull, .providerUnavailable, .signInProviderError, .signInInvalidToken,
@@ -375,9 +375,9 @@ extension Reason {
     }
 }
 
-/// What the gateway decided about a request.
+/// The gateway's decision about a request.
 enum RequestDecision: Equatable {
-    /// It was forwarded, also if the client left later or the app's answer was cut, or answered by an endpoint.
+    /// Forwarded or answered by an endpoint, even if the client left later or the app's answer was cut off.
     case allowed
     case denied(Reason)
 }
@@ -385,20 +385,20 @@ enum RequestDecision: Equatable {
 /// The result of a check by another proxy: the values of `sallyport_authz_checks_total{result}`.
 enum CheckResult: String, CaseIterable {
     case allowed
-    /// To the sign-in page, or to the same page after a handoff.
+    /// Redirected to the sign-in page, or to the requested page after a handoff.
     case redirected
     case denied
     /// The store or a provider did not answer.
     case failed
 }
 
-/// What a client of HTTP/2 has too much of: the values of `sallyport_http2_connections_closed_total{reason}`.
+/// An excess of an HTTP/2 client: the values of `sallyport_http2_connections_closed_total{reason}`.
 package enum HTTP2Excess: String, CaseIterable, Sendable {
-    /// Streams that the client reset, or that were reset for its fault.
+    /// Streams that were reset by the client or because of its errors.
     case resets
     case pings
     case settings
-    /// Frames of one block of fields, or its time.
+    /// Frames of one field block, or its duration.
     case fieldBlock = "field_block"
     /// DATA frames without data.
     case emptyData = "empty_data"
@@ -406,11 +406,11 @@ package enum HTTP2Excess: String, CaseIterable, Sendable {
     case windowUpdates = "window_updates"
     /// Bytes that are neither fields nor content.
     case overhead
-    /// Frames that the client does not take.
+    /// Frames that the client does not read.
     case queue
-    /// Answers that it does not take.
+    /// Answers that the client does not read.
     case stalls
-    /// A fault of the protocol that ends the connection.
+    /// A protocol error that ends the connection.
     case protocolError = "protocol_error"
 }
 

@@ -1,6 +1,6 @@
-/// Memory that is used while a request is judged.
+/// The memory that is used while a request is judged.
 final class PathScratch {
-    /// Holds the normalised path where it differs from the path as it came.
+    /// The normalised path, if it differs from the path as received.
     let reading: UnsafeMutableBufferPointer<UInt8>
 
     init() {

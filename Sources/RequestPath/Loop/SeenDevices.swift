@@ -1,19 +1,19 @@
 package import AddressIntelligence
 package import Sessions
 
-/// A session and the address from which it is used.
+/// A session and the address that uses it.
 package struct PresentedDevice: Hashable, Sendable {
     package let session: RecordKey
     package let address: IPAddress
 }
 
-/// The devices that a dry run of the live binding has reported: each counts once on a loop, however many requests it sends.
+/// The devices that a dry run of the live binding has reported. Each loop reports a device once, not for every request.
 struct SeenDevices {
-    /// A device that is forgotten because another one takes its slot is reported once more.
+    /// The number of slots. If another device overwrites a device's slot, that device is reported again.
     private static let slots = 4096
     private var hashes: [Int] = []
 
-    /// Whether the device has not been reported.
+    /// Returns whether the device has not been reported, and records it.
     mutating func isNew(_ device: PresentedDevice) -> Bool {
         if self.hashes.isEmpty { self.hashes = Array(repeating: 0, count: Self.slots) }
         let hash = device.hashValue

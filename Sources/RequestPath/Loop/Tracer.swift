@@ -7,14 +7,14 @@ import Vocabulary
 import Glibc
 #endif
 
-/// How requests are traced; the same for all loops.
+/// The settings for tracing requests, shared by all loops.
 package struct TraceProfile: Sendable {
     package var sampler: TraceSampler
-    /// Whether the parent that a client names is the parent also where the client is no trusted proxy.
+    /// Whether a client's trace parent is accepted even if the client is not a trusted proxy.
     package var trustsClients: Bool
-    /// Whether spans name paths.
+    /// Whether spans contain paths.
     package var namesPaths: Bool
-    /// The `db.system.name` of the session store; nil: it is in this process.
+    /// The `db.system.name` of the session store. `nil` if the store is in this process.
     package var store: String?
 
     package init(sampler: TraceSampler, trustsClients: Bool = false, namesPaths: Bool = true, store: String? = nil) {
@@ -25,44 +25,44 @@ package struct TraceProfile: Sendable {
     }
 }
 
-/// One request as a part of a trace that is recorded. Objects are used again, so that a request allocates none.
+/// A request's part of a recorded trace. Objects are reused, so that a request allocates none.
 final class RequestTrace: TracedRequest {
     private unowned let tracer: Tracer
     var id: TraceID
     /// The gateway's own span of the request.
     var span: UInt64 = 0
-    /// The span at the app, of the last attempt: the parent of what the app does.
+    /// The span at the app in the last attempt. It is the parent of the app's spans.
     var appSpan: UInt64 = 0
-    /// The span that the sender has named; 0: the trace begins here.
+    /// The span named by the sender. 0 if the trace begins here.
     var parent: UInt64 = 0
-    /// What an untrusted client has named.
+    /// The trace context named by an untrusted client.
     var link: TraceContext?
-    /// `tracestate` of the trace that the request continues.
+    /// The `tracestate` of the trace that the request continues.
     var state: [UInt8] = []
-    /// What the request's span says of its connection and its head. The connection's other requests say most of it alike.
+    /// The attributes of the request's span about its connection and head, which a connection's requests mostly share.
     private let words = SpanBuffer(capacity: 512)
-    /// Where the client's address ends in it, which is the peer's, and where the connection's part does; 0: there is none yet.
+    /// The end of the client's address in `words`, and the end of the connection's part. 0 before they are written.
     private var clientEnd = 0
     private var connectionEnd = 0
-    /// Where the user agent is, and where the path is; empty: there is none.
+    /// The position of the user agent in `words`, and of the path. Empty if there is no value.
     private var userAgent = 0..<0
     private var path = 0..<0
     private var version = SpanWords.Version.http11
-    /// The session that a span has named last, and its text: a connection's requests are mostly of one.
+    /// The last session named in a span, and its text. Most requests of a connection belong to one session.
     private var session = (name: Fingerprint(0), text: Fingerprint(0).characters)
-    /// The peer whose connection it is.
+    /// The peer of the connection.
     private var peer: IPAddress?
     private(set) var method = KnownMethod.other
-    /// When the current attempt to reach the app began; nil: there is none.
+    /// The start of the current attempt to reach the app. `nil` if there is no attempt.
     var attemptBegan: NIODeadline?
-    /// The server that was tried last. It is kept for the connection's next request, which mostly tries it again: letting go
-    /// of it costs more than the memory.
+    /// The server that was tried last. Kept for the connection's next request, which usually tries the server again,
+    /// because releasing it costs more than the memory.
     var server: UpstreamServer?
-    /// When the attempt's answer was complete.
+    /// The time at which the attempt's answer was complete.
     var attemptEnded: NIODeadline?
-    /// When the store was asked what the request waits for, and the name of the operation.
+    /// The time of the request's pending question to the store, and the name of the operation.
     var storeAsked: (at: NIODeadline, operation: StaticString)?
-    /// The attempts that have failed.
+    /// The number of failed attempts.
     var failedAttempts = 0
 
     init(_ id: TraceID, of tracer: Tracer) {
@@ -70,12 +70,12 @@ final class RequestTrace: TracedRequest {
         self.tracer = tracer
     }
 
-    /// What is called for the request is written below its span.
+    /// The trace for calls on behalf of the request, whose spans are children of the request's span.
     var callTrace: CallTrace? { self.tracer.calls(of: self) }
 
-    /// Begins again for another request.
+    /// Prepares the object for another request.
     ///
-    /// - Parameter parent: The span of the sender; 0: the trace begins here.
+    /// - Parameter parent: The sender's span. 0 if the trace begins here.
     func reset(_ id: TraceID, span: UInt64, appSpan: UInt64, parent: UInt64) {
         self.id = id
         self.span = span
@@ -89,11 +89,11 @@ final class RequestTrace: TracedRequest {
         self.failedAttempts = 0
     }
 
-    /// Notes what the request asks for, while its bytes are there.
+    /// Writes the attributes of the request's head while its bytes are available.
     ///
     /// - Parameters:
-    ///   - peer: The address of the connection's other end.
-    ///   - namesPath: Whether spans name paths.
+    ///   - peer: The address of the peer as text.
+    ///   - namesPath: Whether spans contain paths.
     @inline(__always)
     func describe(
         _ head: RequestHead,
@@ -112,7 +112,7 @@ final class RequestTrace: TracedRequest {
         self.words.truncate(to: self.connectionEnd)
         self.path = 0..<0
         if namesPath, !head.path.isEmpty {
-            // All that the parser takes in a target is ASCII.
+            // The parser accepts only ASCII in a target.
             let length = self.words.attribute(words.path, ascii: head.path.bytes(in: base))
             let end = self.words.bytes.count
             self.path = (end &- length)..<end
@@ -120,14 +120,14 @@ final class RequestTrace: TracedRequest {
         if self.method == .other { self.noteMethod(head.method.bytes(in: base)) }
     }
 
-    /// Notes a method that the conventions do not name, which the span has as `_OTHER`; the beginning of a long one.
+    /// Writes a method that is `_OTHER` in the conventions. A long method is cut.
     @inline(never)
     private func noteMethod(_ method: UnsafeBufferPointer<UInt8>) {
         let beginning = UnsafeBufferPointer(rebasing: method.prefix(32))
         self.words.attribute("http.request.method_original", UnsafeRawBufferPointer(beginning))
     }
 
-    /// Whether the connection's last request had the same. A text that was not written as it is counts as another one.
+    /// Whether the last request had this user agent and version. False if the text was changed when written.
     @inline(__always)
     private func isLast(_ userAgent: UnsafeBufferPointer<UInt8>, _ version: SpanWords.Version) -> Bool {
         guard version == self.version, userAgent.count == self.userAgent.count else { return false }
@@ -157,36 +157,36 @@ final class RequestTrace: TracedRequest {
         self.connectionEnd = self.words.bytes.count
     }
 
-    /// Forgets the connection that used the object before, unless it is one of the same peer.
+    /// Forgets the connection that used the object before, unless it had the same peer.
     func join(_ peer: IPAddress) {
         if self.peer != peer { (self.peer, self.connectionEnd) = (peer, 0) }
     }
 
-    /// The name of a session as spans have it.
+    /// Returns the text of a session's fingerprint in spans.
     @inline(__always)
     func text(of session: Fingerprint) -> (first: UInt64, last: UInt16) {
         if session.bits != self.session.name.bits { self.session = (session, session.characters) }
         return self.session.text
     }
 
-    /// The path that was noted; empty: none was.
+    /// The path that was written. Empty if there is no path.
     @inline(__always)
     var pathBytes: UnsafeBufferPointer<UInt8> {
         UnsafeBufferPointer(rebasing: self.words.bytes.bindMemory(to: UInt8.self)[self.path])
     }
 
-    /// What was noted.
+    /// Returns the attributes that were written.
     ///
-    /// - Parameter isPeers: Whether the client's address is the peer's; else it is left out.
+    /// - Parameter isPeers: Whether the client's address is the peer's. Otherwise, it is left out.
     @inline(__always)
     func noted(isPeers: Bool) -> UnsafeRawBufferPointer {
         isPeers ? self.words.bytes : UnsafeRawBufferPointer(rebasing: self.words.bytes[self.clientEnd...])
     }
 }
 
-/// What the spans of nearly all requests have alike. Tracers have it, as each use of a constant asks whether it was made.
+/// The words that nearly all spans share. Tracers keep them, because each use of a constant checks its initialisation.
 final class SpanWords: Sendable {
-    /// Of HTTP.
+    /// The version of HTTP.
     enum Version {
         case http10, http11, http2
     }
@@ -198,7 +198,7 @@ final class SpanWords: Sendable {
     let peer = SpanKey("network.peer.address")
     let allowed = SpanRun { $0.attribute("sallyport.decision", "allowed" as StaticString) }
     let denied = SpanRun { $0.attribute("sallyport.decision", "denied" as StaticString) }
-    /// `sallyport.cache`, by its value.
+    /// The values of `sallyport.cache`.
     let cached = SpanRun { $0.attribute("sallyport.cache", SessionSource.l1.rawValue) }
     let stored = SpanRun { $0.attribute("sallyport.cache", SessionSource.store.rawValue) }
     private let http2 = SpanWords.version("2")
@@ -213,7 +213,7 @@ final class SpanWords: Sendable {
     private let options = SpanWords.method("OPTIONS")
     private let other = SpanWords.method("_OTHER")
 
-    /// The words of the process.
+    /// The only instance in the process.
     static let all = SpanWords()
 
     private init() {}
@@ -229,8 +229,8 @@ final class SpanWords: Sendable {
         SpanRun { $0.attribute("http.request.method", method) }
     }
 
-    /// `http.request.method`, and the beginning of the name of a span. Of a method that is none of HTTP's own a client can
-    /// invent any number.
+    /// Returns the attribute `http.request.method` and the beginning of a span's name. Methods that HTTP does not
+    /// define share one, because a client can invent any number.
     @inline(__always)
     func method(_ method: KnownMethod) -> (name: StaticString, run: SpanRun) {
         switch method {
@@ -254,7 +254,7 @@ final class SpanWords: Sendable {
     }
 }
 
-/// The traces of one loop. Confined to it.
+/// The traces of one loop. Confined to the loop.
 package final class Tracer {
     package let profile: TraceProfile
     let log: TraceLog
@@ -269,12 +269,12 @@ package final class Tracer {
         self.queue = queue
     }
 
-    /// Begins a part of this trace for a request.
+    /// Begins a request's part of a trace.
     ///
     /// - Parameters:
-    ///   - parent: The span of the sender; 0: the trace begins here.
-    ///   - peer: The connection's.
-    ///   - kept: What the connection's last request had, and this one then has; nil: none was recorded.
+    ///   - parent: The sender's span. 0 if the trace begins here.
+    ///   - peer: The peer of the connection.
+    ///   - kept: The object of the connection's last recorded request, or `nil`. Set to the object of this request.
     @inline(__always)
     func begin(
         _ id: TraceID,
@@ -285,7 +285,7 @@ package final class Tracer {
         let trace: Pinned<RequestTrace>
         if let own = kept.map({ Pinned($0) }) { trace = own } else { trace = self.make(id, of: peer, &kept) }
         let span = self.log.nextSpan()
-        // The complement, which is as much its own as a number of its own would be.
+        // The complement is as unique as another number of its own would be.
         trace.use { $0.reset(id, span: span, appSpan: ~span, parent: parent) }
         return trace
     }
@@ -298,7 +298,7 @@ package final class Tracer {
         return Pinned(trace)
     }
 
-    /// Writes what is called for a request.
+    /// Returns the trace for calls on behalf of a request.
     fileprivate func calls(of trace: RequestTrace) -> CallTrace {
         CallTrace(
             of: trace.id,
@@ -310,7 +310,7 @@ package final class Tracer {
     }
 
     func giveBack(_ trace: RequestTrace) {
-        // The object may be kept for long, and a reload may do without the server.
+        // The object may be kept for long, and a reload may remove the server.
         trace.server = nil
         self.spares.keep(trace)
     }

@@ -4,10 +4,10 @@ import Settings
 import Vocabulary
 
 extension PathConfiguration {
-    /// The refusal of a request for a host that is not served.
+    /// Returns the refusal of a request for a host that is not served.
     ///
-    /// Whoever tries the gateway on a machine is told which name works there. Names that are not of the machine itself are
-    /// told to nobody: a proxy on the same machine may pass on what strangers ask.
+    /// A request from the machine itself learns which local names work. Other names are never disclosed, because a
+    /// proxy on the machine may pass on the requests of strangers.
     func unknownHost(for peer: IPAddress, _ requestID: RequestID) -> LocalAnswer {
         let local = peer.isLoopback ? self.routes.hosts.map(\.publicURL).filter(\.isLoopback).prefix(5) : []
         let explanation =

@@ -1,26 +1,26 @@
 package import Settings
 import Synchronization
 
-/// Where the certificates of the gateway's own listeners come from.
+/// The source of the certificates of the gateway's own listeners.
 package protocol CertificateSource: Sendable {
-    /// The settings of TLS with the certificates that the source has now. It blocks, so it is not called on a loop.
+    /// Returns the TLS settings with the source's current certificates. Blocks, so it must not be called on a loop.
     ///
-    /// - Parameter settings: The settings in use. They have no certificate while a listener waits for its first one.
-    /// - Returns: `nil` if the source has no certificates, or the ones that it has returned before.
-    /// - Throws: Why the source has no certificates that can be used.
+    /// - Parameter settings: The settings in use, without a certificate while a listener waits for its first one.
+    /// - Returns: `nil` if the source has no certificates, or the certificates that it has already returned.
+    /// - Throws: The reason why the source has no usable certificates.
     func certificates(for settings: TLSSettings) throws(CertificateFault) -> TLSSettings?
 }
 
-/// The files that the settings name. They are read when the settings are loaded, so a listener never waits for them.
+/// The certificate files of the settings. They are read when settings are loaded, so a listener never waits for them.
 package final class CertificateFiles: CertificateSource {
     private struct Seen: Sendable {
-        /// The settings as they were read from the files. `nil` if the files have to be read again.
+        /// The settings as read from the files. `nil` if the files must be read again.
         var settings: TLSSettings?
         var marks: [FileMark?] = []
     }
 
-    /// The files as they were at the last call. Those of settings that were loaded since then are read again, even if the
-    /// files have not changed.
+    /// The state of the files at the last call. The files of settings loaded since then are read again even if they
+    /// have not changed.
     private let seen = Mutex(Seen())
     private let files: SettingsFiles
     private let judges: SettingsJudges
@@ -31,10 +31,10 @@ package final class CertificateFiles: CertificateSource {
     }
 
     package func certificates(for settings: TLSSettings) throws(CertificateFault) -> TLSSettings? {
-        // Before they are read: what is replaced meanwhile is found by the next call.
+        // The marks are made before reading. A file replaced meanwhile is found by the next call.
         let marks = settings.files.map { FileMark($0) }
         guard self.seen.withLock({ $0.settings != settings || $0.marks != marks }) else { return nil }
-        // Bad files are read again as they are: a mode is mended, or the certificate becomes valid, without a new file.
+        // Bad files are read again even if unchanged: their mode may be fixed, or the certificate may become valid.
         self.seen.withLock { $0 = Seen() }
         let renewed = try settings.readAgain(from: self.files, by: self.judges)
         self.seen.withLock { $0 = Seen(settings: renewed, marks: marks) }

@@ -1,15 +1,15 @@
 package import Settings
 
-/// Takes the certificates of a source into use: the first ones of listeners that have none, and renewed ones.
+/// Applies the certificates of a source: first certificates of listeners that have none, and renewed ones.
 package struct CertificateWatch: Sendable {
-    /// What a look has found.
+    /// The outcome of one look at the source.
     package enum Outcome: Sendable {
         case unchanged
-        /// These are in use from now on.
+        /// These settings are now in use.
         case renewed(TLSSettings)
-        /// The source has no certificates that can be used. The former ones stay in use.
+        /// The source has no usable certificates. The previous ones stay in use.
         case kept(String)
-        /// The listeners still have no certificate and refuse their clients. `nil` if the source does not say why.
+        /// The listeners still have no certificate and refuse their clients. `nil` if the source gives no reason.
         case missing(String?)
     }
 
@@ -19,11 +19,11 @@ package struct CertificateWatch: Sendable {
         self.source = source
     }
 
-    /// Looks once. It blocks, so it is not called on a loop.
+    /// Looks at the source once. Blocks, so it must not be called on a loop.
     ///
     /// - Parameters:
-    ///   - listeners: All with the same settings.
-    ///   - whole: Those of which the certificates are a part.
+    ///   - listeners: The listeners, which all have one set of TLS settings.
+    ///   - whole: The complete settings, which contain the TLS settings.
     package func look(at listeners: [ListenerTLS], for whole: Settings) -> Outcome {
         guard let settings = listeners.first?.settings else { return .unchanged }
         let isMissing = settings.certificates.isEmpty
@@ -31,7 +31,7 @@ package struct CertificateWatch: Sendable {
             guard let renewed = try self.source.certificates(for: settings) else {
                 return isMissing ? .missing(nil) : .unchanged
             }
-            // While a host has no certificate, each one that comes is used. Then no host loses its certificate again.
+            // While a host has no certificate, every new certificate is used. Later ones must cover all hosts.
             if settings.fault(for: whole) == nil, let fault = renewed.fault(for: whole) { throw fault }
             guard renewed != settings else { return .unchanged }
             for tls in listeners { try tls.replace(by: renewed) }

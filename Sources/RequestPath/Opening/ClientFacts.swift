@@ -2,28 +2,28 @@ import Cryptography
 import Observability
 import Vocabulary
 
-/// What the opening of a connection has found out about its client. Made once for a connection and never changed; a plain
-/// connection has none.
+/// The facts about a client that were found while its connection was opened. Made once per connection and never
+/// changed. A plain connection has no such facts.
 package final class ClientFacts: Sendable {
-    /// What each access line of the connection says of it.
+    /// The members about the client in each access line of the connection.
     let logged: AccessMembers
-    /// What the ids of its requests begin with; nil: they have ids of their own.
+    /// The beginning of the connection's request ids. `nil` if the requests get unrelated ids.
     let requestIDs: [UInt8]?
 
-    /// What TLS has found out; nil: the client speaks without it.
+    /// The facts from the TLS handshake. `nil` if the client does not use TLS.
     let tls: TLSFacts?
 
-    /// The client's certificate, verified in the handshake; nil: it has shown none.
+    /// The client's certificate, verified in the handshake. `nil` if the client has shown none.
     var certificate: ClientCertificate? { self.tls?.certificate }
 
-    /// - Parameter proxy: What the proxy in front has said.
+    /// - Parameter proxy: The header that the proxy in front has sent.
     package convenience init(proxy: ProxyPreamble) {
         self.init(proxy: proxy, tls: nil)
     }
 
     /// - Parameters:
-    ///   - proxy: What the proxy in front has said; nil: there is none, or it has said nothing.
-    ///   - tls: What the handshake has found out.
+    ///   - proxy: The header that the proxy in front has sent. `nil` if there is no proxy or no header.
+    ///   - tls: The facts from the handshake. `nil` if the client does not use TLS.
     init(proxy: ProxyPreamble?, tls: TLSFacts?) {
         var logged = AccessMembers()
         tls?.add(to: &logged)
@@ -38,28 +38,28 @@ package final class ClientFacts: Sendable {
         if let name = values.authority { logged.add("proxy.authority", name) }
         if values.isTLS { logged.add("proxy.tls", true) }
         if let name = values.awsEndpoint { logged.add("proxy.aws_vpce", name) }
-        // Beyond what numbers in JSON can be (RFC 8259 6).
+        // The number may exceed the range of JSON numbers (RFC 8259 6).
         if let number = values.googleConnection { logged.add("proxy.gcp_psc", "\(number)") }
         if let number = values.azureLink { logged.add("proxy.azure_link", Int64(number)) }
         self.logged = logged
         self.requestIDs = values.uniqueID.flatMap { RequestID.isFit($0) ? $0 : nil }
     }
 
-    /// Whether the client's certificate has expired since the handshake, which would fail now.
+    /// Whether the client's certificate has expired since the handshake. A new handshake would fail.
     func hasExpired(at now: UnixTime) -> Bool { self.certificate.map { $0.notAfter <= now } ?? false }
 
-    /// Whether the client was shown a certificate for the host that it asks for; true without TLS. It may ask for other
-    /// hosts than the one that it has named in the handshake (RFC 9113 9.1.1).
+    /// Whether the certificate shown to the client covers the requested host. True without TLS. A client may request
+    /// other hosts than the one that it has named in the handshake (RFC 9113 9.1.1).
     ///
-    /// - Parameter bytes: The request's.
+    /// - Parameter bytes: The bytes of the request.
     func wasShown(_ authority: Slice, in bytes: UnsafeRawBufferPointer) -> Bool {
         guard let tls = self.tls, let base = bytes.baseAddress else { return true }
         return tls.covers(authority.bytes(in: base.assumingMemoryBound(to: UInt8.self)))
     }
 
-    /// The id of a request of the connection, if the proxy has named the connection.
+    /// Returns the id of a request. Returns `nil` if the proxy has not named the connection.
     ///
-    /// - Parameter number: That of the request on its loop.
+    /// - Parameter number: The number of the request on its loop.
     @inline(__always)
     func requestID(_ number: UInt64) -> [UInt8]? {
         self.requestIDs.map { $0 + "-\(number)".utf8 }

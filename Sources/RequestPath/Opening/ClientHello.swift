@@ -1,43 +1,43 @@
 package import Settings
 
-/// The first message of a client in a handshake of TLS (RFC 8446 4.1.2), as far as the choice of a certificate needs it.
+/// The first message of a client's TLS handshake (RFC 8446 4.1.2), as far as it affects the choice of a certificate.
 ///
-/// The library of TLS reads the same bytes again and judges them. What this reader takes for another name than the library
-/// does changes only which certificate is shown.
+/// The TLS library reads and validates the same bytes again. If this reader finds another name than the library, only
+/// the choice of the certificate is affected.
 package struct ClientHello: Equatable, Sendable {
     package enum Reading: Equatable, Sendable {
-        /// More bytes decide.
+        /// More bytes are needed.
         case incomplete
-        /// The bytes begin like a request of HTTP.
+        /// The bytes begin like an HTTP request.
         case plainHTTP
-        /// The bytes begin no handshake.
+        /// The bytes do not begin a handshake.
         case foreign
-        /// The message is whole; nil: it is not a client's first one, or is damaged.
+        /// The message is complete. `nil` if it is damaged or is not a client's first message.
         case complete(ClientHello?)
     }
 
-    /// The name that the client asks for (RFC 6066 3), in lower case without a trailing dot, at most 255 bytes; nil: none.
+    /// The requested name (RFC 6066 3), in lower case, without a trailing dot, up to 255 bytes. `nil` if there is none.
     package private(set) var serverName: String?
-    /// The protocols that it speaks (RFC 7301); nil: it does not say.
+    /// The protocols that the client offers (RFC 7301). `nil` if the client does not send them.
     package private(set) var protocols: [String]?
     private var abilities = Abilities()
 
-    /// What it can verify and agree on, as far as it says so.
+    /// The client's stated abilities to verify a server and to agree on keys.
     private struct Abilities: OptionSet {
         let rawValue: UInt16
 
         static let tls13 = Abilities(rawValue: 1 << 0)
-        /// Suites of TLS 1.2 that the gateway has, by the kind of the server's key.
+        /// TLS 1.2 suites that the gateway supports, by the kind of the server's key.
         static let suitesECDSA = Abilities(rawValue: 1 << 1)
         static let suitesRSA = Abilities(rawValue: 1 << 2)
-        /// Whether it names signature schemes, and which.
+        /// Whether the client names signature schemes (`schemeP256` to `schemePKCS1`).
         static let schemes = Abilities(rawValue: 1 << 3)
         static let schemeP256 = Abilities(rawValue: 1 << 4)
         static let schemeP384 = Abilities(rawValue: 1 << 5)
         static let schemeP521 = Abilities(rawValue: 1 << 6)
         static let schemePSS = Abilities(rawValue: 1 << 7)
         static let schemePKCS1 = Abilities(rawValue: 1 << 8)
-        /// Whether it names groups, and which.
+        /// Whether the client names groups (`groupP256` to `groupP521`).
         static let groups = Abilities(rawValue: 1 << 9)
         static let groupP256 = Abilities(rawValue: 1 << 10)
         static let groupP384 = Abilities(rawValue: 1 << 11)
@@ -47,9 +47,9 @@ package struct ClientHello: Equatable, Sendable {
         static let schemesRSA: Abilities = [.schemePSS, .schemePKCS1]
     }
 
-    /// The most bytes of the message: the library takes no more.
+    /// The maximum length of the message in bytes. The TLS library has the same limit.
     package static let longest = 16_384
-    /// The most bytes before the message is whole. A client may cut it into records of one byte.
+    /// The maximum number of bytes before the message is complete. A client may split it into records of one byte.
     package static let most = 32_768
 
     private static let handshakeRecord: UInt8 = 22
@@ -84,7 +84,7 @@ package struct ClientHello: Equatable, Sendable {
         return bytes.count > Self.most ? .complete(nil) : .incomplete
     }
 
-    /// nil: the message is damaged.
+    /// Reads a message. Returns `nil` if the message is damaged.
     private init?(_ message: HelloReader) {
         var message = message
         // Version, random, session id, suites, compression.
@@ -116,7 +116,7 @@ package struct ClientHello: Equatable, Sendable {
         return String(decoding: bytes, as: UTF8.self).lowercased()
     }
 
-    /// RFC 5289, RFC 7905: those of `ServerFlight.suiteName`.
+    /// Records the suites of `ServerFlight.suiteName` (RFC 5289, RFC 7905).
     private mutating func noteSuites(_ list: HelloReader) {
         list.forEachPair { suite in
             switch suite {
@@ -127,7 +127,7 @@ package struct ClientHello: Equatable, Sendable {
         }
     }
 
-    /// RFC 8446 4.2.3.
+    /// Records signature schemes (RFC 8446 4.2.3).
     private mutating func noteSchemes(_ content: HelloReader) {
         var content = content
         guard let list = content.vector(2) else { return }
@@ -144,7 +144,7 @@ package struct ClientHello: Equatable, Sendable {
         }
     }
 
-    /// RFC 8446 4.2.7.
+    /// Records groups (RFC 8446 4.2.7).
     private mutating func noteGroups(_ content: HelloReader) {
         var content = content
         guard let list = content.vector(2) else { return }
@@ -159,15 +159,15 @@ package struct ClientHello: Equatable, Sendable {
         }
     }
 
-    /// RFC 8446 4.2.1.
+    /// Records TLS versions (RFC 8446 4.2.1).
     private mutating func noteVersions(_ content: HelloReader) {
         var content = content
         guard let list = content.vector(1) else { return }
         list.forEachPair { version in if version == 0x0304 { self.abilities.insert(.tls13) } }
     }
 
-    /// Whether it can verify a server with this certificate. In TLS 1.3 a scheme names its curve; before, the suite names
-    /// the kind of the key, and the groups have its curve (RFC 8422 5.1).
+    /// Whether the client can verify a server with this certificate. In TLS 1.3, a scheme names its curve. In earlier
+    /// versions, the suite names the kind of the key, and the groups contain its curve (RFC 8422 5.1).
     package func takes(_ certificate: CertificateFacts) -> Bool {
         let isTLS13 = self.abilities.contains(.tls13)
         guard certificate.isECDSA else {
@@ -185,7 +185,7 @@ package struct ClientHello: Equatable, Sendable {
             && self.hasAny(of: group, named: .groups)
     }
 
-    /// Whether the client has one of these abilities. A client that names none of the kind may have any of them.
+    /// Whether the client has one of these abilities. A client that names none of `kind` may have any of them.
     private func hasAny(of wanted: Abilities, named kind: Abilities) -> Bool {
         !self.abilities.contains(kind) || !self.abilities.isDisjoint(with: wanted)
     }
@@ -199,9 +199,9 @@ package struct ClientHello: Equatable, Sendable {
     }
 }
 
-/// Reads numbers and vectors of TLS (RFC 8446 3) from the front of bytes.
+/// A reader of TLS numbers and vectors (RFC 8446 3) from the front of bytes.
 struct HelloReader: Sendable {
-    /// What was not read yet.
+    /// The bytes that have not been read yet.
     private(set) var rest: ArraySlice<UInt8>
 
     init(_ bytes: ArraySlice<UInt8>) {
@@ -216,7 +216,7 @@ struct HelloReader: Sendable {
         return true
     }
 
-    /// A number of so many bytes; nil: there are fewer.
+    /// Reads a number of `count` bytes. Returns `nil` if there are fewer.
     mutating func number(_ count: Int) -> Int? {
         guard count <= self.rest.count else { return nil }
         let value = self.rest.prefix(count).reduce(0) { $0 << 8 | Int($1) }
@@ -224,7 +224,7 @@ struct HelloReader: Sendable {
         return value
     }
 
-    /// Calls `body` with each number of two bytes that is left.
+    /// Calls `body` with each remaining two-byte number.
     func forEachPair(_ body: (Int) -> Void) {
         self.rest.withUnsafeBufferPointer { bytes in
             for index in stride(from: 0, to: bytes.count - 1, by: 2) {
@@ -233,7 +233,7 @@ struct HelloReader: Sendable {
         }
     }
 
-    /// Bytes behind their number, which has so many bytes; nil: there are fewer.
+    /// Reads bytes preceded by their length, a number of `lengthCount` bytes. Returns `nil` if there are too few bytes.
     mutating func vector(_ lengthCount: Int) -> HelloReader? {
         var copy = self
         guard let count = copy.number(lengthCount), count <= copy.rest.count else { return nil }

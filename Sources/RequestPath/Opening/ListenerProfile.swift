@@ -1,42 +1,42 @@
 import AddressIntelligence
 import Settings
 
-/// What a listener is for.
+/// The purpose of a listener.
 package enum ListenerRole: Sendable {
-    /// Clients, at this place of `listen`.
+    /// Serves clients. The value is the listener's index in `listen`.
     case clients(Int)
-    /// Proxies that ask about requests of their own clients (`authorization.listen`).
+    /// Serves proxies that send checks of their own clients' requests (`authorization.listen`).
     case checks
-    /// Clients that are sent to https (`redirect_http`).
+    /// Redirects clients to https (`redirect_http`).
     case redirects
 }
 
-/// What becomes of the requests of a connection.
+/// The treatment of a connection's requests.
 package enum RequestService: Sendable {
-    /// They are judged, and passed on to an app or answered by an endpoint.
+    /// Requests are judged, and forwarded to an app or answered by an endpoint.
     case apps
-    /// They are checks of another proxy, which asks about requests of its own clients (`Authorizing`).
+    /// Requests are checks in which another proxy asks about the requests of its own clients (`Authorizing`).
     case checks
-    /// They are sent to https.
+    /// Requests are redirected to https.
     case redirects
 }
 
-/// What the clients of one listener are opened with; made once for each configuration.
+/// The settings and tables for opening connections of one listener, made once per configuration.
 final class ListenerProfile: Sendable {
     let service: RequestService
     let settings: ListenerSettings?
-    /// The peers that name their clients; nil: none does.
+    /// The peers that name their clients in a header. `nil` if the listener does not use the PROXY protocol.
     private let namers: CIDRSet?
     private let refusesOthers: Bool
-    /// Whether something comes before the first byte of HTTP, or the bytes tell which HTTP it is.
+    /// Whether connections begin with TLS, or their first bytes decide between HTTP/1 and HTTP/2.
     let hasPrelude: Bool
 
-    /// nil: connections begin without TLS.
+    /// The TLS of the listener. `nil` if connections begin without TLS.
     let tls: ListenerTLS?
 
     /// - Parameters:
-    ///   - settings: nil: plain HTTP/1.
-    ///   - tls: That of the listener. A secure one without it takes no clients.
+    ///   - settings: The settings of the listener. `nil` for plain HTTP/1.
+    ///   - tls: The TLS of the listener. A secure listener without it accepts no clients.
     init(_ settings: ListenerSettings?, tls: ListenerTLS? = nil, for service: RequestService = .apps) {
         self.tls = settings?.isSecure == true ? tls : nil
         self.settings = settings
@@ -47,13 +47,13 @@ final class ListenerProfile: Sendable {
         self.hasPrelude = settings?.isSecure == true || settings?.protocols.contains(.plainHTTP2) == true
     }
 
-    /// How a peer begins its connections.
+    /// The way in which a peer begins its connections.
     enum Greeting {
-        /// With its own bytes.
+        /// The peer sends no header.
         case own
-        /// With a header of the PROXY protocol, which names the client.
+        /// The peer sends a header of the PROXY protocol, which names the client.
         case named
-        /// It may not connect.
+        /// The peer may not connect.
         case refused
     }
 
@@ -65,24 +65,24 @@ final class ListenerProfile: Sendable {
     }
 }
 
-/// What became of a connection where a header of the PROXY protocol was expected; the values of
+/// The result of waiting for a header of the PROXY protocol on a connection: the values of
 /// `sallyport_proxy_protocol_total{result}`.
 package enum ProxyResult: String, CaseIterable, Sendable {
     case v1, v2
-    /// The proxy connects for itself, or does not know for whom.
+    /// The proxy connects for itself or for an unknown client.
     case local
-    /// It named an address that no client has.
+    /// The header contains an address that no client can have.
     case unnamed
     case malformed
-    /// There was no whole header in time.
+    /// The header was not complete in time.
     case late
-    /// The peer is none of those that name clients.
+    /// The peer may not name clients.
     case refused
 }
 
-/// What an operator should know of the headers of proxies.
+/// A problem with the headers of proxies that an operator should know.
 package enum ProxyNotice: CaseIterable, Sendable {
-    /// A header where none is expected.
+    /// A header was sent on a connection that should have none.
     case unexpected
     case malformed, late, refused
 }

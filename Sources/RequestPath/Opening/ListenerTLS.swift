@@ -3,16 +3,16 @@ import NIOSSL
 package import Settings
 package import Vocabulary
 
-/// The TLS of one listener: a context for each certificate, chosen by the client's first message.
+/// The TLS of one listener: one context per certificate, chosen by the client's first message.
 ///
-/// A context for each certificate, and not one whose certificate is exchanged in the handshake: the choice takes no turn of
-/// the loop, and a session is resumed only with the certificate that it began with. Whom clients are trusted by belongs to
-/// the listener and is the same in each of them, so that no choice of a name leads around it (CVE-2025-23419).
+/// Each certificate has its own context, instead of one context that exchanges its certificate during the handshake.
+/// The choice then takes no turn of the loop, and a session is resumed only with the certificate that it began with.
+/// All contexts trust the listener's client authorities, so that no choice of a name can bypass them (CVE-2025-23419).
 package final class ListenerTLS: Sendable {
-    /// One certificate with its context. A class, because each handshake passes it on several times.
+    /// A certificate with its context. A class, because each handshake passes it on several times.
     package final class Choice: Sendable {
         let context: NIOSSLContext
-        /// What the certificate says. `nil` if nobody has read it.
+        /// The contents of the certificate. `nil` if they have not been read.
         package let facts: CertificateFacts?
         let isDefault: Bool
 
@@ -30,13 +30,13 @@ package final class ListenerTLS: Sendable {
 
     package let protocols: [ListenerProtocol]
     package let clientCertificates: ClientCertificates
-    /// Whether the first certificate is for whoever asks for a name that none has.
+    /// Whether the first certificate is used for names that no certificate contains.
     private let takesAnyName: Bool
-    /// Read in each handshake. A `Mutex` asks the system for the thread's id whenever it is locked; this lock does not.
+    /// Read in each handshake. A `Mutex` asks the system for the thread's id on every locking; this lock does not.
     private let state: NIOLockedValueBox<State>
 
-    /// Makes the contexts. It blocks, so it is not called on a loop. Settings without certificates make a listener that
-    /// refuses its clients until `replace` brings a certificate.
+    /// Creates the contexts. Blocks, so it must not be called on a loop. If the settings have no certificates, the
+    /// listener refuses its clients until `replace` adds one.
     ///
     /// - Throws: `ListenerTLSError`.
     package init(_ settings: TLSSettings, _ listener: ListenerSettings) throws(ListenerTLSError) {
@@ -51,8 +51,8 @@ package final class ListenerTLS: Sendable {
         )
     }
 
-    /// The TLS of a listener: that of `former` if nothing of it has changed, so that its sessions can be resumed. If the
-    /// settings have no certificates, the ones that a `CertificateSource` has brought to `former` stay in use.
+    /// Returns the TLS of a listener, which is one of `former` if nothing has changed, so that sessions can be resumed.
+    /// If the settings have no certificates, those that a `CertificateSource` has added to `former` stay in use.
     package static func make(
         _ settings: TLSSettings,
         _ listener: ListenerSettings,
@@ -72,20 +72,20 @@ package final class ListenerTLS: Sendable {
 
     package var settings: TLSSettings { self.state.withLockedValue { $0.settings } }
 
-    /// True until the first certificate is there.
+    /// Whether the listener still waits for its first certificate.
     package var awaitsCertificate: Bool { self.state.withLockedValue { $0.choices.isEmpty } }
 
-    /// Uses other certificates for new connections. It blocks, so it is not called on a loop. Sessions that began before
-    /// are not resumed: their tickets are sealed by the former contexts.
+    /// Replaces the certificates for new connections. Blocks, so it must not be called on a loop. Earlier sessions
+    /// cannot be resumed, because the old contexts have sealed their tickets.
     ///
-    /// - Throws: `ListenerTLSError`; then nothing has changed.
+    /// - Throws: `ListenerTLSError`, without having changed anything.
     package func replace(by settings: TLSSettings) throws(ListenerTLSError) {
         let choices = try Self.choices(settings, self.protocols, self.clientCertificates)
         self.state.withLockedValue { $0 = State(settings: settings, choices: choices) }
     }
 
-    /// What a client gets that begins so; nil: there is no certificate for it. One that has expired since it was read is given
-    /// only where no other will do.
+    /// Returns the choice for a client that sends `hello`, or `nil` if there is no certificate for the client. A
+    /// certificate that has expired since it was read is chosen only if no other one fits.
     package func choice(for hello: ClientHello?, now: UnixTime) -> Choice? {
         let choices = self.state.withLockedValue { $0.choices }
         if choices.count == 1 { return choices[0] }
@@ -97,14 +97,14 @@ package final class ListenerTLS: Sendable {
         guard let any = choices.first(where: \.isDefault) ?? (self.takesAnyName ? choices.first : nil) else {
             return nil
         }
-        // The names of the default certificate may have another one, with the other kind of key.
+        // The default certificate's names may also have a certificate with another kind of key.
         let twins = any.facts.map { facts in choices.filter { $0.facts?.title == facts.title } } ?? []
         return Self.best(of: [[any], twins], for: hello, now: now)
     }
 
-    /// The first certificate that the client can verify, ECDSA before RSA. If it can verify none, the first of all.
+    /// Returns the first certificate that the client can verify, ECDSA before RSA, or otherwise the first certificate.
     ///
-    /// - Parameter groups: The better ones first.
+    /// - Parameter groups: The groups of certificates in order of preference.
     private static func best(of groups: [[Choice]], for hello: ClientHello?, now: UnixTime) -> Choice? {
         func isTaken(_ choice: Choice) -> Bool {
             guard let facts = choice.facts else { return true }
@@ -117,7 +117,7 @@ package final class ListenerTLS: Sendable {
         return groups.lazy.compactMap(\.first).first
     }
 
-    /// The protocol that both speak; `.some(nil)`: the client does not say, and nil: none.
+    /// Returns the first shared protocol. `.some(nil)` if the client offers none, and `nil` if no protocol is shared.
     func protocolChoice(for hello: ClientHello?) -> ListenerProtocol?? {
         guard let offered = hello?.protocols, !offered.isEmpty else { return .some(nil) }
         return self.protocols.first { offered.contains($0.rawValue) }.map { .some($0) }
@@ -177,7 +177,7 @@ package final class ListenerTLS: Sendable {
             configuration.trustRoots = .certificates(try NIOSSLCertificate.fromPEMBytes(authorities.content))
             configuration.certificateVerification =
                 clientCertificates == .required ? .noHostnameVerification : .optionalVerification
-            // So that browsers offer only certificates that will do.
+            // Browsers then offer only acceptable certificates.
             configuration.sendCANameList = true
         } else if clientCertificates != .none {
             throw ListenerTLSError(description: "client_certificates without client_ca_file")
@@ -186,7 +186,7 @@ package final class ListenerTLS: Sendable {
     }
 }
 
-/// TLS that cannot be set up, for the operator.
+/// An error for the operator: TLS that cannot be set up.
 package struct ListenerTLSError: Error, CustomStringConvertible {
     package let description: String
 }

@@ -1,19 +1,19 @@
 package import AddressIntelligence
 
-/// What a proxy writes in front of a connection's bytes: the header of the PROXY protocol, version 1 or 2 (HAProxy,
-/// `doc/proxy-protocol.txt`). Both begin with bytes that no other protocol begins with.
+/// The header of the PROXY protocol, version 1 or 2, which a proxy sends in front of a connection's bytes (HAProxy,
+/// `doc/proxy-protocol.txt`). Both versions begin with bytes that begin no other protocol.
 package struct ProxyPreamble: Equatable, Sendable {
     package enum Reading: Equatable, Sendable {
-        /// More bytes decide.
+        /// More bytes are needed.
         case incomplete
-        /// The bytes are no header, or one that says what this reader does not take.
+        /// The bytes are not a header, or are a header that this reader does not accept.
         case malformed
         case complete(ProxyPreamble)
     }
 
-    /// For whom the proxy connects.
+    /// The client of the proxy's connection.
     package enum Meaning: Equatable, Sendable {
-        /// For itself, or for somebody that it does not know: the peer is the client.
+        /// The proxy itself or an unknown client. The peer's address is used as the client's.
         case local
         /// The addresses of the client's connection to the proxy.
         case proxied(source: Endpoint, destination: Endpoint)
@@ -28,32 +28,32 @@ package struct ProxyPreamble: Equatable, Sendable {
             self.port = port
         }
 
-        /// Whether a client can have it: some proxies write zeros for "not known".
+        /// Whether a client can have this address and port. Some proxies send zeros for "not known".
         package var isClients: Bool { self.address.isClients && self.port != 0 }
     }
 
-    /// 1 or 2.
+    /// The version of the header: 1 or 2.
     package let version: UInt8
     package let meaning: Meaning
-    /// What version 2 says besides.
+    /// The additional values of version 2.
     package var values = ProxyValues()
-    /// The length of the header.
+    /// The length of the header in bytes.
     package let byteCount: Int
 
-    /// The most bytes that version 1 has, with its line end.
+    /// The maximum length of a version 1 header in bytes, including its line end.
     static let longestLine = 107
-    /// The most bytes behind the fixed part of version 2 that are taken; the field could say 65,535.
+    /// The maximum number of accepted bytes after the fixed part of version 2. The length field allows 65,535.
     static let longestBlock = 4096
     static let signature: [UInt8] = [0x0D, 0x0A, 0x0D, 0x0A, 0x00, 0x0D, 0x0A, 0x51, 0x55, 0x49, 0x54, 0x0A]
     static let word = Array("PROXY ".utf8)
     private static let fixedCount = 16
 
-    /// Whether these bytes begin like a header of either version: so does no request.
+    /// Whether these bytes begin like a header of either version. No request begins like one.
     package static func resembles(_ bytes: UnsafeRawBufferPointer) -> Bool {
         bytes.starts(with: self.signature) || bytes.starts(with: self.word)
     }
 
-    /// Reads the header at the front of `bytes`. It takes the same from a header in pieces as from a whole one.
+    /// Reads the header at the front of `bytes`. A header in pieces gives the same result as a whole one.
     package static func read(_ bytes: UnsafeRawBufferPointer) -> Reading {
         guard let first = bytes.first else { return .incomplete }
         return first == self.signature[0] ? self.readBinary(bytes) : self.readLine(bytes)
@@ -75,7 +75,7 @@ package struct ProxyPreamble: Equatable, Sendable {
         return .complete(ProxyPreamble(version: 1, meaning: meaning, byteCount: end + 2))
     }
 
-    /// - Parameter words: What stands behind `PROXY `, separated by single spaces.
+    /// - Parameter words: The words after `PROXY `, separated by single spaces.
     private static func meaning(of words: [String]) -> Meaning? {
         // "the receiver must ignore anything presented before the CRLF is found"
         if words.first == "UNKNOWN" { return .local }
@@ -87,7 +87,7 @@ package struct ProxyPreamble: Equatable, Sendable {
         return self.meaning(source, destination)
     }
 
-    /// The texts of both families differ by the colon.
+    /// Only the addresses of TCP6 contain a colon.
     private static func endpoint(_ address: String, _ port: String, isV6: Bool) -> Endpoint? {
         guard address.utf8.contains(UInt8(ascii: ":")) == isV6, !address.utf8.contains(UInt8(ascii: "%")),
             let address = IPAddress(address), let number = UInt16(port), "\(number)" == port

@@ -1,14 +1,14 @@
-/// The values (TLV) of a version 2 header that are kept. They are bytes from the other side of the proxy: none is assumed
-/// to be text.
+/// The values (TLV) that are kept from a version 2 header. They come from the proxy's client, so none is assumed to be
+/// text.
 package struct ProxyValues: Equatable, Sendable {
-    /// The name that the client asked for in the handshake of TLS.
+    /// The name that the client requested in its TLS handshake.
     package private(set) var authority: [UInt8]?
     /// The proxy's name for the connection, at most 128 bytes.
     package private(set) var uniqueID: [UInt8]?
-    /// Whether the client spoke TLS with the proxy.
+    /// Whether the client used TLS with the proxy.
     package private(set) var isTLS = false
-    /// The endpoint of the network through which the client came: AWS PrivateLink, of Google's Private Service Connect,
-    /// and of Azure's Private Link.
+    /// The AWS PrivateLink endpoint that the client used. `googleConnection` is the equivalent for Google's Private
+    /// Service Connect, `azureLink` for Azure's Private Link.
     package private(set) var awsEndpoint: [UInt8]?
     package private(set) var googleConnection: UInt64?
     package private(set) var azureLink: UInt32?
@@ -28,9 +28,9 @@ package struct ProxyValues: Equatable, Sendable {
     /// Reads all values.
     ///
     /// - Parameters:
-    ///   - header: All of it, for its checksum.
-    ///   - start: Where the values begin. They go to the end.
-    /// - Returns: nil if one does not fit, or the checksum is another.
+    ///   - header: The complete header, for its checksum.
+    ///   - start: The offset of the values, which extend to the end.
+    /// - Returns: `nil` if a value does not fit or the checksum is wrong.
     init?(in header: UnsafeRawBufferPointer, from start: Int) {
         var hasChecksum = false
         let isWhole = Self.walk(header, from: start) { kind, value in
@@ -43,7 +43,7 @@ package struct ProxyValues: Equatable, Sendable {
         guard isWhole else { return nil }
     }
 
-    /// Calls `body` with each value until one is refused; false: one was, or does not fit.
+    /// Calls `body` with each value. Returns false if `body` has refused a value or a value does not fit.
     private static func walk(
         _ bytes: UnsafeRawBufferPointer,
         from start: Int,
@@ -60,7 +60,7 @@ package struct ProxyValues: Equatable, Sendable {
         return true
     }
 
-    /// False: the value breaks a rule of its kind. Values of other kinds, and those of clouds in other forms, are left out.
+    /// Keeps a value. Returns false if it breaks a rule of its kind. Ignores other kinds and forms of cloud values.
     private mutating func take(_ kind: UInt8, _ bytes: UnsafeRawBufferPointer, _ range: Range<Int>) -> Bool {
         let value = bytes[range]
         switch kind {
@@ -71,7 +71,7 @@ package struct ProxyValues: Equatable, Sendable {
             guard value.count <= 128 else { return false }
             self.uniqueID = Array(value)
         case Kind.tls:
-            // Flags and the result of verification stand in front of more values.
+            // Flags and the verification result precede nested values.
             let tls = UnsafeRawBufferPointer(rebasing: value)
             guard tls.count >= 5, Self.walk(tls, from: 5, { _, _ in true }) else { return false }
             self.isTLS = tls[0] & 0x01 != 0
@@ -89,13 +89,13 @@ package struct ProxyValues: Equatable, Sendable {
     }
 }
 
-/// The checksum of Castagnoli (RFC 9260, appendix A).
+/// The CRC-32C checksum, named after Castagnoli (RFC 9260, appendix A).
 enum CRC32C {
     private static let table: [UInt32] = (0..<256).map { index in
         (0..<8).reduce(UInt32(index)) { value, _ in value & 1 == 0 ? value >> 1 : value >> 1 ^ 0x82F6_3B78 }
     }
 
-    /// - Parameter range: The bytes that count as zero.
+    /// - Parameter range: The bytes that are treated as zero.
     static func checksum(of bytes: UnsafeRawBufferPointer, zeroing range: Range<Int>) -> UInt32 {
         var value = UInt32.max
         for index in bytes.indices {

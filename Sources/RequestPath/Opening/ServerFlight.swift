@@ -1,26 +1,26 @@
 import NIOCore
 
-/// What was agreed on in a handshake, read from the gateway's own messages on their way out: the library of TLS does not
-/// say it. They are in the clear up to the end of the server's first message (TLS 1.3) or of its key exchange (TLS 1.2).
+/// The parameters agreed in a handshake, read from the gateway's own outgoing messages because the TLS library does not
+/// report them. The messages are unencrypted up to the server's first message (TLS 1.3) or its key exchange (TLS 1.2).
 struct ServerFlight: Equatable {
     private(set) var suite: Int?
     private(set) var group: Int?
     private(set) var isTLS13 = false
-    /// Whether a session is resumed.
+    /// Whether the handshake resumes a session.
     var isResumed: Bool { self.isTLS13 ? self.hasPSK : self.suite != nil && !self.hasCertificate }
 
     private var hasPSK = false
     private var hasCertificate = false
     private var isEncrypted = false
 
-    /// Reads a part of what is sent: whole records.
+    /// Reads a part of the outgoing bytes, which consists of complete records.
     mutating func read(_ bytes: ByteBuffer) {
         var reader = HelloReader(ArraySlice(bytes.readableBytesView))
         while !self.isEncrypted, let kind = reader.number(1), reader.skip(2), let record = reader.vector(2) {
             switch kind {
             case 22: self.readMessages(record)
             case 21: break
-            // Behind it everything is encrypted.
+            // Everything after this record is encrypted.
             default: self.isEncrypted = true
             }
         }
@@ -38,7 +38,7 @@ struct ServerFlight: Equatable {
         }
     }
 
-    /// A first message that asks for another key (RFC 8446 4.1.4) has the same form, and the real one follows.
+    /// Reads the server's first message. An earlier one of this form asks for another key (RFC 8446 4.1.4).
     private mutating func readHello(_ message: HelloReader) {
         var message = message
         guard message.skip(34), message.vector(1) != nil, let suite = message.number(2), message.skip(1) else { return }
@@ -55,13 +55,13 @@ struct ServerFlight: Equatable {
         }
     }
 
-    /// RFC 8422 5.4: a named curve.
+    /// Reads the named curve of a key exchange (RFC 8422 5.4).
     private mutating func readKeyExchange(_ message: HelloReader) {
         var message = message
         if message.number(1) == 3 { self.group = message.number(2) }
     }
 
-    /// The suite's name at IANA.
+    /// The IANA name of the suite.
     var suiteName: String {
         switch self.suite {
         case 0x1301: "TLS_AES_128_GCM_SHA256"
@@ -78,7 +78,7 @@ struct ServerFlight: Equatable {
         }
     }
 
-    /// The name of the group of the key exchange; nil: a session of TLS 1.2 was resumed, without one.
+    /// The name of the key exchange's group. `nil` if a TLS 1.2 session was resumed, without a key exchange.
     var groupName: String? {
         switch self.group {
         case 0x11EC: "X25519MLKEM768"

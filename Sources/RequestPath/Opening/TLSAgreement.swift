@@ -1,8 +1,8 @@
-/// What was agreed on in a handshake.
+/// The parameters agreed in a handshake.
 struct TLSAgreement {
     let flight: ServerFlight
-    /// The protocol by ALPN; nil: none was agreed on.
+    /// The protocol chosen with ALPN. `nil` if none was chosen.
     let applicationProtocol: String?
-    /// The client's certificate in DER; nil: it has shown none.
+    /// The client's certificate in DER. `nil` if the client has shown none.
     let clientCertificate: [UInt8]?
 }

@@ -2,17 +2,17 @@ import Cryptography
 import Observability
 import Settings
 
-/// What a handshake has found out about a client.
+/// The facts about a client that its TLS handshake has revealed.
 ///
-/// It belongs to `ClientFacts`, made once for a connection.
+/// A part of `ClientFacts`, made once per connection.
 struct TLSFacts {
     private let agreement: TLSAgreement
     private let serverName: String?
-    /// Whether the certificate is for the name of the handshake.
+    /// Whether the certificate shown to the client covers the server name of the handshake.
     private let isNameCovered: Bool
-    /// What the certificate says that the client was shown; nil: nobody has read it.
+    /// The contents of the certificate shown to the client. `nil` if they have not been read.
     let shown: CertificateFacts?
-    /// The client's certificate; nil: it has shown none.
+    /// The client's certificate. `nil` if the client has shown none.
     let certificate: ClientCertificate?
 
     init(
@@ -31,22 +31,22 @@ struct TLSFacts {
     /// Whether the client speaks HTTP/2 (RFC 9113 3.2).
     var hasChosenHTTP2: Bool { self.agreement.applicationProtocol == ListenerProtocol.http2.rawValue }
 
-    /// Whether the shown certificate is for a host.
+    /// Whether the shown certificate covers a host.
     ///
     /// - Parameter authority: The host, with or without a port.
     func covers(_ authority: UnsafeBufferPointer<UInt8>) -> Bool {
         guard let shown = self.shown else { return true }
-        // Mostly the name of the handshake. Behind an address in brackets the first colon is no port.
+        // Usually the name of the handshake. In a bracketed address, the first colon does not begin a port.
         let host = authority.first == UInt8(ascii: "[") ? authority[...] : authority.prefix { $0 != UInt8(ascii: ":") }
         if self.isNameCovered, let name = self.serverName, name.utf8.elementsEqual(host) { return true }
         var text = String(decoding: host, as: UTF8.self).lowercased()
         if let end = text.lastIndex(of: "]") { text = String(text[...end]) }
         if text.hasSuffix(".") { text.removeLast() }
-        // Without a host there is no other one.
+        // An empty host cannot be a different host.
         return text.isEmpty || shown.covers(text)
     }
 
-    /// Writes what each access line of the connection says of it.
+    /// Adds the members about the handshake to those of each access line of the connection.
     func add(to logged: inout AccessMembers) {
         let flight = self.agreement.flight
         logged.add("tls.version", flight.isTLS13 ? "1.3" : "1.2")
