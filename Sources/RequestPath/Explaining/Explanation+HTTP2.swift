@@ -35,7 +35,7 @@ extension Explanation {
         switch outcome {
         case .written: return .read(Array(buffer.readableBytesView))
         case .malformed: explanation.say("request", ["invalid HTTP/2 request: its stream is reset (PROTOCOL_ERROR)"])
-        case .refused(let reason): explanation.tellUnread(reason)
+        case .refused(let reason): explanation.explainUnread(reason)
         }
         return .refused(explanation)
     }

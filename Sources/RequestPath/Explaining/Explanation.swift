@@ -77,7 +77,7 @@ package struct Explanation: Sendable {
             case .incomplete:
                 self.say("request", ["the head is incomplete"])
             case .refused(let reason):
-                self.tellUnread(reason)
+                self.explainUnread(reason)
             }
         }
     }
@@ -105,7 +105,7 @@ package struct Explanation: Sendable {
     }
 
     /// Tells why a request is refused before it is judged.
-    mutating func tellUnread(_ reason: Reason) {
+    mutating func explainUnread(_ reason: Reason) {
         let allow = reason == .requestMethod ? [("Allow", MethodSet.allow)] : []
         self.say("request", [Self.words(.problem(reason, requestID: nil, fields: allow))])
     }
@@ -137,19 +137,19 @@ package struct Explanation: Sendable {
         // A reason that was only assumed in order to continue is not shown.
         var isAssumed = false
         var next = judge.begin(given)
-        self.tellRequest(given, judge.findings)
-        if judge.findings.route != nil { self.tellRoute(given, judge.findings) }
-        if judge.findings.stage > .credentials { self.tellCredentials(judge) }
+        self.explainRequest(given, judge.findings)
+        if judge.findings.route != nil { self.explainRoute(given, judge.findings) }
+        if judge.findings.stage > .credentials { self.explainCredentials(judge) }
         while true {
-            self.tellTurnedAway(&judge.findings)
+            self.explainUntried(&judge.findings)
             switch consume next {
             case .ask(let question):
                 let answer = known.answer(question, given.base)
-                if question.purpose == .request { self.tellSession(answer) }
+                if question.purpose == .request { self.explainSession(answer) }
                 next = judge.sessionFound(answer, given)
             case .consume(let request):
                 if self.handoff == nil { self.handoff = request.value }
-                self.tellConsumption(request.value, judge)
+                self.explainConsumption(request.value, judge)
                 isAssumed = request.value.transport == .query
                 next = judge.handoffEnded(.refused(.handoffUnknown, endsExisting: false), given)
             case .redeem:
@@ -160,15 +160,15 @@ package struct Explanation: Sendable {
                 let line = "answered by the gateway's own \(call.value.endpoint.path)"
                 return self.say("route", self.reading(given) + [line])
             case .permitted(let permit, let identity):
-                return self.tellForwarding(given, judge, permit, identity)
+                return self.explainForwarding(given, judge, permit, identity)
             case .answer(var answer):
                 if isAssumed { answer.response.reason = nil }
-                return self.tell(answer, given, judge.findings)
+                return self.explain(answer, given, judge.findings)
             }
         }
     }
 
-    private mutating func tellRequest(_ given: JudgingContext, _ findings: JudgeFindings) {
+    private mutating func explainRequest(_ given: JudgingContext, _ findings: JudgeFindings) {
         let (head, base) = (given.head, given.base)
         let address = findings.clientAddress ?? given.peer
         self.say(
@@ -184,7 +184,7 @@ package struct Explanation: Sendable {
         )
     }
 
-    private mutating func tellRoute(_ given: JudgingContext, _ findings: JudgeFindings) {
+    private mutating func explainRoute(_ given: JudgingContext, _ findings: JudgeFindings) {
         guard let route = findings.route, let host = findings.host else { return }
         let name = route.name == host.publicURL.authority + route.settings.path ? "" : " (\(route.name))"
         var lines = self.reading(given)
@@ -201,7 +201,7 @@ package struct Explanation: Sendable {
         self.say("route", lines)
     }
 
-    private mutating func tellCredentials(_ judge: RequestJudge) {
+    private mutating func explainCredentials(_ judge: RequestJudge) {
         var lines: [String] = []
         switch judge.credentials.presented {
         case .none: lines.append("none")
@@ -227,7 +227,7 @@ package struct Explanation: Sendable {
         self.say("credentials", lines)
     }
 
-    private mutating func tellTurnedAway(_ findings: inout JudgeFindings) {
+    private mutating func explainUntried(_ findings: inout JudgeFindings) {
         for case .turnedAway(let reason, let request) in findings.events {
             let place = request.transport == .cookie ? "cookies" : "query"
             self.say("handoff", ["the token in the \(place) is not tried: \(reason.rawValue)"])
@@ -235,7 +235,7 @@ package struct Explanation: Sendable {
         findings.events = []
     }
 
-    private mutating func tellConsumption(_ request: HandoffRequest, _ judge: RequestJudge) {
+    private mutating func explainConsumption(_ request: HandoffRequest, _ judge: RequestJudge) {
         switch request.transport {
         case .cookie:
             self.say(
@@ -251,13 +251,13 @@ package struct Explanation: Sendable {
         }
     }
 
-    private mutating func tellSession(_ answer: SessionAnswer) {
+    private mutating func explainSession(_ answer: SessionAnswer) {
         guard case .found(let session) = answer else { return self.say("session", ["no session that is still valid"]) }
         self.say("session", ["\(session.session.kind.rawValue), of \(session.session.identity.id)"])
     }
 
-    private mutating func tell(_ answer: LocalAnswer, _ given: JudgingContext, _ findings: JudgeFindings) {
-        self.tellAnswer(answer, given, findings)
+    private mutating func explain(_ answer: LocalAnswer, _ given: JudgingContext, _ findings: JudgeFindings) {
+        self.explainAnswer(answer, given, findings)
         guard let form = self.check?.form else { return }
         let denial = form.denial(answer, on: nil).response
         var line = "\(denial.status) \(StatusText.phrase(denial.status))"
@@ -267,7 +267,7 @@ package struct Explanation: Sendable {
         self.say("answer to the proxy", [line])
     }
 
-    private mutating func tellAnswer(_ answer: LocalAnswer, _ given: JudgingContext, _ findings: JudgeFindings) {
+    private mutating func explainAnswer(_ answer: LocalAnswer, _ given: JudgingContext, _ findings: JudgeFindings) {
         if let host = findings.host {
             let login = "\(host.publicURL)\(SignInPath.path)?"
             self.leadsToSignIn = answer.response.fields.contains { $0.name == "Location" && $0.value.hasPrefix(login) }
@@ -299,7 +299,7 @@ package struct Explanation: Sendable {
         self.say("route", lines)
     }
 
-    private mutating func tellForwarding(
+    private mutating func explainForwarding(
         _ given: JudgingContext,
         _ judge: RequestJudge,
         _ permit: consuming Permit,
@@ -308,7 +308,7 @@ package struct Explanation: Sendable {
         guard let host = judge.findings.pinnedHost else { return }
         let audience = host.use { permit.route.audience(on: $0).text }
         if let check = self.check, let host = judge.findings.host {
-            return self.tellGrant(given, judge, permit, identity, host, check, audience)
+            return self.explainGrant(given, judge, permit, identity, host, check, audience)
         }
         let changes = permit.route.settings.requestHeaders
         let permitted = PermittedHead(
@@ -331,7 +331,7 @@ package struct Explanation: Sendable {
         self.say("head towards the app", lines.map { Self.redacted($0, audience: audience, setBy: changes) })
     }
 
-    private mutating func tellGrant(
+    private mutating func explainGrant(
         _ given: JudgingContext,
         _ judge: RequestJudge,
         _ permit: consuming Permit,
@@ -351,7 +351,7 @@ package struct Explanation: Sendable {
             as: check.form,
             by: check.profile
         )
-        if let detour { return self.tell(detour, given, judge.findings) }
+        if let detour { return self.explain(detour, given, judge.findings) }
         let route = permit.route.settings
         do throws(IdentityRefusal) {
             let granted = try GrantedFields(
@@ -375,7 +375,7 @@ package struct Explanation: Sendable {
                 ["\(status) \(StatusText.phrase(status))"] + lines.map { Self.redacted($0, audience: audience) }
             )
         } catch {
-            self.tell(.problem(error.reason, requestID: judge.findings.requestID), given, judge.findings)
+            self.explain(.problem(error.reason, requestID: judge.findings.requestID), given, judge.findings)
         }
     }
 }
