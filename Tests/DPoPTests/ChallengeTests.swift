@@ -12,7 +12,7 @@ import Testing
     @Test func asksForANonceInTheFormThatSDKsRead() {
         #expect(
             DPoPChallenge.text(.required(nonce: "n"))
-                == #"DPoP error="use_dpop_nonce", error_description="The DPoP proof needs a nonce of this server.", algs="ES256 EdDSA""#
+                == #"DPoP error="use_dpop_nonce", error_description="The DPoP proof needs a nonce from this server.", algs="ES256 EdDSA""#
         )
     }
 

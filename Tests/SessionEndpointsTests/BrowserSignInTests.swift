@@ -65,7 +65,7 @@ struct BrowserSignInTests {
     @Test(
         "The page says once why the browser comes there",
         arguments: [
-            ("1", "could not be signed in automatically"), ("idle", "you had not used this site for a while"),
+            ("1", "could not be signed in automatically"), ("idle", "you have not used this site for a while"),
             ("expired", "your last sign-in was too long ago"), ("ended", "Your session has ended."),
         ]
     )

@@ -212,7 +212,7 @@ struct AuthorizationRequest: Sendable {
             // To choose another account, the user has to sign in again.
             return words.isDisjoint(with: ["login", "select_account"]) ? .any : .login
         }
-        guard words.count == 1 else { throw .invalidRequest("prompt=none must stand alone.") }
+        guard words.count == 1 else { throw .invalidRequest("prompt=none cannot be combined with other values.") }
         return .none
     }
 
@@ -242,12 +242,12 @@ struct AuthorizationRequest: Sendable {
         }
         guard let acr = members["id_token"]?["acr"], acr["essential"] == true else { return nil }
         if let value = acr["value"] {
-            guard let text = value.string else { throw .invalidRequest("The value of the claim acr must be a text.") }
+            guard let text = value.string else { throw .invalidRequest("The value of the claim acr must be a string.") }
             return [text]
         }
         guard let values = acr["values"] else { return nil }
         guard case .array(let elements) = values, !elements.isEmpty, elements.allSatisfy({ $0.string != nil }) else {
-            throw .invalidRequest("The values of the claim acr must be a list of texts.")
+            throw .invalidRequest("The values of the claim acr must be a list of strings.")
         }
         return elements.compactMap(\.string)
     }
@@ -291,7 +291,7 @@ extension AuthorizationRequest.Response {
         case .idToken:
             guard client.grantTypes.contains(.implicit) else { throw OAuthError(.oauthUnauthorizedClient) }
             guard mode == "form_post" || mode == "web_message" else {
-                throw .invalidRequest("The response_type id_token needs the response_mode form_post or web_message.")
+                throw .invalidRequest("The response_type id_token requires the response_mode form_post or web_message.")
             }
             guard nonce != nil else { throw .invalidRequest("The parameter nonce is missing.") }
         }

@@ -52,7 +52,7 @@ package struct PushedRequestEndpoint: Sendable {
             // A proof names the key, as dpop_jkt does (RFC 9449 10.1).
             let stated = pushed.first { $0.name == "dpop_jkt" }?.value
             guard stated == nil || stated == proof.thumbprint else {
-                throw .invalidRequest("The dpop_jkt is not that of the proof.")
+                throw .invalidRequest("The dpop_jkt does not match the key of the proof.")
             }
             if stated == nil { pushed.append(("dpop_jkt", proof.thumbprint)) }
         }

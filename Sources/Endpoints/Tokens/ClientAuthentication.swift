@@ -65,7 +65,7 @@ package struct ClientAuthentication: Sendable {
         let authorization = request.credentials.authorization
         // "The client MUST NOT use more than one authentication method in each request."
         guard [authorization != nil, secret != nil, assertion != nil].count(where: { $0 }) <= 1 else {
-            throw .invalidRequest("Only one method of client authentication may be used.")
+            throw .invalidRequest("Use only one method of client authentication.")
         }
 
         let clients = self.clients.snapshot

@@ -65,7 +65,7 @@ package struct OAuthError: Error, Sendable {
             case .accessDenied: "Access denied."
             case .interactionRequired: "Interaction required."
             case .invalidClient: "Client authentication failed."
-            case .invalidDPoPProof where reason == .proofMissing: "A DPoP proof is needed."
+            case .invalidDPoPProof where reason == .proofMissing: "A DPoP proof is required."
             case .invalidDPoPProof, .useDPoPNonce: "The DPoP proof is not accepted."
             // Auth0's SDKs compare this sentence.
             case .invalidGrant where reason == .refreshUserGone:
@@ -74,7 +74,7 @@ package struct OAuthError: Error, Sendable {
             case .invalidRequest: "The request is malformed."
             case .invalidTarget: "The requested audience is not served here."
             case .loginRequired where reason == .oauthOtherUser:
-                "Another user is signed in than the one of the id_token_hint."
+                "The signed-in user is not the user of the id_token_hint."
             case .loginRequired: "Login required."
             case .requestNotSupported: "The parameter request is not supported."
             case .requestURINotSupported: "The parameter request_uri is not supported."
@@ -84,7 +84,7 @@ package struct OAuthError: Error, Sendable {
                 "A session that began with a session transfer may not be transferred."
             case .unauthorizedClient where reason == .oauthUnauthorizedClient: "The client may not use this grant_type."
             case .unauthorizedClient: "The client may not create session transfer tokens."
-            case .unmetAuthenticationRequirements: "The user did not or cannot sign in at the demanded level (acr)."
+            case .unmetAuthenticationRequirements: "The user did not or cannot sign in at the requested level (acr)."
             case .unsupportedGrantType: "The grant_type is not supported."
             case .unsupportedResponseType: "The response_type is not supported."
             }

@@ -38,7 +38,7 @@ package struct TokenExchange: Sendable, Equatable {
             try Self.check(actorType, of: token, "actor_token_type")
             self.actorToken = token
         } else if actorType != nil {
-            throw .invalidRequest("An actor_token_type needs an actor_token.")
+            throw .invalidRequest("An actor_token_type requires an actor_token.")
         }
         let requested = try request.text("requested_token_type")
         guard requested == nil || requested == Self.transferTokenType || requested == Self.accessTokenType else {
@@ -75,7 +75,7 @@ package struct TokenExchange: Sendable, Equatable {
             case let bytes where bytes.count(where: { $0 == UInt8(ascii: ".") }) == 2: [Self.accessTokenType]
             default: Self.subjectTokenTypes
             }
-        guard fitting.contains(type) else { throw .invalidRequest("The \(name) is not that of the token.") }
+        guard fitting.contains(type) else { throw .invalidRequest("The \(name) does not match the token.") }
     }
 
     /// Returns whether the token is the gateway's, of a kind that cannot be exchanged, such as a refresh token.
@@ -88,7 +88,7 @@ package struct TokenExchange: Sendable, Equatable {
     /// Refuses a delegation if none is supported: ignoring it would give the actor the user's own tokens.
     static func refuseActor(in request: TokenRequest) throws(OAuthError) {
         for name in ["actor_token", "actor_token_type"] where try request.text(name) != nil {
-            throw .invalidRequest("An actor_token is accepted for a session transfer token by token exchange only.")
+            throw .invalidRequest("An actor_token is accepted only in a token exchange for a session transfer token.")
         }
     }
 }

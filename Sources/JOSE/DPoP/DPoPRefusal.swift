@@ -21,19 +21,19 @@ package struct DPoPRefusal: Error, Sendable, Hashable {
     package static let bound = DPoPRefusal(
         .credentialBoundToKey,
         "invalid_token",
-        "The access token is bound to a key: it needs the scheme DPoP and a proof."
+        "The access token is bound to a key: send it with the scheme DPoP and a proof."
     )
     /// A token that is not bound to a key came as `DPoP`.
     package static let notBound = DPoPRefusal(
         .credentialNotBound,
         "invalid_token",
-        "The access token is not bound to a key: it needs the scheme Bearer."
+        "The access token is not bound to a key: send it with the scheme Bearer."
     )
     /// The proof was presented before (RFC 9449 11.1).
     package static let replayed = DPoPRefusal(
         .proofReplayed,
         "invalid_dpop_proof",
-        "The DPoP proof was used before: each request needs a new one."
+        "The DPoP proof was already used: create a new proof for each request."
     )
 
     // MARK: Proofs that are not accepted
@@ -42,26 +42,26 @@ package struct DPoPRefusal: Error, Sendable, Hashable {
     package static let missing = DPoPRefusal(
         .proofMissing,
         "invalid_dpop_proof",
-        "The token is bound to a key: a DPoP proof is needed."
+        "The token is bound to a key: send a DPoP proof."
     )
     /// The key of the proof is not the key that the token is bound to. The proof itself is valid, so the token is
     /// rejected (RFC 9449 7.1).
     package static let otherKey = DPoPRefusal(
         .proofOtherKey,
         "invalid_token",
-        "The DPoP proof is of another key than the token."
+        "The DPoP proof is signed with a different key than the one that the token is bound to."
     )
-    package static let several = Self.invalid("There must be exactly one DPoP proof.")
+    package static let several = Self.invalid("Send exactly one DPoP proof.")
     package static let tooLong = Self.invalid("The DPoP proof is longer than \(DPoPJudge.longestProof) bytes.")
     package static let type = Self.invalid("typ of the DPoP proof must be dpop+jwt.")
     /// The payload is not a JSON object, or a claim is missing or of the wrong type.
-    package static let claims = Self.invalid("The DPoP proof needs jti and htm and htu as text and iat as a number.")
+    package static let claims = Self.invalid("The DPoP proof needs the strings jti and htm and htu and the number iat.")
     package static let id = Self.invalid("jti of the DPoP proof must have 1 to \(DPoPJudge.longestID) bytes.")
     package static let method = Self.invalid("htm of the DPoP proof is not the method of the request.")
     package static let target = Self.invalid("htu of the DPoP proof is not the URL of the request.")
     /// `ath` is missing, or not the hash of the access token.
     package static let accessToken = Self.invalid("ath of the DPoP proof is not the hash of the access token.")
-    package static let signature = Self.invalid("The signature of the DPoP proof is wrong.")
+    package static let signature = Self.invalid("The signature of the DPoP proof is invalid.")
 
     /// The proof is not a token in compact form, or its header is not accepted.
     package static func header(_ error: JOSEError) -> DPoPRefusal {
@@ -76,18 +76,18 @@ package struct DPoPRefusal: Error, Sendable, Hashable {
 
     /// The proof has no nonce, and a nonce is required.
     package static func required(nonce: String) -> DPoPRefusal {
-        Self.nonceNeeded("The DPoP proof needs a nonce of this server.", nonce)
+        Self.nonceNeeded("The DPoP proof needs a nonce from this server.", nonce)
     }
 
     /// The nonce is too old, or from another server.
     package static func unusable(nonce: String) -> DPoPRefusal {
-        Self.nonceNeeded("The nonce in the DPoP proof is not accepted any more: use the one in DPoP-Nonce.", nonce)
+        Self.nonceNeeded("The nonce in the DPoP proof is no longer accepted: use the nonce in DPoP-Nonce.", nonce)
     }
 
     /// The proof has no nonce, and `iat` differs too much from the gateway's clock.
     package static func clock(nonce: String) -> DPoPRefusal {
-        let words = "The clock of the device differs from that of the server"
-        return Self.nonceNeeded("\(words): with the nonce in DPoP-Nonce it does not matter.", nonce)
+        let words = "The clocks of the device and the server differ"
+        return Self.nonceNeeded("\(words): retry with the nonce in DPoP-Nonce.", nonce)
     }
 
     private static func nonceNeeded(_ description: String, _ nonce: String) -> DPoPRefusal {

@@ -12,24 +12,24 @@ extension PageLanguage {
             sign_in.submit: Iniciar sesión
             sign_in.continue: Continuar
             sign_in.provider: Continuar con {provider}
-            sign_in.last_used: El último que se usó en este dispositivo
+            sign_in.last_used: Último usado en este dispositivo
             sign_in.or: o
-            sign_in.away: No disponible por el momento
+            sign_in.away: No disponible en este momento
             sign_in.other: o iniciar sesión con otra cuenta
-            notice.refused: El nombre o la contraseña no es correcto. Inténtelo de nuevo.
-            notice.incomplete: Escriba su nombre y su contraseña.
+            notice.refused: Nombre de usuario o contraseña incorrectos. Inténtelo de nuevo.
+            notice.incomplete: Escriba su nombre de usuario y su contraseña.
             notice.no_identifier: Escriba su correo electrónico o su nombre de usuario.
-            notice.throttled: Demasiados intentos. Espere y vuelva a intentarlo.
+            notice.throttled: Demasiados intentos. Espere antes de volver a intentarlo.
             notice.unavailable: No es posible iniciar sesión en este momento. Inténtelo de nuevo en breve.
-            notice.cross_site: Este inicio de sesión no venía de esta página. Escriba de nuevo su contraseña.
-            notice.again: La página que quiere abrir le pide que inicie sesión de nuevo.
+            notice.cross_site: Este inicio de sesión no se envió desde esta página. Escriba de nuevo su contraseña.
+            notice.again: La página que quiere abrir exige que inicie sesión de nuevo.
             notice.handoff: No se ha podido iniciar su sesión automáticamente. Inicie sesión aquí.
-            notice.ended: Su sesión ha terminado. Inicie sesión y volverá a la página que quería.
-            notice.idle: Se ha cerrado su sesión porque llevaba un tiempo sin usar este sitio. Inicie sesión y volverá a la página que quería.
-            notice.idle_for: Se ha cerrado su sesión porque no ha usado este sitio durante {time}. Inicie sesión y volverá a la página que quería.
-            notice.expired: Se ha cerrado su sesión porque la inició hace demasiado tiempo. Inicie sesión y volverá a la página que quería.
-            notice.expired_after: Se ha cerrado su sesión porque una sesión dura como máximo {time}. Inicie sesión y volverá a la página que quería.
-            notice.sign_out_uncertain: No es posible cerrar la sesión en este momento: puede que siga abierta. Inténtelo de nuevo en breve.
+            notice.ended: Su sesión ha terminado. Inicie sesión para volver a la página que quería.
+            notice.idle: Se ha cerrado su sesión porque lleva un tiempo sin usar este sitio. Inicie sesión para volver a la página que quería.
+            notice.idle_for: Se ha cerrado su sesión porque no ha usado este sitio durante {time}. Inicie sesión para volver a la página que quería.
+            notice.expired: Se ha cerrado su sesión porque la inició hace demasiado tiempo. Inicie sesión para volver a la página que quería.
+            notice.expired_after: Se ha cerrado su sesión porque una sesión dura como máximo {time}. Inicie sesión para volver a la página que quería.
+            notice.sign_out_uncertain: No es posible cerrar la sesión en este momento, así que puede que siga abierta. Inténtelo de nuevo en breve.
             wait.seconds: Podrá intentarlo de nuevo dentro de {count} segundos.
             wait.minutes: Podrá intentarlo de nuevo dentro de {count} minutos.
             time.minutes: {count} minutos
@@ -41,28 +41,28 @@ extension PageLanguage {
             sign_out.title: Cerrar sesión
             sign_out.question: ¿Quiere cerrar la sesión en {host}?
             sign_out.submit: Cerrar sesión
-            sign_out.stay: Mantener la sesión
+            sign_out.stay: Mantener la sesión iniciada
             confirm.title: ¿Iniciar sesión con esta cuenta?
             confirm.account: Se iniciará sesión en {host} como {account}.
             confirm.own: Continúe solo si esta cuenta es suya y acaba de abrir esta página desde su aplicación o desde un enlace que ha pedido.
             confirm.actor: Continúe solo si usted es {actor} y actúa en nombre de esta cuenta.
             confirm.submit: Iniciar sesión
             confirm.elsewhere: Continuar sin esta cuenta
-            sessions.title: Dónde tiene la sesión iniciada
+            sessions.title: Dónde ha iniciado sesión
             sessions.advice: Si no reconoce alguna de estas sesiones, ciérrela y cambie su contraseña.
             sessions.advice_provider: Si no reconoce alguna de estas sesiones, ciérrela y cambie la contraseña de la cuenta con la que inicia sesión.
-            sessions.change_password: Cambiar su contraseña
+            sessions.change_password: Cambiar la contraseña
             sessions.sign_out_here: Cerrar sesión aquí
             sessions.current: Esta sesión
             sessions.sign_out: Cerrar sesión
             sessions.sign_out_named: Cerrar la sesión de {device}
-            sessions.others: Cerrar sesión en todos los demás sitios
+            sessions.others: Cerrar sesión en todos los demás dispositivos
             sessions.browser: Navegador
             sessions.app: Aplicación
             sessions.transfer: Navegador abierto por una aplicación
-            sessions.actor: usada por {actor}, que actúa en su nombre
+            sessions.actor: usada por {actor} en su nombre
             sessions.address: desde {address}
-            sessions.seen: vista por última vez {time}
+            sessions.seen: última actividad: {time}
             sessions.host: en {host}
             sessions.device: {program} en {system}
             sessions.unknown_device: Dispositivo desconocido
@@ -72,23 +72,23 @@ extension PageLanguage {
             page.account: Ha iniciado sesión como {account}.
             form_post.title: Un momento
             form_post.submit: Continuar
-            link.again: Intentar de nuevo
+            link.again: Intentarlo de nuevo
             link.start: Ir a la página de inicio
             link.client: Volver a la aplicación
             link.sign_in: Iniciar sesión
             link.other_account: Iniciar sesión con otra cuenta
-            refusal.asks_app: La aplicación que muestra esta página vuelve a iniciar su sesión. Si no lo hace, abra la página otra vez desde la aplicación o inicie sesión aquí.
+            refusal.asks_app: La aplicación que muestra esta página volverá a iniciar su sesión. Si no lo hace, abra la página otra vez desde la aplicación o inicie sesión aquí.
             form.uncertain: No se sabe si ha llegado lo que escribió.
-            form.check_first: Antes de enviarlo de nuevo, compruebe si ya se hizo.
-            form.not_sent: Lo que escribió no se ha enviado y no se guarda.
+            form.check_first: Antes de enviarlo de nuevo, compruebe si la operación ya se realizó.
+            form.not_sent: Lo que escribió no se ha transmitido y no se guarda.
             form.send_again: Use el botón Atrás de su navegador y envíe el formulario de nuevo dentro de un momento.
             form.sign_in: Inicie sesión y envíe el formulario de nuevo. Puede que el botón Atrás de su navegador aún muestre lo que escribió.
-            refusal.cross_site.title: Esto viene de otro sitio
-            refusal.cross_site.event: Por su seguridad, un enlace o formulario de otro sitio no puede actuar aquí en su nombre.
-            refusal.cross_site.advice: Abra usted este sitio y haga en él lo que quería hacer.
-            refusal.ambiguous_address.title: No se puede abrir esta dirección
-            refusal.ambiguous_address.event: La dirección está escrita de un modo que podría indicar más de una página.
-            refusal.ambiguous_address.advice: Compruebe cómo está escrita o empiece en la página de inicio.
+            refusal.cross_site.title: Esta solicitud viene de otro sitio
+            refusal.cross_site.event: Por su seguridad, los enlaces y formularios de otros sitios no pueden actuar aquí en su nombre.
+            refusal.cross_site.advice: Abra usted mismo este sitio e inténtelo de nuevo desde aquí.
+            refusal.ambiguous_address.title: Dirección no válida
+            refusal.ambiguous_address.event: La dirección podría referirse a más de una página.
+            refusal.ambiguous_address.advice: Compruebe que la dirección no tenga errores o vaya a la página de inicio.
             refusal.session_ended.title: Inicie sesión de nuevo
             refusal.session_ended.event: Su sesión ha terminado.
             refusal.session_ended.advice: Inicie sesión de nuevo para continuar.
@@ -99,110 +99,110 @@ extension PageLanguage {
             refusal.sign_in_cancelled.event: El inicio de sesión fue cancelado por usted o por el servicio de acceso.
             refusal.sign_in_cancelled.advice: Inténtelo de nuevo, o cierre esta página si ha cambiado de opinión.
             refusal.interaction_required.title: Inicie sesión
-            refusal.interaction_required.event: El servicio de acceso tiene que preguntarle algo antes.
+            refusal.interaction_required.event: El servicio de acceso necesita antes una respuesta suya.
             refusal.interaction_required.advice: Inicie sesión para continuar.
             refusal.provider_error.title: No se pudo iniciar sesión
             refusal.provider_error.event: El servicio de acceso comunicó un error.
-            refusal.provider_error.advice: Inténtelo de nuevo. Si vuelve a ocurrir, comunique el motivo que figura abajo a los responsables de este sitio.
+            refusal.provider_error.advice: Inténtelo de nuevo. Si vuelve a ocurrir, póngase en contacto con los administradores de este sitio e indíqueles el motivo que figura abajo.
             refusal.invalid_token.title: No se pudo iniciar sesión
-            refusal.invalid_token.event: No se pudo comprobar lo que el servicio de acceso dice de usted.
-            refusal.invalid_token.advice: Inténtelo de nuevo. Si vuelve a ocurrir, comunique el motivo que figura abajo a los responsables de este sitio.
-            refusal.state_mismatch.title: No se puede completar este inicio de sesión
-            refusal.state_mismatch.event: Tardó demasiado, se empezó en otro navegador o junto a demasiados otros, o su navegador no guarda las cookies de este sitio.
-            refusal.state_mismatch.advice: Permita que este sitio guarde cookies e inténtelo de nuevo.
-            refusal.not_allowed.title: Su cuenta no tiene acceso aquí
-            refusal.not_allowed.event: Ha iniciado sesión con una cuenta que no puede usar este sitio.
-            refusal.not_allowed.advice: Pida acceso a los responsables de este sitio o inicie sesión con otra cuenta.
-            refusal.insufficient.title: Se necesita una autenticación más segura
-            refusal.insufficient.event: Ha iniciado sesión, pero la página que quiere exige una autenticación más segura o más reciente.
+            refusal.invalid_token.event: No se pudo comprobar la respuesta del servicio de acceso.
+            refusal.invalid_token.advice: Inténtelo de nuevo. Si vuelve a ocurrir, póngase en contacto con los administradores de este sitio e indíqueles el motivo que figura abajo.
+            refusal.state_mismatch.title: No se pudo completar este inicio de sesión
+            refusal.state_mismatch.event: Tardó demasiado, se empezó en otro navegador o al mismo tiempo que demasiados otros, o su navegador bloquea las cookies de este sitio.
+            refusal.state_mismatch.advice: Permita las cookies de este sitio e inténtelo de nuevo.
+            refusal.not_allowed.title: Su cuenta no tiene acceso a este sitio
+            refusal.not_allowed.event: Ha iniciado sesión con una cuenta que no está autorizada a usar este sitio.
+            refusal.not_allowed.advice: Pida acceso a los administradores de este sitio o inicie sesión con otra cuenta.
+            refusal.insufficient.title: Se necesita un inicio de sesión más seguro
+            refusal.insufficient.event: Ha iniciado sesión, pero la página que quiere exige un inicio de sesión más seguro o más reciente.
             refusal.insufficient.advice: Inténtelo de nuevo y confirme con un segundo factor o con su contraseña si se le pide.
-            refusal.repeated.title: La sesión no se mantiene
-            refusal.repeated.event: Ha iniciado sesión varias veces en un minuto, pero su navegador volvió sin sesión.
-            refusal.repeated.advice: Permita que este sitio guarde cookies e inténtelo de nuevo. Si vuelve a ocurrir, avise a los responsables de este sitio.
+            refusal.repeated.title: Su sesión no se mantiene
+            refusal.repeated.event: Ha iniciado sesión varias veces en un minuto, pero su navegador no ha conservado la sesión.
+            refusal.repeated.advice: Permita las cookies de este sitio e inténtelo de nuevo. Si vuelve a ocurrir, póngase en contacto con los administradores de este sitio.
             refusal.bad_link.title: Este enlace no funciona
             refusal.bad_link.event: La aplicación que le envió aquí no está registrada con esta dirección.
-            refusal.bad_link.advice: Vuelva a la aplicación. Si ocurre de nuevo, avise a sus autores.
-            refusal.request_used.title: Este inicio de sesión ha terminado
-            refusal.request_used.event: Ya se usó, o tardó demasiado.
+            refusal.bad_link.advice: Vuelva a la aplicación. Si ocurre de nuevo, póngase en contacto con los creadores de la aplicación.
+            refusal.request_used.title: Este inicio de sesión ya no es válido
+            refusal.request_used.event: Ya se ha usado, o tardó demasiado.
             refusal.request_used.advice: Vuelva a la aplicación e inicie sesión allí de nuevo.
-            refusal.flow_ended.title: Este inicio de sesión ha terminado
-            refusal.flow_ended.event: Tardó demasiado, o su dirección no está completa.
+            refusal.flow_ended.title: Este inicio de sesión ya no es válido
+            refusal.flow_ended.event: Tardó demasiado, o su dirección está incompleta.
             refusal.flow_ended.advice: Vuelva a la aplicación e inicie sesión allí de nuevo.
             refusal.prefetched_sign_in.title: Abra esta página otra vez
-            refusal.prefetched_sign_in.event: Su navegador cargó el inicio de sesión antes de que usted lo abriera.
+            refusal.prefetched_sign_in.event: Su navegador cargó el inicio de sesión por adelantado, antes de que usted lo abriera.
             refusal.prefetched_sign_in.advice: Ábrala ahora.
             refusal.too_old.title: Inicie sesión de nuevo
             refusal.too_old.event: Esta página exige un inicio de sesión más reciente que el suyo.
             refusal.too_old.advice: Inicie sesión de nuevo para continuar.
             refusal.second_factor.title: Se necesita un segundo factor
-            refusal.second_factor.event: Esta página exige una autenticación más segura que la suya.
-            refusal.second_factor.advice: Inicie sesión con una cuenta que tenga un segundo factor o pregunte a los responsables de este sitio.
+            refusal.second_factor.event: Esta página exige un inicio de sesión más seguro que el suyo.
+            refusal.second_factor.advice: Inicie sesión con una cuenta que tenga un segundo factor o póngase en contacto con los administradores de este sitio.
             refusal.only_user.title: Solo el usuario puede abrir esta página
-            refusal.only_user.event: Usted actúa en nombre del usuario de esta cuenta, y esta página está cerrada para los demás.
+            refusal.only_user.event: Usted actúa en nombre del usuario de esta cuenta, y solo el usuario puede abrir esta página.
             refusal.only_user.advice: Continúe con otra página, o deje que lo haga el usuario.
             refusal.no_access.title: No tiene acceso a esta página
-            refusal.no_access.event: Ha iniciado sesión, pero esta página no está abierta para su cuenta.
-            refusal.no_access.advice: Pida acceso a los responsables de este sitio o inicie sesión con otra cuenta.
-            refusal.apps_only.title: Esta página es para aplicaciones
-            refusal.apps_only.event: Ha iniciado sesión, pero esta página solo está abierta para aplicaciones, no para navegadores.
-            refusal.apps_only.advice: Use la aplicación o empiece en la página de inicio.
+            refusal.no_access.event: Ha iniciado sesión, pero su cuenta no está autorizada a abrir esta página.
+            refusal.no_access.advice: Pida acceso a los administradores de este sitio o inicie sesión con otra cuenta.
+            refusal.apps_only.title: Esta página solo está disponible en la aplicación
+            refusal.apps_only.event: Ha iniciado sesión, pero esta página no se puede abrir en un navegador.
+            refusal.apps_only.advice: Use la aplicación o vaya a la página de inicio.
             refusal.unusable_account.title: Su cuenta no se puede usar aquí
-            refusal.unusable_account.event: Su cuenta contiene algo que la aplicación detrás de esta página no puede aceptar.
-            refusal.unusable_account.advice: Comunique el motivo que figura abajo a los responsables de este sitio.
+            refusal.unusable_account.event: Su cuenta contiene datos que la aplicación no puede aceptar.
+            refusal.unusable_account.advice: Póngase en contacto con los administradores de este sitio e indíqueles el motivo que figura abajo.
             refusal.prefetched_link.title: Abra este enlace otra vez
-            refusal.prefetched_link.event: Su navegador cargó esta página antes de que usted la abriera.
+            refusal.prefetched_link.event: Su navegador cargó esta página por adelantado, antes de que usted la abriera.
             refusal.prefetched_link.advice: Ábralo ahora.
-            refusal.unconfirmed.title: Ya no se puede iniciar su sesión desde aquí
-            refusal.unconfirmed.event: La pregunta estuvo abierta más de un minuto, o su navegador no guardó su cookie.
-            refusal.unconfirmed.advice: Abra la página otra vez desde donde venía, o inicie sesión.
+            refusal.unconfirmed.title: Este inicio de sesión ya no es válido
+            refusal.unconfirmed.event: No se confirmó en menos de un minuto, o su navegador bloquea las cookies de este sitio.
+            refusal.unconfirmed.advice: Abra la página otra vez desde donde llegó, o inicie sesión.
             refusal.already_signed_in.title: Ya ha iniciado sesión
-            refusal.already_signed_in.event: El enlace inicia sesión en nombre de otra persona, lo que solo es posible donde nadie tiene la sesión iniciada.
-            refusal.already_signed_in.advice: Cierre la sesión aquí y abra un enlace nuevo desde donde obtuvo este.
+            refusal.already_signed_in.event: El enlace es para otra cuenta y solo funciona si nadie ha iniciado sesión aquí.
+            refusal.already_signed_in.advice: Cierre la sesión aquí y pida un enlace nuevo donde obtuvo este.
             refusal.rule_denied.title: Esto no está permitido
             refusal.rule_denied.event: Las reglas de este sitio no permiten este inicio de sesión.
-            refusal.rule_denied.advice: Si se trata de un error, pregunte a los responsables de este sitio.
-            refusal.ticket_used.title: No se puede completar este inicio de sesión
-            refusal.ticket_used.event: Tardó demasiado, o su dirección ya se usó.
+            refusal.rule_denied.advice: Si cree que se trata de un error, póngase en contacto con los administradores de este sitio.
+            refusal.ticket_used.title: No se pudo completar este inicio de sesión
+            refusal.ticket_used.event: Tardó demasiado, o su dirección ya se ha usado.
             refusal.ticket_used.advice: Inténtelo de nuevo. Si ya ha iniciado sesión, no se le pedirá otra vez.
-            refusal.other_browser.title: No se puede completar este inicio de sesión
-            refusal.other_browser.event: Se empezó en otro navegador, ya está completado, o su navegador no guarda las cookies de este sitio.
-            refusal.other_browser.advice: Permita que este sitio guarde cookies e inténtelo de nuevo.
-            refusal.no_cookie.title: La sesión no se mantiene
-            refusal.no_cookie.event: Ha iniciado sesión, pero su navegador volvió sin sesión.
-            refusal.no_cookie.advice: Permita que este sitio guarde cookies y abra otra vez la página que quiere ver.
-            refusal.ticket_malformed.title: No se puede abrir esta dirección
-            refusal.ticket_malformed.event: Pertenece a un inicio de sesión que ya terminó.
+            refusal.other_browser.title: No se pudo completar este inicio de sesión
+            refusal.other_browser.event: Se empezó en otro navegador, ya se ha completado, o su navegador bloquea las cookies de este sitio.
+            refusal.other_browser.advice: Permita las cookies de este sitio e inténtelo de nuevo.
+            refusal.no_cookie.title: Su sesión no se mantiene
+            refusal.no_cookie.event: Ha iniciado sesión, pero su navegador no ha conservado la sesión.
+            refusal.no_cookie.advice: Permita las cookies de este sitio y abra otra vez la página que quiere ver.
+            refusal.ticket_malformed.title: Dirección no válida
+            refusal.ticket_malformed.event: La dirección pertenece a un inicio de sesión que ya terminó.
             refusal.ticket_malformed.advice: Abra otra vez la página que quiere ver.
             refusal.unchecked.title: Inténtelo de nuevo en un momento
-            refusal.unchecked.event: En este momento no se puede comprobar su sesión; no se ha cerrado.
+            refusal.unchecked.event: En este momento no se puede comprobar su sesión, pero no se ha cerrado.
             refusal.unchecked.advice: Espere unos segundos e inténtelo de nuevo.
             refusal.overloaded.title: Inténtelo de nuevo en un momento
-            refusal.overloaded.event: Este sitio tiene demasiado trabajo en este momento.
+            refusal.overloaded.event: Este sitio está sobrecargado en este momento.
             refusal.overloaded.advice: Espere unos segundos e inténtelo de nuevo.
-            refusal.app_unreachable.title: No se puede acceder a la aplicación
-            refusal.app_unreachable.event: La aplicación detrás de esta página no acepta conexiones en este momento.
-            refusal.app_unreachable.advice: Espere unos segundos e inténtelo de nuevo. Si sigue así, avise a los responsables de este sitio.
+            refusal.app_unreachable.title: La aplicación no está disponible
+            refusal.app_unreachable.event: La aplicación no responde en este momento.
+            refusal.app_unreachable.advice: Espere unos segundos e inténtelo de nuevo. Si el problema continúa, póngase en contacto con los administradores de este sitio.
             refusal.app_slow.title: La aplicación tarda demasiado
-            refusal.app_slow.event: La aplicación detrás de esta página no ha respondido a tiempo.
-            refusal.app_slow.advice: Espere unos segundos e inténtelo de nuevo. Si sigue así, avise a los responsables de este sitio.
-            refusal.app_broken.title: La aplicación no respondió
-            refusal.app_broken.event: La aplicación detrás de esta página no dio ninguna respuesta que se pueda mostrar.
-            refusal.app_broken.advice: Espere unos segundos e inténtelo de nuevo. Si sigue así, avise a los responsables de este sitio.
+            refusal.app_slow.event: La aplicación no respondió a tiempo.
+            refusal.app_slow.advice: Espere unos segundos e inténtelo de nuevo. Si el problema continúa, póngase en contacto con los administradores de este sitio.
+            refusal.app_broken.title: La aplicación no respondió correctamente
+            refusal.app_broken.event: La aplicación no dio ninguna respuesta que se pueda mostrar.
+            refusal.app_broken.advice: Espere unos segundos e inténtelo de nuevo. Si el problema continúa, póngase en contacto con los administradores de este sitio.
             refusal.unauthenticated.title: Inicie sesión
             refusal.unauthenticated.event: No ha iniciado sesión, o su sesión ha terminado.
             refusal.unauthenticated.advice: Inicie sesión para continuar.
             refusal.forbidden.title: Esto no está permitido
-            refusal.forbidden.event: No puede hacer esto aquí.
-            refusal.forbidden.advice: Si cree que debería poder hacerlo, pregunte a los responsables de este sitio.
+            refusal.forbidden.event: No está autorizado a hacer esto aquí.
+            refusal.forbidden.advice: Si cree que se trata de un error, póngase en contacto con los administradores de este sitio.
             refusal.not_found.title: Página no encontrada
             refusal.not_found.event: No hay nada en esta dirección.
-            refusal.not_found.advice: Compruebe cómo está escrita o empiece en la página de inicio.
+            refusal.not_found.advice: Compruebe que la dirección no tenga errores o vaya a la página de inicio.
             refusal.unknown_host.title: Página no encontrada
-            refusal.unknown_host.event: Este sitio no se conoce aquí por el nombre que aparece en la dirección.
-            refusal.unknown_host.advice: Compruebe cómo está escrita la dirección.
+            refusal.unknown_host.event: No hay ningún sitio con este nombre aquí.
+            refusal.unknown_host.advice: Compruebe que la dirección no tenga errores.
             refusal.wrong_method.title: Esto no funciona aquí
-            refusal.wrong_method.event: Hay algo en esta dirección, pero no se puede usar de este modo.
-            refusal.wrong_method.advice: Vuelva atrás o empiece en la página de inicio.
+            refusal.wrong_method.event: Esta dirección existe, pero no se puede usar de este modo.
+            refusal.wrong_method.advice: Vuelva atrás o vaya a la página de inicio.
             refusal.slow_request.title: Esto tardó demasiado
             refusal.slow_request.event: Su solicitud no llegó a tiempo.
             refusal.slow_request.advice: Compruebe su conexión e inténtelo de nuevo.
@@ -211,18 +211,18 @@ extension PageLanguage {
             refusal.too_large.advice: Vuelva atrás y envíe un archivo más pequeño o menos texto.
             refusal.long_address.title: Esta dirección es demasiado larga
             refusal.long_address.event: La dirección es más larga de lo que este sitio acepta.
-            refusal.long_address.advice: Vuelva atrás y escriba menos, o empiece en la página de inicio.
+            refusal.long_address.advice: Vuelva atrás y escriba menos, o vaya a la página de inicio.
             refusal.too_many.title: Espere un momento
-            refusal.too_many.event: Desde aquí llegaron demasiadas solicitudes en poco tiempo.
+            refusal.too_many.event: Desde su conexión llegaron demasiadas solicitudes en poco tiempo.
             refusal.too_many.advice: Espere un minuto e inténtelo de nuevo.
-            refusal.large_fields.title: Su navegador envió demasiado
+            refusal.large_fields.title: Su navegador envió demasiados datos
             refusal.large_fields.event: Su navegador envió más cookies u otros datos de los que este sitio acepta.
             refusal.large_fields.advice: Borre las cookies de este sitio en los ajustes de su navegador e inténtelo de nuevo.
             refusal.failed.title: Inténtelo de nuevo en un momento
             refusal.failed.event: Esta página no se puede mostrar en este momento.
             refusal.failed.advice: Espere unos segundos e inténtelo de nuevo.
             refusal.not_understood.title: No se entendió esta solicitud
-            refusal.not_understood.event: Su navegador, o algo entre él y este sitio, envió algo que no se puede leer con certeza.
+            refusal.not_understood.event: Su navegador, o algo entre él y este sitio, envió una solicitud no válida.
             refusal.not_understood.advice: Inténtelo de nuevo. Si vuelve a ocurrir, use otro navegador u otra red.
             """
     )

@@ -34,7 +34,7 @@ extension Explanation {
         var explanation = Explanation()
         switch outcome {
         case .written: return .read(Array(buffer.readableBytesView))
-        case .malformed: explanation.say("request", ["no request of HTTP/2: its stream is reset (PROTOCOL_ERROR)"])
+        case .malformed: explanation.say("request", ["invalid HTTP/2 request: its stream is reset (PROTOCOL_ERROR)"])
         case .refused(let reason): explanation.explainUnread(reason)
         }
         return .refused(explanation)

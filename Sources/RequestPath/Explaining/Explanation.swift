@@ -153,7 +153,7 @@ package struct Explanation: Sendable {
                 isAssumed = request.value.transport == .query
                 next = judge.handoffEnded(.refused(.handoffUnknown, endsExisting: false), given)
             case .redeem:
-                self.say("proof", ["a proof of the token's key, which counts here as new"])
+                self.say("proof", ["a proof of the token's key, treated here as not used before"])
                 next = judge.proofRedeemed(nil, given)
             case .collect(let call):
                 self.leadsToSignIn = call.value.endpoint.path == SignInPath.path
@@ -179,7 +179,7 @@ package struct Explanation: Sendable {
                 "path     \(Self.text(head.path.bytes(in: base)))",
                 // A query can contain a token.
                 "query    \(head.hasQuery ? "\(head.query.length) bytes" : "none")",
-                "client   \(address)\(address == given.peer ? "" : ", as \(given.peer) says")",
+                "client   \(address)\(address == given.peer ? "" : ", as reported by \(given.peer)")",
             ]
         )
     }
@@ -190,7 +190,7 @@ package struct Explanation: Sendable {
         var lines = self.reading(given)
         lines.append("\(host.publicURL)\(route.settings.path)\(name)")
         lines.append(
-            "auth \(route.settings.auth.rawValue), to \(route.settings.upstream ?? "no app: only proxies that ask are answered")"
+            "auth \(route.settings.auth.rawValue), to \(route.settings.upstream ?? "no app: only checks of other proxies are answered")"
         )
         let path = given.head.path.bytes(in: given.base)
         // A proxy that asks forwards the path as received.
@@ -252,7 +252,7 @@ package struct Explanation: Sendable {
     }
 
     private mutating func explainSession(_ answer: SessionAnswer) {
-        guard case .found(let session) = answer else { return self.say("session", ["none that lives"]) }
+        guard case .found(let session) = answer else { return self.say("session", ["no session that is still valid"]) }
         self.say("session", ["\(session.session.kind.rawValue), of \(session.session.identity.id)"])
     }
 
@@ -262,7 +262,7 @@ package struct Explanation: Sendable {
         let denial = form.denial(answer, on: nil).response
         var line = "\(denial.status) \(StatusText.phrase(denial.status))"
         if denial.fields.contains(where: { $0.name == "Location" }) {
-            line += denial.status == 401 ? ", with Location: the proxy makes a redirect of it" : ", with Location"
+            line += denial.status == 401 ? ", with Location: the proxy turns it into a redirect" : ", with Location"
         }
         self.say("answer to the proxy", [line])
     }
@@ -283,7 +283,7 @@ package struct Explanation: Sendable {
             }
             if answer.response.reason == .pathAmbiguous {
                 lines.append(
-                    "the path, or that of Destination, does not begin with strip_prefix as it is written, followed by one / and a name"
+                    "the path, or the path in Destination, must begin with strip_prefix exactly as written, followed by one / and a name"
                 )
             }
             return self.say("decision", lines)
@@ -293,7 +293,7 @@ package struct Explanation: Sendable {
         } else {
             lines = self.reading(given) + lines
             if answer.response.reason == .pathAmbiguous {
-                lines.append("an app could read the path as one of a route with other requirements")
+                lines.append("an app could read the path as the path of a route with other requirements")
             }
         }
         self.say("route", lines)

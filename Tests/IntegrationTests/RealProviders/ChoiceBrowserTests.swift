@@ -45,7 +45,7 @@ struct ChoiceBrowserTests {
                 width: 1280,
                 isDark: true,
                 language: "es",
-                texts: ("Continuar con", "El último que se usó en este dispositivo"),
+                texts: ("Continuar con", "Último usado en este dispositivo"),
                 usesKeyboard: true
             ),
         ]
