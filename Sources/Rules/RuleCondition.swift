@@ -30,7 +30,7 @@ package struct RuleCondition: Sendable, Equatable {
     package init(_ text: String) throws(RuleFault) {
         guard text.unicodeScalars.count <= Self.longest else {
             let allowed = "at most \(Self.longest) characters"
-            throw RuleFault(offset: 0, found: "a longer condition", allowed: allowed, mend: "make several rules of it")
+            throw RuleFault(offset: 0, found: "a longer condition", allowed: allowed, fix: "make several rules of it")
         }
         var parser = RuleParser(try RuleLexer.tokens(of: text))
         self.root = try parser.condition()

@@ -5,5 +5,5 @@ package struct RuleFault: Error, Sendable, Equatable {
     package var found: String
     package var allowed: String
     /// The advice to the operator.
-    package var mend: String
+    package var fix: String
 }

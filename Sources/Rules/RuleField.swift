@@ -92,7 +92,7 @@ package struct RuleField: Sendable, Equatable {
     }
 
     /// Returns what to write instead of a name that no field has.
-    static func mend(of name: String) -> String {
+    static func fix(of name: String) -> String {
         if name == "event.user" { return "add the name of a trait, e.g. event.user.email" }
         if !name.hasPrefix("event.") { return "put a text in quotes; the name of a field begins with event." }
         let nearest = Spelling.nearest(to: name, in: Self.known.map(\.name))

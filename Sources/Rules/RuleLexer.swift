@@ -47,7 +47,7 @@ struct RuleLexer {
         "and": .and, "or": .or, "not": .not, "in": .isIn, "true": .yes, "false": .no, "missing": .missing,
     ]
     /// The signs of other languages, with what to write here.
-    private static let foreign: [(sign: String, mend: String)] = [
+    private static let foreign: [(sign: String, fix: String)] = [
         ("===", "write =="), ("!==", "write !="), ("&&", "write and"), ("||", "write or"), ("=", "write =="),
         ("!", "write not"),
     ]
@@ -84,8 +84,8 @@ struct RuleLexer {
             let name = self.run { Self.isLetter($0) || Self.isDigit($0) || $0 == "." || $0 == "-" }
             return RuleToken(kind: Self.words[name] ?? .name(name), offset: start)
         }
-        for (sign, mend) in Self.foreign.prefix(2) where self.begins(with: sign) {
-            throw RuleFault(offset: start, found: sign, allowed: "== or !=", mend: mend)
+        for (sign, fix) in Self.foreign.prefix(2) where self.begins(with: sign) {
+            throw RuleFault(offset: start, found: sign, allowed: "== or !=", fix: fix)
         }
         let kind: RuleToken.Kind
         switch first {
@@ -99,10 +99,10 @@ struct RuleLexer {
             kind = first == "=" ? .equal : .unequal
         default:
             let allowed = "==, !=, in, and, or, not, parentheses, fields and constants"
-            if let (sign, mend) = Self.foreign.first(where: { self.begins(with: $0.sign) }) {
-                throw RuleFault(offset: start, found: sign, allowed: allowed, mend: mend)
+            if let (sign, fix) = Self.foreign.first(where: { self.begins(with: $0.sign) }) {
+                throw RuleFault(offset: start, found: sign, allowed: allowed, fix: fix)
             }
-            throw RuleFault(offset: start, found: "an unknown sign", allowed: allowed, mend: "put a text in quotes")
+            throw RuleFault(offset: start, found: "an unknown sign", allowed: allowed, fix: "put a text in quotes")
         }
         self.position += 1
         return RuleToken(kind: kind, offset: start)
@@ -134,7 +134,7 @@ struct RuleLexer {
             }
             guard let escaped = self.peek(), escaped == quote || escaped == "\\" else {
                 let allowed = "\\\\ for a backslash and \\\(quote) for a quote"
-                throw RuleFault(offset: self.position - 1, found: "a backslash", allowed: allowed, mend: "write \\\\")
+                throw RuleFault(offset: self.position - 1, found: "a backslash", allowed: allowed, fix: "write \\\\")
             }
             text.append(escaped)
             self.position += 1
@@ -143,7 +143,7 @@ struct RuleLexer {
             offset: start,
             found: "a text without an end",
             allowed: "a text in quotes",
-            mend: "add \(quote)"
+            fix: "add \(quote)"
         )
     }
 
@@ -156,7 +156,7 @@ struct RuleLexer {
             let value = Double(text), value.isFinite
         else {
             let allowed = "a number such as 7 or 51.5"
-            throw RuleFault(offset: start, found: text, allowed: allowed, mend: "put a text or an address in quotes")
+            throw RuleFault(offset: start, found: text, allowed: allowed, fix: "put a text or an address in quotes")
         }
         return .number(value)
     }

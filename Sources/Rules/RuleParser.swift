@@ -21,7 +21,7 @@ struct RuleParser {
     mutating func condition() throws(RuleFault) -> Node {
         let node = try self.any(depth: 0)
         guard self.next.kind == .end else {
-            throw self.fault(self.next, allowed: "and, or, or the end", mend: "join comparisons by and or or")
+            throw self.fault(self.next, allowed: "and, or, or the end", fix: "join comparisons by and or or")
         }
         return node
     }
@@ -40,8 +40,8 @@ struct RuleParser {
         return true
     }
 
-    private func fault(_ token: RuleToken, allowed: String, mend: String) -> RuleFault {
-        RuleFault(offset: token.offset, found: token.shown, allowed: allowed, mend: mend)
+    private func fault(_ token: RuleToken, allowed: String, fix: String) -> RuleFault {
+        RuleFault(offset: token.offset, found: token.shown, allowed: allowed, fix: fix)
     }
 
     // MARK: Conditions
@@ -61,13 +61,13 @@ struct RuleParser {
     private mutating func one(depth: Int) throws(RuleFault) -> Node {
         guard depth < Self.deepest else {
             let allowed = "at most \(Self.deepest) levels of not and parentheses"
-            throw self.fault(self.next, allowed: allowed, mend: "make several rules of it")
+            throw self.fault(self.next, allowed: allowed, fix: "make several rules of it")
         }
         if self.skip(.not) { return .not(try self.one(depth: depth + 1)) }
         guard self.skip(.openParenthesis) else { return try self.comparison() }
         let node = try self.any(depth: depth + 1)
         guard self.skip(.closeParenthesis) else {
-            throw self.fault(self.next, allowed: "and, or, or a closing parenthesis", mend: "add )")
+            throw self.fault(self.next, allowed: "and, or, or a closing parenthesis", fix: "add )")
         }
         return node
     }
@@ -102,7 +102,7 @@ struct RuleParser {
             throw self.fault(
                 self.next,
                 allowed: "==, != or in after a field or constant",
-                mend: left.type == .any ? "compare it, e.g. with == true" : "compare it with something"
+                fix: left.type == .any ? "compare it, e.g. with == true" : "compare it with something"
             )
         }
     }
@@ -115,14 +115,14 @@ struct RuleParser {
                     offset: token.offset,
                     found: "the unknown field \(token.shown)",
                     allowed: "a field of the event",
-                    mend: RuleField.mend(of: name)
+                    fix: RuleField.fix(of: name)
                 )
             }
             self.fields.append((field, token.offset))
             return Side(operand: .field(field), type: field.type, offset: token.offset)
         }
         guard let (value, type) = Self.constant(token.kind) else {
-            throw self.fault(token, allowed: "a field or a constant", mend: "write e.g. event.request.ip or \"text\"")
+            throw self.fault(token, allowed: "a field or a constant", fix: "write e.g. event.request.ip or \"text\"")
         }
         return Side(operand: .constant(value), type: type, offset: token.offset)
     }
@@ -145,7 +145,7 @@ struct RuleParser {
                 offset: side.offset,
                 found: "a comparison of a list",
                 allowed: "one of its elements",
-                mend: "write \"...\" in and then the list"
+                fix: "write \"...\" in and then the list"
             )
         }
         if left.type == .missing || right.type == .missing { return .equal(left.operand, right.operand) }
@@ -156,7 +156,7 @@ struct RuleParser {
                         offset: other.offset,
                         found: "a text that is no address",
                         allowed: "an address such as \"192.0.2.1\"",
-                        mend: CIDRBlock(text) == nil ? "correct it" : "write in [\"\(text)\"] for a block of addresses"
+                        fix: CIDRBlock(text) == nil ? "correct it" : "write in [\"\(text)\"] for a block of addresses"
                     )
                 }
                 return .sameAddress(left.operand, right.operand)
@@ -177,7 +177,7 @@ struct RuleParser {
                     offset: right.offset,
                     found: right.type.rawValue,
                     allowed: "a list in brackets, or a field that is a list",
-                    mend: "write [ and ] around it, or == for in"
+                    fix: "write [ and ] around it, or == for in"
                 )
             }
             guard left.type == .text || left.type == .any || (list.type == .any && left.type != .address) else {
@@ -198,7 +198,7 @@ struct RuleParser {
                         offset: element.offset,
                         found: element.text == nil ? element.type.rawValue : "a text that is no block of addresses",
                         allowed: "an address or a block such as \"10.0.0.0/8\" or \"2001:db8::/32\"",
-                        mend: "check the address and the length; all bits after the length must be 0"
+                        fix: "check the address and the length; all bits after the length must be 0"
                     )
                 }
                 blocks.append(block)
@@ -224,13 +224,13 @@ struct RuleParser {
                 throw self.fault(
                     token,
                     allowed: "texts, numbers, true or false in a list",
-                    mend: "put a text in quotes"
+                    fix: "put a text in quotes"
                 )
             }
             elements.append(Side(operand: .constant(value), type: type, offset: token.offset))
         } while self.skip(.comma)
         guard self.skip(.closeBracket) else {
-            throw self.fault(self.next, allowed: "a comma or a closing bracket", mend: "add ]")
+            throw self.fault(self.next, allowed: "a comma or a closing bracket", fix: "add ]")
         }
         return elements
     }
@@ -240,7 +240,7 @@ struct RuleParser {
             offset: offset,
             found: "a comparison of constants",
             allowed: "a field on one side",
-            mend: "write the name of a field, which begins with event., without quotes"
+            fix: "write the name of a field, which begins with event., without quotes"
         )
     }
 
@@ -249,7 +249,7 @@ struct RuleParser {
             offset: offset,
             found: "\(left.rawValue) compared with \(right.rawValue)",
             allowed: "values of the same type",
-            mend: left == .text && right == .number
+            fix: left == .text && right == .number
                 ? "put the number in quotes: asn and ids are texts" : "compare it with another value"
         )
     }

@@ -80,11 +80,11 @@ struct SyntaxFault: Error {
         let allowed: String
     }
 
-    let mend: String
+    let fix: String
     let place: Place?
 
-    init(_ mend: String, at place: Place? = nil) {
-        self.mend = mend
+    init(_ fix: String, at place: Place? = nil) {
+        self.fix = fix
         self.place = place
     }
 }

@@ -39,8 +39,8 @@ package struct SettingsProblem: Sendable, Hashable, CustomStringConvertible {
     package var key: String
     package var found: String
     package var allowed: String
-    package var mend: String
-    /// Whether the message states `allowed`. False if that is a long list and `mend` names the one key that is meant.
+    package var fix: String
+    /// Whether the message states `allowed`. False if that is a long list and `fix` names the one key that is meant.
     var isAllowedShown = true
     /// Whether the settings file cannot be read, so that the message has no line and column.
     var isOfWholeFile = false
@@ -49,10 +49,10 @@ package struct SettingsProblem: Sendable, Hashable, CustomStringConvertible {
     /// is to be done, only the place and what was found: `sallyport.yaml: no such file`.
     package var description: String {
         let place = self.isOfWholeFile ? self.origin.source : "\(self.origin)"
-        guard !self.mend.isEmpty else { return "\(place): \(self.found)" }
+        guard !self.fix.isEmpty else { return "\(place): \(self.found)" }
         let key = self.key.isEmpty ? "" : "\(self.key): "
         let allowed = self.isAllowedShown ? "allowed: \(self.allowed); " : ""
-        return "\(place): \(key)found \(self.found); \(allowed)\(self.mend)"
+        return "\(place): \(key)found \(self.found); \(allowed)\(self.fix)"
     }
 }
 
@@ -86,7 +86,7 @@ func alternatives(_ words: [String]) -> String {
     return words.dropLast().joined(separator: ", ") + " or " + last
 }
 
-/// Returns advice for a name that is not in `names`: the similar name that was probably meant, otherwise `mend`.
-func suggestion(for name: String, among names: [String], else mend: String) -> String {
-    Spelling.nearest(to: name, in: names).map { "did you mean \($0)?" } ?? mend
+/// Returns advice for a name that is not in `names`: the similar name that was probably meant, otherwise `fix`.
+func suggestion(for name: String, among names: [String], else fix: String) -> String {
+    Spelling.nearest(to: name, in: names).map { "did you mean \($0)?" } ?? fix
 }

@@ -11,7 +11,7 @@ package struct Argon2Hash: Sendable, Equatable {
     /// The reason why a text is not a hash that can be verified.
     package struct Flaw: Error, Sendable {
         /// The text to write instead.
-        package let mend: String
+        package let fix: String
     }
 
     /// The maximum length in bytes.
@@ -41,21 +41,21 @@ package struct Argon2Hash: Sendable, Equatable {
         var parts = text.split(separator: "$", omittingEmptySubsequences: false)[...]
         guard text.utf8.count <= Self.longest, parts.popFirst()?.isEmpty == true, let name = parts.popFirst(),
             let variant = Variant(rawValue: String(name))
-        else { throw Flaw(mend: "write a hash by argon2id or argon2i, e.g. $argon2id$v=19$m=65536,t=3,p=4$...") }
+        else { throw Flaw(fix: "write a hash by argon2id or argon2i, e.g. $argon2id$v=19$m=65536,t=3,p=4$...") }
         var version: UInt32 = 16
         if let written = parts.first, written.hasPrefix("v=") {
             guard let number = Self.number(written.dropFirst(2)), number == 16 || number == 19 else {
-                throw Flaw(mend: "only v=19 and v=16 can be verified")
+                throw Flaw(fix: "only v=19 and v=16 can be verified")
             }
             version = number
             parts.removeFirst()
         }
         guard parts.count == 3, let costs = Self.costs(parts.removeFirst()) else {
-            throw Flaw(mend: "write m, t and p in this order, then salt and hash: $argon2id$v=19$m=65536,t=3,p=4$...")
+            throw Flaw(fix: "write m, t and p in this order, then salt and hash: $argon2id$v=19$m=65536,t=3,p=4$...")
         }
         let (salt, hash) = (parts.removeFirst(), parts.removeFirst())
         guard Self.isBase64(salt, Self.saltLengths), Self.isBase64(hash, Self.hashLengths) else {
-            throw Flaw(mend: "give 8 to 64 bytes of salt and 16 to 64 bytes of hash, in base64 without padding")
+            throw Flaw(fix: "give 8 to 64 bytes of salt and 16 to 64 bytes of hash, in base64 without padding")
         }
         (self.variant, self.version) = (variant, version)
         (self.memory, self.passes, self.lanes) = costs
@@ -64,13 +64,13 @@ package struct Argon2Hash: Sendable, Equatable {
             UInt64(self.memory) * UInt64(self.passes) <= Self.mostWork
         else {
             throw Flaw(
-                mend: "choose m from 1024 to 262144 (1MiB to 256MiB) and t so that m*t is at most 1048576 (1GiB), "
+                fix: "choose m from 1024 to 262144 (1MiB to 256MiB) and t so that m*t is at most 1048576 (1GiB), "
                     + "e.g. m=65536,t=3,p=4"
             )
         }
         // Each lane needs at least eight blocks of 1 KiB (RFC 9106 3.1). The minimum memory has enough for all.
         guard (1...Self.mostLanes).contains(self.lanes) else {
-            throw Flaw(mend: "choose p from 1 to \(Self.mostLanes)")
+            throw Flaw(fix: "choose p from 1 to \(Self.mostLanes)")
         }
     }
 

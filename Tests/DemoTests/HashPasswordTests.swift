@@ -59,9 +59,9 @@ import Vocabulary
         (["check", "--config"], "--config"), (["check", "--confg", "x"], "--config"),
         (["demo", "--port", "70000"], "--port must be a number from 0 to 65535"), (["keys", "make"], "<file>"),
     ])
-    func saysWhichOptionIsWrong(_ words: [String], _ mend: String) throws {
+    func saysWhichOptionIsWrong(_ words: [String], _ fix: String) throws {
         let result = try Servers.run(Gateway.binary.path, words)
-        #expect(result.status == 64 && result.output.contains(mend), "\(result.output)")
+        #expect(result.status == 64 && result.output.contains(fix), "\(result.output)")
     }
 
     /// A library that sets a variable before the program begins, such as libfaketime, moves the environment.

@@ -94,12 +94,12 @@ struct RuleConditionTests {
         let text: String
         /// What the operator wrote there begins with this.
         let place: String
-        let mend: String
+        let fix: String
 
-        init(_ text: String, at place: String, _ mend: String) {
+        init(_ text: String, at place: String, _ fix: String) {
             self.text = text
             self.place = place
-            self.mend = mend
+            self.fix = fix
         }
 
         var testDescription: String { self.text }
@@ -161,7 +161,7 @@ struct RuleConditionTests {
         let error = try #require(throws: RuleFault.self) { try RuleCondition(fault.text) }
         let rest = String(String.UnicodeScalarView(fault.text.unicodeScalars.dropFirst(error.offset)))
         #expect(fault.place.isEmpty ? rest.isEmpty : rest.hasPrefix(fault.place), "at \(rest)")
-        #expect(error.mend.contains(fault.mend), "\(error.mend)")
+        #expect(error.fix.contains(fault.fix), "\(error.fix)")
         #expect(!error.found.isEmpty && !error.allowed.isEmpty)
     }
 

@@ -67,10 +67,10 @@ import Testing
             ("unix:/run/\(String(repeating: "a", count: 103))", "108 bytes, and 107 is the most"),
         ]
     )
-    func faults(text: String, mend: String) {
+    func faults(text: String, fix: String) {
         for file in [Self.file(Self.upstreams("{url: \"\(text)\"}")), Self.file("", upstream: text)] {
             let problems = SettingsBench().problems(file)
-            #expect(problems.count == 1 && problems.first?.mend.contains(mend) == true, "\(problems)")
+            #expect(problems.count == 1 && problems.first?.fix.contains(fix) == true, "\(problems)")
         }
         let longest = "unix:/run/\(String(repeating: "a", count: 102))"
         #expect(SettingsBench().problems(Self.file("", upstream: longest)).isEmpty)

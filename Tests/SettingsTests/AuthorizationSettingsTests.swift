@@ -172,6 +172,6 @@ struct AuthorizationSettingsTests {
         let warnings = try SettingsBench().load(text).get().warnings
         #expect(warnings.count == 1 && warnings[0].contains("no device binding matches"), "\(warnings)")
         let problems = SettingsBench().problems(text + "routes: [{path: /**, binding: ip}]\n")
-        #expect(problems.count == 1 && problems[0].mend.contains("[127.0.0.1/32, 10.0.0.0/24]"), "\(problems)")
+        #expect(problems.count == 1 && problems[0].fix.contains("[127.0.0.1/32, 10.0.0.0/24]"), "\(problems)")
     }
 }

@@ -48,12 +48,12 @@ struct DecoderTests {
             ("secret: abc", "secret", "put the secret into its own file"),
         ]
     )
-    func suggests(line: String, key: String, mend: String) {
+    func suggests(line: String, key: String, fix: String) {
         let text =
             SettingsBench.base.replacing("provider:\n", with: line.hasPrefix("provider") ? "x:\n" : "provider:\n")
             + line
         let problem = self.bench.problems(text).first { $0.key == key }
-        #expect(problem?.mend.hasPrefix(mend) == true, "\(String(describing: problem))")
+        #expect(problem?.fix.hasPrefix(fix) == true, "\(String(describing: problem))")
     }
 
     @Test("each repeated key is reported with both places, at any depth and in any quotes")
@@ -70,7 +70,7 @@ struct DecoderTests {
         #expect(problems.map(\.key) == ["log.level", "log.level", "drain.delay", "asn"])
         #expect(problems.map(\.line) == [8, 8, 11, 13])
         #expect(problems.map(\.column) == [20, 34, 3, 1])
-        #expect(problems.last?.mend == "remove one: the other is at /etc/sallyport/sallyport.yaml:12:1")
+        #expect(problems.last?.fix == "remove one: the other is at /etc/sallyport/sallyport.yaml:12:1")
     }
 
     @Test("a key that stands a hundred times is reported a hundred times less one")

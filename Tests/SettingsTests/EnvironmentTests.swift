@@ -81,7 +81,7 @@ struct EnvironmentTests {
             return
         }
         let problems = self.problems(environment)
-        #expect(problems.count == 1 && problems.first?.mend.contains(name) == true, "\(problems)")
+        #expect(problems.count == 1 && problems.first?.fix.contains(name) == true, "\(problems)")
     }
 
     @Test("a variable may set what the file leaves out, also where it is required")
@@ -101,7 +101,7 @@ struct EnvironmentTests {
         let problems = self.problems([:])
         #expect(problems.map(\.key) == ["public_url", "upstream", "provider"])
         for (problem, name) in zip(problems, ["SALLYPORT_PUBLIC_URL", "SALLYPORT_UPSTREAM", "SALLYPORT_OIDC_URL"]) {
-            #expect(problem.mend.contains(name))
+            #expect(problem.fix.contains(name))
         }
     }
 
@@ -161,11 +161,11 @@ struct EnvironmentTests {
             ("SALLYPORT_INSECURE_HTTP", "true", "use the command line flag --insecure-http"),
             ("SALLYPORT_", "x", "unset it"),
         ]
-        for (name, value, mend) in cases {
+        for (name, value, fix) in cases {
             let problems = self.problems(Self.start.merging([name: value]) { $1 })
             #expect(problems.count == 1, "\(name): \(problems)")
             #expect(problems.first?.origin == .environment(name))
-            #expect(problems.first?.mend.hasPrefix(mend) == true, "\(problems)")
+            #expect(problems.first?.fix.hasPrefix(fix) == true, "\(problems)")
         }
     }
 

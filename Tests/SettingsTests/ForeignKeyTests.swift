@@ -38,9 +38,9 @@ import Testing
             ("tls_cert_file: x", "tls_cert_file", "write tls.certificate_file"),
         ]
     )
-    func answers(line: String, key: String, mend: String) {
+    func answers(line: String, key: String, fix: String) {
         let problem = Self.bench.problems(SettingsBench.base + line + "\n").first { $0.key == key }
-        #expect(problem?.mend.hasPrefix(mend) == true, "\(String(describing: problem))")
+        #expect(problem?.fix.hasPrefix(fix) == true, "\(String(describing: problem))")
     }
 
     @Test("The names that are allowed are listed only where nothing better is known")

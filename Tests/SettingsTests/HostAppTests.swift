@@ -52,7 +52,7 @@ import Testing
             ("upstream: \"ftp://x\"", "hosts[0].upstream", 52, "http"),
         ]
     )
-    func faults(keys: String, key: String, column: Int, mend: String) throws {
+    func faults(keys: String, key: String, column: Int, fix: String) throws {
         let text = Self.file(
             "{public_url: https://id.example.com, \(keys)}",
             "upstreams: {wiki: {url: http://127.0.0.1:3001}}"
@@ -61,6 +61,6 @@ import Testing
         let problem = try #require(problems.first { $0.key == key }, "\(problems)")
         #expect(problem.line == 3)
         #expect(problem.column == column, "\(problem)")
-        #expect(problem.mend.contains(mend), "\(problem)")
+        #expect(problem.fix.contains(fix), "\(problem)")
     }
 }

@@ -268,7 +268,7 @@ import Vocabulary
             ("email: user.email, email_verified: user.email_verified", "", nil, ""),
         ] as [(String, String, String?, String)]
     )
-    func vouching(traits: String, allow: String, key: String?, mend: String) throws {
+    func vouching(traits: String, allow: String, key: String?, fix: String) throws {
         let link = "accounts: {link: verified_email, key_file: /etc/sallyport/accounts.key}"
         let more = allow.isEmpty ? "trusted_email: true" : "allow: {\(allow)}"
         let file = Self.linked(link, trusted: ["partner"]).replacing(
@@ -280,7 +280,7 @@ import Vocabulary
         #expect(problems.map(\.key) == (key == nil ? [] : [path]), "\(problems)")
         guard key != nil else { return }
         #expect(problems.first?.line != nil && problems.first?.column != nil)
-        #expect("\(problems)".contains(mend), "\(problems)")
+        #expect("\(problems)".contains(fix), "\(problems)")
     }
 
     @Test("A kit without a listed provider is refused where it matters at which provider a user is")

@@ -85,6 +85,6 @@ struct KratosTests {
             """
         let problems = SettingsBench().problems(file)
         #expect(problems.map(\.key) == ["provider.kratos"], "\(problems)")
-        #expect(problems.first?.mend.contains("serve.public.base_url") == true)
+        #expect(problems.first?.fix.contains("serve.public.base_url") == true)
     }
 }

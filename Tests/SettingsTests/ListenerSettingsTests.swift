@@ -122,7 +122,7 @@ struct ListenerSettingsTests {
         let problem = try #require(self.problem(bound + open))
         #expect(problem.key == "clients[0].session_transfer.enforce_device_binding", "\(problem)")
         #expect(
-            problem.found.contains("listen is 127.0.0.1:2") && problem.mend.contains("proxy_protocol"),
+            problem.found.contains("listen is 127.0.0.1:2") && problem.fix.contains("proxy_protocol"),
             "\(problem)"
         )
     }

@@ -56,7 +56,7 @@ struct MutationTests {
             #expect(problem.line ?? 0 >= 1 && problem.line ?? .max <= self.lines.count + 1, "\(what): \(problem)")
             #expect(problem.column ?? 0 >= 1, "\(what): \(problem)")
             #expect(!problem.key.isEmpty, "\(what): \(problem)")
-            #expect(!problem.mend.isEmpty && !problem.allowed.isEmpty && !problem.found.isEmpty)
+            #expect(!problem.fix.isEmpty && !problem.allowed.isEmpty && !problem.found.isEmpty)
         }
         if let line {
             #expect(failure.problems.contains { $0.line == line }, "\(what): \(failure)")

@@ -56,7 +56,7 @@ struct NativeAppTests {
         let problems = SettingsBench().problems(adding: Self.client(Self.callback, line))
         #expect(problems.count == 1, "\(problems)")
         let name = String(line.prefix { $0 != ":" })
-        #expect(problems.allSatisfy { $0.key.hasPrefix("clients[0].\(name)") && !$0.mend.isEmpty }, "\(problems)")
+        #expect(problems.allSatisfy { $0.key.hasPrefix("clients[0].\(name)") && !$0.fix.isEmpty }, "\(problems)")
     }
 
     @Test("apps that no host names, and hosts that name none, are warned of")

@@ -19,11 +19,11 @@ struct ProviderTests {
     }
 
     /// Fails unless there is one problem, with this key, in the first or given line of the provider, and this mend.
-    private func expect(_ text: String, _ key: String, _ mend: String = "", line: Int = 3) {
+    private func expect(_ text: String, _ key: String, _ fix: String = "", line: Int = 3) {
         let problems = SettingsBench().problems(text)
         #expect(problems.map(\.key) == [key], "\(problems)")
         #expect(problems.first?.line == line && problems.first?.column ?? 0 > 1, "\(problems)")
-        #expect(problems.first?.mend.contains(mend) == true, "\(problems)")
+        #expect(problems.first?.fix.contains(fix) == true, "\(problems)")
         #expect(!SettingsFailure([]).description.contains(canary))
         #expect(!problems.description.contains(canary))
     }
@@ -153,11 +153,11 @@ struct ProviderTests {
             ("https://id.example.com\\\\@evil", "visible ASCII"),
         ]
     )
-    func badIssuers(text: String, mend: String) {
+    func badIssuers(text: String, fix: String) {
         self.expect(
             Self.file("{oidc: {issuer: \"\(text)\", client_id: a, \(Self.secret)"),
             "provider.oidc.issuer",
-            mend
+            fix
         )
     }
 
@@ -238,14 +238,14 @@ struct ProviderTests {
             ("client_id: \"a b\"", "client_id", "copy it"),
         ]
     )
-    func badMethods(keys: String, name: String, mend: String) {
+    func badMethods(keys: String, name: String, fix: String) {
         var bench = SettingsBench()
         bench.files["/etc/sallyport/empty"] = [0x0A]
         bench.judges.privateKey = { $0.bytes.starts(with: "-----BEGIN".utf8) ? nil : "this is no key" }
         let id = keys.hasPrefix("client_id") ? "" : "client_id: a, "
         let problems = bench.problems(SettingsBench.file(provider: "{oidc: {\(Self.issuer), \(id)\(keys)}}"))
         #expect(problems.map(\.key) == ["provider.oidc.\(name)"], "\(problems)")
-        #expect(problems.first?.mend.contains(mend) == true && problems.first?.line == 3, "\(problems)")
+        #expect(problems.first?.fix.contains(fix) == true && problems.first?.line == 3, "\(problems)")
         #expect(!problems.description.contains(canary))
     }
 
@@ -470,9 +470,9 @@ struct ProviderTests {
             ("groups: []", "groups", "add an element"), ("", "", "add one"), ("users: [ada]", "users", ""),
         ]
     )
-    func badAdmission(keys: String, name: String, mend: String) {
+    func badAdmission(keys: String, name: String, fix: String) {
         let key = "provider.oidc.allow" + (name.isEmpty ? "" : ".\(name)")
-        self.expect(Self.file(Self.oidc, "allow: {\(keys)}"), key, mend)
+        self.expect(Self.file(Self.oidc, "allow: {\(keys)}"), key, fix)
     }
 
     // MARK: Tokens
@@ -486,9 +486,9 @@ struct ProviderTests {
             ("[RS256, RS256]", "remove one"), ("[]", "add an element"), ("[RS256, A128KW]", "one of these words"),
         ]
     )
-    func algorithms(text: String, mend: String) throws {
+    func algorithms(text: String, fix: String) throws {
         let key = "provider.oidc.algorithms" + (text.hasPrefix("[RS") ? "[1]" : "")
-        self.expect(Self.file(Self.oidc, "algorithms: \(text)"), key, mend)
+        self.expect(Self.file(Self.oidc, "algorithms: \(text)"), key, fix)
         #expect(try self.openID("algorithms: [EdDSA, ES512]").algorithms == ["EdDSA", "ES512"])
     }
 

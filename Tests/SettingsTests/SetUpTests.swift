@@ -32,8 +32,8 @@ struct SetUpTests {
         #expect(problems.count == 1 && problem?.line == 11 && problem?.column == 14, "\(problems)")
         #expect(problem?.found.contains("auth: \(auth)") == true, "\(problems)")
         #expect(problem?.allowed.hasSuffix("where auth is required") == true, "\(problems)")
-        #expect(problem?.mend.hasPrefix("write auth: required, ") == true, "\(problems)")
-        #expect(problem?.description.contains("optional or") == false && problem?.mend.contains("remove it") == false)
+        #expect(problem?.fix.hasPrefix("write auth: required, ") == true, "\(problems)")
+        #expect(problem?.description.contains("optional or") == false && problem?.fix.contains("remove it") == false)
     }
 
     @Test("an optional route may set the answer without a session, and no binding")
@@ -51,10 +51,10 @@ struct SetUpTests {
             ("path", "write one of these keys"),
         ]
     )
-    func unknownRules(name: String, mend: String) {
+    func unknownRules(name: String, fix: String) {
         let problems = SettingsBench().problems(adding: "routes: [{require: {\(name): [admins]}}]\n")
         #expect(problems.count == 1 && problems.first?.key == "routes[0].require.\(name)")
-        #expect(problems.first?.mend.hasPrefix(mend) == true, "\(problems)")
+        #expect(problems.first?.fix.hasPrefix(fix) == true, "\(problems)")
         #expect(problems.first?.allowed.contains("groups_any") == true)
     }
 
@@ -64,7 +64,7 @@ struct SetUpTests {
             let text = "routes:\n  - {path: /a/**\(one)}\n  - {auth: public, path: /a/**\(other)}\n"
             let problems = SettingsBench().problems(adding: text)
             #expect(problems.map(\.key) == ["routes[1].path"] && problems.first?.line == 10, "\(problems)")
-            #expect(problems.first?.mend.hasSuffix("\(SettingsBench.path):9:12") == true, "\(problems)")
+            #expect(problems.first?.fix.hasSuffix("\(SettingsBench.path):9:12") == true, "\(problems)")
         }
         let apart = "routes: [{path: /a}, {path: /a, methods: [GET]}, {path: /a, methods: [PUT]}, {path: /b}]\n"
         #expect(SettingsBench().problems(adding: apart).isEmpty)
@@ -100,7 +100,7 @@ struct SetUpTests {
             let problems = SettingsBench(flags: users).problems(adding: text)
             #expect(problems.map(\.key) == ["clients[0].session_transfer.enforce_device_binding"], "\(problems)")
             #expect(problems.first?.line == (listen.isEmpty ? 9 : 10), "\(problems)")
-            #expect(problems.first?.mend.contains("--insecure-unnamed-proxy") == true)
+            #expect(problems.first?.fix.contains("--insecure-unnamed-proxy") == true)
             #expect(SettingsBench(flags: users).problems(adding: text + "trusted_proxies: [127.0.0.1]\n").isEmpty)
             let accepted = try self.warnings(
                 adding: text,
@@ -144,7 +144,7 @@ struct SetUpTests {
         let both = "listen: \"\(one)\"\nadmin: {listen: \"\(other)\"}\n"
         let problems = bench.problems(adding: both)
         #expect(problems.map(\.key) == ["admin.listen"] && problems.first?.line == 9, "\(problems)")
-        #expect(problems.first?.mend.contains("another port") == true)
+        #expect(problems.first?.fix.contains("another port") == true)
         let list = bench.problems(adding: "listen: [\"\(one)\", \"\(other)\"]\n")
         #expect(list.map(\.key) == ["listen[1]"], "\(list)")
     }
@@ -216,6 +216,6 @@ struct SetUpTests {
     )
     func shorterVariables(name: String, known: String) {
         let problems = SettingsBench(environment: [name: "x"]).problems(adding: "")
-        #expect(problems.count == 1 && problems.first?.mend.hasSuffix(" is \(known)") == true, "\(problems)")
+        #expect(problems.count == 1 && problems.first?.fix.hasSuffix(" is \(known)") == true, "\(problems)")
     }
 }

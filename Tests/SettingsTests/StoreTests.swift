@@ -67,11 +67,11 @@ struct StoreTests {
             ([:], "url: \"\(Self.url)\", url_file: redis-url", "store.redis.url_file", "remove one"),
             ([:], "require_safe: true", "store.redis.url", "SALLYPORT_REDIS_URL"),
         ]
-        for (environment, redis, key, mend) in wrong {
+        for (environment, redis, key, fix) in wrong {
             let text = SettingsBench.base + (redis.isEmpty ? "" : "store: {redis: {\(redis)}}\n")
             let problems = Self.bench(environment).problems(text)
             #expect(problems.map(\.key) == [key], "\(redis): \(problems)")
-            #expect(problems.first?.mend.contains(mend) == true, "\(problems)")
+            #expect(problems.first?.fix.contains(fix) == true, "\(problems)")
             #expect(!SettingsFailure(problems).description.contains(canary), "\(problems)")
         }
     }
@@ -117,7 +117,7 @@ struct SecretFileTests {
         for (text, found) in wrong {
             let fault = #expect(throws: SecretFile.Fault.self) { try SecretFile(Array(text.utf8)) }
             #expect(fault?.found == found)
-            #expect(fault.map { !$0.mend.contains(Self.one) } == true)
+            #expect(fault.map { !$0.fix.contains(Self.one) } == true)
         }
     }
 

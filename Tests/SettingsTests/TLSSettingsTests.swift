@@ -12,7 +12,7 @@ private let askingPair =
 struct TLSSettingsTests {
     /// Reads certificates for `app.example.com` and `*.shop.example`.
     private static func facts(_ chain: [UInt8]) throws(CertificateFault) -> CertificateFacts {
-        if chain.isEmpty { throw CertificateFault(isOfKey: true, found: "another key", mend: "name the right one") }
+        if chain.isEmpty { throw CertificateFault(isOfKey: true, found: "another key", fix: "name the right one") }
         return CertificateFacts(
             names: ["app.example.com", "*.shop.example"],
             addresses: [IPAddress("192.0.2.1")].compactMap(\.self),

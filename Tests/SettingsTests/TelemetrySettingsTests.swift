@@ -278,7 +278,7 @@ struct TelemetrySettingsTests {
     func tuning(key: String, variable: String) {
         let problems = SettingsBench().problems(adding: "telemetry: {\(key): 100}")
         #expect(problems.map(\.key) == ["telemetry.\(key)"])
-        #expect(problems.first?.mend.contains("set the variable \(variable)") == true)
+        #expect(problems.first?.fix.contains("set the variable \(variable)") == true)
     }
 
     @Test("A certificate needs its key")

@@ -9,11 +9,11 @@ struct ValidationTests {
         "provider: {static: {users: [{identifier: ada, password_hash: \"\(passwordHash)\"}]}}\nhosts: \(text)\n\(more)"
     }
 
-    private func expect(_ problems: [SettingsProblem], _ key: String, _ mend: String = "", count: Int = 1) {
+    private func expect(_ problems: [SettingsProblem], _ key: String, _ fix: String = "", count: Int = 1) {
         #expect(problems.count == count, "\(problems)")
         let problem = problems.first { $0.key == key }
         #expect(problem != nil, "\(key): \(problems)")
-        #expect(problem?.mend.contains(mend) ?? true, "\(problems)")
+        #expect(problem?.fix.contains(fix) ?? true, "\(problems)")
     }
 
     @Test("each insecure setting is refused with the flag that allows it, and allowed with a warning")

@@ -80,11 +80,11 @@ import Vocabulary
             ("\(Self.wildcard)\n  - \(Self.wildcard)\n  - \(Self.id)", "hosts[1].public_url", "merge"),
         ]
     )
-    func faults(hosts: String, key: String, mend: String) throws {
+    func faults(hosts: String, key: String, fix: String) throws {
         let problems = SettingsBench().problems(Self.file(hosts))
         let problem = try #require(problems.first, "\(problems)")
         #expect(problem.key.hasSuffix(key), "\(problems)")
-        #expect(problem.mend.contains(mend), "\(problems)")
+        #expect(problem.fix.contains(fix), "\(problems)")
         #expect(problem.line != nil)
     }
 
@@ -95,7 +95,7 @@ import Vocabulary
     @Test("Only hosts may have a wildcard, and loopback names need no https")
     func others() throws {
         let single = SettingsBench.base.replacing("https://app.example.com", with: "\"https://*.example.com\"")
-        #expect(SettingsBench().problems(single).first?.mend.contains("element of hosts") == true)
+        #expect(SettingsBench().problems(single).first?.fix.contains("element of hosts") == true)
         let local = try self.settings(
             "{public_url: \"http://*.localhost:8080\", upstream: \"http://127.0.0.1:1\"}\n"
                 + "  - {public_url: \"http://localhost:8080\", endpoints: true, upstream: \"http://127.0.0.1:1\"}"

@@ -191,23 +191,23 @@ package struct OperatorClients: Sendable {
         if act == .delete { return [:] }
         let type = request.field("content-type")?.prefix { $0 != ";" }.lowercased() ?? ""
         guard type == "application/json" || type == "application/merge-patch+json" else {
-            throw self.fault("another media type", mend: "send Content-Type: application/json", id)
+            throw self.fault("another media type", fix: "send Content-Type: application/json", id)
         }
         do throws(JSONFault) {
             return .object(try JSONText.object(request.body, maxDepth: 16))
         } catch {
-            throw self.fault("a text that \(error.rawValue)", mend: "check the quotes and commas", id)
+            throw self.fault("a text that \(error.rawValue)", fix: "check the quotes and commas", id)
         }
     }
 
-    private static func fault(_ found: String, mend: String, _ id: String?) -> NotDone {
+    private static func fault(_ found: String, fix: String, _ id: String?) -> NotDone {
         NotDone(
             ClientFault(
                 of: id ?? "",
                 key: "(the body)",
                 found: found,
                 allowed: "a JSON object in UTF-8 without repeated members, as application/json",
-                mend: mend
+                fix: fix
             )
         )
     }

@@ -58,7 +58,7 @@ package struct Draft {
         host.settings.routes.compactMap { route in
             let endpoints = self.configuration.endpoints
             guard let scope = endpoints.scope(taking: route.path, on: host.settings) else { return nil }
-            let mend =
+            let fix =
                 switch scope {
                 case .everyHost: "remove the route, or give the app other paths"
                 case .appNamingHosts: "remove the route, or well_known: true"
@@ -66,7 +66,7 @@ package struct Draft {
                 }
             return
                 "\(host.publicURL.authority) route \(route.name): no request gets here, because the gateway answers "
-                + "\(route.path) itself: \(mend)"
+                + "\(route.path) itself: \(fix)"
         }
     }
 

@@ -69,7 +69,7 @@ enum CertificateJudge {
     private static let damage = "a damaged certificate, or one that does not begin at the left margin"
 
     /// Describes a file without a PEM certificate, and how to convert it.
-    private static func other(_ bytes: [UInt8]) -> (found: String, mend: String) {
+    private static func other(_ bytes: [UInt8]) -> (found: String, fix: String) {
         func has(_ label: String) -> Bool { bytes.contains("-----BEGIN \(label)-----".utf8) }
         if bytes.isEmpty { return ("an empty file", "write the certificate and its issuers") }
         if bytes.contains("PRIVATE KEY-----".utf8) {
@@ -95,7 +95,7 @@ enum CertificateJudge {
     }
 
     /// Describes a file without a readable PEM key, and how to convert it.
-    private static func otherKey(_ bytes: [UInt8]) -> (found: String, mend: String) {
+    private static func otherKey(_ bytes: [UInt8]) -> (found: String, fix: String) {
         if bytes.isEmpty { return ("an empty file", "write the key of the certificate") }
         if bytes.contains("ENCRYPTED".utf8) {
             return ("an encrypted key", "write it without a password: openssl pkey -in FILE")
@@ -110,8 +110,8 @@ enum CertificateJudge {
         return ("no private key in PEM form", "use the key of the certificate")
     }
 
-    private static func fault(_ found: String, _ mend: String, isOfKey: Bool = false) -> CertificateFault {
-        CertificateFault(isOfKey: isOfKey, found: found, mend: mend)
+    private static func fault(_ found: String, _ fix: String, isOfKey: Bool = false) -> CertificateFault {
+        CertificateFault(isOfKey: isOfKey, found: found, fix: fix)
     }
 
     private static func certificates(in pem: [UInt8]) throws(CertificateFault) -> [Certificate] {
@@ -120,13 +120,13 @@ enum CertificateJudge {
         }
         guard certificates.isEmpty else { return certificates }
         let other = self.other(pem)
-        throw self.fault(other.found, other.mend)
+        throw self.fault(other.found, other.fix)
     }
 
     private static func check(_ key: Secret, of certificates: [Certificate]) throws(CertificateFault) {
         guard let read = CertificateKey(pem: key) else {
             let other = self.otherKey(key.bytes)
-            throw self.fault(other.found, other.mend, isOfKey: true)
+            throw self.fault(other.found, other.fix, isOfKey: true)
         }
         if certificates[0].belongs(to: read) { return }
         if certificates.contains(where: { $0.belongs(to: read) }) {

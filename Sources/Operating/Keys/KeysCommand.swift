@@ -177,7 +177,7 @@ enum KeysStep {
         do throws(SecretFile.Fault) {
             return try SecretFile(bytes)
         } catch {
-            throw PrivateFileFailure("\(path) holds \(error.found): \(error.mend)")
+            throw PrivateFileFailure("\(path) holds \(error.found): \(error.fix)")
         }
     }
 }

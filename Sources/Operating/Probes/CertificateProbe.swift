@@ -17,16 +17,16 @@ enum CertificateProbe {
     static func fault(of url: EndpointURL, now: UnixTime) async -> String? {
         guard let loop = self.loop else { return nil }
         let validities = (try? await Self.validities(url, on: loop).get()) ?? []
-        return self.fault(of: validities, now: now, mend: "renew it")
+        return self.fault(of: validities, now: now, fix: "renew it")
     }
 
     /// Returns the fault in the validity times of certificates that a server has presented, with its own first. `nil`
     /// if the times are valid.
     ///
-    /// - Parameter mend: What to do if the server's own certificate has expired.
-    static func fault(of validities: [RedisDiagnosis.Validity], now: UnixTime, mend: String) -> String? {
+    /// - Parameter fix: What to do if the server's own certificate has expired.
+    static func fault(of validities: [RedisDiagnosis.Validity], now: UnixTime, fix: String) -> String? {
         guard let own = validities.first else { return nil }
-        if own.until < now { return "its certificate expired on \(own.until.day): \(mend)" }
+        if own.until < now { return "its certificate expired on \(own.until.day): \(fix)" }
         if own.from > now {
             return "its certificate is valid only from \(own.from.day): are its clock and this machine's clock right?"
         }

@@ -42,7 +42,7 @@ extension ProviderCheck {
             guard let error, !self.expected.contains(error) else { return .ok(subject, "it accepts \(callback)") }
             return .error(
                 subject,
-                "it accepts \(callback), but answers a sign-in with \(ProviderWords.code(error)): \(ProviderWords.mend(of: error))"
+                "it accepts \(callback), but answers a sign-in with \(ProviderWords.code(error)): \(ProviderWords.fix(of: error))"
             )
         }
         let text = String(decoding: answer.body, as: UTF8.self)
@@ -132,7 +132,7 @@ extension ProviderCheck {
             case "invalid_dpop_proof", "use_dpop_nonce":
                 return .ok(subject, "it binds tokens to keys (DPoP), so the credentials cannot be checked")
             case let error?:
-                let words = "\(ProviderWords.code(error)): \(ProviderWords.mend(of: error))"
+                let words = "\(ProviderWords.code(error)): \(ProviderWords.fix(of: error))"
                 return .warning(subject, "it answers a code that does not exist with \(words)")
             case nil where answer.status == 401: return .error(subject, Self.refusedClient(client))
             case nil: return .error(subject, "\(url) \(ProviderWords.status(answer)), not like a token endpoint")
@@ -155,8 +155,8 @@ extension ProviderCheck {
     {
         let subject = "provider introspection"
         guard let url else {
-            let mend = "set provider.oidc.introspection.url, or remove introspection"
-            return .error(subject, "its metadata contain no introspection_endpoint: \(mend)")
+            let fix = "set provider.oidc.introspection.url, or remove introspection"
+            return .error(subject, "its metadata contain no introspection_endpoint: \(fix)")
         }
         let parameters = [(name: "token", value: "sallyport-check-\(Random.base64URL(16))")]
         var call = await client.post(parameters, to: url, audience: audience)

@@ -121,8 +121,8 @@ extension ProviderCheck {
         let methods = metadata.clientAuthentications.isEmpty ? ["client_secret_basic"] : metadata.clientAuthentications
         let method = settings.client.method.rawValue
         if !methods.contains(method) {
-            let mend = "if it refuses the gateway, write another provider.oidc.client_authentication"
-            let words = "it announces \(ProviderWords.list(methods)) and not \(method): \(mend)"
+            let fix = "if it refuses the gateway, write another provider.oidc.client_authentication"
+            let words = "it announces \(ProviderWords.list(methods)) and not \(method): \(fix)"
             verdicts.append(.warning("provider client", words))
         }
         if settings.userinfo == .required, metadata.userinfoEndpoint == nil {

@@ -53,8 +53,8 @@ extension ProviderCheck {
             let answer = try await self.ask(self.call("\(url)/self-service/login/browser?\(query)"), subject)
             if answer.status == 200 { return .ok(subject, "it sends browsers back to \(origin)") }
             if self.error(in: answer)?["id"] == "self_service_flow_return_to_forbidden" {
-                let mend = "add \(origin)/ to selfservice.allowed_return_urls"
-                return .error(subject, "it does not send browsers back to \(origin): \(mend)")
+                let fix = "add \(origin)/ to selfservice.allowed_return_urls"
+                return .error(subject, "it does not send browsers back to \(origin): \(fix)")
             }
             return .warning(subject, "a login that leads back to \(origin) \(ProviderWords.status(answer))")
         }

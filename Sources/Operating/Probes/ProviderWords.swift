@@ -5,7 +5,7 @@ import Providers
 enum ProviderWords {
     /// Returns why a call got no answer, and how to correct it.
     static func failure(_ error: CallError) -> String {
-        let mend =
+        let fix =
             switch error.cause {
             case .name: "is the name right, and does this machine's DNS know it?"
             case .connection: "are host and port right, and does a firewall allow it?"
@@ -17,7 +17,7 @@ enum ProviderWords {
             case .time: "is it overloaded, or does a firewall drop packets?"
             case .size, .other: ""
             }
-        return mend.isEmpty ? error.detail : "\(error.detail): \(mend)"
+        return fix.isEmpty ? error.detail : "\(error.detail): \(fix)"
     }
 
     /// Returns the likely cause of an unexpected status.
@@ -43,7 +43,7 @@ enum ProviderWords {
     static func code(_ error: String) -> String { self.short(error) }
 
     /// Returns what the operator can change about an error code of an endpoint.
-    static func mend(of error: String) -> String {
+    static func fix(of error: String) -> String {
         switch error {
         case "invalid_scope": "write scopes that the provider allows for this client"
         case "unauthorized_client": "allow the authorization code flow for this client at the provider"

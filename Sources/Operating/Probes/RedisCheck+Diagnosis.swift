@@ -17,8 +17,8 @@ extension RedisCheck {
     private func distrust(_ endpoint: RedisEndpoint) async -> String? {
         let shown = try? await RedisDiagnosis.certificates(of: endpoint, over: self.connector, on: self.loop).get()
         guard let shown else { return nil }
-        let mend = "renew it and let Redis load it"
-        if let fault = CertificateProbe.fault(of: shown, now: Clock.system.now(), mend: mend) { return fault }
+        let fix = "renew it and let Redis load it"
+        if let fault = CertificateProbe.fault(of: shown, now: Clock.system.now(), fix: fix) { return fault }
         guard self.configuration.tls?.authorityFile != nil else {
             return "its certificate is not signed by an authority that is trusted here: write ca= into the URL"
         }

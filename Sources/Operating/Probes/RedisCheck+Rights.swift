@@ -127,8 +127,8 @@ struct RedisLacks {
     private func finding(_ unknown: [String]) -> String? {
         let findings = self.findings(unknown)
         guard !findings.isEmpty else { return nil }
-        let mend = self.rules.isEmpty ? "" : ": ACL SETUSER \(self.user) \(self.rules.joined(separator: " "))"
-        return findings.joined(separator: "; ") + mend
+        let fix = self.rules.isEmpty ? "" : ": ACL SETUSER \(self.user) \(self.rules.joined(separator: " "))"
+        return findings.joined(separator: "; ") + fix
     }
 
     private func findings(_ unknown: [String]) -> [String] {

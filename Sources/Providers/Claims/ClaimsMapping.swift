@@ -64,8 +64,8 @@ package final class ClaimsMapping: Sendable {
             let bytes = Self.size(of: value)
             size += bytes
             guard bytes <= Self.largestTrait, size <= Self.largestTraits else {
-                let mend = trait.name == "groups" ? ": say in claims.groups_only which of them matter" : ""
-                throw ClaimsError(detail: "the trait \(trait.name) is too large\(mend)")
+                let fix = trait.name == "groups" ? ": say in claims.groups_only which of them matter" : ""
+                throw ClaimsError(detail: "the trait \(trait.name) is too large\(fix)")
             }
             traits[trait.name] = value
         }

@@ -45,11 +45,11 @@ package enum Eventual<Value: Sendable>: Sendable {
     }
 
     /// Replaces an error with a value, or with another error.
-    @inlinable package func flatMapErrorThrowing(_ mend: @escaping @Sendable (any Error) throws -> Value) -> Self {
+    @inlinable package func flatMapErrorThrowing(_ fix: @escaping @Sendable (any Error) throws -> Value) -> Self {
         switch self {
         case .now(.success): self
-        case .now(.failure(let error)): .now(Result { try mend(error) })
-        case .later(let future): .later(future.flatMapErrorThrowing(mend))
+        case .now(.failure(let error)): .now(Result { try fix(error) })
+        case .later(let future): .later(future.flatMapErrorThrowing(fix))
         }
     }
 

@@ -8,39 +8,39 @@ package struct ClientFault: Error, Sendable, Hashable {
     package let key: String
     package let found: String
     package let allowed: String
-    package let mend: String
+    package let fix: String
 
     /// - Parameter ids: The ids of all clients, in the order in which the builder saw them.
     init(_ problem: SettingsProblem, ids: [String]) {
-        var (key, mend) = (problem.key, problem.mend)
+        var (key, fix) = (problem.key, problem.fix)
         var clientID: String?
         for (index, id) in ids.enumerated() where key.hasPrefix("clients[\(index)]") {
             key = String(key.dropFirst("clients[\(index)]".count).drop { $0 == "." })
-            mend = mend.replacing("clients[\(index)].", with: "")
+            fix = fix.replacing("clients[\(index)].", with: "")
             // A secret from the API replaces the file of the client's secret.
             if key == "client_secret_file", problem.origin == .builtIn { key = "client_secret" }
             clientID = id
         }
-        self.init(clientID: clientID, key: key, mend: mend, problem)
+        self.init(clientID: clientID, key: key, fix: fix, problem)
     }
 
     /// Creates the fault of a member that has another form in the API than in the file.
-    package init(of clientID: String, key: String, found: String, allowed: String, mend: String) {
+    package init(of clientID: String, key: String, found: String, allowed: String, fix: String) {
         self.clientID = clientID
         self.key = key
         self.found = found
         self.allowed = allowed
-        self.mend = mend
+        self.fix = fix
     }
 
-    init(clientID: String?, key: String? = nil, mend: String? = nil, _ problem: SettingsProblem) {
+    init(clientID: String?, key: String? = nil, fix: String? = nil, _ problem: SettingsProblem) {
         self.clientID = clientID
         self.key = key ?? problem.key
         self.found = problem.found
         self.allowed = problem.allowed
-        self.mend = mend ?? problem.mend
+        self.fix = fix ?? problem.fix
     }
 
     /// `session_transfer.enforce_device_binding: found "imei"; allowed: none or ip; write one of these words`
-    package var sentence: String { "\(self.key): found \(self.found); allowed: \(self.allowed); \(self.mend)" }
+    package var sentence: String { "\(self.key): found \(self.found); allowed: \(self.allowed); \(self.fix)" }
 }

@@ -92,7 +92,7 @@ struct ClientObject {
         case (.integer(let seconds), .duration): return Self.plain("\(seconds)s")
         case (.bool, .text), (.integer, .text), (.number, .text), (.bool, .choice), (.integer, .choice),
             (.number, .choice):
-            self.report(path, found: "a value without quotes", allowed: kind.allowed, mend: "write a text in quotes")
+            self.report(path, found: "a value without quotes", allowed: kind.allowed, fix: "write a text in quotes")
             return Self.plain("")
         default: return Self.node(value)
         }
@@ -110,23 +110,23 @@ struct ClientObject {
                     below,
                     found: "the name of a file",
                     allowed: alternatives(names),
-                    mend: "write it in the settings file: this API cannot read files"
+                    fix: "write it in the settings file: this API cannot read files"
                 )
             } else if !Self.lookalikes.contains(name), let nearest = Spelling.nearest(to: name, in: names) {
                 self.report(
                     isKeyLike(name) ? below : "\(path).(not shown)",
                     found: "an unknown member",
                     allowed: alternatives(names),
-                    mend: "did you mean \(nearest)?"
+                    fix: "did you mean \(nearest)?"
                 )
             }
         }
         return YAMLNode(content: .mapping(pairs))
     }
 
-    private mutating func report(_ key: String, found: String, allowed: String, mend: String) {
+    private mutating func report(_ key: String, found: String, allowed: String, fix: String) {
         self.problems.append(
-            SettingsProblem(origin: .builtIn, key: key, found: found, allowed: allowed, mend: mend)
+            SettingsProblem(origin: .builtIn, key: key, found: found, allowed: allowed, fix: fix)
         )
     }
 

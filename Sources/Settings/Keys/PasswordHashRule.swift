@@ -42,7 +42,7 @@ extension TextRule {
         do throws(Argon2Hash.Flaw) {
             _ = try Argon2Hash(text)
         } catch {
-            throw SyntaxFault(error.mend)
+            throw SyntaxFault(error.fix)
         }
     }
 

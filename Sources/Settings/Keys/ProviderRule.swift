@@ -8,7 +8,7 @@ extension TextRule {
         "provider name",
         allowed: "1 to 32 of a-z, 0-9 and -",
         pattern: "^[a-z0-9-]{1,32}$",
-        mend: "use only these characters"
+        fix: "use only these characters"
     ) { text in
         (1...32).contains(text.utf8.count)
             && text.utf8.allSatisfy { (0x61...0x7A).contains($0) || (0x30...0x39).contains($0) || $0 == 0x2D }
@@ -114,7 +114,7 @@ extension TextRule {
         "client id",
         allowed: "1 to 256 visible ASCII characters",
         pattern: "^[!-~]{1,256}$",
-        mend: "copy it from the provider"
+        fix: "copy it from the provider"
     ) { text in
         (1...256).contains(text.utf8.count) && text.utf8.allSatisfy { (0x21...0x7E).contains($0) }
     }
@@ -124,7 +124,7 @@ extension TextRule {
         "scope",
         allowed: "a scope such as openid: visible ASCII without spaces, quotes and backslashes",
         pattern: "^[!#-\\[\\]-~]{1,256}$",
-        mend: "write each scope as an element of the list"
+        fix: "write each scope as an element of the list"
     ) { text in
         (1...256).contains(text.utf8.count)
             && text.utf8.allSatisfy { (0x21...0x7E).contains($0) && $0 != 0x22 && $0 != 0x5C }
@@ -186,7 +186,7 @@ extension TextRule {
         ClaimSettings.TextListForm.allCases.map(\.rawValue).joined(separator: " | "),
         allowed: alternatives(ClaimSettings.TextListForm.allCases.map(\.rawValue)),
         pattern: "^(\(ClaimSettings.TextListForm.allCases.map(\.rawValue).joined(separator: "|")))$",
-        mend: "write one of these words"
+        fix: "write one of these words"
     ) { ClaimSettings.TextListForm(rawValue: $0) != nil }
 
     static let assuranceLevel = TextRule(
@@ -206,7 +206,7 @@ extension TextRule {
         "value",
         allowed: "a value as the provider writes it, without spaces",
         pattern: "^[^ ]{1,256}$",
-        mend: "copy it from the provider"
+        fix: "copy it from the provider"
     ) { text in
         (1...256).contains(text.utf8.count) && text.utf8.allSatisfy { (0x21...0x7E).contains($0) }
     }
@@ -216,7 +216,7 @@ extension TextRule {
         "values",
         allowed: "values as the provider writes them, separated by one space",
         pattern: "^[^ ]+( [^ ]+)*$",
-        mend: "copy them from the provider"
+        fix: "copy them from the provider"
     ) { text in
         (1...1024).contains(text.utf8.count) && text.utf8.allSatisfy { (0x20...0x7E).contains($0) }
             && text.split(separator: " ", omittingEmptySubsequences: false).allSatisfy { !$0.isEmpty }
@@ -258,17 +258,17 @@ extension TextRule {
         insteadOfAll: "remove it: users with any other address choose on the sign-in page"
     )
 
-    /// - Parameter mend: The advice for `*`.
-    private static func emailDomain(insteadOfAll mend: String) -> TextRule {
+    /// - Parameter fix: The advice for `*`.
+    private static func emailDomain(insteadOfAll fix: String) -> TextRule {
         TextRule(
             "domain",
             allowed: "the part of an address after the @, e.g. example.com; subdomains are not included",
             pattern: "^[A-Za-z0-9._-]{1,253}$"
-        ) { text throws(SyntaxFault) in .text(try Self.readDomain(text, insteadOfAll: mend)) }
+        ) { text throws(SyntaxFault) in .text(try Self.readDomain(text, insteadOfAll: fix)) }
     }
 
-    private static func readDomain(_ text: String, insteadOfAll mend: String) throws(SyntaxFault) -> String {
-        if text == "*" { throw SyntaxFault(mend) }
+    private static func readDomain(_ text: String, insteadOfAll fix: String) throws(SyntaxFault) -> String {
+        if text == "*" { throw SyntaxFault(fix) }
         if text.utf8.contains(UInt8(ascii: "@")) { throw SyntaxFault("write only what follows the @") }
         guard !text.hasPrefix("*"), !text.hasPrefix(".") else {
             throw SyntaxFault("list each domain: a pattern would also match domains of others")

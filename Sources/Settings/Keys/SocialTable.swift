@@ -105,7 +105,7 @@ extension TextRule {
         "bundle id",
         allowed: "a bundle id such as com.example.app: letters, digits, - and dots",
         pattern: "^[A-Za-z0-9.-]{1,155}$",
-        mend: "copy it from the app's identifier at Apple, without the team id in front of it"
+        fix: "copy it from the app's identifier at Apple, without the team id in front of it"
     ) { text in
         (1...155).contains(text.utf8.count) && text.utf8.allSatisfy { $0.isUnreserved && $0 != 0x5F && $0 != 0x7E }
     }
@@ -115,7 +115,7 @@ extension TextRule {
         "Apple id",
         allowed: "10 capital letters and digits, such as A1B2C3D4E5",
         pattern: "^[A-Z0-9]{10}$",
-        mend: "copy it from the developer account"
+        fix: "copy it from the developer account"
     ) { text in
         text.utf8.count == 10
             && text.utf8.allSatisfy { (0x30...0x39).contains($0) || (0x41...0x5A).contains($0) }
@@ -126,7 +126,7 @@ extension TextRule {
         "number",
         allowed: "1 to 32 digits",
         pattern: "^[0-9]{1,32}$",
-        mend: "write the digits only"
+        fix: "write the digits only"
     ) { text in
         (1...32).contains(text.utf8.count) && text.utf8.allSatisfy { (0x30...0x39).contains($0) }
     }

@@ -125,7 +125,7 @@ extension TextRule {
             "ratio",
             allowed: "a decimal number from 0 to 1, e.g. 0.01",
             pattern: "^(0|1|[01]?\\.[0-9]+|[01]\\.[0-9]+)$",
-            mend: "write the share of the traces to record"
+            fix: "write the share of the traces to record"
         ) { text in TelemetrySettings.Ratio(text) != nil }
         rule.bounds = 0...1
         return rule

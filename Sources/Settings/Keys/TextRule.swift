@@ -33,11 +33,11 @@ package struct TextRule: Sendable {
         _ name: String,
         allowed: String,
         pattern: String? = nil,
-        mend: String,
+        fix: String,
         where isValid: @escaping @Sendable (String) -> Bool
     ) {
         self.init(name, allowed: allowed, pattern: pattern) { text throws(SyntaxFault) in
-            guard isValid(text) else { throw SyntaxFault(mend) }
+            guard isValid(text) else { throw SyntaxFault(fix) }
             return .text(text)
         }
     }
@@ -49,7 +49,7 @@ extension TextRule {
         "text",
         allowed: "a text of 1 to 256 characters without control characters",
         pattern: "^.{1,256}$",
-        mend: "write a shorter text on one line"
+        fix: "write a shorter text on one line"
     ) { text in
         (1...256).contains(text.unicodeScalars.count)
             && text.unicodeScalars.allSatisfy { $0.value >= 0x20 && !(0x7F...0x9F).contains($0.value) }
@@ -61,7 +61,7 @@ extension TextRule {
             name,
             allowed: "1 to \(most) letters, digits or any of \(signs.map(String.init).joined(separator: " "))",
             pattern: "^[A-Za-z0-9\(signs.dropFirst())-]{1,\(most)}$",
-            mend: "use only these characters"
+            fix: "use only these characters"
         ) { text in
             (1...most).contains(text.utf8.count)
                 && text.utf8.allSatisfy { $0.isAlphanumeric || signs.utf8.contains($0) }
@@ -79,7 +79,7 @@ extension TextRule {
         "audience",
         allowed: "1 to 256 visible ASCII characters, e.g. https://api.example.com; not urn:<host>:session_transfer",
         pattern: "^[!-~]{1,256}$",
-        mend: "write another name; session-transfer tokens need no API"
+        fix: "write another name; session-transfer tokens need no API"
     ) { text in
         (1...256).contains(text.utf8.count) && text.utf8.allSatisfy { (0x21...0x7E).contains($0) }
             && !(text.lowercased().hasPrefix("urn:") && text.lowercased().hasSuffix(":session_transfer"))
@@ -91,7 +91,7 @@ extension TextRule {
         allowed:
             "https://app.example.com/callback, http://127.0.0.1/callback, or an app's own scheme as in com.example.app:/callback",
         pattern: "^[A-Za-z][A-Za-z0-9+.-]*:[^#*\\s]+$",
-        mend: "write it in full, without #fragment and wildcards; plain http only on loopback"
+        fix: "write it in full, without #fragment and wildcards; plain http only on loopback"
     ) { text in RedirectURI(text) != nil }
 
     /// A page of a client's web app.
@@ -99,7 +99,7 @@ extension TextRule {
         "URL",
         allowed: "an https URL, or an http URL on loopback, e.g. https://app.example.com/login",
         pattern: "^https?://[^#*\\s]+$",
-        mend: "write it in full, without #fragment and wildcards; plain http only on loopback"
+        fix: "write it in full, without #fragment and wildcards; plain http only on loopback"
     ) { text in RedirectURI(text) != nil && (text.hasPrefix("https://") || text.hasPrefix("http://")) }
 
     /// The id of an iOS app, as in its entitlement `application-identifier`.
@@ -107,7 +107,7 @@ extension TextRule {
         "app id",
         allowed: "the team's ten capitals and digits, a dot and the bundle id, e.g. ABCDE12345.com.example.app",
         pattern: "^[A-Z0-9]{10}\\.[A-Za-z0-9-]+(\\.[A-Za-z0-9-]+)*$",
-        mend: "write <team id>.<bundle id>; the team id is in the membership details of the Apple developer account"
+        fix: "write <team id>.<bundle id>; the team id is in the membership details of the Apple developer account"
     ) { text in
         let parts = text.utf8.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
         return text.utf8.count <= 166 && parts.count >= 2 && parts[0].count == 10
@@ -122,7 +122,7 @@ extension TextRule {
         "package",
         allowed: "an application id of two parts or more, e.g. com.example.app",
         pattern: "^[A-Za-z][A-Za-z0-9_]*(\\.[A-Za-z][A-Za-z0-9_]*)+$",
-        mend: "write the applicationId of the app's build file"
+        fix: "write the applicationId of the app's build file"
     ) { text in
         let parts = text.utf8.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
         return text.utf8.count <= 255 && parts.count >= 2
@@ -137,7 +137,7 @@ extension TextRule {
         "SHA-256 fingerprint",
         allowed: "32 bytes in hexadecimal with colons between them, e.g. 14:6D:E9:...",
         pattern: "^[0-9A-Fa-f]{2}(:[0-9A-Fa-f]{2}){31}$",
-        mend: "write the line SHA256 of keytool -list -v, or of the Play Console (App signing), in quotes"
+        fix: "write the line SHA256 of keytool -list -v, or of the Play Console (App signing), in quotes"
     ) { text in
         let parts = text.utf8.split(separator: UInt8(ascii: ":"), omittingEmptySubsequences: false)
         return parts.count == 32
@@ -151,7 +151,7 @@ extension TextRule {
         "colour",
         allowed: "# and six hexadecimal digits, e.g. #1f5fbf",
         pattern: "^#[0-9A-Fa-f]{6}$",
-        mend: "write it in this form, in quotes"
+        fix: "write it in this form, in quotes"
     ) { text in PageDesign.Colour(text) != nil }
 
     /// The URL where users find help.
@@ -159,7 +159,7 @@ extension TextRule {
         "URL",
         allowed: "an https or mailto URL, e.g. https://example.com/help",
         pattern: "^(https://|mailto:)[^\\s\"'<>]+$",
-        mend: "write it in full"
+        fix: "write it in full"
     ) { text in
         (text.hasPrefix("https://") || text.hasPrefix("mailto:")) && text.utf8.count <= 2048
             && text.utf8.drop { $0 != UInt8(ascii: ":") }.count > (text.hasPrefix("https://") ? 3 : 1)
@@ -171,7 +171,7 @@ extension TextRule {
         "language tag",
         allowed: "a language tag such as en or pt-BR",
         pattern: "^[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8})*$",
-        mend: "write the tag that browsers send in Accept-Language"
+        fix: "write the tag that browsers send in Accept-Language"
     ) { text in
         let parts = text.utf8.split(separator: UInt8(ascii: "-"), omittingEmptySubsequences: false)
         return parts.count <= 4 && (2...3).contains(parts[0].count)
@@ -187,7 +187,7 @@ extension TextRule {
         TextRule(
             "text",
             allowed: "1 to 1000 characters such as \(quoted(original))",
-            mend: "write a text with no other words in braces than that text"
+            fix: "write a text with no other words in braces than that text"
         ) { text in
             (1...1000).contains(text.count)
                 && PageLanguage.placeholders(in: text).isSubset(of: PageLanguage.placeholders(in: original))
@@ -199,7 +199,7 @@ extension TextRule {
         "field name",
         allowed: "a field name such as X-Auth-Email",
         pattern: "^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,64}$",
-        mend: "use letters, digits and -"
+        fix: "use letters, digits and -"
     ) { text in
         (1...64).contains(text.utf8.count) && text.utf8.allSatisfy { $0.isTokenByte }
     }
@@ -209,7 +209,7 @@ extension TextRule {
         "field value",
         allowed: "1 to 1024 visible ASCII characters, with spaces between them",
         pattern: "^[!-~]([ -~]{0,1022}[!-~])?$",
-        mend: "remove line breaks, and spaces at the ends"
+        fix: "remove line breaks, and spaces at the ends"
     ) { text in
         (1...1024).contains(text.utf8.count) && text.utf8.allSatisfy { (0x20..<0x7F).contains($0) }
             && text.utf8.first != 0x20 && text.utf8.last != 0x20
@@ -223,7 +223,7 @@ extension TextRule {
         "method",
         allowed: "a method such as GET, PURGE or M-SEARCH, except CONNECT and TRACE",
         pattern: "^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,64}$",
-        mend: "write GET, POST and the other common methods in capitals; CONNECT and TRACE are never served"
+        fix: "write GET, POST and the other common methods in capitals; CONNECT and TRACE are never served"
     ) { text in
         let capitals = text.uppercased()
         return (1...64).contains(text.utf8.count) && text.utf8.allSatisfy { $0.isTokenByte }
@@ -255,8 +255,8 @@ extension TextRule {
             guard isPath else { throw SyntaxFault("write names joined by dots, e.g. identity.traits.email") }
             guard roots.contains(where: { $0.hasSuffix(".") ? text.hasPrefix($0) : text == $0 }) else {
                 let paths = roots.filter { !$0.hasSuffix(".") }
-                let mend = "for a trait of the user write identity.traits.<name>"
-                throw SyntaxFault(suggestion(for: text, among: paths, else: mend))
+                let fix = "for a trait of the user write identity.traits.<name>"
+                throw SyntaxFault(suggestion(for: text, among: paths, else: fix))
             }
             return .text(text)
         }
@@ -268,7 +268,7 @@ extension TextRule {
         allowed:
             "1 to 128 visible ASCII characters except \" and \\; not \(alternatives(IdentitySettings.reservedClaims))",
         pattern: "^[!#-\\[\\]-~]{1,128}$",
-        mend: "choose another name: the gateway sets \(IdentitySettings.reservedClaims.joined(separator: ", ")) itself"
+        fix: "choose another name: the gateway sets \(IdentitySettings.reservedClaims.joined(separator: ", ")) itself"
     ) { text in
         (1...128).contains(text.utf8.count) && !IdentitySettings.reservedClaims.contains(text)
             && text.utf8.allSatisfy { (0x21...0x7E).contains($0) && $0 != 0x22 && $0 != 0x5C }
@@ -280,7 +280,7 @@ extension TextRule {
         allowed:
             "a DNS name, an email address or a URI, e.g. build.example.com or spiffe://cluster.local/ns/prod/sa/api",
         pattern: "^[!-~]{1,2048}$",
-        mend: "write it as in the certificate; wildcards are not supported"
+        fix: "write it as in the certificate; wildcards are not supported"
     ) { text in CertificateName(text) != nil && !text.utf8.contains(UInt8(ascii: "*")) }
 
     /// The name of a certificate's issuer (RFC 4514).
@@ -288,7 +288,7 @@ extension TextRule {
         "distinguished name",
         allowed: "a name such as CN=Clients,O=Example, with characters beyond ASCII as \\XX",
         pattern: "^[ -~]{1,4096}$",
-        mend: "copy what openssl x509 -noout -issuer -nameopt RFC2253 prints after issuer="
+        fix: "copy what openssl x509 -noout -issuer -nameopt RFC2253 prints after issuer="
     ) { text in
         (1...4096).contains(text.utf8.count) && text.utf8.allSatisfy { (0x20..<0x7F).contains($0) }
             && text.utf8.contains(UInt8(ascii: "="))
@@ -299,7 +299,7 @@ extension TextRule {
         "character",
         allowed: "one visible ASCII character or a space, except % and the double quote",
         pattern: "^[ -~]$",
-        mend: "write one character such as \",\" or \"|\""
+        fix: "write one character such as \",\" or \"|\""
     ) { text in
         text.utf8.count == 1 && text.utf8.allSatisfy { (0x20...0x7E).contains($0) && $0 != 0x25 && $0 != 0x22 }
     }
@@ -314,7 +314,7 @@ extension TextRule {
             return .condition(try RuleCondition(text))
         } catch {
             let place = SyntaxFault.Place(offset: error.offset, found: error.found, allowed: error.allowed)
-            throw SyntaxFault(error.mend, at: place)
+            throw SyntaxFault(error.fix, at: place)
         }
     }
 

@@ -72,7 +72,7 @@ struct EnvironmentOverlay {
     private mutating func set(_ name: String, _ text: String, _ variable: Variable, in tree: inout SettingsTree) {
         let origin = SettingsOrigin.environment(name)
         guard !text.isEmpty else {
-            self.report(name, variable, found: "an empty text", mend: "unset the variable, or set a value")
+            self.report(name, variable, found: "an empty text", fix: "unset the variable, or set a value")
             return
         }
         do throws(SyntaxFault) {
@@ -84,19 +84,19 @@ struct EnvironmentOverlay {
             tree.set(setting, at: variable.path)
         } catch {
             let found = variable.kind.found(text)
-            self.report(name, variable, found: found, mend: error.mend)
+            self.report(name, variable, found: found, fix: error.fix)
             tree.set(Setting(value: .invalid, origin: origin, shown: ""), at: variable.path)
         }
     }
 
-    private mutating func report(_ name: String, _ variable: Variable, found: String, mend: String) {
+    private mutating func report(_ name: String, _ variable: Variable, found: String, fix: String) {
         self.problems.append(
             SettingsProblem(
                 origin: .environment(name),
                 key: variable.path.joined(separator: "."),
                 found: found,
                 allowed: variable.kind.allowed,
-                mend: mend
+                fix: fix
             )
         )
     }
@@ -104,18 +104,18 @@ struct EnvironmentOverlay {
     private mutating func reportUnknown(_ name: String) {
         let isShown = isKeyLike(name)
         let found = "an unknown variable"
-        var mend = "unset it: unknown variables with this prefix are refused, because they may be misspelt"
+        var fix = "unset it: unknown variables with this prefix are refused, because they may be misspelt"
         if name.hasPrefix("SALLYPORT_INSECURE") {
             let flag = name.dropFirst(Self.prefix.count).lowercased().replacing("_", with: "-")
-            mend = "use the command line flag --\(flag): insecure settings are flags, so that each start shows them"
+            fix = "use the command line flag --\(flag): insecure settings are flags, so that each start shows them"
         } else if let hint = LaterKeys.secretHint(for: String(name.dropFirst(Self.prefix.count))) {
-            mend = "a variable must not hold this secret: \(hint)"
+            fix = "a variable must not hold this secret: \(hint)"
         } else if let key = Section.file.keys.first(where: { Self.prefix + $0.name.uppercased() == name }) {
-            mend = "\(key.name) is a \(key.kind.name): write it in the file, or set one key below it"
+            fix = "\(key.name) is a \(key.kind.name): write it in the file, or set one key below it"
         } else if let known = Self.variables.first(where: { Self.name(of: $0.value.path) == name })?.key {
-            mend = "the variable of \(Self.variables[known]?.path.joined(separator: ".") ?? "") is \(known)"
+            fix = "the variable of \(Self.variables[known]?.path.joined(separator: ".") ?? "") is \(known)"
         } else if let nearest = Self.nearestVariable(to: name) ?? Self.longerVariable(of: name) {
-            mend = "did you mean \(nearest)?"
+            fix = "did you mean \(nearest)?"
         }
         self.problems.append(
             SettingsProblem(
@@ -123,7 +123,7 @@ struct EnvironmentOverlay {
                 key: "",
                 found: found,
                 allowed: "SALLYPORT_ and the path of a key in capitals, e.g. SALLYPORT_SESSION_IDLE",
-                mend: mend
+                fix: fix
             )
         )
     }

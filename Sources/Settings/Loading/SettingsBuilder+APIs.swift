@@ -6,8 +6,8 @@ extension SettingsBuilder {
         var origins: [String: SettingsOrigin] = [:]
         return self.tree.trees("apis").compactMap { tree in
             guard let audience = tree.text("audience") else { return nil }
-            let mend = "merge the two APIs: the other one is at"
-            self.checkOnce(audience, "audience", of: tree, in: &origins, mend: mend)
+            let fix = "merge the two APIs: the other one is at"
+            self.checkOnce(audience, "audience", of: tree, in: &origins, fix: fix)
             var api = APISettings(audience: audience)
             tree.set(.api, in: &api)
             for scope in api.scopes where Self.identityScopes.contains(scope) {
@@ -51,7 +51,7 @@ extension SettingsBuilder {
             place,
             found: "\(quoted(name)), but no route has this name",
             allowed: alternatives(names),
-            mend: suggestion(for: name, among: names, else: "write the name of a route (hosts[].routes[].name)")
+            fix: suggestion(for: name, among: names, else: "write the name of a route (hosts[].routes[].name)")
         )
     }
 
@@ -63,7 +63,7 @@ extension SettingsBuilder {
             place,
             found: "\(quoted(id)), \(isPublic ? "which is public" : "which is not in clients")",
             allowed: "a client that authenticates" + (names.isEmpty ? "; there is none" : ": \(alternatives(names))"),
-            mend: isPublic
+            fix: isPublic
                 ? "add client_secret_file to it"
                 : suggestion(for: id, among: names, else: "add it to clients")
         )

@@ -8,14 +8,14 @@ extension SettingsBuilder {
             guard let name = tree.text("package"), let fingerprints = tree.texts("sha256_cert_fingerprints") else {
                 return nil
             }
-            let mend = "write all fingerprints of an app in one place: the other one is at"
-            self.checkOnce(name, "package", of: tree, in: &origins, mend: mend)
+            let fix = "write all fingerprints of an app in one place: the other one is at"
+            self.checkOnce(name, "package", of: tree, in: &origins, fix: fix)
             if fingerprints.isEmpty {
                 self.report(
                     tree.place(of: "sha256_cert_fingerprints"),
                     found: "an empty list, which matches no app",
                     allowed: "one fingerprint or more",
-                    mend: "add the fingerprint of the certificate that signs the app"
+                    fix: "add the fingerprint of the certificate that signs the app"
                 )
             }
             return AndroidApp(packageName: name, fingerprints: fingerprints.map { $0.uppercased() })

@@ -8,7 +8,7 @@ extension SettingsBuilder {
                 tree.place(of: "claims"),
                 found: "claims, but identity.assertion.enabled is not set",
                 allowed: "claims only if the assertion is sent",
-                mend: "add identity.assertion.enabled: true"
+                fix: "add identity.assertion.enabled: true"
             )
         }
         return tree.boolean("enabled") == true ? IdentitySettings.Assertion(claims: claims) : nil
@@ -23,14 +23,14 @@ extension SettingsBuilder {
                     route.place(of: "audience"),
                     found: "audience on a route with auth: public, which reads no session",
                     allowed: "audience where auth is required or optional",
-                    mend: "remove it"
+                    fix: "remove it"
                 )
             } else if identity.assertion == nil, !isSaid {
                 self.report(
                     route.place(of: "audience"),
                     found: "an audience, but no assertion is sent",
                     allowed: "audience with identity.assertion.enabled: true",
-                    mend: "add identity.assertion.enabled: true, or remove it"
+                    fix: "add identity.assertion.enabled: true, or remove it"
                 )
             }
         }

@@ -49,7 +49,7 @@ extension SettingsBuilder {
                 below.place,
                 found: "a certificate, but authorization.listen has no TLS",
                 allowed: "peer_certificate where authorization.listen has TLS",
-                mend: "write listen: {address: \"\(address)\", tls: true}, or remove the key"
+                fix: "write listen: {address: \"\(address)\", tls: true}, or remove the key"
             )
         } else if self.tree.tree("tls")?["client_ca_file"] == nil {
             self.reportMissing(
@@ -64,7 +64,7 @@ extension SettingsBuilder {
                 below.place,
                 found: "any certificate, but listen also accepts certificates of these authorities",
                 allowed: "san_any or issuer: otherwise a client with a certificate could ask as a proxy",
-                mend: "add san_any with the names in the certificates of your proxies"
+                fix: "add san_any with the names in the certificates of your proxies"
             )
         }
     }
@@ -83,7 +83,7 @@ extension SettingsBuilder {
             tree.place(of: "listen"),
             found: "\(listen), but \(other.key) has \(other.address)\(other.isDefault ? " (the default)" : "")",
             allowed: "an address and port that no other listener uses",
-            mend: "choose another port"
+            fix: "choose another port"
         )
     }
 
@@ -95,7 +95,7 @@ extension SettingsBuilder {
             tree.place(of: "dialects"),
             found: isDoubled ? "a dialect twice" : "an empty list",
             allowed: "one dialect or more, each once",
-            mend: isDoubled ? "remove one" : "write those that your proxies use, or remove the key for all"
+            fix: isDoubled ? "remove one" : "write those that your proxies use, or remove the key for all"
         )
     }
 
@@ -137,7 +137,7 @@ extension SettingsBuilder {
                 found: settings.authorization == nil
                     ? "true, but no authorization" : "true, but authorization.dialects does not have auth-request",
                 allowed: "true where proxies ask in the dialect auth-request",
-                mend: settings.authorization == nil
+                fix: settings.authorization == nil
                     ? "add authorization with listen and peers, or remove the key"
                     : "add auth-request there, or remove the key"
             )

@@ -7,8 +7,8 @@ extension SettingsBuilder {
         var origins: [String: SettingsOrigin] = [:]
         return self.tree.trees("clients").compactMap { tree in
             guard let id = tree.text("client_id") else { return nil }
-            let mend = "merge the two clients: the other one is at"
-            self.checkOnce(id, "client_id", of: tree, in: &origins, mend: mend)
+            let fix = "merge the two clients: the other one is at"
+            self.checkOnce(id, "client_id", of: tree, in: &origins, fix: fix)
             var client = ClientSettings(clientID: id)
             tree.set(.client, in: &client)
             client.providers = self.providerNames(chosenBy: tree, else: self.usualClientProviders)
@@ -64,7 +64,7 @@ extension SettingsBuilder {
                 tree.place(of: "client_secret_file"),
                 found: secrets.count > 2 ? "\(secrets.count) secrets" : "a secret of less than 16 bytes",
                 allowed: "one secret, or two during a rotation, one per line, each of 16 bytes or more",
-                mend: "write the current secret and, during a rotation, the next one"
+                fix: "write the current secret and, during a rotation, the next one"
             )
             return []
         }
@@ -80,7 +80,7 @@ extension SettingsBuilder {
             tree.place(of: "jwks_file"),
             found: "a file that cannot be used: \(fault)",
             allowed: allowed,
-            mend: "write the key set that the client publishes; private keys stay with the client"
+            fix: "write the key set that the client publishes; private keys stay with the client"
         )
         return nil
     }
@@ -92,7 +92,7 @@ extension SettingsBuilder {
                 tree.place(of: "app_type"),
                 found: "\(type) for a client with client_secret_file or jwks_file",
                 allowed: "\(type) for a public client: everybody who has the app has its secret",
-                mend: "remove the secret, or write regular_web or non_interactive"
+                fix: "remove the secret, or write regular_web or non_interactive"
             )
         }
         guard let method = client.authenticationMethod else { return }
@@ -109,7 +109,7 @@ extension SettingsBuilder {
                 tree.place(of: "enforce_online_refresh_tokens"),
                 found: "true for a client with can_create_session_transfer_token",
                 allowed: "one of the two: the results of a transfer would outlive the browser's session",
-                mend: "remove one of them"
+                fix: "remove one of them"
             )
         }
         if settings.rotation == .nonRotating, client.isPublicClient, !self.isPartial {
@@ -118,7 +118,7 @@ extension SettingsBuilder {
                 tree.place(of: "rotation_type"),
                 found: "non-rotating for a client without client_secret_file or jwks_file",
                 allowed: "non-rotating for a client that authenticates",
-                mend: "write rotating, or add client_secret_file"
+                fix: "write rotating, or add client_secret_file"
             )
         }
     }
@@ -135,7 +135,7 @@ extension SettingsBuilder {
                 place,
                 found: "\(login.rawValue) enabled for a client of \(client.providers.joined(separator: ", "))",
                 allowed: "\(login.rawValue) for clients of \(usual), because it signs in their users",
-                mend: "remove it, or add \(usual) to the providers of the client"
+                fix: "remove it, or add \(usual) to the providers of the client"
             )
         }
         for login in client.socialLogins where configured?[login.rawValue] == nil && !self.isPartial {
@@ -143,7 +143,7 @@ extension SettingsBuilder {
                 KeyPlace(origin: place.origin, key: "\(place.key).\(login.rawValue).enabled"),
                 found: "true, but there is no native_social.\(login.rawValue)",
                 allowed: "true for a kit that is configured",
-                mend: "add native_social.\(login.rawValue), or remove it here"
+                fix: "add native_social.\(login.rawValue), or remove it here"
             )
         }
     }
@@ -155,7 +155,7 @@ extension SettingsBuilder {
             client.place(of: "is_token_endpoint_ip_header_trusted"),
             found: "true for a client without client_secret_file or jwks_file",
             allowed: "true for a client that authenticates: anyone can send requests as another client",
-            mend: "add client_secret_file, or remove the key"
+            fix: "add client_secret_file, or remove the key"
         )
     }
 }

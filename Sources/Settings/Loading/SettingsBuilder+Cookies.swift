@@ -12,7 +12,7 @@ extension SettingsBuilder {
             tree.place(of: "persistent"),
             found: "ask, but users sign in at the pages of their provider",
             allowed: "ask where users sign in at the gateway's own page, with passwords",
-            mend: "write always or never"
+            fix: "write always or never"
         )
     }
 
@@ -23,7 +23,7 @@ extension SettingsBuilder {
                 tree.place(of: "same_site"),
                 found: "none, but public_url is plain http",
                 allowed: "none only with an https public_url: browsers accept these cookies only with Secure",
-                mend: "write https in public_url, or remove same_site"
+                fix: "write https in public_url, or remove same_site"
             )
         }
         guard host.sameSite == .lax else { return }

@@ -16,7 +16,7 @@ extension SettingsBuilder {
                 place,
                 found: "a list, but no provider where users sign in",
                 allowed: "a list together with a provider such as oidc",
-                mend: "add a provider, or remove the list"
+                fix: "add a provider, or remove the list"
             )
         }
         // RFC 8252 7.1: nobody owns a scheme without a dot.

@@ -18,7 +18,7 @@ extension SettingsBuilder {
                 tree.place(of: "users_file"),
                 found: "both users_file and users",
                 allowed: "one of the two",
-                mend: "remove one"
+                fix: "remove one"
             )
         }
         let users: [UserSettings]
@@ -58,7 +58,7 @@ extension SettingsBuilder {
                 place,
                 found: "the static provider, while listen is \(address)",
                 allowed: "the static provider on loopback only: it is meant for demos and tests",
-                mend: "listen on 127.0.0.1, or accept it with --insecure-static-users"
+                fix: "listen on 127.0.0.1, or accept it with --insecure-static-users"
             )
         }
     }
@@ -73,7 +73,7 @@ extension SettingsBuilder {
                 place,
                 found: "\(error.sentence) at \(quoted(path))",
                 allowed: "a YAML file with a list of users",
-                mend: "check the path and the file's permissions"
+                fix: "check the path and the file's permissions"
             )
             return []
         }
@@ -89,7 +89,7 @@ extension SettingsBuilder {
                     KeyPlace(origin: .file(path: path, line: 1, column: 1), key: "users"),
                     found: "nothing",
                     allowed: "one user or more",
-                    mend: "write a list of users: \"- identifier: ...\""
+                    fix: "write a list of users: \"- identifier: ...\""
                 )
             }
             return users
@@ -110,16 +110,16 @@ extension SettingsBuilder {
                     found: quoted(identifier),
                     allowed:
                         "1 to \(UserIdentifier.longest) bytes without control characters, not counting white space at the ends",
-                    mend: "write what the user types"
+                    fix: "write what the user types"
                 )
                 return nil
             }
             let id = tree.text("id") ?? identifier
             // Identifiers that differ only in the case of non-ASCII letters are also too easy to confuse.
             let spelling = String(decoding: normalised.bytes, as: UTF8.self).lowercased()
-            let mend = "choose another one: the first is at"
-            self.checkOnce(spelling, "identifier", of: tree, in: &identifiers, mend: mend)
-            self.checkOnce(id, "id", of: tree, in: &ids, mend: mend)
+            let fix = "choose another one: the first is at"
+            self.checkOnce(spelling, "identifier", of: tree, in: &identifiers, fix: fix)
+            self.checkOnce(id, "id", of: tree, in: &ids, fix: fix)
             return UserSettings(
                 identifier: identifier,
                 id: id,

@@ -33,7 +33,7 @@ extension SettingsBuilder {
             KeyPlace(origin: tree.origin, key: tree.key(of: "client_secret_file")),
             found: "no credentials for the introspection endpoint",
             allowed: "client_secret_file or client_key_file (RFC 7662 2.1)",
-            mend: "add one, or write client_authentication: none if the endpoint asks for no credentials"
+            fix: "add one, or write client_authentication: none if the endpoint asks for no credentials"
         )
     }
 }

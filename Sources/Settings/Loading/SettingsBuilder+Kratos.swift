@@ -24,7 +24,7 @@ extension SettingsBuilder {
                 tree.place(of: "cookie"),
                 found: "\(quoted(settings.cookieName)), which is a cookie of the gateway",
                 allowed: "the name of Kratos's own cookie",
-                mend: "write the name that Kratos has in cookies.name"
+                fix: "write the name that Kratos has in cookies.name"
             )
         }
         if !publicURL.isHTTPS, !publicURL.isLoopback {
@@ -46,7 +46,7 @@ extension SettingsBuilder {
                 place.section,
                 found: "Kratos, but no host with endpoints: true",
                 allowed: "Kratos with a host on which browsers and apps reach it",
-                mend: "write endpoints: true on the host that is Kratos's serve.public.base_url"
+                fix: "write endpoints: true on the host that is Kratos's serve.public.base_url"
             )
         }
         if !self.isPartial, let host = place.hosts.first(where: { $0.providers.count > 1 && !$0.endpoints }) {
@@ -55,7 +55,7 @@ extension SettingsBuilder {
                 found: "Kratos beside other providers on \(host.publicURL), which has no endpoints",
                 allowed:
                     "Kratos beside others on hosts with endpoints: true: its sign-in gives no ticket for another host",
-                mend: "write endpoints: true on that host, or give it one provider"
+                fix: "write endpoints: true on that host, or give it one provider"
             )
         }
     }

@@ -12,7 +12,7 @@ extension SettingsBuilder {
                     place,
                     found: "an empty list",
                     allowed: "one address or more",
-                    mend: "add an address"
+                    fix: "add an address"
                 )
             }
             settings.listen = []
@@ -29,7 +29,7 @@ extension SettingsBuilder {
                     place,
                     found: "only addresses with role: management",
                     allowed: "one address for clients or more",
-                    mend: "add an address"
+                    fix: "add an address"
                 )
             }
         }
@@ -52,7 +52,7 @@ extension SettingsBuilder {
                 tree.place,
                 found: "\(address), but listen has \(other)",
                 allowed: "an address and port that listen does not use",
-                mend: "choose another port, e.g. redirect_http: \"\(ListenAddress(host: address.host, port: 80))\""
+                fix: "choose another port, e.g. redirect_http: \"\(ListenAddress(host: address.host, port: 80))\""
             )
         }
         if !settings.hosts.contains(where: \.publicURL.isHTTPS), !self.isPartial {
@@ -60,7 +60,7 @@ extension SettingsBuilder {
                 tree.place,
                 found: "an address, but no public_url is https",
                 allowed: "an address where some host has https",
-                mend: "remove it"
+                fix: "remove it"
             )
         }
     }
@@ -114,7 +114,7 @@ extension SettingsBuilder {
                     tree.place(of: "public_url"),
                     found: "public_url on an address for clients",
                     allowed: "public_url only with role: management; clients use the public_url of a host",
-                    mend: "remove it, or add role: management"
+                    fix: "remove it, or add role: management"
                 )
             }
             return nil
@@ -133,7 +133,7 @@ extension SettingsBuilder {
                 tree.place(of: "role"),
                 found: "management, but admin.tokens_file is missing",
                 allowed: "management with operators' tokens: it serves nothing else",
-                mend: "add admin.tokens_file"
+                fix: "add admin.tokens_file"
             )
         }
         return url
@@ -145,7 +145,7 @@ extension SettingsBuilder {
             tree.place,
             found: "\(address), but listen also has \(earlier)",
             allowed: "each address once; an address that means every address excludes others on its port",
-            mend: "remove one, or choose another port"
+            fix: "remove one, or choose another port"
         )
     }
 
@@ -155,7 +155,7 @@ extension SettingsBuilder {
                 tree.place(of: "tls"),
                 found: "true, but there is no tls with a certificate",
                 allowed: "true where tls has a certificate",
-                mend: "add tls with certificate_file and key_file"
+                fix: "add tls with certificate_file and key_file"
             )
         }
         guard listener.clientCertificates != .none else { return }
@@ -164,7 +164,7 @@ extension SettingsBuilder {
                 tree.place(of: "client_certificates"),
                 found: "\(listener.clientCertificates.rawValue) without TLS",
                 allowed: "a listener with TLS",
-                mend: "write tls: true, or remove the key"
+                fix: "write tls: true, or remove the key"
             )
         } else if self.tree.tree("tls")?["client_ca_file"] == nil {
             self.reportMissing(
@@ -184,7 +184,7 @@ extension SettingsBuilder {
                 tree.place(of: "protocols"),
                 found: isEmpty ? "an empty list" : "a protocol twice",
                 allowed: "one protocol or more, each once",
-                mend: isEmpty ? "write those that clients may speak, or remove the key" : "remove one"
+                fix: isEmpty ? "write those that clients may speak, or remove the key" : "remove one"
             )
         }
         // Clients choose HTTP/2 during the TLS handshake, or know about it beforehand.
@@ -195,7 +195,7 @@ extension SettingsBuilder {
                 tree.place(of: "protocols"),
                 found: "\(foreign.rawValue) \(listener.isSecure ? "with" : "without") TLS",
                 allowed: "\(own.rawValue) and http/1.1",
-                mend: "write \(own.rawValue)"
+                fix: "write \(own.rawValue)"
             )
         }
     }
@@ -241,7 +241,7 @@ extension SettingsBuilder {
                     found: "\(block), but trusted_proxies has \(other)",
                     allowed:
                         "peers that are not in trusted_proxies: they report their clients only in the header",
-                    mend:
+                    fix:
                         "remove it from trusted_proxies; a proxy in front of it that sends X-Forwarded-For is listed there with its own address"
                 )
             }
@@ -255,8 +255,8 @@ extension SettingsBuilder {
         let allowed = "the addresses of your own proxies"
         let elements = tree.list(name)
         if elements?.isEmpty == true {
-            let mend = "add the addresses from which they connect, e.g. 10.0.0.0/24"
-            self.report(tree.place(of: name), found: "an empty list", allowed: allowed, mend: mend)
+            let fix = "add the addresses from which they connect, e.g. 10.0.0.0/24"
+            self.report(tree.place(of: name), found: "an empty list", allowed: allowed, fix: fix)
         }
         return (elements ?? []).enumerated().compactMap { index, element in
             guard case .block(let block) = element.value else { return nil }
@@ -267,7 +267,7 @@ extension SettingsBuilder {
                     KeyPlace(origin: element.origin, key: "\(tree.key(of: name))[\(index)]"),
                     found: "\(block), which is \(size)",
                     allowed: allowed,
-                    mend: "list the proxies: \(risk)"
+                    fix: "list the proxies: \(risk)"
                 )
             }
             return block
@@ -294,7 +294,7 @@ extension SettingsBuilder {
                 KeyPlace(origin: written?.place.origin ?? self.tree.place(of: "listen").origin, key: "admin.listen"),
                 found: "\(admin)\(written == nil ? " (the default)" : ""), but \(other.key) has \(other.address)",
                 allowed: "an address and port that \(other.key) does not use",
-                mend: "choose another port, e.g. admin.listen: \"127.0.0.1:\(admin.port == 9090 ? 9091 : 9090)\""
+                fix: "choose another port, e.g. admin.listen: \"127.0.0.1:\(admin.port == 9090 ? 9091 : 9090)\""
             )
         }
         if !admin.isLoopback {

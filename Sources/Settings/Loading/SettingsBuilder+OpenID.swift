@@ -40,7 +40,7 @@ extension SettingsBuilder {
                 tree.place(of: "scopes"),
                 found: "a list without openid",
                 allowed: "a list with openid, without which a provider sends no id_token (OpenID Connect Core 3.1.2.1)",
-                mend: "add openid"
+                fix: "add openid"
             )
         }
         settings.allow = self.admission(tree)

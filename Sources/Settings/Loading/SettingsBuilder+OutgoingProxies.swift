@@ -27,7 +27,7 @@ extension SettingsBuilder {
                 KeyPlace(origin: .environment(name), key: ""),
                 found: "a proxy that cannot be used (not shown)",
                 allowed: TextRule.httpProxy.allowed,
-                mend: "\(error.mend), or unset it"
+                fix: "\(error.fix), or unset it"
             )
             return nil
         }
@@ -42,7 +42,7 @@ extension SettingsBuilder {
                 tree.place(of: "http_proxy_file"),
                 found: "both http_proxy and http_proxy_file",
                 allowed: "one of them",
-                mend: "remove one"
+                fix: "remove one"
             )
         }
         let text: Secret?
@@ -64,7 +64,7 @@ extension SettingsBuilder {
                 KeyPlace(origin: tree.place(of: "http_proxy_file").origin, key: key),
                 found: "a proxy that cannot be used (not shown)",
                 allowed: TextRule.httpProxy.allowed,
-                mend: error.mend
+                fix: error.fix
             )
         }
         return proxies

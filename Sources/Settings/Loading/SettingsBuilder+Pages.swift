@@ -19,7 +19,7 @@ extension SettingsBuilder {
                     found: error.sentence,
                     allowed:
                         "an HTML page with {{language}}, {{style}} and {{content}} once each, and optionally {{direction}}, {{title}}, {{window_title}}, {{name}}, {{brand}} and {{support}}",
-                    mend: "correct the template; styles belong in style.css in the same directory"
+                    fix: "correct the template; styles belong in style.css in the same directory"
                 )
             }
         }
@@ -29,7 +29,7 @@ extension SettingsBuilder {
                 Self.place(ofTemplate: style.path),
                 found: "</style in a stylesheet",
                 allowed: "CSS",
-                mend: "write rules only, without HTML"
+                fix: "write rules only, without HTML"
             )
         }
         let languages = self.languages(tree, folder, &found)
@@ -39,7 +39,7 @@ extension SettingsBuilder {
                 tree.place(of: "templates_dir"),
                 found: "no file for the pages in \(quoted(folder))",
                 allowed: "a directory with one or more of \(names.joined(separator: ", "))",
-                mend: "check the path and the names, or remove the key"
+                fix: "check the path and the names, or remove the key"
             )
         }
         return PageDesign(
@@ -69,7 +69,7 @@ extension SettingsBuilder {
             tree.place(of: "change_password_url"),
             found: "the gateway's own path, which leads to this URL",
             allowed: "the page where users change their passwords",
-            mend: "write the URL of that page"
+            fix: "write the URL of that page"
         )
     }
 
@@ -92,22 +92,22 @@ extension SettingsBuilder {
             let bytes = try self.files.read(path, PageTemplate.longest)
             found += 1
             if let content = String(validating: bytes, as: UTF8.self) { return (path, content) }
-            self.reportFile(path, found: "bytes that are not UTF-8", mend: "save the file as UTF-8")
+            self.reportFile(path, found: "bytes that are not UTF-8", fix: "save the file as UTF-8")
         } catch  where error == .absent {
             return nil
         } catch {
             found += 1
-            self.reportFile(path, found: error.sentence, mend: "write a smaller file, or check its permissions")
+            self.reportFile(path, found: error.sentence, fix: "write a smaller file, or check its permissions")
         }
         return nil
     }
 
-    private mutating func reportFile(_ path: String, found: String, mend: String) {
+    private mutating func reportFile(_ path: String, found: String, fix: String) {
         self.report(
             Self.place(ofTemplate: path),
             found: found,
             allowed: "a text of at most \(Quantity.text(bytes: PageTemplate.longest))",
-            mend: mend
+            fix: fix
         )
     }
 
@@ -126,7 +126,7 @@ extension SettingsBuilder {
             tree.place(of: key),
             found: found,
             allowed: allowed,
-            mend: "write the path of an image in one of these formats"
+            fix: "write the path of an image in one of these formats"
         )
         return nil
     }
@@ -139,7 +139,7 @@ extension SettingsBuilder {
                 place,
                 found: tags.isEmpty ? "an empty list" : "a language a second time",
                 allowed: "one language or more, each once",
-                mend: "remove the key for \(PageLanguage.included.map(\.tag).joined(separator: ", "))"
+                fix: "remove the key for \(PageLanguage.included.map(\.tag).joined(separator: ", "))"
             )
         }
         return tags.map { tag in
@@ -154,7 +154,7 @@ extension SettingsBuilder {
                 found: "\(quoted(tag)), which has no texts",
                 allowed:
                     "\(alternatives(PageLanguage.included.map(\.tag))), or a language whose texts are in pages.templates_dir",
-                mend: "write its texts to \(tag).yaml there; `sallyport texts` prints the English ones"
+                fix: "write its texts to \(tag).yaml there; `sallyport texts` prints the English ones"
             )
             return .included[0]
         }

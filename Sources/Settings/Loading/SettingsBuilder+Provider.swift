@@ -20,7 +20,7 @@ extension SettingsBuilder {
                 tree.place(of: "providers"),
                 found: "both provider and providers",
                 allowed: "either one provider, or a list of them",
-                mend: "move it into the list: the other one is at \(tree.place(of: "provider").origin)"
+                fix: "move it into the list: the other one is at \(tree.place(of: "provider").origin)"
             )
         }
         let names = self.providerNames
@@ -32,19 +32,19 @@ extension SettingsBuilder {
                     element,
                     found: "\(quoted(name)), which is not in providers",
                     allowed: alternatives(names),
-                    mend: suggestion(for: name, among: names, else: "add it to providers")
+                    fix: suggestion(for: name, among: names, else: "add it to providers")
                 )
             } else if chosen[..<index].contains(name) {
                 self.report(
                     element,
                     found: "\(quoted(name)) a second time",
                     allowed: "each provider once",
-                    mend: "remove one"
+                    fix: "remove one"
                 )
             }
         }
         if chosen.isEmpty, !self.isPartial {
-            self.report(tree.place(of: key), found: "an empty list", allowed: "one or more", mend: "add one")
+            self.report(tree.place(of: key), found: "an empty list", allowed: "one or more", fix: "add one")
         }
         return chosen.isEmpty ? fallback : chosen
     }
@@ -93,17 +93,17 @@ extension SettingsBuilder {
                 place,
                 found: "both provider and providers",
                 allowed: "either one provider, or a list of them",
-                mend: "move it into an element of providers: the other one is at \(other.origin)"
+                fix: "move it into an element of providers: the other one is at \(other.origin)"
             )
         }
         let trees = self.tree.trees("providers")
         if trees.isEmpty, !self.isPartial {
-            self.report(place, found: "an empty list", allowed: "one or more", mend: "add one")
+            self.report(place, found: "an empty list", allowed: "one or more", fix: "add one")
         }
         var origins: [String: SettingsOrigin] = [:]
         let providers = trees.compactMap { tree -> NamedProvider? in
             guard let name = tree.text("name") else { return nil }
-            self.checkOnce(name, "name", of: tree, in: &origins, mend: "choose another one: the first is at")
+            self.checkOnce(name, "name", of: tree, in: &origins, fix: "choose another one: the first is at")
             return self.provider(tree, name, settings)
         }
         self.checkTogether(providers)
@@ -126,7 +126,7 @@ extension SettingsBuilder {
                     self.tree.place(of: "providers"),
                     found: "the id \(quoted(user.id)), which a user of another provider can have",
                     allowed: "ids that do not begin with a provider's name and \(Realm.separator)",
-                    mend: "choose another id"
+                    fix: "choose another id"
                 )
             }
             provider.settings = provider.settings.naming(names)
@@ -154,7 +154,7 @@ extension SettingsBuilder {
                 tree.place(of: written[1].key),
                 found: "both \(kind.key) and \(written[1].key)",
                 allowed: "one provider",
-                mend: "remove one: the other is at \(tree.place(of: kind.key).origin)"
+                fix: "remove one: the other is at \(tree.place(of: kind.key).origin)"
             )
         }
         // A section with a problem has been reported.
@@ -186,8 +186,8 @@ extension SettingsBuilder {
         for (index, provider) in providers.enumerated() {
             let place = trees.firstIndex { $0.text("name") == provider.name } ?? index
             let settings = provider.settings
-            func refuse(_ found: String, allowed: String, mend: String) {
-                self.report(trees[place].place, found: found, allowed: allowed, mend: mend)
+            func refuse(_ found: String, allowed: String, fix: String) {
+                self.report(trees[place].place, found: found, allowed: allowed, fix: fix)
             }
             if ProviderKind.of(settings)?.isSingle == true,
                 let twin = providers[..<index].first(where: { type(of: $0.settings) == type(of: settings) })
@@ -196,7 +196,7 @@ extension SettingsBuilder {
                     "a second provider of the kind of \(twin.name)",
                     allowed:
                         "one static provider and one Kratos: the cookie and the paths of Kratos cannot belong to two",
-                    mend: "remove one"
+                    fix: "remove one"
                 )
             } else if let name = settings.ownName,
                 let twin = providers[..<index].first(where: { $0.settings.ownName == name })
@@ -204,7 +204,7 @@ extension SettingsBuilder {
                 refuse(
                     "the issuer or name that \(twin.name) also has",
                     allowed: "each issuer or name once: it identifies the sessions and tokens of a provider",
-                    mend: "remove one"
+                    fix: "remove one"
                 )
             }
         }
@@ -233,7 +233,7 @@ extension SettingsBuilder {
                 section,
                 found: "a provider that sends browsers back, but no host with endpoints: true",
                 allowed: "a provider with a host whose callback is registered there",
-                mend: "write endpoints: true on the host whose /.sallyport/callback is registered"
+                fix: "write endpoints: true on the host whose /.sallyport/callback is registered"
             )
         }
         // If users choose, another provider may suffice.
@@ -244,7 +244,7 @@ extension SettingsBuilder {
                     route.place(of: "unauthenticated"),
                     found: "login, but with \(section.key) nobody can sign in",
                     allowed: "auto or 401",
-                    mend: "remove it"
+                    fix: "remove it"
                 )
             }
         }
@@ -262,7 +262,7 @@ extension SettingsBuilder {
         guard let require = route.tree("require"), let level = require.text("aal").map(AssuranceLevel.init(named:)),
             let highest = provider.highestAssurance, level > highest
         else { return }
-        let mend =
+        let fix =
             kind.mapsLevels
             ? "list the values that reach it, e.g. \(key).claims.acr: {phr: \(level.rawValue)}, or require less"
             : "require less: a provider without id_token does not say how users signed in"
@@ -270,7 +270,7 @@ extension SettingsBuilder {
             require.place(of: "aal"),
             found: "\(level.rawValue), which no sign-in with \(key) reaches",
             allowed: "at most \(highest.rawValue), the highest level that is configured",
-            mend: mend
+            fix: fix
         )
     }
 
@@ -283,7 +283,7 @@ extension SettingsBuilder {
             found: "\(quoted(path)), which this provider does not give to the gateway",
             allowed:
                 "provider.id_token with provider.oidc, and provider.access_token with every provider but static",
-            mend: "remove the field"
+            fix: "remove the field"
         )
     }
 }

@@ -29,7 +29,7 @@ extension SettingsBuilder {
                 tree.place(of: "client_secret_file"),
                 found: "a secret with control characters",
                 allowed: "a file with the secret on one line (RFC 6749 A.2)",
-                mend: "remove the line ends from the file"
+                fix: "remove the line ends from the file"
             )
         }
         let method = tree.text("client_authentication").flatMap(ClientAuthenticationMethod.init(rawValue:))
@@ -51,7 +51,7 @@ extension SettingsBuilder {
             tree.place(of: "client_key_file"),
             found: "both client_key_file and client_secret_file",
             allowed: "one of the two",
-            mend: "remove the one that the provider does not ask for"
+            fix: "remove the one that the provider does not ask for"
         )
     }
 
@@ -78,7 +78,7 @@ extension SettingsBuilder {
                 tree.place(of: names.method),
                 found: "\(method.rawValue) without \(needed)",
                 allowed: "\(method.rawValue) with \(needed)",
-                mend: "add \(needed), or remove \(names.method)"
+                fix: "add \(needed), or remove \(names.method)"
             )
         }
         for name in ["client_secret_file", names.keyFile] where name != needed && tree[name] != nil {
@@ -86,7 +86,7 @@ extension SettingsBuilder {
                 tree.place(of: name),
                 found: "\(name), but \(names.method) is \(method.rawValue)",
                 allowed: needed.map { "\($0) only" } ?? "neither client_secret_file nor \(names.keyFile)",
-                mend: "remove it, or write another \(names.method)"
+                fix: "remove it, or write another \(names.method)"
             )
         }
     }
@@ -99,7 +99,7 @@ extension SettingsBuilder {
             tree.place(of: "client_key_file"),
             found: "a file that cannot be used: \(fault)",
             allowed: "a PEM file with a private key without a passphrase",
-            mend: "make one: openssl genpkey -algorithm EC -pkeyopt ec_paramgen_curve:P-256"
+            fix: "make one: openssl genpkey -algorithm EC -pkeyopt ec_paramgen_curve:P-256"
         )
         return nil
     }
@@ -121,7 +121,7 @@ extension SettingsBuilder {
                     parameters.place(of: name),
                     found: "a parameter that the gateway sets itself",
                     allowed: "parameters that only the provider defines",
-                    mend: "remove it: \(instead)"
+                    fix: "remove it: \(instead)"
                 )
             }
             guard case .text(let value) = setting.value else { continue }
@@ -149,7 +149,7 @@ extension SettingsBuilder {
                     place,
                     found: "a trait that does not exist",
                     allowed: alternatives(claims.traits.map(\.name)),
-                    mend: "add it to traits, or correct the name"
+                    fix: "add it to traits, or correct the name"
                 )
             }
         }
@@ -173,7 +173,7 @@ extension SettingsBuilder {
                 tree.place,
                 found: "an empty mapping",
                 allowed: "one or more of emails, email_domains and groups",
-                mend: "add one, or remove allow to admit everybody whom the provider knows"
+                fix: "add one, or remove allow to admit everybody whom the provider knows"
             )
         }
         return allow
@@ -187,7 +187,7 @@ extension SettingsBuilder {
                 tree.place(of: name),
                 found: "an empty list",
                 allowed: "one element or more",
-                mend: "add an element, or remove the key"
+                fix: "add an element, or remove the key"
             )
         }
         if let index = texts.indices.first(where: { texts[..<$0].contains(texts[$0]) }) {
@@ -195,7 +195,7 @@ extension SettingsBuilder {
                 tree.place(of: name).element(index),
                 found: "\(quoted(texts[index])) a second time",
                 allowed: "each element once",
-                mend: "remove one"
+                fix: "remove one"
             )
         }
         return texts

@@ -36,7 +36,7 @@ extension SettingsBuilder {
                     "\(use.mode.rawValue), but \(host.publicURL) is https, listen is \(listener) and trusted_proxies is empty",
                 allowed:
                     "a binding only if trusted_proxies contains the proxy that terminates TLS; without it \(effect)",
-                mend: "add trusted_proxies: [\(peers ?? "127.0.0.1")], or the address of that proxy; "
+                fix: "add trusted_proxies: [\(peers ?? "127.0.0.1")], or the address of that proxy; "
                     + "if it passes bytes on, add proxy_protocol at this address of listen; "
                     + "if the gateway really sees the clients' addresses, use --insecure-unnamed-proxy"
             )

@@ -11,7 +11,7 @@ extension SettingsBuilder {
                 tree.place(of: name),
                 found: "\(name) on a route without an app",
                 allowed: "\(name) on a route with upstream",
-                mend: "add upstream, or make the change in the proxy that forwards the requests"
+                fix: "add upstream, or make the change in the proxy that forwards the requests"
             )
         }
         guard let prefix = route.stripPrefix, !self.isPartial, route.path != prefix,
@@ -21,7 +21,7 @@ extension SettingsBuilder {
             tree.place(of: "strip_prefix"),
             found: "\(quoted(prefix)), but the path \(quoted(route.path)) does not begin with it",
             allowed: "a prefix of the route's path",
-            mend: "write path: \(prefix)/**, or another prefix"
+            fix: "write path: \(prefix)/**, or another prefix"
         )
     }
 
@@ -46,7 +46,7 @@ extension SettingsBuilder {
                 tree.place,
                 found: "\(address) in the value of \(field.name)",
                 allowed: "\(address) as the whole value of a field of request_headers",
-                mend: takesAddress ? "write only \(address)" : "remove \(field.name)"
+                fix: takesAddress ? "write only \(address)" : "remove \(field.name)"
             )
         }
         let changes = FieldChanges(set: fields + self.secretFields(tree), remove: tree.texts("remove") ?? [])
@@ -58,7 +58,7 @@ extension SettingsBuilder {
                 tree.place,
                 found: "both \(earlier) and \(name), which are one field to some apps",
                 allowed: "each field once, in one spelling: a field that is set replaces the field of the same name",
-                mend: "remove one of them"
+                fix: "remove one of them"
             )
         }
         return changes
@@ -77,7 +77,7 @@ extension SettingsBuilder {
                     files.place(of: name),
                     found: "content that no field can have (not shown)",
                     allowed: "a file with one line of \(TextRule.fieldValue.allowed)",
-                    mend: error.mend
+                    fix: error.fix
                 )
                 return nil
             }
@@ -115,7 +115,7 @@ extension SettingsBuilder {
             place,
             found: "\(change.name), \(fault)",
             allowed: "fields that belong to the app",
-            mend: "remove \(change.name)"
+            fix: "remove \(change.name)"
         )
     }
 }

@@ -24,7 +24,7 @@ extension SettingsBuilder {
                 tree.place(of: "upstream"),
                 found: "\(quoted(name)), which is not in upstreams",
                 allowed: names.isEmpty ? "a URL such as http://127.0.0.1:3000" : "a URL, or \(alternatives(names))",
-                mend: suggestion(for: name, among: names, else: "add it to upstreams, or write the app's URL")
+                fix: suggestion(for: name, among: names, else: "add it to upstreams, or write the app's URL")
             )
             return nil
         default: return nil
@@ -70,7 +70,7 @@ extension SettingsBuilder {
                 self.tree.place(of: name),
                 found: "both \(name) and hosts",
                 allowed: "either \(name) at the top level, or hosts",
-                mend: "move it into an element of hosts"
+                fix: "move it into an element of hosts"
             )
         }
         let written = self.writtenHosts
@@ -88,7 +88,7 @@ extension SettingsBuilder {
                     in: &origins,
                     found: url.authority,
                     allowed: "each host and port once",
-                    mend: "merge the two hosts: the other one is at"
+                    fix: "merge the two hosts: the other one is at"
                 )
             }
             let endpoints = isShorthand || (host.boolean("endpoints") ?? (written.count == 1 && !url.isWildcard))
@@ -112,7 +112,7 @@ extension SettingsBuilder {
                         tree.place(of: "path"),
                         found: "\(route.path) a second time for the same methods",
                         allowed: "each path and method once: the order of routes does not matter",
-                        mend: "merge the two routes: the other one is at \(trees[earlier].place(of: "path").origin)"
+                        fix: "merge the two routes: the other one is at \(trees[earlier].place(of: "path").origin)"
                     )
                 }
                 places[route.path, default: []].append(index)
@@ -122,7 +122,7 @@ extension SettingsBuilder {
                     host.place(of: "routes"),
                     found: "an empty list",
                     allowed: "one route or more on a host without endpoints",
-                    mend: "add a route such as path: /**"
+                    fix: "add a route such as path: /**"
                 )
             }
             var settings = HostSettings(publicURL: url, endpoints: endpoints, providers: providers, routes: routes)
@@ -166,7 +166,7 @@ extension SettingsBuilder {
                 host.place(of: "upstream"),
                 found: "both upstream and routes",
                 allowed: "either upstream, the app of all paths, or routes, each with its own app",
-                mend: "move it into the routes, which are at \(routes.origin)"
+                fix: "move it into the routes, which are at \(routes.origin)"
             )
         case (nil, nil):
             self.reportMissing(
@@ -189,7 +189,7 @@ extension SettingsBuilder {
                 place,
                 found: "an empty list",
                 allowed: "one provider or more",
-                mend: "add one, or remove the key"
+                fix: "add one, or remove the key"
             )
         }
         for (index, name) in names.enumerated() where !host.contains(name) {
@@ -197,7 +197,7 @@ extension SettingsBuilder {
                 place.element(index),
                 found: "\(quoted(name)), which is not a provider of the host",
                 allowed: alternatives(host),
-                mend: suggestion(for: name, among: host, else: "add it to the providers of the host")
+                fix: suggestion(for: name, among: host, else: "add it to the providers of the host")
             )
         }
     }
@@ -218,7 +218,7 @@ extension SettingsBuilder {
                 place,
                 found: "plain http on a host other than loopback",
                 allowed: "https, or http on localhost, 127.0.0.1 and [::1]",
-                mend: "write https, or accept readable cookies and tokens with --insecure-http"
+                fix: "write https, or accept readable cookies and tokens with --insecure-http"
             )
         }
     }
@@ -250,7 +250,7 @@ extension SettingsBuilder {
                 tree.place(of: "path_info"),
                 found: "follow on a path that ends with /**, which matches everything below it anyway",
                 allowed: "follow on exact paths",
-                mend: "remove it"
+                fix: "remove it"
             )
         }
         if let host = tree.text("host"), host != "client" { route.hostHeader = host }
@@ -275,7 +275,7 @@ extension SettingsBuilder {
                 tree.place(of: "san_any"),
                 found: "an empty list, which no certificate matches",
                 allowed: "one name or more",
-                mend: "add a name; without the key any name is accepted"
+                fix: "add a name; without the key any name is accepted"
             )
         }
         requirement.names = (tree.texts("san_any") ?? []).compactMap { CertificateName($0) }
@@ -298,7 +298,7 @@ extension SettingsBuilder {
                     tree.place(of: "handoff"),
                     found: "true without the key client",
                     allowed: "true together with client, the web client whose settings apply",
-                    mend: "add \(place.key), or remove handoff"
+                    fix: "add \(place.key), or remove handoff"
                 )
             }
             return
@@ -310,7 +310,7 @@ extension SettingsBuilder {
                 found: "\(quoted(name)), which is not in clients"
                     + (self.providerNames.count > 1 ? " for the provider of this host" : ""),
                 allowed: names.isEmpty ? "a client_id from clients, which is empty" : alternatives(names),
-                mend: suggestion(for: name, among: names, else: "add it to clients")
+                fix: suggestion(for: name, among: names, else: "add it to clients")
             )
             return
         }
@@ -323,7 +323,7 @@ extension SettingsBuilder {
             place,
             found: "\(quoted(name)), which may not accept a token from a cookie or from the query",
             allowed: "a client with session_transfer.allowed_authentication_methods",
-            mend: "add cookie or query there, or write \(tree.key(of: "handoff")): false"
+            fix: "add cookie or query there, or write \(tree.key(of: "handoff")): false"
         )
     }
 
@@ -336,7 +336,7 @@ extension SettingsBuilder {
             tree.place(of: "binding_action"),
             found: "\(quoted(setting.shown)) without a binding",
             allowed: "binding_action where binding is not none",
-            mend: "add binding, or remove it"
+            fix: "add binding, or remove it"
         )
     }
 
@@ -355,7 +355,7 @@ extension SettingsBuilder {
                 tree.place(of: name),
                 found: "\(name) on a route with auth: \(auth.rawValue), \(why)",
                 allowed: "\(name) where auth is \(needs)",
-                mend: "write auth: required, and serve public paths by another route without \(name)"
+                fix: "write auth: required, and serve public paths by another route without \(name)"
             )
         }
     }
@@ -369,7 +369,7 @@ extension SettingsBuilder {
                 tree.place(of: "credentials"),
                 found: "true, but origins has *",
                 allowed: "credentials only with exact origins: with * every site could act as the user",
-                mend: "list the origins, or set credentials: false"
+                fix: "list the origins, or set credentials: false"
             )
         }
         return cors

@@ -14,7 +14,7 @@ extension SettingsBuilder {
             guard let name = tree.text("name"), let condition = tree.condition("when"),
                 let effect = tree.text("then").flatMap(Rule.Effect.init(rawValue:))
             else { return nil }
-            self.checkOnce(name, "name", of: tree, in: &origins, mend: "choose another name: the other rule is at")
+            self.checkOnce(name, "name", of: tree, in: &origins, fix: "choose another name: the other rule is at")
             let stages = tree.texts("at")?.compactMap(RuleStage.init(rawValue:)) ?? [.consume]
             let rule = Rule(
                 name: name,
@@ -39,7 +39,7 @@ extension SettingsBuilder {
                 tree.place(of: "at"),
                 found: "an empty list",
                 allowed: alternatives(RuleStage.allCases.map(\.rawValue)),
-                mend: "add one, or remove the key for consume"
+                fix: "add one, or remove the key for consume"
             )
         }
         if rule.effect == .signIn, rule.stages != [.consume] {
@@ -47,7 +47,7 @@ extension SettingsBuilder {
                 tree.place(of: "then"),
                 found: "sign_in in a rule that is not only for consume",
                 allowed: "deny at mint, sign_in and exchange, where no sign-in can follow",
-                mend: "write deny, or remove the other stages from at"
+                fix: "write deny, or remove the other stages from at"
             )
         }
         if rule.effect != .deny, tree["text"] != nil {
@@ -55,7 +55,7 @@ extension SettingsBuilder {
                 tree.place(of: "text"),
                 found: "a text in a rule with then: \(rule.effect.rawValue)",
                 allowed: "a text only with then: deny, because nothing else shows one",
-                mend: "remove the text"
+                fix: "remove the text"
             )
         }
         self.checkScopes(of: rule, tree)
@@ -69,7 +69,7 @@ extension SettingsBuilder {
                 tree.place(of: "scopes"),
                 found: "scopes in a rule with then: \(rule.effect.rawValue)",
                 allowed: "scopes only with then: scopes",
-                mend: "write then: scopes, or remove them"
+                fix: "write then: scopes, or remove them"
             )
         }
         if rule.stages != [.exchange] {
@@ -77,7 +77,7 @@ extension SettingsBuilder {
                 tree.place(of: "then"),
                 found: "scopes in a rule that is not only for exchange",
                 allowed: "scopes only at exchange, where a client gets some",
-                mend: "write at: exchange"
+                fix: "write at: exchange"
             )
         }
         if rule.scopes == Rule.Scopes(), !self.isPartial {
@@ -85,7 +85,7 @@ extension SettingsBuilder {
                 tree.place(of: "then"),
                 found: "scopes without scopes.only or scopes.remove",
                 allowed: "scopes together with the scopes to keep or to remove",
-                mend: "add the key scopes with only or remove"
+                fix: "add the key scopes with only or remove"
             )
         }
     }
@@ -93,7 +93,7 @@ extension SettingsBuilder {
     /// Reports a field that is always missing: the rule would have no effect, or another one than it says.
     private mutating func checkFields(of rule: Rule, _ tree: SettingsTree) {
         for (field, _) in rule.condition.fields {
-            let fault: (allowed: String, mend: String)? =
+            let fault: (allowed: String, fix: String)? =
                 if !rule.stages.isSubset(of: field.stages) {
                     (
                         "this field only at \(alternatives(field.stages.map(\.rawValue).sorted())); at other stages it is missing",
@@ -107,7 +107,7 @@ extension SettingsBuilder {
                     nil
                 }
             guard let fault else { continue }
-            self.report(tree.place(of: "when"), found: field.name, allowed: fault.allowed, mend: fault.mend)
+            self.report(tree.place(of: "when"), found: field.name, allowed: fault.allowed, fix: fault.fix)
         }
     }
 }

@@ -32,7 +32,7 @@ extension SettingsBuilder {
                         basic.place(of: "password_file"),
                         found: "a password with control characters",
                         allowed: "a password on one line (RFC 7617)",
-                        mend: "remove the line ends from the file"
+                        fix: "remove the line ends from the file"
                     )
                 }
                 identity.basic = IdentitySettings.BasicAuth(usernamePath: path, password: password)
@@ -65,7 +65,7 @@ extension SettingsBuilder {
                     place,
                     found: "a reserved field",
                     allowed: "a field that HTTP, proxies and the gateway do not use",
-                    mend: Self.substitute(for: folded) ?? "choose a name such as X-Auth-\(name)"
+                    fix: Self.substitute(for: folded) ?? "choose a name such as X-Auth-\(name)"
                 )
             }
             if let earlier = names.updateValue(place.origin, forKey: folded) {
@@ -73,7 +73,7 @@ extension SettingsBuilder {
                     place,
                     found: "the field a second time in another spelling",
                     allowed: "each field once; letter case is ignored, and characters such as _ . ! equal -",
-                    mend: "remove one: the other is at \(earlier)"
+                    fix: "remove one: the other is at \(earlier)"
                 )
             }
             guard case .text(let path) = setting.value else { continue }
@@ -85,7 +85,7 @@ extension SettingsBuilder {
                 headers.place,
                 found: "an empty mapping",
                 allowed: "one field or more",
-                mend: "add a field, or remove the key for the preset's"
+                fix: "add a field, or remove the key for the preset's"
             )
         }
         return fields
@@ -111,7 +111,7 @@ extension SettingsBuilder {
                 tree.place,
                 found: tree["csv"] == nil ? "neither database nor csv" : "both database and csv",
                 allowed: "exactly one of database and csv",
-                mend: tree["csv"] == nil ? "add one, or remove asn" : "remove one"
+                fix: tree["csv"] == nil ? "add one, or remove asn" : "remove one"
             )
         }
         return database.map { .database(path: $0) } ?? csv.map { .csv(path: $0) }
@@ -135,7 +135,7 @@ extension SettingsBuilder {
                 place,
                 found: "\(quoted(word)) without the key asn",
                 allowed: "none or ip; asn, ip_dual_stack and ip_or_asn need the key asn",
-                mend: "add asn.database or asn.csv, or write ip at \(place.key)"
+                fix: "add asn.database or asn.csv, or write ip at \(place.key)"
             )
         }
     }
@@ -150,7 +150,7 @@ extension SettingsBuilder {
                 found:
                     "\(Quantity.text(bytes: limits.field)), more than fields (\(Quantity.text(bytes: limits.fields)))",
                 allowed: "at most limits.fields",
-                mend: "write a smaller field, or larger fields"
+                fix: "write a smaller field, or larger fields"
             )
         }
     }
@@ -163,7 +163,7 @@ extension SettingsBuilder {
                 tree.place(of: "audit_on_full"),
                 found: "refuse, but log.audit is false",
                 allowed: "refuse only with log.audit",
-                mend: "set log.audit: true, or remove the key"
+                fix: "set log.audit: true, or remove the key"
             )
         }
     }

@@ -20,7 +20,7 @@ extension SettingsBuilder {
                     place,
                     found: "domains of a provider where nobody can sign in",
                     allowed: "domains at the provider where these users sign in",
-                    mend: "remove them"
+                    fix: "remove them"
                 )
             }
             for (element, domain) in provider.domains.enumerated() {
@@ -32,7 +32,7 @@ extension SettingsBuilder {
                     place.element(element),
                     found: "\(quoted(domain)), which \(twin.name) also has",
                     allowed: "each domain at one provider of a host",
-                    mend: "remove one"
+                    fix: "remove one"
                 )
             }
         }
@@ -47,21 +47,21 @@ extension SettingsBuilder {
                 place,
                 found: "identifier_first on a host with one provider",
                 allowed: "identifier_first on a host with several providers: users go straight to a single one",
-                mend: "remove it, or list several providers"
+                fix: "remove it, or list several providers"
             )
         } else if !host.endpoints {
             self.report(
                 place,
                 found: "identifier_first on a host without endpoints",
                 allowed: "identifier_first on the host with endpoints: true where the users of this host sign in",
-                mend: "move it to that host"
+                fix: "move it to that host"
             )
         } else if !self.hasDomains(host.providers) {
             self.report(
                 place,
                 found: "identifier_first, but no provider of the host has domains",
                 allowed: "identifier_first if an address can determine the provider",
-                mend: "write domains at a provider, e.g. oidc: {domains: [example.com]}"
+                fix: "write domains at a provider, e.g. oidc: {domains: [example.com]}"
             )
         }
     }
@@ -119,7 +119,7 @@ extension SettingsBuilder {
                     found: "a kit whose \(issuers) no provider has that shares a host with others",
                     allowed:
                         "a kit with the issuer of a listed provider, if routes require a provider or accounts are linked",
-                    mend: "list a provider with the kit's issuer among the host's providers, or remove the kit"
+                    fix: "list a provider with the kit's issuer among the host's providers, or remove the kit"
                 )
             }
             let twin = self.markedProviders.first { name in
@@ -132,7 +132,7 @@ extension SettingsBuilder {
                 tree.place(of: "name"),
                 found: "\(quoted(twin)), with which the kit \(login.rawValue) of native_social names its users",
                 allowed: "a different name beside other providers: users of both would be \(twin)|ID",
-                mend: "choose another name, or give this provider the kit's issuer"
+                fix: "choose another name, or give this provider the kit's issuer"
             )
         }
     }
@@ -154,7 +154,7 @@ extension SettingsBuilder {
                 traits?.place(of: name) ?? section.place(of: "trusted_email"),
                 found: "trusted_email with the address from \(quoted(address)), verified by \(quoted(verified))",
                 allowed: "the claim email itself: the provider verifies no other claim (OpenID Connect Core 5.1)",
-                mend: "remove email and email_verified from claims.traits, or remove trusted_email"
+                fix: "remove email and email_verified from claims.traits, or remove trusted_email"
             )
         }
         guard !claims.vouchesForEmail, let allow = section.tree("allow") else { return }
@@ -163,7 +163,7 @@ extension SettingsBuilder {
                 allow.place(of: name),
                 found: "addresses from \(quoted(address)), which \(quoted(verified)) does not verify",
                 allowed: "addresses from the claim email, or from a claim that another claim verifies",
-                mend:
+                fix:
                     "remove email from claims.traits, add the verifying claim there as email_verified, or use allow.groups"
             )
         }

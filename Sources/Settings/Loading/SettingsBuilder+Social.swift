@@ -15,7 +15,7 @@ extension SettingsBuilder {
                 tree.place,
                 found: "an empty mapping",
                 allowed: "one or more of google, apple and facebook",
-                mend: "add one, or remove native_social"
+                fix: "add one, or remove native_social"
             )
         }
         let provider = self.tree.tree("provider") ?? self.tree.trees("providers").first
@@ -57,7 +57,7 @@ extension SettingsBuilder {
             tree.place(of: "private_key_file"),
             found: "a file that cannot be used: \(fault)",
             allowed: "the .p8 file of a key for Sign in with Apple",
-            mend: "make a key in the developer account and download it; Apple hands it out once"
+            fix: "make a key in the developer account and download it; Apple hands it out once"
         )
         return nil
     }
@@ -70,7 +70,7 @@ extension SettingsBuilder {
                 tree.place(of: "app_secret_file"),
                 found: "a secret with other characters than visible ASCII",
                 allowed: "a file with the app's secret on one line",
-                mend: "copy the secret alone, without spaces and further lines"
+                fix: "copy the secret alone, without spaces and further lines"
             )
         }
         guard let appID = tree.text("app_id"), let secret else { return nil }

@@ -16,7 +16,7 @@ extension SettingsBuilder {
                 KeyPlace(origin: redis.origin, key: "secret_file"),
                 found: "nothing, but store.redis (SALLYPORT_REDIS_URL) is set",
                 allowed: "a file with the secret that all gateways on this Redis share",
-                mend: "make one with `sallyport keys make FILE` and add secret_file, or set SALLYPORT_SECRET_FILE"
+                fix: "make one with `sallyport keys make FILE` and add secret_file, or set SALLYPORT_SECRET_FILE"
             )
         }
     }
@@ -28,7 +28,7 @@ extension SettingsBuilder {
                 place,
                 found: "a URL (not shown) that cannot be used",
                 allowed: TextRule.redisURL.allowed,
-                mend: "correct this: \(fault)"
+                fix: "correct this: \(fault)"
             )
         }
         var redis = RedisSettings(url: url)
@@ -45,7 +45,7 @@ extension SettingsBuilder {
                 file,
                 found: "both url and url_file",
                 allowed: "one of them",
-                mend: "remove one: the other is at \(written.origin)"
+                fix: "remove one: the other is at \(written.origin)"
             )
             return nil
         }
@@ -67,7 +67,7 @@ extension SettingsBuilder {
                 file,
                 found: "a file without a Redis URL (not shown)",
                 allowed: "a file with one line, \(TextRule.redisURL.allowed)",
-                mend: error.mend
+                fix: error.fix
             )
             return nil
         }

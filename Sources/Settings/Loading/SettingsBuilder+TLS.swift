@@ -18,7 +18,7 @@ extension SettingsBuilder {
                 tree.place(of: "certificates"),
                 found: "both certificates and certificate_file",
                 allowed: "one of them",
-                mend: "move the pair into certificates"
+                fix: "move the pair into certificates"
             )
         } else if !isShorthand, written.isEmpty {
             self.reportMissing(
@@ -82,7 +82,7 @@ extension SettingsBuilder {
                 allowed: error.isOfKey
                     ? "a PEM file with the key of the certificate, which only the gateway can read"
                     : "a PEM file with a valid certificate, and then its issuers",
-                mend: error.mend
+                fix: error.fix
             )
             return nil
         }
@@ -109,7 +109,7 @@ extension SettingsBuilder {
             defaults[1].place(of: "default"),
             found: "true a second time",
             allowed: "one certificate with default: true",
-            mend: "remove one: the other is at \(defaults[0].place(of: "default").origin)"
+            fix: "remove one: the other is at \(defaults[0].place(of: "default").origin)"
         )
     }
 
@@ -120,12 +120,12 @@ extension SettingsBuilder {
             guard let facts = certificate.facts else { continue }
             let before = tls.certificates[..<index].compactMap(\.facts).filter { $0.isECDSA == facts.isECDSA }
             guard facts.names.allSatisfy({ name in before.contains { $0.names.contains(name) } }) else { continue }
-            let mend =
+            let fix =
                 facts.names.isEmpty
                 ? "clients that connect to an address send no host name: write default: true here"
                 : "an earlier certificate has all its names: remove one of the two"
             self.warnings.append(
-                "\(tree.key(of: "certificate_file")): the certificate of \(facts.title) is never shown: \(mend)"
+                "\(tree.key(of: "certificate_file")): the certificate of \(facts.title) is never shown: \(fix)"
             )
         }
     }
@@ -139,7 +139,7 @@ extension SettingsBuilder {
                 tree.place(of: "client_ca_file"),
                 found: error.found,
                 allowed: "a PEM file with the certificates of authorities",
-                mend: error.mend
+                fix: error.fix
             )
             return nil
         }
@@ -165,7 +165,7 @@ extension SettingsBuilder {
                 tree.place(of: "public_url"),
                 found: found,
                 allowed: "an https host that a certificate of tls covers",
-                mend: "get a certificate for \(url.host) and add it to tls.certificates"
+                fix: "get a certificate for \(url.host) and add it to tls.certificates"
             )
         }
     }

@@ -14,7 +14,7 @@ extension SettingsBuilder {
                 tree.place(of: missing),
                 found: "nothing",
                 allowed: "a certificate and its key",
-                mend: "add \(missing), or remove the other one"
+                fix: "add \(missing), or remove the other one"
             )
         }
         telemetry.attributes =
@@ -80,7 +80,7 @@ extension SettingsBuilder {
                 tree.place(of: "headers_file"),
                 found: "both headers and headers_file",
                 allowed: "one of them",
-                mend: "remove one"
+                fix: "remove one"
             )
             return []
         }
@@ -93,7 +93,7 @@ extension SettingsBuilder {
                 tree.place(of: "headers_file"),
                 found: "a text that cannot be used (not shown)",
                 allowed: TextRule.collectorFields.allowed,
-                mend: error.mend
+                fix: error.fix
             )
             return []
         }

@@ -25,7 +25,7 @@ extension SettingsBuilder {
                     tree.place(of: "max_connections"),
                     found: "\(upstream.maxConnections), fewer than its \(servers.count) servers",
                     allowed: "at least one connection for each server",
-                    mend: "write a larger number"
+                    fix: "write a larger number"
                 )
             }
             if servers.count == 1, !servers[0].isNamed {
@@ -34,7 +34,7 @@ extension SettingsBuilder {
                         tree.place(of: name),
                         found: "\(name), but only one server",
                         allowed: "\(name) where there are several servers, or a name that may have several addresses",
-                        mend: "remove it, or add another server"
+                        fix: "remove it, or add another server"
                     )
                 }
             }
@@ -53,7 +53,7 @@ extension SettingsBuilder {
                     tree.place(of: missing, or: given),
                     found: "nothing",
                     allowed: "both certificate_file and key_file, or neither",
-                    mend: "add \(missing)"
+                    fix: "add \(missing)"
                 )
             }
             return upstream
@@ -102,7 +102,7 @@ extension SettingsBuilder {
                 place,
                 found: "a file that is not a socket at \(quoted(path))",
                 allowed: "the path of the socket at which the app listens",
-                mend: "check the path"
+                fix: "check the path"
             )
         case .absent:
             self.warnings.append(
@@ -133,7 +133,7 @@ extension SettingsBuilder {
                 tree.place(of: "url"),
                 found: "both url and servers",
                 allowed: "either url, or servers",
-                mend: "move the URL into servers"
+                fix: "move the URL into servers"
             )
         }
         let trees = tree.trees("servers")
@@ -142,7 +142,7 @@ extension SettingsBuilder {
                 place,
                 found: trees.isEmpty ? "an empty list" : "\(trees.count) servers",
                 allowed: "1 to \(ServerSettings.limit) servers",
-                mend: trees.isEmpty ? "add a server" : "put a load balancer in front of the servers"
+                fix: trees.isEmpty ? "add a server" : "put a load balancer in front of the servers"
             )
         }
         var origins: [String: SettingsOrigin] = [:]
@@ -156,14 +156,14 @@ extension SettingsBuilder {
                 of: tree,
                 in: &origins,
                 allowed: "each server once",
-                mend: "remove it, and write weight for a larger share: the other one is at"
+                fix: "remove it, and write weight for a larger share: the other one is at"
             )
             if let first = servers.first, first.isHTTPS != server.isHTTPS {
                 self.report(
                     tree.place(of: "url"),
                     found: "\(server.origin) beside \(first.origin)",
                     allowed: "servers that all have https, or all http",
-                    mend: "write the same scheme everywhere"
+                    fix: "write the same scheme everywhere"
                 )
             }
             if !server.isHTTPS, tree["server_name"] != nil { self.reportTLSKey("server_name", of: tree) }
@@ -177,7 +177,7 @@ extension SettingsBuilder {
             tree.place(of: name),
             found: "a key for TLS, but url is not https",
             allowed: "\(name) with an https url only",
-            mend: "write https in url, or remove the key"
+            fix: "write https in url, or remove the key"
         )
     }
 }

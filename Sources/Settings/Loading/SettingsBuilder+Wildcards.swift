@@ -3,13 +3,13 @@ extension SettingsBuilder {
     /// know, and which is the issuer of everything that the gateway signs.
     mutating func checkWildcards(_ settings: Settings) {
         for (host, tree) in zip(settings.hosts, self.writtenHosts) where host.publicURL.isWildcard && !self.isPartial {
-            let mend = "add a host with one name, such as https://id.example.com, with endpoints: true"
+            let fix = "add a host with one name, such as https://id.example.com, with endpoints: true"
             if host.endpoints {
                 self.report(
                     tree.place(of: "endpoints", or: "public_url"),
                     found: "true on \(host.publicURL), which covers many names",
                     allowed: "false: the users of all these names sign in on a host with one name",
-                    mend: "remove it, and \(mend)"
+                    fix: "remove it, and \(fix)"
                 )
             } else if settings.issuer(of: host.providers[0]).utf8.contains(UInt8(ascii: "*")) {
                 self.report(
@@ -17,7 +17,7 @@ extension SettingsBuilder {
                     found: "\(host.publicURL), but no host with one name",
                     allowed:
                         "a wildcard together with a host with one name and the same provider, which is the gateway's issuer",
-                    mend: mend
+                    fix: fix
                 )
             }
         }

@@ -87,16 +87,16 @@ struct SettingsBuilder {
 
     // MARK: Problems and files
 
-    mutating func report(_ place: KeyPlace, found: String, allowed: String, mend: String) {
+    mutating func report(_ place: KeyPlace, found: String, allowed: String, fix: String) {
         self.problems.append(
-            SettingsProblem(origin: place.origin, key: place.key, found: found, allowed: allowed, mend: mend)
+            SettingsProblem(origin: place.origin, key: place.key, found: found, allowed: allowed, fix: fix)
         )
     }
 
     /// Reports a missing key, unless it may be a value that was already reported.
-    mutating func reportMissing(_ place: KeyPlace, _ allowed: String, _ mend: String) {
+    mutating func reportMissing(_ place: KeyPlace, _ allowed: String, _ fix: String) {
         guard !self.isPartial else { return }
-        self.report(place, found: "nothing", allowed: allowed, mend: mend)
+        self.report(place, found: "nothing", allowed: allowed, fix: fix)
     }
 
     /// Reports required keys that neither the file nor a variable has.
@@ -115,7 +115,7 @@ struct SettingsBuilder {
     /// - Parameters:
     ///   - seen: Where each value of this key was written.
     ///   - found: The value for people; `nil` for the value in quotes.
-    ///   - mend: What to do, before the place of the earlier value.
+    ///   - fix: What to do, before the place of the earlier value.
     mutating func checkOnce(
         _ value: String,
         _ name: String,
@@ -123,7 +123,7 @@ struct SettingsBuilder {
         in seen: inout [String: SettingsOrigin],
         found: String? = nil,
         allowed: String? = nil,
-        mend: String
+        fix: String
     ) {
         let place = tree.place(of: name)
         guard let earlier = seen.updateValue(place.origin, forKey: value) else { return }
@@ -131,7 +131,7 @@ struct SettingsBuilder {
             place,
             found: "\(found ?? quoted(value)) a second time",
             allowed: allowed ?? "each \(name) once",
-            mend: "\(mend) \(earlier)"
+            fix: "\(fix) \(earlier)"
         )
     }
 
@@ -159,7 +159,7 @@ struct SettingsBuilder {
                 tree.place(of: name),
                 found: "no readable file at \(isSecret ? self.shown(setting) : quoted(path))",
                 allowed: "the path of a file that can be read",
-                mend: "check the path and the file's permissions"
+                fix: "check the path and the file's permissions"
             )
         }
         return path
@@ -173,7 +173,7 @@ struct SettingsBuilder {
         if bytes.last == 0x0D { bytes.removeLast() }
         guard bytes.count >= minBytes else {
             let found = "a secret of \(bytes.count) bytes"
-            self.report(tree.place(of: name), found: found, allowed: allowed, mend: "write a longer one")
+            self.report(tree.place(of: name), found: found, allowed: allowed, fix: "write a longer one")
             return nil
         }
         return Secret(bytes)
@@ -186,7 +186,7 @@ struct SettingsBuilder {
         do throws(SecretFile.Fault) {
             return try SecretFile(bytes).ring
         } catch {
-            self.report(self.tree.place(of: "secret_file"), found: error.found, allowed: allowed, mend: error.mend)
+            self.report(self.tree.place(of: "secret_file"), found: error.found, allowed: allowed, fix: error.fix)
             return nil
         }
     }
@@ -212,7 +212,7 @@ struct SettingsBuilder {
                 tree.place(of: name),
                 found: "\(error.sentence) at \(self.shown(setting))",
                 allowed: allowed,
-                mend: "check the path and the file's permissions"
+                fix: "check the path and the file's permissions"
             )
             return nil
         }
@@ -233,7 +233,7 @@ struct SettingsBuilder {
                 admin.place(of: "tokens_file"),
                 found: error.found,
                 allowed: allowed,
-                mend: "write lines such as: ops read,sessions <output of sha256sum>"
+                fix: "write lines such as: ops read,sessions <output of sha256sum>"
             )
             return []
         }
@@ -255,7 +255,7 @@ struct SettingsBuilder {
                     KeyPlace(origin: element.origin, key: "trusted_proxies[\(index)]"),
                     found: "\(block), which is every address",
                     allowed: "the addresses of your own proxies",
-                    mend: "list the proxies, or accept forged addresses with --insecure-trust-all-proxies"
+                    fix: "list the proxies, or accept forged addresses with --insecure-trust-all-proxies"
                 )
             }
         }
@@ -275,7 +275,7 @@ struct SettingsBuilder {
                 tree.place(of: "cookie"),
                 found: quoted(name),
                 allowed: "a name that begins with __Host-, so that sibling domains cannot set it",
-                mend: "write __Host-\(name.hasPrefix("__") ? "sallyport" : name), or use --insecure-http for plain http"
+                fix: "write __Host-\(name.hasPrefix("__") ? "sallyport" : name), or use --insecure-http for plain http"
             )
         }
     }
@@ -287,7 +287,7 @@ struct SettingsBuilder {
             tree.place(of: "idle", or: "absolute"),
             found: "\(Quantity.text(lifetimes.idle)), longer than \(absolute) (\(Quantity.text(lifetimes.absolute)))",
             allowed: "at most \(absolute)",
-            mend: "write a shorter idle, or a longer absolute"
+            fix: "write a shorter idle, or a longer absolute"
         )
     }
 
@@ -300,7 +300,7 @@ struct SettingsBuilder {
                 found: names.isEmpty ? "an empty list" : "a name twice, or the name of one of the gateway's cookies",
                 allowed:
                     "one name or more, each once; not session.cookie, nor that name continued with -",
-                mend: "write names such as session_transfer_token"
+                fix: "write names such as session_transfer_token"
             )
         }
     }

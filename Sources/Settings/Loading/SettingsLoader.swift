@@ -187,7 +187,7 @@ package enum SettingsLoader {
                 key: "",
                 found: isNamedByVariable ? "\(error.sentence) at \(quoted(path))" : error.sentence,
                 allowed: "a YAML file of at most 1MiB",
-                mend: error == .absent ? "" : "check the path of the settings file and its permissions",
+                fix: error == .absent ? "" : "check the path of the settings file and its permissions",
                 isOfWholeFile: true
             )
             throw SettingsFailure([problem])

@@ -145,7 +145,7 @@ struct TelemetryVariables {
                 )
             }
         } catch {
-            self.report(name, "attributes", found: quoted(text), "name=value,name=value", error.mend)
+            self.report(name, "attributes", found: quoted(text), "name=value,name=value", error.fix)
         }
     }
 
@@ -172,18 +172,18 @@ struct TelemetryVariables {
             let setting = Setting(value: try kind.read(written), origin: origin, shown: kind.shown(written)).at(origin)
             tree.set(setting, at: ["telemetry", key])
         } catch {
-            var (allowed, mend) = (kind.allowed, error.mend)
-            if form == .milliseconds { (allowed, mend) = Self.inMilliseconds(text, kind) }
+            var (allowed, fix) = (kind.allowed, error.fix)
+            if form == .milliseconds { (allowed, fix) = Self.inMilliseconds(text, kind) }
             if key == "protocol", text == "grpc" {
-                mend = "write http/protobuf: collectors accept it on port 4318, and gRPC is not supported"
+                fix = "write http/protobuf: collectors accept it on port 4318, and gRPC is not supported"
             }
-            self.report(name, key, found: kind.found(text), allowed, mend)
+            self.report(name, key, found: kind.found(text), allowed, fix)
             tree.set(Setting(value: .invalid, origin: origin, shown: ""), at: ["telemetry", key])
         }
     }
 
     /// Returns what is allowed in a variable in milliseconds, and what to write instead of `text`.
-    private static func inMilliseconds(_ text: String, _ kind: SettingKind) -> (allowed: String, mend: String) {
+    private static func inMilliseconds(_ text: String, _ kind: SettingKind) -> (allowed: String, fix: String) {
         func count(_ duration: Duration) -> String { "\(Int64(duration / .milliseconds(1)))" }
         guard case .duration(let range) = kind else { return (kind.allowed, "write another value") }
         let allowed = "milliseconds, a whole number from \(count(range.lowerBound)) to \(count(range.upperBound))"
@@ -202,14 +202,14 @@ struct TelemetryVariables {
         tree["telemetry"] = Setting(value: .tree(telemetry), origin: setting.origin, shown: "")
     }
 
-    private mutating func report(_ name: String, _ key: String, found: String, _ allowed: String, _ mend: String) {
+    private mutating func report(_ name: String, _ key: String, found: String, _ allowed: String, _ fix: String) {
         self.problems.append(
             SettingsProblem(
                 origin: .environment(name),
                 key: Section.telemetry[key] == nil ? name : "telemetry.\(key)",
                 found: found,
                 allowed: allowed,
-                mend: mend
+                fix: fix
             )
         )
     }

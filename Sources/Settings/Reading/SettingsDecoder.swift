@@ -56,7 +56,7 @@ struct SettingsDecoder {
                 path,
                 found: "nothing",
                 allowed: entry.kind.allowed,
-                mend: "add the key \(entry.name): \(entry.purpose)"
+                fix: "add the key \(entry.name): \(entry.purpose)"
             )
         }
         return tree
@@ -71,7 +71,7 @@ struct SettingsDecoder {
                 shownKey,
                 found: node.kind,
                 allowed: allowed,
-                mend: "write key: value, one per line, indented"
+                fix: "write key: value, one per line, indented"
             )
             return []
         }
@@ -84,7 +84,7 @@ struct SettingsDecoder {
                     shownKey,
                     found: "a key that is \(keyNode.kind)",
                     allowed: allowed,
-                    mend: "write a name"
+                    fix: "write a name"
                 )
                 continue
             }
@@ -99,7 +99,7 @@ struct SettingsDecoder {
                 key.isEmpty ? shown : "\(key).\(shown)",
                 found: "the key a second time",
                 allowed: "each key once",
-                mend: "remove one: the other is at \(self.origin(pairs[first].key))"
+                fix: "remove one: the other is at \(self.origin(pairs[first].key))"
             )
             pairs[first] = (name, keyNode, valueNode)
         }
@@ -113,25 +113,25 @@ struct SettingsDecoder {
                 path,
                 found: "a key in the wrong place",
                 allowed: section.names,
-                mend: sentence,
+                fix: sentence,
                 isAllowedShown: false
             )
             return
         }
-        var mend = "remove it"
+        var fix = "remove it"
         // The keys of the section are listed only if there is no better advice.
         var isAllowedShown = false
         if let hint = LaterKeys.secretHint(for: name) {
-            mend = hint
+            fix = hint
         } else if let sentence = ForeignKeys.sentence(for: name, at: path) {
-            mend = sentence
+            fix = sentence
         } else if let nearest = Spelling.nearest(to: name, in: section.keys.map(\.name)) {
-            mend = "did you mean \(nearest)?"
+            fix = "did you mean \(nearest)?"
         } else if path.hasSuffix("require.\(name)") {
-            mend = "write one of these keys: without a requirement, every signed-in user passes"
+            fix = "write one of these keys: without a requirement, every signed-in user passes"
             isAllowedShown = true
         } else if let other = self.file.allKeys().first(where: { $0.key.name == name }) {
-            mend = "move it: the key is \(other.path)"
+            fix = "move it: the key is \(other.path)"
         } else {
             isAllowedShown = true
         }
@@ -141,7 +141,7 @@ struct SettingsDecoder {
             isShown ? path : String(path.dropLast(name.count)) + "(not shown)",
             found: "an unknown key",
             allowed: section.names,
-            mend: mend,
+            fix: fix,
             isAllowedShown: isAllowedShown
         )
     }
@@ -188,7 +188,7 @@ struct SettingsDecoder {
                     key,
                     found: node.kind,
                     allowed: kind.allowed,
-                    mend: "write key: value pairs"
+                    fix: "write key: value pairs"
                 )
                 return nil
             }
@@ -217,7 +217,7 @@ struct SettingsDecoder {
             key,
             found: "more than \(YAMLGuard.maxDepth) levels",
             allowed: allowed,
-            mend: "use fewer levels"
+            fix: "use fewer levels"
         )
         return false
     }
@@ -229,7 +229,7 @@ struct SettingsDecoder {
                 key,
                 found: node.kind,
                 allowed: kind.allowed,
-                mend: "write a list: one element per line after \"- \""
+                fix: "write a list: one element per line after \"- \""
             )
             return nil
         }
@@ -255,7 +255,7 @@ struct SettingsDecoder {
                     path,
                     found: "a name that is not a valid \(names.name)",
                     allowed: names.allowed,
-                    mend: error.mend
+                    fix: error.fix
                 )
             }
             tree[name] = read(&self, path, valueNode)
@@ -265,15 +265,15 @@ struct SettingsDecoder {
 
     private mutating func scalar(_ node: YAMLNode, _ kind: SettingKind, key: String) -> Setting? {
         guard case .scalar(let text, let style) = node.content, !node.isNull else {
-            let mend = if case .scalar = node.content { "write a value, or remove the key" } else { "write one value" }
-            self.report(node, key, found: node.kind, allowed: kind.allowed, mend: mend)
+            let fix = if case .scalar = node.content { "write a value, or remove the key" } else { "write one value" }
+            self.report(node, key, found: node.kind, allowed: kind.allowed, fix: fix)
             return nil
         }
         let isQuoted = style != .plain
         let found = kind.found(text)
         switch kind {
         case .boolean where isQuoted, .integer where isQuoted:
-            self.report(node, key, found: "the text \(found)", allowed: kind.allowed, mend: "write it without quotes")
+            self.report(node, key, found: "the text \(found)", allowed: kind.allowed, fix: "write it without quotes")
             return nil
         default: break
         }
@@ -290,7 +290,7 @@ struct SettingsDecoder {
                     key: key,
                     found: error.place?.found ?? found,
                     allowed: error.place?.allowed ?? kind.allowed,
-                    mend: error.mend
+                    fix: error.fix
                 )
             )
             return nil
@@ -356,7 +356,7 @@ struct SettingsDecoder {
         _ key: String,
         found: String,
         allowed: String,
-        mend: String,
+        fix: String,
         isAllowedShown: Bool = true
     ) {
         self.problems.append(
@@ -365,7 +365,7 @@ struct SettingsDecoder {
                 key: key,
                 found: found,
                 allowed: allowed,
-                mend: mend,
+                fix: fix,
                 isAllowedShown: isAllowedShown
             )
         )

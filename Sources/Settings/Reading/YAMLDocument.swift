@@ -26,13 +26,13 @@ struct YAMLDocument {
 
     /// Splits a text into lines; throws if `YAMLGuard` finds something in it.
     private static func lines(of bytes: [UInt8], path: String) throws(SettingsFailure) -> [[Unicode.Scalar]] {
-        func problem(_ line: Int, _ column: Int, _ key: String, _ found: String, _ mend: String) -> SettingsProblem {
+        func problem(_ line: Int, _ column: Int, _ key: String, _ found: String, _ fix: String) -> SettingsProblem {
             SettingsProblem(
                 origin: .file(path: path, line: line, column: column),
                 key: key,
                 found: found,
                 allowed: "plain YAML: mappings, lists and one-line values",
-                mend: mend
+                fix: fix
             )
         }
         guard bytes.count <= YAMLGuard.maxBytes else {
@@ -57,7 +57,7 @@ struct YAMLDocument {
             throw SettingsFailure(
                 findings.map { finding in
                     let key = Self.keyPath(at: finding.line - 1, in: lines)
-                    return problem(finding.line, finding.column, key, finding.found, finding.mend)
+                    return problem(finding.line, finding.column, key, finding.found, finding.fix)
                 }
             )
         }
@@ -76,7 +76,7 @@ struct YAMLDocument {
                 key: self.keyPath(at: line - 1, in: lines),
                 found: "text that is not YAML (\(fault.problem))",
                 allowed: "plain YAML: mappings, lists and one-line values",
-                mend: "check the indentation, the space after each colon and the quotes around this line"
+                fix: "check the indentation, the space after each colon and the quotes around this line"
             )
         ])
     }

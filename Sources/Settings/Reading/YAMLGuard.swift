@@ -8,7 +8,7 @@ struct YAMLGuard {
         var line: Int
         var column: Int
         var found: String
-        var mend: String
+        var fix: String
     }
 
     static let maxBytes = 1 << 20
@@ -71,8 +71,8 @@ struct YAMLGuard {
                     isTokenStart = false
                     continue
                 case "&", "*":
-                    let mend = "write the value itself, or put it in quotes if it begins with \(scalar)"
-                    self.add(number, column, "a YAML anchor or alias", mend)
+                    let fix = "write the value itself, or put it in quotes if it begins with \(scalar)"
+                    self.add(number, column, "a YAML anchor or alias", fix)
                     return
                 case "!":
                     self.add(number, column, "a YAML tag", "remove the tag, or put the text in quotes")
@@ -155,8 +155,8 @@ struct YAMLGuard {
         }
     }
 
-    private mutating func add(_ line: Int, _ column: Int, _ found: String, _ mend: String) {
-        self.findings.append(Finding(line: line, column: column + 1, found: found, mend: mend))
+    private mutating func add(_ line: Int, _ column: Int, _ found: String, _ fix: String) {
+        self.findings.append(Finding(line: line, column: column + 1, found: found, fix: fix))
     }
 }
 

@@ -9,7 +9,7 @@ package struct SecretFile: Sendable, Equatable {
     package struct Fault: Error, Sendable, Hashable {
         /// E.g. `a secret of 12 bytes in line 3`.
         package let found: String
-        package let mend: String
+        package let fix: String
     }
 
     /// One secret and its state.
@@ -54,23 +54,23 @@ package struct SecretFile: Sendable, Equatable {
             guard text.count >= Self.minBytes else {
                 throw Fault(
                     found: "a secret of \(text.count) bytes\(index == 0 ? "" : " in line \(index + 1)")",
-                    mend: "write a longer one: sallyport keys make, or openssl rand -base64 48"
+                    fix: "write a longer one: sallyport keys make, or openssl rand -base64 48"
                 )
             }
             let secret = Secret(Array(text))
             guard !entries.contains(where: { $0.secret == secret }) else {
-                throw Fault(found: "a secret a second time in line \(index + 1)", mend: "remove one of them")
+                throw Fault(found: "a secret a second time in line \(index + 1)", fix: "remove one of them")
             }
             entries.append(Entry(secret: secret, isWaiting: isWaiting && !entries.isEmpty))
             isWaiting = false
         }
         guard !entries.isEmpty else {
-            throw Fault(found: "no secret", mend: "make one: sallyport keys make, or openssl rand -base64 48")
+            throw Fault(found: "no secret", fix: "make one: sallyport keys make, or openssl rand -base64 48")
         }
         guard entries.count <= Self.maxSecrets else {
             throw Fault(
                 found: "\(entries.count) secrets",
-                mend: "remove old ones: sallyport keys retire"
+                fix: "remove old ones: sallyport keys retire"
             )
         }
         self.entries = entries

@@ -54,7 +54,7 @@ package struct TLSSettings: Sendable, Equatable {
         return CertificateFault(
             isOfKey: false,
             found: "certificates for \(self.names.joined(separator: ", ")), and none for \(url)",
-            mend: "get a certificate that also covers \(url.host)"
+            fix: "get a certificate that also covers \(url.host)"
         )
     }
 
@@ -89,7 +89,7 @@ package struct ClientAuthorities: Sendable, Equatable {
             throw CertificateFault(
                 isOfKey: false,
                 found: "\(file): \(fault)",
-                mend: "write the certificate of the authority that issues your clients' certificates"
+                fix: "write the certificate of the authority that issues your clients' certificates"
             )
         }
         return ClientAuthorities(file: file, content: content)
@@ -124,7 +124,7 @@ package struct CertificateSettings: Sendable, Equatable {
             throw CertificateFault(
                 isOfKey: true,
                 found: "\(keyFile) with \(standing): other users than the gateway's can read the key",
-                mend: "chmod 600 \(keyFile); Kubernetes: defaultMode: 0400, or 0440 with fsGroup"
+                fix: "chmod 600 \(keyFile); Kubernetes: defaultMode: 0400, or 0440 with fsGroup"
             )
         }
         let key = Secret(try Self.content(keyFile, isKey: true, files))
@@ -135,7 +135,7 @@ package struct CertificateSettings: Sendable, Equatable {
             throw CertificateFault(
                 isOfKey: error.isOfKey,
                 found: "\(error.isOfKey ? keyFile : certificateFile): \(error.found)",
-                mend: error.mend
+                fix: error.fix
             )
         }
         return CertificateSettings(
@@ -163,7 +163,7 @@ package struct CertificateSettings: Sendable, Equatable {
             throw CertificateFault(
                 isOfKey: isKey,
                 found: "\(error.sentence) at \(path)\(standing.map { " (\($0))" } ?? "")",
-                mend: error == .unreadable
+                fix: error == .unreadable
                     ? "give it to the user of the gateway: chown \(FileStanding.user) \(path)" : "check the path"
             )
         }
@@ -177,14 +177,14 @@ package struct CertificateFault: Error, Sendable, Equatable, CustomStringConvert
     /// Whether the file of the key has the fault.
     package let isOfKey: Bool
     package let found: String
-    package let mend: String
+    package let fix: String
 
-    package var description: String { "\(self.found); \(self.mend)" }
+    package var description: String { "\(self.found); \(self.fix)" }
 
-    package init(isOfKey: Bool, found: String, mend: String) {
+    package init(isOfKey: Bool, found: String, fix: String) {
         self.isOfKey = isOfKey
         self.found = found
-        self.mend = mend
+        self.fix = fix
     }
 }
 

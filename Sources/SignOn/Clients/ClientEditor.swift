@@ -61,7 +61,7 @@ package struct ClientEditor: Sendable {
                     key: "client_id",
                     found: "another id than that of the client",
                     allowed: "the client's own id, or nothing",
-                    mend: "remove it: an id does not change"
+                    fix: "remove it: an id does not change"
                 )
             )
         }
@@ -76,7 +76,7 @@ package struct ClientEditor: Sendable {
                         key: "client_secret",
                         found: "null",
                         allowed: "null for a client whose secret is in a file, which then counts again",
-                        mend: "write the new secret; for a public client write token_endpoint_auth_method: none"
+                        fix: "write the new secret; for a public client write token_endpoint_auth_method: none"
                     )
                 )
             }
@@ -242,7 +242,7 @@ package struct ClientEditor: Sendable {
                     key: "client_secret",
                     found: "something else (not shown)",
                     allowed: "a text of 16 visible ASCII characters or more",
-                    mend: "write such a text, or leave it out: then one is made for a client that is not public"
+                    fix: "write such a text, or leave it out: then one is made for a client that is not public"
                 )
             )
         }

@@ -205,7 +205,7 @@ package final class ClientOverlay: DocumentReader, StoreCaller {
                     key: "(the whole client)",
                     found: "\(error.size) bytes",
                     allowed: "at most \(error.limit) bytes",
-                    mend: "remove members"
+                    fix: "remove members"
                 )
             )
         }

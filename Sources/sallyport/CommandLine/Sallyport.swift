@@ -39,7 +39,7 @@ struct Sallyport: AsyncParsableCommand {
     /// - Returns: The exit status.
     private static func carryOut(_ words: [String]) async -> Int32 {
         do {
-            if let mend = self.mend(of: words) ?? self.emptyValue(in: words) { throw ValidationError(mend) }
+            if let fix = self.fix(of: words) ?? self.emptyValue(in: words) { throw ValidationError(fix) }
             var command = try await self.asyncParseAsRoot(words)
             switch command {
             case let command as any WiredCommand: try await command.run(with: .gateway)
@@ -68,7 +68,7 @@ struct Sallyport: AsyncParsableCommand {
     }
 
     /// Suggests a command for an unknown word. The parser would only say that the word is unexpected.
-    private static func mend(of words: some Sequence<String>) -> String? {
+    private static func fix(of words: some Sequence<String>) -> String? {
         var commands = self.configuration.subcommands
         for word in words {
             guard !word.hasPrefix("-"), word != "help" else { return nil }

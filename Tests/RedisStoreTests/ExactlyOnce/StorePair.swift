@@ -68,7 +68,7 @@ enum Deployment {
         /// Kills a primary, the next one each time, and returns when its place is taken.
         let strike: @Sendable (_ round: Int) async throws -> Void
         /// Brings the killed server back.
-        let mend: @Sendable () async throws -> Void
+        let fix: @Sendable () async throws -> Void
     }
 
     /// How many tasks make the traffic.
@@ -96,7 +96,7 @@ enum Deployment {
                             await killed.note(old)
                             _ = try await group.waitForPrimary(otherThan: old)
                         },
-                        mend: {
+                        fix: {
                             try await killed.restart()
                             try await group.waitUntilComplete()
                         }
@@ -115,7 +115,7 @@ enum Deployment {
                             }
                         },
                         strike: { round in await killed.note(try await cluster.killPrimary(of: round % 3)) },
-                        mend: {
+                        fix: {
                             try await killed.restart()
                             try await cluster.waitUntilComplete()
                         }
@@ -133,7 +133,7 @@ enum Deployment {
                 server.kill()
                 try await server.start()
             },
-            mend: {}
+            fix: {}
         )
     }
 
@@ -181,7 +181,7 @@ enum Deployment {
                         group.cancelAll()
                     }
                     try await checker.verify()
-                    try await deployment.mend()
+                    try await deployment.fix()
                 }
             }
         }

@@ -13,7 +13,7 @@ struct CertificateWatchTests {
         judges.certificate = { chain, key throws(CertificateFault) in
             guard let certificate = Certificate.all(inPEM: chain)?.first, let key = CertificateKey(pem: key),
                 certificate.belongs(to: key)
-            else { throw CertificateFault(isOfKey: true, found: "another key", mend: "write the right one") }
+            else { throw CertificateFault(isOfKey: true, found: "another key", fix: "write the right one") }
             return CertificateFacts(
                 names: certificate.dnsNames,
                 from: certificate.validFrom,

@@ -118,12 +118,12 @@ struct LateCertificateTests {
     @Test("The reason of a source that has no certificate is told, and ends with the first one")
     func reason() throws {
         let bench = try Bench()
-        bench.source.fail(CertificateFault(isOfKey: false, found: "an order that failed", mend: "order again"))
+        bench.source.fail(CertificateFault(isOfKey: false, found: "an order that failed", fix: "order again"))
         for _ in 0..<2 { #expect(bench.look() == "missing: an order that failed; order again") }
         #expect(try bench.answers() == [Self.alert, Self.alert])
         try bench.source.bring("a.example")
         #expect(bench.look() == "a.example")
-        bench.source.fail(CertificateFault(isOfKey: false, found: "an order that failed", mend: "order again"))
+        bench.source.fail(CertificateFault(isOfKey: false, found: "an order that failed", fix: "order again"))
         #expect(bench.look() == "kept: an order that failed; order again")
         #expect(try bench.answers() == [[], []])
     }
