@@ -191,7 +191,8 @@ enum DemoPage {
         <section class="card">
         <h2>Try</h2>
         <ul>
-        <li><a href="/board/">A page for a group that you are not in</a>: the gateway answers 403, and the app never sees the request.</li>
+        <li><a href="/board/">A page for a group that you are not in</a>:
+        the gateway answers 403, and the app never sees the request.</li>
         <li><a href="/down/">A page whose app is down</a>: the gateway answers 502, with a page that says what to do.</li>
         <li><a href="/hello" target="_blank">This page in another tab</a>: sign out here, then reload it there.</li>
         <li><a href="/.sallyport/login?return_to=/hello">Another account</a>:
