@@ -376,7 +376,7 @@ import Testing
             "\(output)"
         )
         let refused = try Self.explain(arguments + ["--header", "Transfer-Encoding: chunked"])
-        #expect(refused.contains("no request of HTTP/2") && !refused.contains("forwarded"), "\(refused)")
+        #expect(refused.contains("invalid HTTP/2 request") && !refused.contains("forwarded"), "\(refused)")
         let pseudo = try Self.explain(arguments + ["--header", ":authority: other.example.com"])
         #expect(pseudo.contains("route.unknown_host"), "\(pseudo)")
         let socket = try Self.explain(arguments + ["--method", "CONNECT", "--header", ":protocol: websocket"])
