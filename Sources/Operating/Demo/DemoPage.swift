@@ -31,7 +31,7 @@ enum DemoPage {
             <summary>What the app received: <code>\(line)</code></summary>
             <h2>Set by the gateway</h2>
             \(self.table(identity, orElse: "No identity headers: this page is public."))
-            <h2>The rest</h2>
+            <h2>Other headers</h2>
             \(self.table(others, orElse: "Nothing."))
             </details>
             """
@@ -50,9 +50,9 @@ enum DemoPage {
             <h1>The native app is signed in</h1>
             <p>This page acts as a native app that has signed its user in with the browser.</p>
             \(self.flow([
-                ("The native app", "opened the gateway in the browser, and kept a secret."),
-                ("Your browser", "is signed in, so it brought a code back at once."),
-                ("Sallyport", "gave the app its own tokens for both. The code alone is useless."),
+                ("The native app", "opened the gateway in the browser, and kept a secret for itself."),
+                ("Your browser", "is signed in, so it returned a code at once."),
+                ("Sallyport", "exchanged the code and the secret for the app's own tokens. The code alone is useless."),
             ]))
             <div class="buttons">
             <a class="quiet" href="/.sallyport/sessions">My sessions, including the app's</a>
@@ -60,7 +60,7 @@ enum DemoPage {
             </div>
             </section>
             <section class="card">
-            <h2>What the API behind the gateway received from it</h2>
+            <h2>What the API behind the gateway received from the native app</h2>
             \(self.table(identity, orElse: "No identity headers."))
             </section>
             """
@@ -143,7 +143,7 @@ enum DemoPage {
             ])
         default:
             return self.flow([
-                ("Your browser", "sends a cookie, and knows nothing else."),
+                ("Your browser", "sends only a session cookie."),
                 ("Sallyport", "asked for your password once. It checks the cookie each time, and does not pass it on."),
                 app,
             ])
@@ -169,11 +169,11 @@ enum DemoPage {
 
     private static let publicCard = """
         <h1>A public page</h1>
-        <p>Everybody may read this page of the app. Its other pages need a session, which the gateway asks for.</p>
+        <p>Everybody can read this page of the app. For its other pages, the gateway asks visitors to sign in.</p>
         \(flow([
             ("Your browser", "sends its request, signed in or not."),
             ("Sallyport", "lets everybody through to this path, and drops identity headers that visitors send."),
-            ("This app", "has no sign-in, and learns nothing about its visitors."),
+            ("This app", "has no sign-in, and does not know who its visitors are."),
         ]))
         <div class="buttons">
         <form method="post" action="\(nativePath)">
@@ -191,16 +191,17 @@ enum DemoPage {
         <section class="card">
         <h2>Try</h2>
         <ul>
-        <li><a href="/board/">A page for a group that you are not in</a>: the gateway answers 403, and the app is not asked.</li>
-        <li><a href="/down/">A page whose app is down</a>: 502, and what to do.</li>
+        <li><a href="/board/">A page for a group that you are not in</a>:
+        the gateway answers 403, and the app never sees the request.</li>
+        <li><a href="/down/">A page whose app is down</a>: the gateway answers 502, with a page that says what to do.</li>
         <li><a href="/hello" target="_blank">This page in another tab</a>: sign out here, then reload it there.</li>
         <li><a href="/.sallyport/login?return_to=/hello">Another account</a>:
         <span class="whole">\(DemoUser.all[1].identifier)</span> /
         <span class="whole">\(DemoUser.all[1].password)</span>.</li>
         <li><a href="\(signInPath)">The native app signs its user in with this browser</a> (web to native): nobody types a
         password, and the app gets its own tokens.</li>
-        <li><a href="/public/">A public page</a>: anybody may read it.</li>
-        <li><a href="/orders/1">An API for native apps</a>: a browser's session does not open it; access tokens do
+        <li><a href="/public/">A public page</a>: everybody can read it.</li>
+        <li><a href="/orders/1">An API for native apps</a>: a browser's session cannot open it, but access tokens can
         (<code>sallyport demo --long-walk</code>).</li>
         </ul>
         </section>

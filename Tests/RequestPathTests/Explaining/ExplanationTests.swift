@@ -208,7 +208,7 @@ struct ExplanationTests {
         let unsafe = start.map { $0.0 == ":scheme" ? ($0.0, "http") : $0 }
         #expect(try self.read(unsafe) == "request: refused: 400 Bad Request, request.target")
         #expect(try self.read(start, isSecure: false).hasPrefix("GET /x HTTP/1.1\r\n"))
-        #expect(try self.read(start + [("connection", "close")]).hasPrefix("request: no request of HTTP/2"))
+        #expect(try self.read(start + [("connection", "close")]).hasPrefix("request: invalid HTTP/2 request"))
         let post = [(":method", "POST")] + start.dropFirst() + [("content-length", "5")]
         #expect(try self.read(post).hasPrefix("POST /x HTTP/1.1\r\n"))
         let connect = [(":method", "CONNECT"), (":protocol", "websocket")] + start.dropFirst()
