@@ -23,8 +23,8 @@ package enum Scrypt {
         return EncodedHash(cost: .standard, salt: salt, hash: hash).encoded
     }
 
-    /// Whether `encoded` can be verified. It must have one of the two forms, with a power of two for N. The cost must be
-    /// 1 MiB to 256 MiB, the salt at least 8 bytes and the hash at least 32 bytes long.
+    /// Whether `encoded` can be verified. It must have one of the two forms, with a power of two for N. The cost must
+    /// be 1 MiB to 256 MiB, the salt at least 8 bytes and the hash at least 32 bytes long.
     package static func isWellFormed(_ encoded: Secret) -> Bool {
         EncodedHash(encoded) != nil
     }

@@ -33,8 +33,8 @@ struct KeySetState {
         case join
     }
 
-    /// The number of fetches that may look for a key within the cool-down. Strangers can cause such fetches, so a single
-    /// one would not suffice to find a new key.
+    /// The number of fetches that may look for a key within the cool-down. Strangers can cause such fetches, so a
+    /// single one would not suffice to find a new key.
     static let mostSeeks = 4
 
     /// The age at which a set must be read again.

@@ -15,7 +15,8 @@ package final class MetricsShard {
     /// The number of registered slots when the shard last grew. `bounds` has all bounds that those slots need.
     @usableFromInline package private(set) var capacity: Int
     @usableFromInline package private(set) var bounds: UnsafeMutablePointer<Int64>
-    /// The last trace in each bucket, by slot; `nil` until a trace is noted. The system assigns no memory to unused pages.
+    /// The last trace in each bucket, by slot; `nil` until a trace is noted. The system assigns no memory to unused
+    /// pages.
     @usableFromInline private(set) var traced: UnsafeMutablePointer<Exemplar>?
     /// The registry retains the shard, and lives as long as the ids that a shard uses.
     private unowned let registry: MetricsRegistry

@@ -80,7 +80,8 @@ package struct TLSFault: Error, Equatable, CustomStringConvertible {
                     ? "the app does not accept the gateway's certificate (certificate_file)" : needsCertificate
             ),
         ]
-        // BoringSSL's text: `Error: 268435581 error:1000007d:SSL routines:OPENSSL_internal:CERTIFICATE_VERIFY_FAILED at ...`
+        // BoringSSL's text: `Error: 268435581 error:1000007d:SSL routines:OPENSSL_internal:CERTIFICATE_VERIFY_FAILED at
+        // ...`
         let text = "\(error)"
         let cause = causes.first { $0.words.contains { text.utf8.contains($0.utf8) } }
         let reason = text.utf8.firstRange(of: "OPENSSL_internal:".utf8).map {

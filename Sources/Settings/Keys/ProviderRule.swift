@@ -14,7 +14,8 @@ extension TextRule {
             && text.utf8.allSatisfy { (0x61...0x7A).contains($0) || (0x30...0x39).contains($0) || $0 == 0x2D }
     }
 
-    /// The identifier of an OpenID provider (OpenID Connect Discovery 2), kept byte for byte because `iss` must equal it.
+    /// The identifier of an OpenID provider (OpenID Connect Discovery 2), kept byte for byte because `iss` must equal
+    /// it.
     static let issuer = TextRule(
         "issuer",
         allowed: "the provider's iss: an https URL without query and fragment, e.g. https://id.example.com/realms/main",
@@ -200,8 +201,8 @@ extension TextRule {
         return .text(text)
     }
 
-    /// One value of the parameter `acr_values` or of the claims `acr` and `amr`, which have no spaces (OpenID Connect Core
-    /// 3.1.2.1).
+    /// One value of the parameter `acr_values` or of the claims `acr` and `amr`, which have no spaces (OpenID Connect
+    /// Core 3.1.2.1).
     static let contextClass = TextRule(
         "value",
         allowed: "a value as the provider writes it, without spaces",

@@ -148,7 +148,7 @@ package struct AuditRecord: Sendable, Equatable {
         if case .token(let act, _) = self.act { self.act = .token(act, refusal: reason) }
     }
 
-    /// The reason of a refusal, of a sign-out, or of a question to the user. `nil` if the act is none of these.
+    /// The reason of a refusal, of a sign-out, or of a question to the user. `nil` for any other act.
     package var reason: Reason? {
         if case .session(.signedOut, _) = self.act { return self.cause }
         return self.act.reason

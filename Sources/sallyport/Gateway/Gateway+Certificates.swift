@@ -9,7 +9,8 @@ import Vocabulary
 
 /// Renewal of certificates while the gateway runs.
 extension Gateway {
-    /// The interval between two checks of the source of certificates, and between two warnings while certificates are missing.
+    /// The interval between two checks of the source of certificates, and between two warnings while certificates are
+    /// missing.
     private static let certificatePeriod = TimeAmount.seconds(60)
 
     /// Starts to check the source of certificates periodically.

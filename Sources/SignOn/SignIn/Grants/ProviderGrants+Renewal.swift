@@ -136,7 +136,7 @@ extension ProviderGrants: SessionRenewer {
                 }
             }
         } catch {
-            // Nothing was sent to the provider. A lease that was written nevertheless belongs to this process.
+            // Nothing was sent to the provider. If a lease was written, it belongs to this process.
         }
         return self.later(Self.outage)
     }

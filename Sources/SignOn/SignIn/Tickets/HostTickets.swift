@@ -53,7 +53,7 @@ package struct HostTickets: RecordCaller {
     /// - Parameters:
     ///   - host: The authority of the requesting host.
     ///   - issuer: The authority of the issuing host.
-    ///   - returnTo: A safe path on the requesting host (`ReturnTo`), to which the browser goes with its new session.
+    ///   - returnTo: A safe path on the requesting host (`ReturnTo`), that the browser requests with its new session.
     ///   - back: See `TicketRequest.back`.
     package func begin(
         on host: String,
