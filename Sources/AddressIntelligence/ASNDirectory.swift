@@ -13,7 +13,7 @@ package struct ASNDirectory: Sendable {
     /// Opens a database in MaxMind's format (`.mmdb`) whose records have `autonomous_system_number` as MaxMind's, or
     /// `asn` as IPinfo's.
     package static func open(database path: String) throws(AddressFileError) -> ASNDirectory {
-        // A city database opens, too, and would then silently reject every device.
+        // A database of cities could be opened, too, but has no numbers, so every device would silently be rejected.
         let database = try MaxMindDatabase(path: path, lacking: .noNumbers(path: path)) { Self.number(in: $0) != nil }
         return ASNDirectory(content: .database(database))
     }

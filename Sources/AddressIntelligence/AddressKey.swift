@@ -28,11 +28,11 @@ extension IPAddress {
     /// The address that distinguishes a client from other clients.
     ///
     /// - NAT64's well-known prefix, `64:ff9b::/96`, embeds the client's IPv4 address (RFC 6052 2.1).
-    /// - Teredo embeds the IPv4 address of the client's NAT, each bit inverted, behind the addresses of a server and a
-    ///   port, which the client may change (RFC 4380 4). The result is `2001::/32` with the NAT's address, and not the
-    ///   IPv4 address alone: anybody may run a relay.
+    /// - Teredo embeds the IPv4 address of the client's NAT, each bit inverted, after a server's address and a port,
+    ///   which the client may change (RFC 4380 4). The result has only `2001::/32` and the NAT's address. It is not the
+    ///   IPv4 address itself, because anybody may run a relay and invent that address.
     ///
-    /// Any other address is returned unchanged. With 6to4 each IPv4 address has a /48 as other sites have (RFC 3056 2).
+    /// Any other address is returned unchanged. In 6to4, each IPv4 address has a /48, like any other site (RFC 3056 2).
     package var client: IPAddress {
         if self.isV4 { return self }
         let embedded = UInt32(truncatingIfNeeded: self.bits)
@@ -49,8 +49,8 @@ extension IPAddress {
 extension CIDRBlock {
     /// The network of a client: the first `v4` bits of an IPv4 address, or the first `v6` bits of an IPv6 address.
     ///
-    /// Clients of one translator or relay have no IPv6 network in common. Their network is the last 256 addresses,
-    /// which are an IPv4 /24 if the address ends with the IPv4 address.
+    /// If unrelated clients share a /64 (`sharesPrefix`), the network is the client's /120. This corresponds to an IPv4
+    /// /24 if the address ends with the client's IPv4 address.
     package init(networkOf address: IPAddress, v4: Int, v6: Int) {
         let client = address.client
         self.init(of: client, v4: v4, v6: client.sharesPrefix ? 120 : v6)

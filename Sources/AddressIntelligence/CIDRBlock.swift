@@ -30,7 +30,7 @@ package struct CIDRBlock: Hashable, Sendable, CustomStringConvertible {
         self.network = IPAddress(bits: address.bits & ~Self.hostMask(spaceLength: spaceLength))
     }
 
-    /// `spaceLength` is a prefix length in the 128-bit space of both families.
+    /// - Parameter spaceLength: The prefix length in the 128-bit space that both families share (`IPAddress`).
     private init?(network: IPAddress, spaceLength: Int) {
         guard network.bits & Self.hostMask(spaceLength: spaceLength) == 0 else { return nil }
         self.network = network

@@ -63,8 +63,8 @@ package struct IPAddress: Hashable, Sendable {
     /// Whether the address is IPv6 that embeds an IPv4 address: 6to4 (RFC 3056), Teredo (RFC 4380), NAT64 (RFC 6052,
     /// RFC 8215) or IPv4-compatible (RFC 4291 2.5.5.1).
     ///
-    /// The operator of a relay is not the network of the device. MaxMind's tree also maps some of these prefixes to
-    /// IPv4 records, so that clients could choose their apparent network.
+    /// The network of a relay's operator is not the network of the device. MaxMind's tree also maps some of these
+    /// prefixes to IPv4 records, so that clients could choose their apparent network.
     package var isTransitional: Bool {
         self.bits >> 112 == 0x2002  // 2002::/16
             || self.isTeredo || self.isNAT64 || self.isLocalNAT64 || self.isCompatible

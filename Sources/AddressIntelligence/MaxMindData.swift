@@ -14,8 +14,7 @@ struct MaxMindData {
     /// The type, the size and the position of a value, decoded from its first bytes.
     private struct Header {
         let kind: Kind
-        /// The number of content bytes, array elements or map members; for a boolean its value, for a pointer its
-        /// target.
+        /// The number of content bytes, array elements or map members, the value of a boolean, or a pointer's target.
         let size: Int
         /// The offset of the content.
         let content: Int
@@ -192,7 +191,7 @@ struct MaxMindValue {
 extension MaxMindData {
     /// Describes what is wrong with the metadata of a file; `nil` if libmaxminddb can read the file safely.
     static func flaw(inFile file: UnsafeRawBufferPointer) -> String? {
-        // The library also uses the last marker within the last 128 KiB.
+        // libmaxminddb, too, uses the last marker within the last 128 KiB.
         let searched = max(0, file.count - 131_072)
         guard let marker = Self.lastMarker(in: file, from: searched) else { return "it has no metadata" }
         let metadata = MaxMindData(UnsafeRawBufferPointer(rebasing: file[(marker + Self.marker.count)...]))

@@ -151,7 +151,7 @@ final class CallConnection: ChannelInboundHandler {
         self.close()
     }
 
-    /// Closes the connection. Another may be opened at once: TLS takes seconds to close if the server does not answer.
+    /// Closes the connection. A new one may be opened at once: TLS takes seconds to close if the server is silent.
     func close() {
         // Without a context the tunnel through a proxy is not open yet.
         if let context { context.close(promise: nil) } else { self.channel?.close(promise: nil) }

@@ -8,10 +8,9 @@ import NIOCore
 ///
 /// A server may close an idle connection while a call is on its way to it (RFC 9112 9.3.1). Therefore only calls that
 /// may be sent twice use an idle connection, and they are retried once on a new one. All other calls get a new
-/// connection. If it fails, the caller knows whether a code or a refresh token may have been used.
+/// connection. If it fails, `CallError.isUnsent` says whether a code or a refresh token may have been used.
 final class CallConnections {
-    /// The maximum number of connections to one server. Further calls wait (`WaitingCalls`), to protect a slow
-    /// provider.
+    /// The maximum number of connections to one server, which may be slow. Further calls wait (`WaitingCalls`).
     private static let limit = 8
 
     private struct Place {
@@ -46,7 +45,7 @@ final class CallConnections {
         self.serve(exchange.server)
     }
 
-    /// Records that a call is over. Its connection may be busy for longer; waiting calls do not wait for that.
+    /// Records that a call is over, so that waiting calls can begin, even if the call's connection is still busy.
     private func ended(_ exchange: CallExchange) {
         let server = exchange.server
         self.places[server]?.waiting.giveBack(exchange)
@@ -54,7 +53,7 @@ final class CallConnections {
         exchange.answer.eventLoop.assumeIsolated().execute { self.serve(server) }
     }
 
-    /// Retries a request on a new connection, whatever happened on the first.
+    /// Retries a request whose reused connection was lost, on a new connection.
     func beginAgain(_ exchange: CallExchange) {
         guard !self.isShutDown, !exchange.isOver else { return exchange.fail(CallClientEnded()) }
         exchange.startAgain()

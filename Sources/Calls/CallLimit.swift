@@ -4,8 +4,8 @@ import Synchronization
 import Vocabulary
 
 /// Limits the calls that are under way, so that a flood of invented tokens is not passed on to a provider, which might
-/// block the gateway. One client has a share (`ShareRule`) for its requests and a share for its sign-ins, and requests
-/// leave some calls to sign-ins.
+/// block the gateway. A call checks a token of a request to an app, or belongs to a sign-in. One client has a share
+/// (`ShareRule`) of each kind, and calls for requests leave some calls to sign-ins.
 package struct CallLimit: Sendable {
     private let most: Int
     /// The maximum number of calls for requests.

@@ -16,7 +16,7 @@ package struct HTTPCallTransport: CallTransport {
     /// - Parameters:
     ///   - allowsPlainHTTP: Whether calls may go to other machines without TLS, as inside a network of containers.
     ///   - proxies: The proxies of the network.
-    ///   - registry: The registry that counts the calls, rare enough for its own lock. `nil` disables the counters.
+    ///   - registry: The registry that counts the calls, which are rare enough for a lock. `nil` disables the counters.
     init(
         _ client: CallClient,
         trust: CallTrust,

@@ -20,7 +20,7 @@ package struct OutgoingCall: Sendable {
     /// The purpose of a call, as metrics name it.
     package enum Purpose: String, Sendable, CaseIterable {
         case metadata, keys, token, userinfo, introspection, revocation
-        /// Purposes of calls to Kratos: the owner of a session, its readiness, and a session for two codes.
+        /// Purposes of calls to Kratos: a session's owner, readiness, and the exchange of two codes for a session.
         case session, health, exchange
         /// A browser's call, which only `check --network` makes from the gateway.
         case authorization

@@ -63,7 +63,7 @@ final class ProxyTunnel: ChannelInboundHandler {
     /// Handles the proxy's final answer.
     private func answered(_ status: Int, hasMore: Bool, _ context: ChannelHandlerContext) {
         guard (200..<300).contains(status) else { return self.fail(ProxyRefusal(status: status), context) }
-        // No bytes may follow: the server waits for the gateway's first byte.
+        // The proxy must not send more yet: the server behind it waits for the gateway's first byte.
         guard !hasMore else { return self.fail(ProxyRefusal(status: nil), context) }
         self.isOpen = true
         self.answer = ByteBuffer()

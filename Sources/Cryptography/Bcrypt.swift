@@ -2,12 +2,12 @@ import CCrypt
 import COpenSSL
 package import Vocabulary
 
-/// Verifies bcrypt hashes of other programs: `$2b$10$` with the logarithm of the rounds, 22 characters of salt and 31
-/// of hash. The gateway makes hashes with scrypt, whose memory makes guesses expensive.
+/// Verifies bcrypt hashes that other programs made: `$2b$10$` (version and cost), 22 characters of salt and 31 of hash.
+/// The gateway makes its own hashes with scrypt, whose use of memory makes guesses expensive.
 package enum Bcrypt {
     /// The number of bytes of a password that bcrypt reads. Further bytes do not change the hash.
     private static let longestPassword = 72
-    /// The logarithms of the rounds, up to the time that the most expensive scrypt hash takes.
+    /// The accepted costs (logarithms of the rounds). The highest takes as long as the most expensive scrypt hash.
     private static let costs = (4...16).map { $0 < 10 ? "0\($0)" : "\($0)" }
     /// The versions, which are computed alike. `$2x$` marks hashes of a faulty program (CVE-2011-2483).
     private static let versions = ["2a", "2b", "2y"]
@@ -26,7 +26,7 @@ package enum Bcrypt {
         guard Self.isWellFormed(encoded) else { return false }
         let isReadWhole = password.count <= Self.longestPassword && !password.contains(0)
         guard let hash = Self.derive(password: isReadWhole ? password : [], like: encoded) else { return false }
-        // Without the salt: its last character has unused bits, which libcrypt clears.
+        // The salt is not compared: its last character has unused bits, which libcrypt clears.
         return constantTimeEqual(hash, Array(encoded.bytes.suffix(Self.hashLength))) && isReadWhole
     }
 

@@ -5,8 +5,7 @@ package import Vocabulary
 extension SealingKeyRing {
     /// Seals a version byte and the output of `write` for a place, and returns the result in base64url.
     ///
-    /// - Parameter place: The purpose of the text, and where it is valid. Nothing else is sealed for the place of a
-    ///   text: the places of records begin with `sp:`.
+    /// - Parameter place: The purpose of the text, and where it is valid. Only the places of records begin with `sp:`.
     package func sealText(
         version: UInt8,
         for place: String,

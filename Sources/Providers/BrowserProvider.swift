@@ -9,8 +9,8 @@ package protocol BrowserProvider: Sendable {
     /// Whether browsers post the provider's answer (OAuth 2.0 Form Post Response Mode).
     var answersByForm: Bool { get }
 
-    /// Returns what a sign-in with this wish must reach, which may exceed the wish because of the provider's settings.
-    /// The caller keeps the demand and checks the result of `complete` against it.
+    /// Returns the demand on a sign-in with this wish. The provider's settings may make it stricter than the wish. The
+    /// caller keeps the demand and checks the result of `complete` against it.
     func demand(of wish: BrowserSignIn) -> SignInDemand
 
     /// Begins a sign-in. May call the provider first, with its own time limit.
@@ -27,7 +27,7 @@ package protocol BrowserProvider: Sendable {
     ///   - parameters: The parameters of the callback's query or form, in order, percent-decoded.
     /// - Throws: `provider.unavailable` if the provider cannot answer. Otherwise a reason of `signin`:
     ///   - `cancelled`: The user declined.
-    ///   - `interaction_required`: The provider needs the user and was told not to ask.
+    ///   - `interaction_required`: The provider would have to ask the user, which the request does not allow.
     ///   - `state_mismatch`: The answer does not belong to the sign-in that the browser began.
     ///   - `invalid_token`: The tokens are not valid.
     ///   - `not_allowed`: The user may not sign in.

@@ -19,8 +19,8 @@ package struct LogoutToken: Sendable, Hashable {
     package var subject: String?
     /// `sid`. `nil` if all sessions of the subject end.
     package var sessionID: String?
-    /// Whether the provider announces that its id_tokens name their sessions as well. A `sid` that is not known here
-    /// then ends no session that has another `sid`.
+    /// Whether the provider announces that its id_tokens name their sessions, too. If so, a logout token with an
+    /// unknown `sid` ends no session that has another `sid`.
     package var namesEverySession: Bool
     /// The time from which the token is refused in any case.
     package var expiresAt: UnixTime

@@ -6,7 +6,7 @@ package struct ProviderRoles: Sendable {
     package var browser: (any BrowserProvider)?
     /// The providers of tokens, in the order in which they are asked whether they may know a token.
     package var tokens: [any TokenProvider]
-    /// Proves the provider's refresh tokens of native apps. `nil` if these are not accepted.
+    /// Verifies the refresh tokens that the provider issued to native apps. `nil` if these are not accepted.
     package var refreshTokens: (any TokenProvider)?
     package var refreshing: (any RefreshingProvider)?
     package var logout: (any LogoutProvider)?

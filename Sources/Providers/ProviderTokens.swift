@@ -45,7 +45,7 @@ package final class ProviderTokens: ForeignTokens {
     ///   - realm: The realm of the providers' users.
     ///   - otherIssuers: The issuers of other providers, which judge the tokens that name them.
     ///   - clock: The clock of the store.
-    ///   - observe: Receives each session that a provider confirms, each time.
+    ///   - observe: Receives a session each time a provider confirms it.
     ///   - end: Called and awaited before the answer if a provider reports the end of a session that it confirmed
     ///     (`TokenVerdict.ended`).
     package init(

@@ -62,7 +62,7 @@ package struct PresentedToken: Sendable, Hashable {
     package var wasGood = false
     /// Whether earlier answers must not be used, because the session may have ended since.
     package var isDoubted = false
-    /// The client that presents the token. It is not part of the question.
+    /// The client that presents the token. The provider is not told about it.
     package var caller: ProviderCaller
 
     package init(

@@ -11,7 +11,7 @@ package struct Certificate: Sendable, Equatable {
         case other
     }
 
-    /// The subject, written like `issuer` by RFC 4514 in ASCII with escapes. Empty if it cannot be written so.
+    /// The subject, like `issuer` in the form of RFC 4514, in ASCII with escapes. Empty if it has no such form.
     package let subject: String
     package let issuer: String
     package let validFrom: UnixTime

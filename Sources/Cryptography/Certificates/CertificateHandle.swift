@@ -70,12 +70,12 @@ final class CertificateHandle: Sendable {
         return Array(UnsafeBufferPointer(start: start, count: Int(count)))
     }
 
-    /// The subject, written like `issuer` by RFC 4514 with `\XX` for characters beyond ASCII, as
-    /// `openssl x509 -nameopt RFC2253` does; `nil` if it cannot be written so.
+    /// The subject, like `issuer` in the form of RFC 4514 that `openssl x509 -nameopt RFC2253` writes, with `\XX` for
+    /// characters beyond ASCII; `nil` if it has no such form.
     var subject: String? { Self.text(X509_get_subject_name(self.pointer)) }
     var issuer: String? { Self.text(X509_get_issuer_name(self.pointer)) }
 
-    /// The first valid second, as `validUntil` is the last; `nil` if the field is not a time.
+    /// The first second of the validity. `validUntil` is the last one. `nil` if the field is not a time.
     var validFrom: UnixTime? { Self.time(X509_get0_notBefore(self.pointer)) }
     var validUntil: UnixTime? { Self.time(X509_get0_notAfter(self.pointer)) }
 

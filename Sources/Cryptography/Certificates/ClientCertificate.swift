@@ -63,7 +63,7 @@ package final class ClientCertificate: Sendable {
         return names
     }
 
-    /// Returns a name; `nil` if nothing is judged by its kind, such as an address.
+    /// Returns a name of a kind that requests are judged by; `nil` for other kinds, such as addresses.
     private static func name(_ kind: Int32, _ value: [UInt8]) -> CertificateName? {
         switch kind {
         case GEN_DNS: CertificateName(.dns, value)

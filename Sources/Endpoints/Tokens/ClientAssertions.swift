@@ -58,7 +58,7 @@ package struct ClientAssertions: Sendable {
         guard let claims = try? self.claims(of: assertion, clientID, keys, url, now), let expiresAt = claims.expiresAt,
             let madeAt = claims.issuedAt, let id = claims.id, !id.isEmpty
         else { throw .invalidClient(challenges: false) }
-        // An assertion older than the store's memory may have been presented before. The client retries with a new one.
+        // The store may have forgotten assertions older than its memory. The client retries with a new one.
         let memory = self.onces.onceMemory
         guard !memory.mayFollow(madeAt) else { throw OAuthError(.storeUnavailable) }
         let isFirst: Bool
@@ -74,7 +74,7 @@ package struct ClientAssertions: Sendable {
             throw OAuthError(NotDone(asking: error))
         }
         guard isFirst else { throw .invalidClient(challenges: false) }
-        // The store may have lost its memory meanwhile.
+        // If the store has lost its memory meanwhile, the assertion may have been used before.
         guard self.onces.onceMemory.epoch == memory.epoch else { throw OAuthError(.storeUnavailable) }
     }
 

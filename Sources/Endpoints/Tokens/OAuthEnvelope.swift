@@ -1,8 +1,8 @@
 import Vocabulary
 
 extension OAuthError {
-    /// Makes refusals outside the handlers in the form that OAuth clients parse (RFC 6749 5.2). They keep the status of
-    /// the reason table: it is more precise than 400, and no client looks for a grant's error in them.
+    /// Writes refusals that no handler makes in the form that OAuth clients parse (RFC 6749 5.2). They keep the status
+    /// of the reason table, which is more precise than 400. Clients do not look for the errors of grants in them.
     static let envelope: RefusalEnvelope = { reason, _ in
         let code =
             switch reason.status {

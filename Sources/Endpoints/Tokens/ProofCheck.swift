@@ -76,6 +76,6 @@ extension DPoPDemand {
 }
 
 extension DPoPProof {
-    /// The fields that the answer to the proof's request has.
+    /// The fields that the answer has because of the proof: a nonce for the client's next proof, if it needs one.
     var answerFields: [(name: String, value: String)] { self.nextNonce.map { [("dpop-nonce", $0)] } ?? [] }
 }

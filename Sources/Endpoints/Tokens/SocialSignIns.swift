@@ -10,7 +10,7 @@ package struct SocialSignIns: Sendable {
     private let tokens: TokenService
     private let owners: SocialOwners
 
-    /// - Parameter owners: Decides whose users they are. `nil` for users of the tokens' first realm.
+    /// - Parameter owners: Decides to which realm a user belongs. `nil` if all belong to the first realm of `tokens`.
     package init(
         verifiers: SocialVerifiers,
         proofs: SocialProofs,

@@ -17,8 +17,8 @@ enum ProxyKind: String, CaseIterable, ExpressibleByArgument {
         }
     }
 
-    /// The path of the proxy's checks. Envoy and Traefik would pass a field without a value on to the app, but they
-    /// remove the client's fields first.
+    /// The path of the proxy's checks. Envoy and Traefik have a path whose answers contain no empty fields, because
+    /// they would pass these on to the app. They remove the client's fields themselves before the check.
     var checkPath: String {
         switch self {
         case .envoy, .traefik: CheckForms.valuedFolder + self.dialect.rawValue

@@ -5,7 +5,7 @@ struct ProxyLabels {
 
     /// - Parameters:
     ///   - thing: A unique key of the labelled thing.
-    ///   - name: Its name in the settings.
+    ///   - name: The name of the thing in the settings.
     mutating func label(of thing: String, as name: String) -> String {
         if let label = self.labels[thing] { return label }
         let plain = String(name.map { $0.isASCII && ($0.isLetter || $0.isNumber) ? $0 : "_" })

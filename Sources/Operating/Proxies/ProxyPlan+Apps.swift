@@ -94,6 +94,6 @@ extension ProxyPlan {
         return "\"\(whole.replacing("\\", with: "\\\\").replacing("\"", with: "\\\""))\""
     }
 
-    /// Returns a duration in a notation of all proxies but Envoy.
+    /// Returns a duration in a notation that all proxies but Envoy read.
     static func milliseconds(_ duration: Duration) -> String { "\(duration.wholeMilliseconds)ms" }
 }

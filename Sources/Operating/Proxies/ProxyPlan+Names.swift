@@ -71,7 +71,7 @@ extension ProxyPlan {
         return parts
     }
 
-    /// An expression for `anyForwarded` without `X-Forwarded-For` in that spelling. These proxies have no look-ahead.
+    /// An expression for `anyForwarded` except `X-Forwarded-For` in that spelling. Proxies have no look-ahead.
     private static let forwardedPattern =
         "x[^-]forwarded(\(separator).*)?|x-forwarded([^-a-z0-9].*)?|x-forwarded-([^f].*|f([^o].*)?|fo([^r].*)?|for.+)?"
 

@@ -3,7 +3,7 @@ import Pages
 import RequestPath
 import Settings
 
-/// The contents of a configuration for a proxy that asks the gateway, taken from the gateway's settings.
+/// The contents of a configuration for a proxy that asks the gateway about each request (a check).
 struct ProxyPlan {
     /// A host that the proxy serves.
     struct Host {
@@ -35,7 +35,7 @@ struct ProxyPlan {
         var nameExpression: String {
             "^[a-z0-9]([a-z0-9-]*[a-z0-9])?\(self.url.host.dropFirst().replacing(".", with: "[.]"))$"
         }
-        /// True if the app gets a fixed host name, which does not depend on the client.
+        /// True if the app always gets one host name. For a wildcard, it gets the name that the client requested.
         var isNamed: Bool { !self.url.isWildcard }
         /// The host name in YAML, quoted if it begins with `*`, which starts an alias.
         var quotedName: String { self.url.isWildcard ? "\"\(self.url.host)\"" : self.url.host }
@@ -46,7 +46,7 @@ struct ProxyPlan {
     let apps: [App]
     /// The gateway's address for requests of its own paths.
     let gateway: ListenAddress
-    /// The address for checks.
+    /// The gateway's address for checks.
     let checks: ListenAddress
     /// The TLS settings for checks. `nil` for checks without TLS.
     let checksTLS: ChecksTLS?
@@ -188,7 +188,7 @@ struct ProxyPlan {
         )
     }
 
-    /// True if a path needs no entry to reach the main app: no overlapping, less specific path leads to another app.
+    /// True if a path leads to the main app without an entry: no less specific, overlapping path leads to another app.
     private static func goes(
         _ entry: (path: String, app: App),
         where main: App,

@@ -13,7 +13,7 @@ struct UserInfo: Sendable {
     enum Answer: Sendable, Equatable {
         /// A JSON object.
         case claims(JSONValue)
-        /// A signed answer that is not yet verified. Clients register for it (`userinfo_signed_response_alg`).
+        /// A signed answer, not yet verified, for clients that are registered with `userinfo_signed_response_alg`.
         case token([UInt8])
     }
 

@@ -60,8 +60,8 @@ struct IDTokenCheck: Sendable {
         return type.hasSuffix("+jwt") && type != "id_token+jwt"
     }
 
-    /// Checks `azp`. Several audiences do not require it since errata set 2 of 3.1.3.7: the token comes from the issuer
-    /// itself, in answer to this client's code.
+    /// Checks `azp`. It may be missing even if there are several audiences (3.1.3.7, errata set 2): the token comes
+    /// from the issuer itself, in answer to this client's code.
     private func checkAuthorizedParty(_ claims: JWTClaims) throws(ProviderFault) {
         guard let party = claims["azp"] else { return }
         guard party.string?.isExactly(self.clientID) == true else {

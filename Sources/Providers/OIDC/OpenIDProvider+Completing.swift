@@ -53,8 +53,8 @@ extension OpenIDProvider {
     }
 
     /// Returns the user's names in the member `user` of a posted answer, as claims. Apple states them only there, at
-    /// the first sign-in. They are unsigned, so they apply only if the provider's claims have none, and an address in
-    /// the member is ignored. `nil` if the answer has no such member or a malformed one.
+    /// the first sign-in. They are unsigned, so they apply only if the provider's claims have none, and an email
+    /// address in the member is ignored. `nil` if the answer has no such member or a malformed one.
     private static func postedNames(_ parameters: [(name: String, value: String)]) -> JSONValue? {
         parameters.first { $0.name == "user" }.flatMap { try? SocialProfile(.string($0.value)) }?.names
     }
@@ -79,7 +79,7 @@ extension OpenIDProvider {
         case .whole(let whole): return whole
         case .part(let part, let fault):
             guard self.settings.userinfo == .auto else { throw fault.notDone(.signInProviderError) }
-            // The provider, not the user, is the cause of a missing claim.
+            // If a missing claim could have admitted the user, the provider is at fault, and the user is not refused.
             if let refusal = self.admission.refusal(part) {
                 guard self.admission.certainRefusal(part) != nil else {
                     throw ProviderFault("\(fault.detail), and without it \(refusal)", isOutage: fault.isOutage)

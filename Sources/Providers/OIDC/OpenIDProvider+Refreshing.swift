@@ -32,7 +32,7 @@ extension OpenIDProvider {
         case claims(UserClaims, isSigned: Bool)
         /// The claims of the answer's id_token, without those of userinfo.
         case part(UserClaims)
-        /// Nothing reliable.
+        /// The answer has no reliable claims.
         case nothing(isSigned: Bool)
         /// The answer is for another user or client.
         case foreign(detail: String)

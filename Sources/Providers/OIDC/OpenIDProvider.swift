@@ -75,7 +75,7 @@ package struct OpenIDProvider: BrowserProvider, RefreshingProvider {
     package func signOutURL(idToken: Secret?, returnTo: String, state: String?) async -> String? {
         guard let endpoint = await self.issuer.metadata.current()?.endSessionEndpoint else { return nil }
         var parameters: [URLQuery.Parameter] = []
-        // A longer one would not fit into the request line of many servers. `client_id` then names the client.
+        // A longer hint would not fit into the request line of many servers. `client_id` then names the client.
         if let idToken, idToken.bytes.count <= 4096 {
             parameters.append(("id_token_hint", String(decoding: idToken.bytes, as: UTF8.self)))
         }

@@ -11,8 +11,8 @@ package import Vocabulary
 /// would be too many, the oldest is dropped early. It is then no longer known what had ended. So under the next reign
 /// of a primary, every session that is older than the last dropped end is treated as ended too.
 ///
-/// The report of an end may come twice: again when the mark that reported it expires (`RedisStore.margin`). An end that
-/// `EndingReplay` writes again is a separate end.
+/// An end may be reported twice: when the mark for it is written, and when the mark expires (`RedisStore.margin`). An
+/// end that `EndingReplay` writes again is a separate end.
 package final class EndingMemory: Sendable {
     package static let span = Duration.seconds(900)
     /// The number of ends in a generation, of about 110 bytes each: larger sets would hold up the loop as they grow.

@@ -39,7 +39,7 @@ final class InvalidationFeed: Sendable {
 
     /// Creates a feed over the connections of `client`. It receives nothing before `start()`.
     ///
-    /// - Parameter heard: Called for certain ends, not for writes of sessions, and again when an end's mark expires.
+    /// - Parameter heard: Called for sure ends (`Keyspace.isCertainEnd`), and again when the mark of an end expires.
     init(client: RedisClient, caches: SessionCaches, heard: @escaping @Sendable (Invalidation) -> Void) {
         self.client = client
         self.caches = caches
@@ -85,7 +85,7 @@ final class InvalidationFeed: Sendable {
     // MARK: Steps, on the loop
 
     private func onLoop(_ step: @escaping @Sendable (InvalidationFeed) -> Void) {
-        // Also if it is called on the loop, so that it does not overtake earlier calls from other threads.
+        // Enqueued even if this is called on the loop, so that it does not overtake earlier calls from other threads.
         self.loop.execute { step(self) }
     }
 
@@ -118,7 +118,7 @@ final class InvalidationFeed: Sendable {
                 demandsPrimary: true,
                 prefixes: Keyspace.followedPrefixes,
                 channels: [SubscriptionPlan.keyChannel],
-                // Six answers in sequence.
+                // The handshake waits for six answers in sequence.
                 handshakeTimeout: connector.configuration.connectTimeout * 4,
                 signInterval: connector.configuration.signInterval,
                 patience: connector.configuration.silencePatience

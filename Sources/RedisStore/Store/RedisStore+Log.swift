@@ -44,7 +44,7 @@ extension RedisStore {
         self.client.evaluate(added, on: loop) { _ in }
         let listed = self.loggedHour.withLock { logged -> Int64? in
             guard hour != logged.hour || end > logged.end else { return nil }
-            // An hour is added, so that not every sign-in writes the list: each session ends a little later.
+            // An hour is added. Otherwise every sign-in would write the list: each session ends later than the last.
             logged = LoggedHour(hour: hour, end: end.addingWithinBounds(Self.hour))
             return logged.end
         }
@@ -60,7 +60,7 @@ extension RedisStore {
     // MARK: Pages
 
     /// Returns a page of sessions, the latest first. An `IndexPlace` is the number of a secret, an hour, and the number
-    /// of bytes left at the beginning of its log. Sessions that begin meanwhile are behind all that is left.
+    /// of bytes left at the beginning of its log. Sessions that begin meanwhile come after the bytes left.
     package func sessions(from place: IndexPlace?, on loop: any EventLoop) -> EventLoopFuture<SessionPage> {
         let lists = self.hourLists
         let numbers = place?.numbers ?? [0, .max, .max]

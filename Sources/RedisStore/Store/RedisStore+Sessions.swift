@@ -150,7 +150,7 @@ extension RedisStore {
                     }
                 )
             }
-            // The session need not be live: an earlier request may have been answered that its end is uncertain.
+            // The session need not be live: an earlier request may have ended it and failed to learn that.
             let session = try self.seals.open(bytes, at: place, Session.decoded)
             return switch reach(session) {
             case .nothing: .success(.kept)
@@ -332,7 +332,7 @@ extension RedisStore {
         session.epoch = epoch
         let now = self.clock.now()
         let key = Keyspace.record(new.key)
-        // An access token is replaced by its next one, and nobody asks what became of it.
+        // The expiry of an access token is not remembered, because the client replaces the token by a new one.
         let recollection = session.access == nil ? Self.recollection : .zero
         let life = Self.life(until: session.expiresAt, from: now) + recollection
         let idle = IdleValue(now: now, idleLifetime: session.idleLifetime)

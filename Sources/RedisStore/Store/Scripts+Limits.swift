@@ -26,7 +26,7 @@ extension Scripts {
         return 0
         """,
         kind: .allow,
-        // If a count is lost with its primary, another burst is allowed.
+        // If a failover loses the count, another burst is allowed.
         isDurable: false
     )
 

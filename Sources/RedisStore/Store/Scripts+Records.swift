@@ -1,10 +1,10 @@
 extension Scripts {
     // MARK: Replaceable records and ids
 
-    /// Replaces a record by compare-and-swap. Returns 1 if done, 0 if there is no record or its lineage has ended, and
-    /// -1 if it was written under another reign. Otherwise returns the present value, which is not the judged one.
+    /// Replaces a record by compare-and-swap. Returns 1 if done, 0 if there is no record or its lineage has ended, -1
+    /// if the record was written under another reign, and the present value if it is not the judged value.
     ///
-    /// Keys: record, ledger. Arguments: judged value (empty: there may be none yet), bytes, TTL, ledger's TTL, whether
+    /// Keys: record, ledger. Arguments: judged value (empty if there must be none), bytes, TTL, ledger's TTL, whether
     /// the record is bound to the reign (`R`).
     static let replace = RedisScript(Self.replaceText, kind: .replace)
 
@@ -32,7 +32,7 @@ extension Scripts {
         return 1
         """
 
-    /// Returns the value and writes it or its TTL again, so that there is a write to confirm (see `confirm`).
+    /// Returns the value and writes it or its TTL again: a replica that confirms this write has all earlier writes.
     ///
     /// Keys: record or document.
     static let rewrite = RedisScript(
@@ -46,7 +46,8 @@ extension Scripts {
         kind: .confirm
     )
 
-    /// Ends a replaceable record, or repeats its end (see `endSession`). Returns 1.
+    /// Ends a replaceable record. If it is already gone, writes the ledger's TTL again, so that a replica can confirm
+    /// the earlier end (`endSession`). Returns 1.
     ///
     /// Keys: record, ledger, ending. Arguments: TTL of the ending (ms).
     static let endRecord = RedisScript(
@@ -83,11 +84,11 @@ extension Scripts {
         return 1
         """,
         kind: .note,
-        // If a line is lost with its primary, a session is missing from a list.
+        // If a failover loses the line, the session is only missing from a list.
         isDurable: false
     )
 
-    /// Adds a line to the log of an hour. Returns 1.
+    /// Adds a line to the log of the sessions that began in one hour. Returns 1.
     ///
     /// Keys: log. Arguments: now (ms), the session's end (ms), its line, how long the log outlives its sessions (ms).
     static let logSession = RedisScript(
@@ -101,10 +102,10 @@ extension Scripts {
         isDurable: false
     )
 
-    /// Records the time until which the log of an hour may have live sessions, and removes the hours for which that
-    /// time has passed. Returns 1.
+    /// Adds an hour to the list of hours, with the time until which the hour's log may have live sessions. Removes the
+    /// hours for which this time has passed. Returns 1.
     ///
-    /// Keys: list of hours. Arguments: now, that time (both ms), the hour, how long the list outlives its logs (ms).
+    /// Keys: list of hours. Arguments (times in ms): now, the hour's time, the hour, how long the list outlives logs.
     static let noteHour = RedisScript(
         """
         local kept, last = {}, tonumber(ARGV[2])
@@ -124,7 +125,7 @@ extension Scripts {
         isDurable: false
     )
 
-    /// Stores an id under the first of its names. Returns 1 the first time, and 0 if the id is present under any name.
+    /// Stores an id under the first of its names, one for each secret. Returns 1, or 0 if any of the names is present.
     ///
     /// Keys: one for each name of the id. Arguments: TTL (ms).
     static let once = RedisScript(
@@ -140,11 +141,11 @@ extension Scripts {
 
     // MARK: Documents
 
-    /// Writes a document by compare-and-swap, under its first name only. Returns 1 if done, 0 if there is no document,
-    /// -1 if there is no room for another, and otherwise the present value, which is not the judged one.
+    /// Writes a document by compare-and-swap under its first name only. Returns 1 if done, 0 if there is no document,
+    /// -1 if there is no room for a new one, and the present value if it is not the judged value.
     ///
-    /// Keys: one for each name of the document, and the directory. Arguments: judged value (empty if there may be none
-    /// yet), bytes, the maximum number of documents.
+    /// Keys: one for each name of the document, and the directory. Arguments: judged value (empty if there must be
+    /// none), bytes, the maximum number of documents.
     static let putDocument = RedisScript(
         """
         local value = \(Self.standingDocument)
@@ -159,8 +160,8 @@ extension Scripts {
         kind: .document
     )
 
-    /// Deletes a document under all its names. Returns 1 if it existed, or 0. Always writes the directory (see
-    /// `confirm`).
+    /// Deletes a document under all its names. Returns 1 if it existed, or 0. Always writes the directory, so that a
+    /// replica can confirm a repeated deletion (`confirm`).
     ///
     /// Keys: one for each name of the document, and the directory.
     static let deleteDocument = RedisScript(

@@ -40,8 +40,8 @@ package enum Scripts {
         kind: .create
     )
 
-    /// Reads a single-use token and the session from which it comes, whose key is only known here. The session has the
-    /// token's tag, and so the token's slot in a cluster. While that slot is being moved, Redis may refuse the script.
+    /// Reads a single-use token and the session from which it comes, whose key only the script knows. The session has
+    /// the token's tag, and so its slot in a cluster. While that slot is being moved, Redis may refuse the script.
     ///
     /// Returns marker, record, ledger and the parent's name. If there are a record and a name and no marker, also
     /// returns the parent's record and its idle value, and the epochs of its subject unless they have separate slots.
@@ -92,7 +92,7 @@ package enum Scripts {
     }
 
     /// Uses a single-use record by compare-and-act. Returns the present marker if there is one. Otherwise returns 1 if
-    /// done, 0 if the record is not the judged one or its parent is gone, and -1 if it was written under another reign.
+    /// done, 0 if the record is not the judged one or its parent is gone, and -1 if the record is from another reign.
     ///
     /// A failover or a restart can lose a marker and bring back the record. A lost marker was written under an earlier
     /// reign, and so was its record, which is never used again. This needs neither clocks nor a key that all gateways
@@ -159,12 +159,12 @@ package enum Scripts {
         return 1
         """,
         kind: .touch,
-        // If a note is lost, the session only ends early.
+        // If a failover loses the new deadline, the session only ends early.
         isDurable: false
     )
 
-    /// Replaces a live session and keeps its TTL. Returns 1 if done, 0 if it has ended or idled out, -1 if it is not
-    /// the judged one.
+    /// Replaces a live session and keeps its TTL. Returns 1 if done, 0 if it has ended or idled out, -1 if it has
+    /// changed since it was judged.
     ///
     /// Keys: session, ledger, idle. Arguments: judged bytes, bytes.
     static let replaceSession = RedisScript(

@@ -43,7 +43,7 @@ package enum DenialForm: Equatable, Sendable {
 }
 
 extension Denial {
-    /// Returns the challenge for the status. Returns `nil` if there is none.
+    /// Returns the value of `WWW-Authenticate` for the denial. Returns `nil` if the denial has no challenge.
     ///
     /// - Parameters:
     ///   - isJudged: Whether a credential was presented. If so, the challenge names the error (RFC 6750 3.1).

@@ -8,7 +8,7 @@ package import Vocabulary
 /// A request without a permit cannot reach an app, because only a permit makes an upstream head.
 package struct Permit: ~Copyable {
     package let pinnedRoute: Pinned<RouteEntry>
-    /// The session whose identity the app sees. `nil` on public routes and for anonymous requests of optional ones.
+    /// The session whose identity the app sees. `nil` on public routes, and for anonymous requests to optional routes.
     package let session: CachedSession?
 
     fileprivate init(route: RouteEntry, session: CachedSession?) {

@@ -137,7 +137,7 @@ extension Exchange {
     // MARK: The end of an exchange
 
     /// Sends the last written bytes, and ends the exchange when the system has accepted them. Until then, the client
-    /// may be slow. Bytes that it does not accept are not part of the answer.
+    /// may be slow. Bytes that it never accepts are not counted.
     ///
     /// - Parameter reason: Why the answer is incomplete. `nil` if the answer is complete.
     func finish(_ reason: Reason? = nil) {

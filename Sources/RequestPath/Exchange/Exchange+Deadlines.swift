@@ -35,8 +35,8 @@ extension Exchange {
         }
     }
 
-    /// A client may be slow, but it must accept some bytes within the write timeout. Meanwhile the app is not read, so
-    /// its deadlines do not apply.
+    /// Checks a client that accepts no more bytes. It may be slow, but must accept some within the write timeout.
+    /// Meanwhile the app is not read, so the app's deadlines do not apply.
     private func sweepClient(_ now: NIODeadline) {
         let waiting = self.stream?.unacknowledgedBytes ?? 0
         if self.facts.clientOutput.isStuck(waiting, now: now, limit: self.configuration.timeouts.write) {

@@ -92,7 +92,7 @@ extension Exchange {
         self.record.log.keep(head, self.loop.copy(buffer, count: head.byteCount), version: stream.version)
     }
 
-    /// Returns the context of steps that follow each other. Made once for them, because it counts references.
+    /// Returns the context of all steps of one event. It is made once for them, because making it counts references.
     private func given(_ head: RequestHead, _ base: Bytes, _ configuration: PathConfiguration) -> JudgingContext {
         JudgingContext(
             head,

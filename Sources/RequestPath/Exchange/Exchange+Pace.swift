@@ -20,7 +20,7 @@ extension Exchange: LoopRequest {
     private var debt: ClientPace.Debt {
         if self.tunnel != nil { return .nobody }
         if !self.facts.isRequestWhole {
-            // An app that does not accept the body delays it.
+            // While the app does not accept the body, the client need not send it.
             guard self.upstream?.isWritable == true else { return .none }
             return self.facts.hasSizedBody ? .client : .nobody
         }

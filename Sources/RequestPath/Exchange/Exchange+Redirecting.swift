@@ -60,7 +60,7 @@ extension Exchange {
         }
         self.record.judge.findings.pinnedHost = Pinned(host)
         self.keepNamedHost()
-        // A public http URL may lead to this listener again.
+        // A redirect to an http URL could lead to this listener again.
         guard host.publicURL.isHTTPS else { return .problem(.requestMisdirected, requestID: self.record.requestID) }
         // The parser accepts only visible ASCII.
         let target =

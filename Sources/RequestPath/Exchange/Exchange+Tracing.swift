@@ -162,7 +162,7 @@ extension Exchange {
     func attemptFailed(_ reason: Reason?, status: Int = 0) {
         guard let trace = self.record.trace?.counted, trace.attemptBegan != nil else { return }
         if let tracer = self.tracer?.counted {
-            // The span that the head names is for the last attempt.
+            // A failed attempt gets a new span id. The id in the head for the app belongs to the last attempt.
             let now = NIODeadline.now()
             let (id, clock) = (tracer.log.nextSpan(), tracer.log.clock(at: now.uptimeNanoseconds))
             self.writeAttempt(trace, tracer.log.buffer, tracer, clock, span: id, end: now, status, reason)

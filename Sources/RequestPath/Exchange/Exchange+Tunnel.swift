@@ -69,12 +69,12 @@ extension Exchange: SessionHolder {
     func sweepTunnel(_ now: NIODeadline) {
         guard let tunnel = self.tunnel else { return }
         if self.loop.closesIdle, !tunnel.isLeaving {
-            // The peers would not end the tunnel by themselves in the remaining time.
+            // The tunnel is ended here, because its peers would not end it by themselves in the remaining time.
             self.tunnel?.isLeaving = true
             if !tunnel.fromApp.isWithinFrame { return self.leaveTunnel() }
         }
         if tunnel.clientHasEnded, let upstream = self.upstream {
-            // The app has the time of a write for each part of the remaining bytes, and once more to end.
+            // The write timeout begins again each time the app accepts some of the remaining bytes, and at their end.
             let waiting = upstream.unacknowledgedBytes
             if waiting > 0, self.facts.appOutput.moves(waiting, now: now) { self.facts.lastProgress = now }
             if now - self.facts.lastProgress > self.configuration.timeouts.write {

@@ -36,7 +36,7 @@ package final class Exchange {
     let tracer: Pinned<Tracer>?
     let peer: IPAddress
     let peerText: [UInt8]
-    /// The treatment of the requests.
+    /// The service that the requests get: apps, checks, or redirects.
     let service: RequestService
     /// The facts about the client from the opening of its connection. `nil` if there were none to find.
     let client: ClientFacts?
@@ -44,7 +44,7 @@ package final class Exchange {
     var configuration: PathConfiguration
     /// The client's stream, from `attach` to `detach`.
     private(set) var stream: (any ClientStream)?
-    /// Whether the requests come over HTTP/2. Heads do not show this.
+    /// Whether the requests come over HTTP/2, which their heads do not show.
     private(set) var isHTTP2 = false
 
     var phase = Phase.idle
@@ -57,14 +57,14 @@ package final class Exchange {
     /// The head while the request waits, and the bytes to which the head refers.
     var waitingHead: RequestHead?
     var waitingBytes: ByteBuffer?
-    /// The head for the app, unless a stream to the app owns the head.
+    /// The head for the app, until a stream to the app takes it over.
     var upstreamHead: PermittedHead?
     /// The form of the check. `nil` if the request is not a check.
     var check: CheckForm?
     var checkResult = CheckResult.denied
     /// The app's side, set when the head is given to a stream.
     package internal(set) var upstream: (any AppStream)?
-    /// The content of an answer whose references are changed to public ones. `nil` for other answers.
+    /// The rewriter of an answer whose references to the app are made public. `nil` for other answers.
     var multistatus: MultistatusBody?
     /// The pace at which the client reads and sends. Measured while many requests are in flight at the app.
     var pace: ClientPace?
@@ -81,7 +81,7 @@ package final class Exchange {
 
     /// - Parameters:
     ///   - peer: The address of the client, or of the proxy in front.
-    ///   - service: The treatment of the requests.
+    ///   - service: The service that the requests get.
     ///   - client: The facts about the client from the opening of its connection. `nil` if there are none.
     package init(loop: PathLoop, peer: IPAddress, service: RequestService = .apps, client: ClientFacts? = nil) {
         self.service = service
@@ -195,7 +195,7 @@ package final class Exchange {
         }
         self.facts.isOpen = true
         self.record.startedAt = .now()
-        // Not the loop's time, which is a little older: the line must not sort before an earlier request's events.
+        // Not the loop's time, which is a little older: the access line must not precede earlier requests' events.
         if self.loop.accessLog != nil { self.record.log.startedAt = Clock.system.now() }
         self.facts.lastProgress = self.loop.now
         self.record.requestID = self.loop.nextRequestID()
@@ -264,7 +264,7 @@ package final class Exchange {
 
     /// Called when the client sends nothing more. It may still read; whether it has gone shows only when sending to it
     /// fails. A complete request therefore gets its answer, within the usual deadlines. An event stream that has begun
-    /// ends instead. It may be silent for long, and its readers end their output with the connection (HTML 9.2.3).
+    /// ends instead: it may be silent for long, and its readers only ever close the whole connection (HTML 9.2.3).
     ///
     /// - Returns: Whether the request can still have an answer.
     package func clientEnded() -> Bool {

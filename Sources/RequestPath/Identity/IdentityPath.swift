@@ -121,8 +121,7 @@ package struct IdentityPath: Sendable {
         }
     }
 
-    /// Returns the value as stored UTF-8 if it is a string in one of the session's documents. Most values are. `nil` if
-    /// it is not.
+    /// Returns the stored UTF-8 of a string in one of the session's documents, which most values are; otherwise `nil`.
     func text(of session: Session) -> ArraySlice<UInt8>? {
         switch self.place {
         case .traits(let steps) where !self.isList: session.identity.traitsDocument.text(at: steps)

@@ -87,7 +87,7 @@ package struct IdentityProfile: Sendable {
     ///
     /// - Parameters:
     ///   - tokens: The tokens of the session's provider, if `namesTokens`.
-    ///   - otherwise: Whether the app uses the other encoding (`RouteEntry.encodesOtherwise`).
+    ///   - otherwise: Whether the route's encoding differs from `identity.encoding` (`RouteEntry.encodesOtherwise`).
     package func render(
         _ session: Session,
         tokens: SessionTokens? = nil,

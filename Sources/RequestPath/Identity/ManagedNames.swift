@@ -25,13 +25,13 @@ package struct ManagedNames: Sendable {
     }
 
     /// Names with which a route may pass a proxy's facts about a request to its app: the client's address, the scheme,
-    /// the port, the app's place. The gateway does not send them, except `X-Script-Name` if a prefix is stripped.
+    /// the port, the app's base path. The gateway does not send them, except `X-Script-Name` if a prefix is stripped.
     package static let settable = Set(
         Self.facts + ["port", "protocol", "scheme", "server", "ssl"].map { "x-forwarded-\($0)" }
     )
 
-    /// Names that individual proxies use for facts about a request: the app's place, the scheme and port of its URL,
-    /// and the client's address.
+    /// Names that individual proxies use for facts about a request: the app's base path, the scheme and port of the
+    /// request's URL, and the client's address.
     private static let facts = [
         "path-info", "script-name", "x-script-name", "x-vhm-host", "x-vhm-root",
         "cf-visitor", "cloudfront-forwarded-proto", "front-end-https", "https", "wl-proxy-ssl", "x-appengine-https",
@@ -58,8 +58,8 @@ package struct ManagedNames: Sendable {
             "x-sendfile-type",
         ]
 
-    /// Prefixes of the gateway, of every preset (so that changing the preset exposes nothing), of forwarding, of client
-    /// certificates, and of data for WSGI servers.
+    /// Prefixes of the gateway's own fields, of every preset's fields (so that changing the preset exposes nothing),
+    /// and of fields of proxies: forwarding, client certificates, data for WSGI servers.
     private static let alwaysPrefixes = [
         "x-auth-", "x-sallyport-", "x-forwarded-", "remote-", "x-kratos-", "x-original-", "x-rewrite-", "x-ssl-",
         "x-wsgi-",

@@ -156,7 +156,7 @@ final class AppRoom {
     /// Whether the queue is empty.
     var isEmpty: Bool { self.queue.isEmpty }
 
-    /// Queues a request until a stream is free. If the queue is full, refuses one of a client with more requests in it.
+    /// Queues a request until a stream is free. If the queue is full, refuses a request of the client with the most.
     ///
     /// - Parameter returned: The number of streams that become free at the end of this turn, and that may be awaited.
     func enqueue(_ client: any StreamWaiter, returned: Int) {
@@ -171,7 +171,7 @@ final class AppRoom {
         self.queue.append(client, now: self.loop.now)
         self.loop.metrics.upstreamQueue(self.gauge, 1)
         client.upstreamBusy()
-        // Last, because the refused client's next request may come at once and find the queue full.
+        // Called last: the refused client's next request may come during the call, and must find the queue full.
         refused?.upstreamFree()
         refused?.upstreamFailed(.gatewayOverloaded)
     }

@@ -54,7 +54,7 @@ package final class ServerGroup: AppPool, TurnEndTask {
     /// The server that `takeStream` chose for a request that has to wait for a new connection.
     private var chosen: (waiter: ObjectIdentifier, exchange: UInt64, place: Int)?
 
-    /// Returns the function that makes the pools of a loop on this event loop.
+    /// Returns a function that makes the pools of the `PathLoop` that runs on `transport`.
     package static func maker(on transport: TransportLoop) -> PathLoop.MakePool {
         { ServerGroup(target: $0, index: $1, loop: $2, transport: transport) }
     }
@@ -209,8 +209,8 @@ package final class ServerGroup: AppPool, TurnEndTask {
         if let place = failed.server.use({ self.place(of: $0) }) {
             let bit = self.roster.entries[place].bit
             let others = self.roster.entries.contains { $0.isServing && $0.bit != bit }
-            // The server may only have closed an idle connection, so it has not failed if no better server exists. With
-            // `sticky`, the session stays with it in any case.
+            // The server may only have closed an idle connection. It is then not treated as failed if no other server
+            // can be used, or with `sticky`, because a session stays with its server.
             let isOld = failed.isReused && !failed.hasAnswered
             if !isOld || others && self.target.settings.balance != .sticky { client.failedServers |= bit }
         }

@@ -26,7 +26,7 @@ struct PoolConnects {
     fileprivate var turn = 0
     /// Whether a TLS handshake has timed out and no connect has succeeded since.
     fileprivate var isTLSLate = false
-    /// The number of these requests that the gauge of waiting requests shows.
+    /// The number of requests in `attempts` that the gauge of waiting requests includes.
     fileprivate var shown = 0
     fileprivate var isLookDue = false
     /// The interval of the checks for requests and connects that take too long.

@@ -17,7 +17,7 @@ import Vocabulary
 ///
 /// An app may send more than its answer: two answers, or a body where none is allowed. If such bytes arrive before the
 /// next request is sent, the connection is closed, so that the next client does not get them. Connections that are
-/// likely to get such bytes are used last.
+/// likely to get such bytes (`UpstreamConnection.isDoubtful`) are used last.
 package final class ServerPool: TurnEndTask {
     /// The requests that may use a connection.
     enum Owner: Equatable {
@@ -41,9 +41,9 @@ package final class ServerPool: TurnEndTask {
     private(set) var place = 0
     /// Whether the server is the app's only one. Its answers and failures then do not change its state.
     private(set) var isAlone = true
-    /// The metrics of answers below 500 while the server has no failures. `nil` if an answer may change its state.
+    /// The metrics for answers below 500 of a server without failures. `nil` if an answer may change its state.
     var calmIDs: ServerMetricIDs?
-    /// An owning reference, as is `transport`. Both loops live until the process ends or a reload replaces the pool. A
+    /// An owning reference, like `transport`. Both loops live until the process ends or a reload replaces the pool. A
     /// weak reference would be checked and counted at each use.
     let loop: PathLoop
     let transport: TransportLoop
@@ -159,7 +159,7 @@ package final class ServerPool: TurnEndTask {
         }
     }
 
-    /// Returns whether a connection leads to an address of the server and was made since TLS was last renewed.
+    /// Returns whether a connection leads to a current address of the server and uses the app's current TLS files.
     private func isCurrent(_ connection: UpstreamConnection) -> Bool {
         let addresses = self.server.current
         guard connection.addressVersion >= addresses.oldest, let address = connection.address,
@@ -211,7 +211,7 @@ package final class ServerPool: TurnEndTask {
         return self.idle.contains { $0.owner == owner || $0.owner == .anybody }
     }
 
-    /// Counts a connect for a request and begins the request's attempt.
+    /// Counts a connect for a request and returns the request's `AppRoom.Attempt`.
     func begin(for client: any StreamWaiter, _ goal: AppRoom.ConnectGoal) -> AppRoom.Attempt {
         self.open += 1
         self.inFlight += 1
@@ -223,7 +223,7 @@ package final class ServerPool: TurnEndTask {
     func end(_ attempt: AppRoom.Attempt, by connection: UpstreamConnection) {
         connection.streams = 1
         connection.seat = self.room.end(attempt)
-        // The connection may have closed while it began.
+        // The connection may have closed while its stream was started.
         if !connection.isUsable { self.endStream(of: connection) }
     }
 

@@ -93,7 +93,7 @@ package struct StreamQueue {
             .filter { $0.value > 0 }
     }
 
-    /// Removes the newest request of the client with the most, so that a full queue has room for a client with fewer.
+    /// Removes the newest request of the client with the most, to make room in a full queue for a client with fewer.
     ///
     /// - Returns: `nil` unless a client has more requests than the requester's client would have with its next one.
     package mutating func popLast(for requester: Requester) -> (any StreamWaiter)? {

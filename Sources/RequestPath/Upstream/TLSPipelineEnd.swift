@@ -14,7 +14,7 @@ class TLSPipelineEnd: ChannelDuplexHandler {
     final private(set) var context: ChannelHandlerContext?
     /// The receiver of the bytes and events.
     final var handler: (any StreamHandler)?
-    /// False if bytes may be missing.
+    /// Whether no error occurred after which bytes may be missing.
     final var isClean = true
     /// Whether the peer waits for a sign that its last bytes have arrived. More bytes in either direction are a sign.
     final var isUnacknowledged = false

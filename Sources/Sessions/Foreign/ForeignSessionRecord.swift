@@ -2,18 +2,18 @@ package import Vocabulary
 
 /// The record of a foreign token: the session that its provider vouched for.
 ///
-/// It has no owner (`RecordTerms.owner`): when the subject's sessions end, the record stays, and shows that the token
-/// was accepted under an earlier epoch. A replica need not confirm the record. If a failover loses it, the provider is
-/// asked again, and the ends themselves are confirmed.
+/// The record has no owner (`RecordTerms.owner`), so it stays when the subject's sessions end, and then shows that the
+/// token was accepted before their end. A replica need not confirm the record: if a failover loses it, the provider is
+/// asked again. Ends of sessions are confirmed.
 package struct ForeignSessionRecord: ReplaceableRecord, Hashable {
     package static var kind: RecordKind { .foreignSession }
     package static var longestLife: Duration { .seconds(400 * 86_400) }
-    /// A JSON Web Token has at most 8 KiB, an answer of an introspection endpoint 64 KiB.
+    /// Enough for the claims of a JSON Web Token (at most 8 KiB) or of an introspection answer (at most 64 KiB).
     package static var sizeLimit: Int { 131_072 }
     package static var isConfirmed: Bool { false }
 
     package var foreign: ForeignSession
-    /// The epoch of the provider's session when the token was first accepted. The subject's epoch is in the session.
+    /// The epoch of the provider's session when the token was first accepted. `foreign` has the epoch of the subject.
     package var providerSessionEpoch: UInt64
     /// The time when the token was first accepted.
     package var acceptedAt: UnixTime

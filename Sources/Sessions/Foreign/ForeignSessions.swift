@@ -137,7 +137,7 @@ package final class ForeignSessions: Sendable {
             return replaced.flatMap { replacement in
                 switch replacement {
                 case .done: return .success(record.foreign)
-                // Its lineage has ended.
+                // The token's lineage has ended.
                 case .absent where stored == nil: return .success(nil)
                 case .absent, .changed:
                     guard reads > 1 else { return .failure(StoreError.unavailable) }

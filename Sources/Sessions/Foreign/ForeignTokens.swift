@@ -161,7 +161,7 @@ package enum ForeignTokenError: Error, Sendable, Equatable {
 
 /// A session that a provider vouches for.
 package struct ForeignSession: Sendable, Hashable {
-    /// The session, shared by copies: it has many parts, and each copy would count the references to all of them.
+    /// The session, which copies share: otherwise each copy would count a reference to each of its many parts.
     private final class Content: Sendable {
         let session: Session
 

@@ -1,6 +1,6 @@
 import Vocabulary
 
-/// A value of the settings that follows from one key alone.
+/// A value that is read from a single key of the settings.
 protocol SettingScalar: Sendable {
     /// Reads a written value; `nil` if it has another type.
     static func read(_ value: SettingValue) -> Self?
@@ -70,7 +70,7 @@ extension Bool: SettingChoice {
     func written(as kind: SettingKind) -> String? { "\(self)" }
 }
 
-/// Sizes are in bytes.
+/// A number, or a size in bytes.
 extension Int: SettingScalar {
     static func read(_ value: SettingValue) -> Int? {
         switch value {

@@ -63,7 +63,7 @@ struct SettingsTree: Sendable {
         self.key = key
     }
 
-    /// Creates a mapping from the single value that was written instead, which is the value of the key `name`.
+    /// Creates the mapping that a value stands for if it is written alone: it is then the value of the key `name`.
     init(standingFor setting: Setting, named name: String) {
         self.init(origin: setting.origin)
         self[name] = setting

@@ -174,7 +174,7 @@ extension TelemetrySettings.Field {
     }
 }
 
-/// Reads `name=value,...`, percent-decoded (W3C Baggage 3.3.1; in OpenTelemetry also the names are encoded).
+/// Reads `name=value,...` and decodes percent-encoded values (W3C Baggage 3.3.1) and names (OpenTelemetry).
 ///
 /// - Throws: Advice that shows no part of the text.
 func nameValuePairs(in text: String) throws(SyntaxFault) -> [(name: String, value: [UInt8])] {

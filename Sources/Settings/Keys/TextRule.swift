@@ -2,7 +2,7 @@ import Pages
 import Rules
 import Vocabulary
 
-/// The form of a text, and its meaning.
+/// The form that a text must have, and how the text is read.
 package struct TextRule: Sendable {
     /// The type's name in messages and in the reference.
     package var name: String

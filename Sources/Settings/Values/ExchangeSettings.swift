@@ -27,7 +27,7 @@ package struct ExchangeSettings: Sendable, Equatable {
     package var providers: [Choice] = []
     /// Whether the file lists the sign-ins; otherwise they follow from the provider.
     var namesProviders = false
-    /// The providers, on hosts with several, that a choice with the provider's name selects without that page.
+    /// On hosts with several providers: the names of providers to which a choice leads without the page of providers.
     package var leadingNames: [String] = []
     package var allowedOrigins: [String] = []
     package var dialect = Dialect.current

@@ -11,7 +11,8 @@ package struct IntrospectionSettings: Sendable, Equatable {
     package var audienceClaim = AudienceClaim.audience
     /// The provider's ids of the clients whose refresh tokens are accepted. Empty if none is accepted.
     package var refreshTokenClients: [String] = []
-    /// The users whose refresh tokens are accepted, because these tokens lead to browser sessions.
+    /// The users who may sign in. A refresh token of another user is not accepted. An access token of another user is
+    /// valid for requests, but gives no other token.
     package var allow = AdmissionSettings()
     package var claims = ClaimSettings()
     /// The names of the provider's users.

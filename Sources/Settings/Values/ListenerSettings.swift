@@ -5,7 +5,7 @@ package struct ListenerSettings: Sendable, Equatable {
     package var address: ListenAddress
     /// The kind of clients that the listener serves.
     package var role = Role.clients
-    /// With `management`, the URL that operators use, which is the only host that the listener serves.
+    /// The URL that operators use, for the role `management`. The listener serves no other host.
     package var publicURL: PublicURL?
     /// Whether connections begin with TLS.
     package var isSecure = false
@@ -15,8 +15,8 @@ package struct ListenerSettings: Sendable, Equatable {
     package var clientCertificates = ClientCertificates.none
     /// The peers that use the PROXY protocol; `nil` if no peer does.
     package var proxyProtocol: ProxyProtocolSettings?
-    /// Whether the listener may be reached by any name and address, as operators and other proxies do. With TLS,
-    /// clients that ask for an unknown name get the first certificate.
+    /// Whether clients may use any name or address for the listener, as operators and other proxies do. With TLS, a
+    /// client that asks for an unknown name gets the first certificate.
     package var takesAnyName = false
 
     package enum Role: String, Sendable, CaseIterable, SettingWord {

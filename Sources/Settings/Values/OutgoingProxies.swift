@@ -12,7 +12,7 @@ package struct OutgoingProxy: Sendable, Equatable {
     package let origin: String
 
     /// - Parameter text: `http://user:password@host:port`; scheme, user, password and port may be left out.
-    /// - Throws: Advice that shows no part of the text.
+    /// - Throws: Advice without any part of the text, which may contain a password.
     init(_ text: String, origin: String) throws(SyntaxFault) {
         guard text.utf8.count <= 2048, text.utf8.allSatisfy({ (0x21...0x7E).contains($0) }) else {
             throw SyntaxFault("write it on one line without spaces; percent-encode other characters than visible ASCII")
@@ -71,7 +71,7 @@ package struct OutgoingProxies: Sendable, Equatable {
 
     /// Returns the proxy for a server; `nil` if the server is called directly.
     ///
-    /// - Parameter host: In lower case; an IPv6 address without brackets.
+    /// - Parameter host: The host in lower case; an IPv6 address without brackets.
     package func proxy(forHost host: String, port: Int, isHTTPS: Bool) -> OutgoingProxy? {
         guard let proxy = isHTTPS ? self.secure : self.plain else { return nil }
         let name = host.last == "." ? String(host.dropLast()) : host

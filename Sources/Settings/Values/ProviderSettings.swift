@@ -49,9 +49,9 @@ package protocol ProviderSettings: Sendable, Equatable {
 
     /// The URL that the gateway calls first; `nil` if the gateway calls nothing for the provider.
     var calledURL: String? { get }
-    /// The certificates to trust for its endpoints; `nil` for the system's.
+    /// The file of certificates to trust for the provider's endpoints; `nil` for the system's certificates.
     var caFile: String? { get }
-    /// True if the endpoints may use plain http beyond loopback.
+    /// True if the provider's endpoints may use plain http beyond loopback.
     var allowsPlainHTTP: Bool { get }
 
     /// True if a browser can sign in.
@@ -61,7 +61,7 @@ package protocol ProviderSettings: Sendable, Equatable {
     /// True if the provider sends browsers back to the gateway.
     var redirects: Bool { get }
     /// True if the gateway can demand a level and an age of a sign-in (OpenID Connect Core 3.1.2.1; Kratos's `aal` and
-    /// `refresh`), and the sign-in does not end without them.
+    /// `refresh`), and the provider completes no sign-in that does not meet the demand.
     var takesDemands: Bool { get }
     /// The paths among `IdentitySettings.tokenPaths` to the tokens that the provider gives to the gateway.
     var givenTokens: [String] { get }
@@ -73,11 +73,11 @@ package protocol ProviderSettings: Sendable, Equatable {
     /// `iss` of the tokens that the provider signs; `nil` if no token that it signs is accepted.
     var tokenIssuer: String? { get }
 
-    /// The mapping of its claims to traits; `nil` if its users have traits themselves.
+    /// The mapping of the provider's claims to traits; `nil` if the provider's users have traits themselves.
     var claimMapping: ClaimSettings? { get }
     /// The users who may sign in.
     var allow: AdmissionSettings { get }
-    /// The names of its users.
+    /// The names of the provider's users.
     var names: SubjectNames { get }
     /// Returns these settings for users with these names.
     func naming(_ names: SubjectNames) -> Self

@@ -104,9 +104,9 @@ package struct HandoffSettings: Sendable, Equatable {
     package var isShared = false
     package var confirmation = Confirmation.crossSite
 
-    /// The tokens in the query that are used only after the user has confirmed it on a page.
+    /// The tokens in the query that the user must confirm on a page before they are used.
     package enum Confirmation: String, Sendable, CaseIterable, SettingWord {
-        /// No tokens. Those in links on other sites are rejected.
+        /// No tokens. Tokens in links on other sites are rejected.
         case never
         /// Tokens in links on other sites.
         case crossSite = "cross_site"

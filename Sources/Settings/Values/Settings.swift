@@ -57,7 +57,7 @@ package struct Settings: Sendable, Equatable {
     package var geo: GeoSettings?
     /// The rules in the order in which they are evaluated.
     package var rules: [Rule] = []
-    /// The rule that makes browsers use only https for https hosts; `nil` if the field is not sent.
+    /// The rule that makes browsers use only https for https hosts; `nil` if `Strict-Transport-Security` is not sent.
     package var strictTransport: StrictTransportSettings?
     package var limits = LimitSettings()
     package var timeouts = TimeoutSettings()
@@ -150,8 +150,8 @@ package struct Settings: Sendable, Equatable {
         self.accounts.link != .none || self.hosts.contains { $0.routes.contains { !$0.require.providers.isEmpty } }
     }
 
-    /// Returns the providers whose users sign in with social kits, by the kit's `iss`: providers with the kit's issuer
-    /// that share some host with others. Users of all other issuers are identified by the kit.
+    /// Returns the owners of social kits' users, by the kit's `iss`: each provider with that issuer that shares a host
+    /// with other providers. A user of any other issuer is identified by the kit alone.
     private func socialOwners(among names: [String]) -> [String: NamedProvider] {
         var owners: [String: NamedProvider] = [:]
         let issuers = SocialLogin.allCases.flatMap { self.nativeSocial?.issuers(of: $0) ?? [] }
@@ -163,15 +163,15 @@ package struct Settings: Sendable, Equatable {
         return owners
     }
 
-    /// The issuer of everything that the gateway signs on the hosts of the first provider, or of this group: the origin
-    /// of the first host with endpoints among those with the most of its providers. Hosts connected by common providers
-    /// share one issuer, so that a verifier is configured once. Other hosts have another issuer, because another user
-    /// may have the same `sub` there.
+    /// The issuer of everything that the gateway signs on the hosts of the first provider, or of this group. Hosts that
+    /// are connected by common providers share one issuer, so that a verifier is configured once: the origin of the
+    /// host with endpoints that has the most providers, or of the first of several. Other hosts have another issuer,
+    /// because another user may have the same `sub` there.
     package var issuer: String {
         self.givenIssuer ?? self.issuer(of: self.providers.prefix(1).map(\.name))
     }
 
-    /// Returns the hosts that have a provider of the group. Its users may sign in on one of these hosts for another.
+    /// Returns the hosts that have a provider of the group. Users of the group may sign in on one to use another.
     package func hosts(sharing group: HostGroup) -> [HostSettings] {
         self.providers.count > 1
             ? self.hosts.filter { !Set($0.providers).isDisjoint(with: group.providers) } : self.hosts
@@ -199,7 +199,7 @@ package struct Settings: Sendable, Equatable {
 package struct HostGroup: Sendable {
     /// The realms of the hosts, in the order of the sign-in page.
     package let realms: Realms
-    /// The realm of users of social kits: the first of all if the group has it, otherwise the group's first.
+    /// The realm of users of social kits: the first provider's realm if the group has it, otherwise the group's first.
     package let socialRealm: Realm
     /// The providers whose users sign in with social kits instead, by the issuer of the kit.
     package let socialOwners: [String: NamedProvider]

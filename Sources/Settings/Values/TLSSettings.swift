@@ -3,7 +3,7 @@ package import Vocabulary
 
 /// TLS at the gateway's own addresses (`tls`).
 package struct TLSSettings: Sendable, Equatable {
-    /// One or more certificates. The first with a name serves that name; one on a curve precedes one with RSA.
+    /// One or more certificates. A name is served with the first certificate for it, ECDSA before RSA.
     package var certificates: [CertificateSettings] = []
     package var minVersion = TLSMinimum.v12
     package var clientCertificates = ClientCertificates.none

@@ -74,7 +74,7 @@ package struct TelemetrySettings: Sendable, Equatable {
     package var trustsClients = false
     package var namesPaths = true
     package var batchDelay: Duration = .seconds(5)
-    /// Twice the standard's value: a request to the collector costs as much as more than a hundred spans.
+    /// The spans of a request: twice OpenTelemetry's default, as a request costs as much as over a hundred spans.
     package var batchSize = 1024
     package var queueSize = 2048
     /// The time after which a batch that the collector does not accept is dropped.

@@ -43,6 +43,6 @@ extension HandoffConsumer {
         return ConfirmedToken(transport: pending.transport, mark: mark)
     }
 
-    /// Returns the mark with which the browser later shows its account. `nil` if the session must not have one.
+    /// Returns the mark of the session's account for the browser's cookie. `nil` if somebody acts for the user.
     package func accountMark(of session: Session) -> Secret? { self.authority.accountMark(of: session) }
 }

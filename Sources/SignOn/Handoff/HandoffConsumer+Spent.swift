@@ -8,8 +8,8 @@ import Vocabulary
 extension HandoffConsumer {
     /// Answers a spent token, depending on the attempt that left the marker.
     ///
-    /// A token that another attempt used is a replay. The browser that the token signed in does not get here, because
-    /// its session was made from the token. A browser that was asked to retry presents the attempt that it made before.
+    /// A token that another attempt used is a replay. The browser that the token signed in is recognized earlier, by
+    /// its session. A browser that was asked to retry presents the attempt that it made before.
     func answerSpent(
         _ marker: Marker,
         _ attempt: Attempt,

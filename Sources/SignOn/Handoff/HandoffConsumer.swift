@@ -145,7 +145,7 @@ package struct HandoffConsumer: RecordCaller {
         }
     }
 
-    /// The plan for a live token: leave it if there is no marker; otherwise, replace it by the marker.
+    /// The plan for a live token. Without a marker, the token is left; otherwise, the marker replaces it.
     struct Plan: Sendable {
         var marker: Marker?
         var creating: NewSession?
@@ -226,7 +226,7 @@ package struct HandoffConsumer: RecordCaller {
 
     /// Returns the case of a token that `attempt` presents now.
     ///
-    /// - Parameter clientLoss: Why the client that got the token may no longer have it. `nil` if it still may.
+    /// - Parameter clientLoss: The reason if the token's client is gone or may no longer get tokens. `nil` otherwise.
     func handoffCase(
         _ token: TransferToken,
         parent: Session?,
@@ -335,7 +335,7 @@ package struct HandoffConsumer: RecordCaller {
         }
     }
 
-    /// Returns why the client that got the token may no longer have it. `nil` if it still may.
+    /// Returns the reason if the token's client is gone or may no longer get tokens. `nil` otherwise.
     private func loss(of token: TransferToken) -> Reason? {
         guard let clients = self.clients else { return nil }
         let realm = token.parent.identity.realm

@@ -12,7 +12,7 @@ package struct HandoffCase: Sendable {
     package var parent: Session?
     /// The public authority (`host[:port]`) of the host on which the token is presented.
     package var host: String
-    /// The consuming web client, whose settings decide.
+    /// The web client that consumes the token. Its settings decide about binding, delegation and burning.
     package var client: ClientSettings
     /// The device that presents the token.
     package var device: DeviceFacts
@@ -24,7 +24,7 @@ package struct HandoffCase: Sendable {
     package var existing: Session?
     /// The organization that the client requests. `nil` if any user may sign in.
     package var organization: String?
-    /// Why the client that got the token may no longer have it. `nil` if it still may.
+    /// The reason if the client that got the token is gone or may no longer get tokens. `nil` if there is none.
     package var clientLoss: Reason?
     package var now: UnixTime
 
@@ -59,7 +59,8 @@ package struct HandoffCase: Sendable {
 package enum HandoffVerdict: Sendable, Equatable {
     /// Consume the token and make a web session from `parent`.
     case accept(parent: Session)
-    /// Refuse the token. If `burns` is true, burn it so that it can never be used; otherwise, leave it.
+    /// Refuse the token. If `burns` is true, burn it so that it can never be used; otherwise, leave it. If
+    /// `endsExisting` is true, also end the browser's existing session.
     case refuse(Reason, burns: Bool, endsExisting: Bool)
 }
 
@@ -126,8 +127,8 @@ extension HandoffCase {
         if isDelegated, self.existing != nil {
             return HandoffJudgement(verdict: self.mismatch(.handoffAlreadySignedIn), binding: binding)
         }
-        // As in Auth0, a valid token and another user's session end each other, and the browser goes to the sign-in
-        // page. No link can then silently change the account of a user (login CSRF). No policy keeps the token.
+        // As in Auth0, a valid token of another user is always burned and ends the existing session, and the browser
+        // goes to the sign-in page. No link can silently change a user's account (login CSRF).
         if let existing = self.existing, !existing.identity.isSamePerson(as: parent.identity) {
             return HandoffJudgement(
                 verdict: .refuse(.handoffOtherUser, burns: true, endsExisting: true),
@@ -198,7 +199,7 @@ extension Identity {
 }
 
 extension ClientSettings {
-    /// Returns whether a token with this transport is tried. A token with another transport is removed but not burned.
+    /// Returns whether the client accepts tokens with this transport. Other tokens are removed, but not burned.
     package func takes(_ transport: HandoffTransport) -> Bool {
         switch transport {
         case .cookie: self.allowsCookie
@@ -214,10 +215,10 @@ extension Session {
     /// The maximum lifetime of a session in which a delegate acts for the user, as in Auth0.
     package static let longestDelegation = Duration.seconds(7200)
 
-    /// Returns whether this session of the browser is better than `other`, with which a token of its user would replace
-    /// it. A better session has a higher assurance level, or an equal level and no earlier `expiresAt`. Idle time is
-    /// ignored, because both sessions are in use. A handoff never weakens or shortens what the user has. Another
-    /// actor's session is not better.
+    /// Returns whether the browser should keep this session instead of `other`, which a token of its user would make.
+    /// This holds if this session has a higher assurance level, or an equal level and no earlier `expiresAt`, so that a
+    /// handoff never weakens or shortens what the user has. Idle time is ignored, because both sessions are in use. A
+    /// session of another actor is always replaced.
     package func outranks(_ other: Session) -> Bool {
         if self.actor != other.actor { return false }
         return self.aal == other.aal ? self.expiresAt >= other.expiresAt : self.aal > other.aal

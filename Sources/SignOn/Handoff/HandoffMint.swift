@@ -127,8 +127,8 @@ package struct HandoffMint: RecordCaller {
         }
         let (token, tokenKey, transfer) = self.token(from: parent, key, requester, record)
         let isUseDue = stored.isUseDue(at: transfer.issuedAt)
-        // Only a request that may be granted is counted at the limit, and a token beyond the limit is never handed out.
-        // An outage must not become "too many requests" for a client that retries as told.
+        // Only a request that may be granted uses up the limit, and a token beyond the limit is never handed out. A
+        // request that the store could not serve is given back, so that retries do not end in "too many requests".
         try await self.tries.count([MintLimits.session(parent)], or: .handoffThrottled) { [store] loop in
             let written = store.create(transfer, key: tokenKey, on: loop)
             // Minting uses the native session. The result is ignored: losing a note only ends the session early.

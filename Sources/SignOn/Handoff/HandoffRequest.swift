@@ -35,7 +35,7 @@ package struct HandoffRequest: Sendable {
     package var lastAccount: Secret?
     /// The proof of the user's confirmation (`TokenAuthority.confirmationMark`). `nil` if the user was not asked.
     package var confirmationMark: [UInt8]?
-    /// Whether the user is about to be asked.
+    /// Whether the user is about to be asked for confirmation, so that the token is only previewed.
     package var isPreview = false
     /// Identifies an attempt and its repetitions: a new secret, or the one that the browser sends again after a 503.
     package var attempt: AttemptSecret

@@ -20,7 +20,7 @@ package struct HandoffShare: Sendable {
         }
     }
 
-    /// How long a browser may take. Browsers follow redirects at once.
+    /// The time for which a link is valid. Browsers follow redirects at once.
     private static let lifetime = Duration.seconds(60)
     /// The maximum length of a carried path and query. Sealed twice, it still fits into a request line. A browser that
     /// requests a longer one is signed in on its own host only.

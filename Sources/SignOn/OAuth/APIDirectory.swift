@@ -3,7 +3,7 @@ package import Vocabulary
 
 /// The configured APIs, and which of the requested scopes a client is granted.
 package struct APIDirectory: Sendable {
-    /// The scopes of no API, for claims about the user (OpenID Connect Core 5.4) and for the refresh token (11).
+    /// The scopes that belong to no API: for claims (OpenID Connect Core 5.4) and the refresh token (11).
     package static let ownScopes = [Self.openID, "profile", "email", "phone", "address", Self.offlineAccess]
     static let openID = "openid"
     package static let offlineAccess = "offline_access"

@@ -3,11 +3,11 @@ import Vocabulary
 
 /// The provider tokens that clients may exchange for tokens of this gateway.
 package struct ForeignGrants: Sendable {
-    /// Access and session tokens, in the order of asking their providers. Empty if none are accepted.
+    /// Providers' access and session tokens, in the order in which the providers are asked. Empty if none are accepted.
     let tokens: [any ForeignTokens]
-    /// Refresh tokens. Empty if none are accepted.
+    /// Providers' refresh tokens. Empty if none are accepted.
     let refreshTokens: [any ForeignTokens]
-    /// Finds the lineages of providers' sessions. `nil` if no provider ends sessions here.
+    /// The notes of the lineages that end with a provider's session. `nil` if no provider ends sessions here.
     private let ends: ProviderSessions?
 
     package init(
@@ -20,7 +20,8 @@ package struct ForeignGrants: Sendable {
         self.ends = ends
     }
 
-    /// Notes that the session's lineage ends with the provider's session. To be called before writing in the lineage.
+    /// Notes that the lineage ends with the provider's session. To be called before anything is written in the lineage,
+    /// so that the provider's logout finds all of it.
     func note(_ lineage: Lineage, _ session: Session, _ provider: ProviderSession) async throws(NotDone) {
         guard let id = provider.sessionID else { return }
         try await self.ends?.note(

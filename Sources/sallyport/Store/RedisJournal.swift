@@ -35,7 +35,7 @@ final class RedisJournal: Sendable {
     /// The sign-outs that were written again to primaries that had lost them.
     var restoredEnds: Int { self.state.withLock { $0.restoredEnds } }
 
-    /// Returns how long transfer tokens with this lifetime could still arrive that were minted before the last change.
+    /// Returns for how long tokens with this lifetime that were minted before the last change may still be presented.
     func quarantine(of lifetime: Duration) -> Duration {
         guard let changedAt = self.state.withLock({ $0.changedAt }) else { return .zero }
         return min(max(lifetime - self.clock.now().since(changedAt), .zero), lifetime)

@@ -143,7 +143,7 @@ final class RedisWatch: Sendable {
             state.rights.next = .now + Self.rightsPause
             state.rights.denials = denials
             if wasDenied { state.rights.doubtedUntil = .now + Self.rightsPause }
-            // A command that was denied for lack of a courtesy needs no explanation.
+            // A missing right explains the denied command, even if the gateway can do without it.
             if lack != nil || missing.lacksCourtesy {
                 state.rights.doubtedUntil = nil
             } else if former.lack == nil || former.lack == Self.unexplained,

@@ -57,7 +57,7 @@ enum StoreChoice {
 }
 
 extension AuditEvent {
-    /// Makes the event of an expired session. `nil` for an access token, which the next one replaces.
+    /// Makes the event of an expired session. `nil` for an access token, because its client replaces it by a new one.
     fileprivate init?(_ lapse: SessionLapse) {
         guard lapse.session.access == nil else { return nil }
         self.init(
