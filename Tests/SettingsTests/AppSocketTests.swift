@@ -64,7 +64,7 @@ import Testing
             ("unix://host/app.sock", "unix:/run/app.sock"), ("http://unix:/run/app.sock", "unix:/run/app.sock"),
             ("http+unix://%2Frun%2Fapp.sock", "unix:/run/app.sock"), ("unix//run/app.sock", "unix:/run/app.sock"),
             ("unix:/run/an app.sock", "without spaces"),
-            ("unix:/run/\(String(repeating: "a", count: 103))", "108 bytes, and 107 is the most"),
+            ("unix:/run/\(String(repeating: "a", count: 103))", "108 bytes, and at most 107 are allowed"),
         ]
     )
     func faults(text: String, fix: String) {
@@ -98,6 +98,6 @@ import Testing
         bench.socketFaults["/run/app.sock"] = .otherKind
         let problems = bench.problems(Self.file(Self.upstreams("{servers: [\"unix:/run/app.sock\"]}")))
         #expect(problems.map(\.key) == ["upstreams.app.servers[0].url"])
-        #expect(problems.first?.found.contains("no socket") == true)
+        #expect(problems.first?.found.contains("not a socket") == true)
     }
 }

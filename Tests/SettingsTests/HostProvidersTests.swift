@@ -129,7 +129,7 @@ import Vocabulary
                 Self.file(
                     "{public_url: https://a.example.com, providers: [google, staff], routes: [{path: /**, require: {provider: [staff, partner]}}]}"
                 ),
-                "hosts[0].routes[0].require.provider[1]", "host's providers"
+                "hosts[0].routes[0].require.provider[1]", "not a provider of the host"
             ),
             (
                 Self.file(
@@ -168,7 +168,7 @@ import Vocabulary
         let alone = Self.file("{public_url: https://a.example.com, provider: google, routes: [{path: /**}]}")
             .replacing("{issuer: \"https://acc", with: "{domains: [example.com], issuer: \"https://acc")
         let warnings = try SettingsBench().load(alone).get().warnings
-        #expect(warnings.contains { $0.contains("oidc.domains sends nobody anywhere") }, "\(warnings)")
+        #expect(warnings.contains { $0.contains("oidc.domains has no effect") }, "\(warnings)")
     }
 
     @Test(
@@ -182,7 +182,7 @@ import Vocabulary
                 Self.file(domains: "[example.com]").replacing(
                     "{issuer: \"https://id",
                     with: "{domains: [EXAMPLE.com], issuer: \"https://id"
-                ), "providers[2].oidc.domains[0]", "google has, too"
+                ), "providers[2].oidc.domains[0]", "google also has"
             ),
             (
                 Self.file("{public_url: https://a.example.com, sign_in: identifier_first, routes: [{path: /**}]}"),
