@@ -78,7 +78,7 @@ import Testing
         #expect(try place.secrets() == both.reversed())
 
         let retired = try place.keys("retire")
-        #expect(retired.status == 0 && retired.output.contains("dropped \(old)"), "\(retired.output)")
+        #expect(retired.status == 0 && retired.output.contains("removed \(old)"), "\(retired.output)")
         said += retired.output
         #expect(try place.secrets() == [both[1]])
         #expect(try place.mode(of: place.file) == 0o640)
