@@ -166,7 +166,7 @@ import Testing
         try Data("{}\n".utf8).write(to: file)
         defer { try? FileManager.default.removeItem(at: file) }
         let none = try Servers.run(Gateway.binary.path, ["explain", "--session", "mzxw6ytboi", "--log", file.path])
-        #expect(none.status == 1 && none.output.contains("no line of the log is about mzxw6ytboi"))
+        #expect(none.status == 1 && none.output.contains("no log line is about mzxw6ytboi"))
         let token = "sps_AA" + String(repeating: "a", count: 53)
         for arguments in [
             ["--session", token, "--log", file.path], ["--session", "mzxw6ytboi"], ["--log", file.path],
