@@ -73,6 +73,10 @@ package final class ServerGroup: AppPool, TurnEndTask {
         self.setMembers()
     }
 
+    deinit {
+        for member in self.members { member.pool.groupEnds() }
+    }
+
     /// Makes the members. Keeps the pool of a server that was a member before.
     private func setMembers() {
         let (former, entries) = (self.members, self.roster.entries)

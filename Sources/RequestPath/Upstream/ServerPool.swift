@@ -35,8 +35,10 @@ package final class ServerPool: TurnEndTask {
 
     private(set) var target: UpstreamTarget
     let server: UpstreamServer
-    /// The pool's group. `nil` after a reload has removed the server or the group.
-    private(set) weak var group: ServerGroup?
+    /// The pool's group. `nil` after a reload has removed the server, or after the group's end. It is not weak: each
+    /// retain and release of an object with weak references takes the slow path of the runtime, also those of a
+    /// request.
+    private(set) unowned(unsafe) var group: ServerGroup?
     /// The pool's index in the group.
     private(set) var place = 0
     /// Whether the server is the app's only one. Its answers and failures then do not change its state.
@@ -276,6 +278,9 @@ package final class ServerPool: TurnEndTask {
         self.target = target
         self.isLenient = target.settings.answers == .lenient
     }
+
+    /// Forgets the group, which is about to be freed.
+    func groupEnds() { self.group = nil }
 
     /// Ends the pool's membership. The server is gone, and the group no longer counts its connections.
     func leave() {
