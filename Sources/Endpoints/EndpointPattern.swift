@@ -26,7 +26,7 @@ package struct EndpointPattern: Sendable, Hashable {
     /// The pattern as written, e.g. `/api/v2/clients/{id}`.
     package let text: String
     private let segments: [Segment]
-    /// The path up to the first parameter, or the whole path if there is none.
+    /// The path up to the first parameter, or the whole path if none exists.
     package let prefix: [UInt8]
     /// The length in bytes of the shortest path that matches.
     package let shortest: Int

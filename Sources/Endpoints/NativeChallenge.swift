@@ -41,7 +41,7 @@ package struct NativeChallenge: Sendable, Equatable {
     }
 
     /// The script that calls the app's bridge: a script message handler of WKWebView, an object of Android's WebView,
-    /// or the bridge of React Native. If there is none, the page stays and says what to do.
+    /// or the bridge of React Native. If none exists, the page stays and says what to do.
     package var script: WebPage.Script {
         WebPage.Script(Self.script, data: [("realm", self.realm), ("return-to", self.returnTo)])
     }

@@ -38,14 +38,14 @@ package struct PresentedCredentials: Sendable, Equatable {
 
     package init() {}
 
-    /// The token of `X-Session-Token` or `Authorization: Bearer`. `nil` if there is none.
+    /// The token of `X-Session-Token` or `Authorization: Bearer`. `nil` if none exists.
     package var explicitToken: Secret? {
         if let sessionToken = self.sessionToken { return sessionToken }
         guard case .bearer(let token) = self.authorization, !token.bytes.isEmpty else { return nil }
         return token
     }
 
-    /// Returns the value of the companion with this label. `nil` if there is none, or if there are several with
+    /// Returns the value of the companion with this label. `nil` if none exists, or if there are several with
     /// different values: another site of the domain may have planted one.
     package func companion(_ label: String) -> Secret? {
         let values = self.companions.filter { $0.label == label }.map(\.value)

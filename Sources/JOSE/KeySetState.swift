@@ -20,7 +20,7 @@ struct KeySetState {
     }
 
     enum Step {
-        /// Use this set, the best for now; `nil` if there is none.
+        /// Use this set, the best for now; `nil` if none exists.
         ///
         /// - Parameter isFinal: Whether the issuer has confirmed since the caller asked that there is no better set.
         ///   Otherwise it may have one, and must not be asked now.

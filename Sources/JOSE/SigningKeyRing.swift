@@ -15,7 +15,7 @@ package struct SigningKeyRing: Sendable {
         self.published = JWKSet(keys: keys.map(\.publicKey))
     }
 
-    /// Takes keys of one kind; `nil` if there are none.
+    /// Takes keys of one kind; `nil` if none exist.
     package init?(_ keys: [SigningKey]) {
         guard let first = keys.first else { return nil }
         self.current = first

@@ -77,7 +77,7 @@ package struct PageDesign: Sendable, Equatable {
     private let logo: Logo?
     private let icon: Logo
     private let supportURL: String?
-    /// The page on which users change their passwords, for `/.well-known/change-password`. `nil` if there is none.
+    /// The page on which users change their passwords, for `/.well-known/change-password`. `nil` if none exists.
     package let changePasswordURL: String?
     private let templates: [WebPage.Kind: PageTemplate]
     private let style: String
@@ -124,7 +124,7 @@ package struct PageDesign: Sendable, Equatable {
     /// The icon in browsers' tabs, as a `data:` URL.
     package var iconURL: String { self.icon.url }
 
-    /// Returns a writer of pages in the language at this position, or in the first language if there is none.
+    /// Returns a writer of pages in the language at this position, or in the first language if none exists.
     package func writer(_ position: Int) -> PageWriter {
         PageWriter(design: self, language: self.languages.indices.contains(position) ? self.languages[position] : nil)
     }

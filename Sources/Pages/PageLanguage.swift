@@ -26,14 +26,14 @@ package struct PageLanguage: Sendable, Equatable {
     ///
     /// - Parameters:
     ///   - texts: The texts by name. Missing ones come from the included language with this tag, or from English if
-    ///     there is none.
+    ///     none exists.
     package init(tag: String, texts: [String: String]) {
         let base = Self.included.first { $0.tag == tag } ?? .english
         self.tag = tag
         self.texts = base.texts.merging(texts) { $1 }
     }
 
-    /// The text with this name, with its placeholders. `nil` if there is none.
+    /// The text with this name, with its placeholders. `nil` if none exists.
     package subscript(key: String) -> String? { self.texts[key] }
 
     /// Returns a text with its values, plain.
@@ -165,7 +165,7 @@ extension [PageLanguage] {
         return lower..<upper
     }
 
-    /// Returns the weight `;q=0.5` in thousandths (RFC 9110 12.4.2): 1000 if there is none, 0 if it is malformed.
+    /// Returns the weight `;q=0.5` in thousandths (RFC 9110 12.4.2): 1000 if none exists, 0 if it is malformed.
     private static func weight(_ field: UnsafeBufferPointer<UInt8>, _ range: Range<Int>) -> Int {
         guard !range.isEmpty else { return 1000 }
         var digits = Self.trimmed(field, (range.lowerBound + 1)..<range.upperBound)

@@ -56,7 +56,7 @@ package struct RuleCondition: Sendable, Equatable {
             }
         }
 
-        /// Returns the operand's address. `nil` if there is none.
+        /// Returns the operand's address. `nil` if none exists.
         func address(in event: JSONValue) -> IPAddress? { self.value(in: event).string.flatMap { IPAddress($0) } }
     }
 

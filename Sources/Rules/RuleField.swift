@@ -77,7 +77,7 @@ package struct RuleField: Sendable, Equatable {
         self.type = type
     }
 
-    /// Finds the field with this name: a known one, or `event.user.` and the path to a trait. `nil` if there is none.
+    /// Finds the field with this name: a known one, or `event.user.` and the path to a trait. `nil` if none exists.
     init?(named name: String) {
         if let field = Self.known.first(where: { $0.name == name }) {
             self = field

@@ -48,7 +48,7 @@ package enum JSONValue: Sendable, Hashable {
 }
 
 extension JSONValue {
-    /// Returns the value at a path of member names; `nil` if there is none. A step leads into each element of a list:
+    /// Returns the value at a path of member names; `nil` if none exists. A step leads into each element of a list:
     /// at `groups.name`, `{"groups": [{"name": "a"}, {}, [{"name": "b"}]]}` has `["a", "b"]`. Elements without the
     /// member are left out, and nested lists are flattened.
     package func value(at path: [String]) -> JSONValue? { self.value(at: path[...]) }

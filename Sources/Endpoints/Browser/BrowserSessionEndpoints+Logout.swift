@@ -13,7 +13,7 @@ extension BrowserSessionEndpoints {
         return Page.signOut(request, returnTo: returnTo, stay: self.pageBefore(request) ?? "/")
     }
 
-    /// Returns the page of this host in `Referer`. `nil` if there is none, or it is a page for signing in or out.
+    /// Returns the page of this host in `Referer`. `nil` if none exists, or it is a page for signing in or out.
     private func pageBefore(_ request: EndpointRequest) -> String? {
         guard let referrer = request.field("referer"), ReturnTo.url(referrer)?.origin == request.origin else {
             return nil
@@ -23,7 +23,7 @@ extension BrowserSessionEndpoints {
         return isOfSignOut ? nil : page
     }
 
-    /// Answers `POST /.sallyport/logout` once every loop has forgotten the session, or if there is none. 303 leads to
+    /// Answers `POST /.sallyport/logout` once every loop has forgotten the session, or if none exists. 303 leads to
     /// the provider's sign-out if it has one, otherwise to `return_to`. If the store cannot confirm the end, the answer
     /// is 503 and the page with the button.
     ///

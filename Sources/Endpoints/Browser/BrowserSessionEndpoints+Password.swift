@@ -153,7 +153,7 @@ extension BrowserSessionEndpoints {
         }
     }
 
-    /// The name of the way with the form. `nil` if there is none.
+    /// The name of the way with the form. `nil` if none exists.
     private var passwordName: String? { self.ways.all.first(where: \.hasForm)?.name }
 }
 

@@ -28,7 +28,7 @@ struct KeptCookies: Sendable {
         let shortened: () -> Secret?
     }
 
-    /// Returns the content under `id`, whole or shortened. `nil` if there is none.
+    /// Returns the content under `id`, whole or shortened. `nil` if none exists.
     func kept(_ id: String, _ request: EndpointRequest) -> Secret? {
         guard Self.isID(id) else { return nil }
         return request.credentials.companion(self.prefix + id) ?? request.credentials.companion(self.shortPrefix + id)

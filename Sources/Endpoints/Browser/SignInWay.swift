@@ -101,7 +101,7 @@ struct LastWay: Sendable {
     /// The name of the session cookie, which begins this cookie's name.
     let sessionCookie: String
 
-    /// Returns the way in the cookie. `nil` if there is none that the host has.
+    /// Returns the way in the cookie. `nil` if none exists that the host has.
     func way(of request: EndpointRequest, among ways: [SignInWay]) -> SignInWay? {
         guard let value = request.credentials.companion(Self.label) else { return nil }
         return ways.first { $0.name.utf8.elementsEqual(value.bytes) }

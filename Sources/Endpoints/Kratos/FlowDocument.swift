@@ -100,7 +100,7 @@ struct FlowDocument: Sendable {
         return nodes
     }
 
-    /// The message of the form as a whole. `nil` if there is none.
+    /// The message of the form as a whole. `nil` if none exists.
     private var message: JSONValue? {
         switch self.complaint {
         case .credentials:

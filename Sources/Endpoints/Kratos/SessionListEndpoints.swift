@@ -98,7 +98,7 @@ package struct SessionListEndpoints: Sendable {
         return .json(200, ["count": .integer(Int64(others.count))])
     }
 
-    /// Returns the user's live session with this id. `nil` if there is none.
+    /// Returns the user's live session with this id. `nil` if none exists.
     private func named(
         _ id: String,
         _ current: FoundSession

@@ -17,7 +17,7 @@ package struct ProviderLogoutEndpoints: Sendable {
         self.logouts = logouts
     }
 
-    /// Returns the logout of this issuer. If there is none, the first one, which refuses.
+    /// Returns the logout of this issuer. If none exists, the first one, which refuses.
     private func logout(of issuer: String?) -> ProviderLogout {
         self.logouts.first { logout in issuer.map(logout.isOf) == true } ?? self.logouts[0]
     }

@@ -256,7 +256,7 @@ package struct PartialSuccess: Sendable, Equatable {
 
     /// The number of rejected spans.
     package var rejected = 0
-    /// The reason, or a warning; `nil` if there is none.
+    /// The reason, or a warning; `nil` if none exists.
     package var message: String?
 
     /// - Parameter body: The body of an answer with status 200, in either form. An unreadable body is ignored.

@@ -4,7 +4,7 @@ import Vocabulary
 @usableFromInline
 package struct SpanPattern {
     @usableFromInline let bytes: UnsafeRawBufferPointer
-    /// The position of the status; 0 if there is none. `sessionAt` is the position of the session.
+    /// The position of the status; 0 if none exists. `sessionAt` is the position of the session.
     @usableFromInline let statusAt: Int
     @usableFromInline package let sessionAt: Int
     /// The number of bytes of text with which the last attribute begins.
@@ -90,7 +90,7 @@ package final class SpanPatterns {
         self.kept.deallocate()
     }
 
-    /// Returns the cached pattern for `likeness`; `nil` if there is none. It is valid until another pattern is made.
+    /// Returns the cached pattern for `likeness`; `nil` if none exists. It is valid until another pattern is made.
     @inlinable @inline(__always)
     package func find(_ likeness: SpanLikeness) -> SpanPattern? {
         let kept = self.kept + likeness.place

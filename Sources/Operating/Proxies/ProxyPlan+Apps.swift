@@ -9,7 +9,7 @@ extension ProxyPlan {
         let servers: [Server]
         var isHTTPS = false
         var balance = ServerBalance.leastRequests
-        /// The health checks of the servers. `nil` if there are none.
+        /// The health checks of the servers. `nil` if none exist.
         var health: HealthSettings?
         /// The app's settings. `nil` if the settings do not contain the app.
         var settings: UpstreamSettings?

@@ -35,7 +35,7 @@ struct AdminTarget {
 }
 
 extension SettingsOptions {
-    /// Returns the admin listeners in the command line, or the listener in the settings if there are none. Ends the
+    /// Returns the admin listeners in the command line, or the listener in the settings if none exist. Ends the
     /// command with a message if there is none either.
     ///
     /// - Parameters:

@@ -33,7 +33,7 @@ package struct UserClaims: Sendable, Hashable {
         return nil
     }
 
-    /// Returns the value at a path, from a document with the value at `other` that applies. `nil` if there is none at
+    /// Returns the value at a path, from a document with the value at `other` that applies. `nil` if none exists at
     /// `other`. A verification in one document says nothing about the address in another one.
     package func value(at path: [String], beside other: [String]) -> JSONValue? {
         guard let companion = self.value(at: other) else { return nil }

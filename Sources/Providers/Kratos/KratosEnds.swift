@@ -84,7 +84,7 @@ extension KratosProvider {
 
     /// Passes a request on to Kratos.
     ///
-    /// - Returns: Kratos's answer. `nil` if there is none, although Kratos may have processed the request.
+    /// - Returns: Kratos's answer. `nil` if none exists, although Kratos may have processed the request.
     package func pass(
         _ method: String,
         _ target: String,

@@ -178,7 +178,7 @@ package final class KratosProvider: TokenProvider {
         }
     }
 
-    /// Disables the session. 404 means that there is none.
+    /// Disables the session. 404 means that none exists.
     private func revoke(_ sessionID: String, at adminURL: String) async throws(CallError) -> Bool {
         let answer = try await self.transport.send(
             OutgoingCall(

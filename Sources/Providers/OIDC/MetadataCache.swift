@@ -9,7 +9,7 @@ package final class MetadataCache: Sendable {
 
     private struct State {
         var schedule = MetadataSchedule()
-        /// The open request. `nil` if there is none.
+        /// The open request. `nil` if none exists.
         var flight: Task<ProviderMetadata?, Never>?
         /// The task that refreshes the metadata. `nil` before `start`.
         var keeper: Task<Void, Never>?
@@ -48,7 +48,7 @@ package final class MetadataCache: Sendable {
         }
     }
 
-    /// Returns the last valid metadata, or if there are none, the answer of the request that is open or due. `nil` if
+    /// Returns the last valid metadata, or if none exist, the answer of the request that is open or due. `nil` if
     /// the issuer cannot be reached or has just failed.
     package func current() async -> ProviderMetadata? {
         if let known = self.known { return known }
@@ -67,7 +67,7 @@ package final class MetadataCache: Sendable {
 
     /// Asks the issuer if a request is due, or waits for the open request.
     ///
-    /// - Returns: The last valid metadata. `nil` if there are none.
+    /// - Returns: The last valid metadata. `nil` if none exist.
     package func refreshIfDue() async -> ProviderMetadata? {
         let flight: Task<ProviderMetadata?, Never>? = self.state.withLock { state in
             if let flight = state.flight { return flight }

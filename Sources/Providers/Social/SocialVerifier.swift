@@ -15,7 +15,7 @@ package protocol SocialVerifier: Sendable {
 /// A sign-in that an app requests.
 package struct SocialSignIn: Sendable {
     package var artefact: Secret
-    /// The app's statement about the user. `nil` if there is none.
+    /// The app's statement about the user. `nil` if none exists.
     package var profile: SocialProfile?
     /// The app's bundle id in the client's registration. `nil` if it has none.
     package var bundleID: String?

@@ -10,7 +10,7 @@ package struct RedisFacts: Sendable, Hashable {
     package var replicationID: String
     /// The number of replicas that are in step. A replica that still receives its first copy cannot confirm a write.
     package var connectedReplicas: Int
-    /// The memory limit in bytes; 0 if there is none.
+    /// The memory limit in bytes; 0 if none exists.
     package var maxMemory: Int
     package var maxMemoryPolicy: String
     /// The number of keys that were evicted for lack of memory since the start.

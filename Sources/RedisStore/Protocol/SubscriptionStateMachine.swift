@@ -63,7 +63,7 @@ package struct SubscriptionMessage: Sendable, Hashable {
 ///
 /// A connection that asks for changes of keys redirects them **to itself**. Usually one connection asks and another
 /// listens, and if the first is lost, the second stays silent. This connection is lost as a whole. `NOLOOP` is not
-/// used: it would only hide the connection's own writes, and there are none.
+/// used: it would only hide the connection's own writes, and none exist.
 ///
 /// Commands of the handshake are sent one at a time, because one of them depends on the answer to another, and no
 /// request waits for a subscription.

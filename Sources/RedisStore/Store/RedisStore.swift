@@ -213,7 +213,7 @@ package final class RedisStore: RecordStore {
             if case .bulk(let bytes) = self.elements[index] { bytes } else { nil }
         }
 
-        /// Returns the latest of the epochs from index `start` on; 0 if there is none.
+        /// Returns the latest of the epochs from index `start` on; 0 if none exists.
         func latestEpoch(from start: Int) throws(StoreError) -> UInt64 {
             var latest: UInt64 = 0
             for index in start..<self.elements.count {

@@ -45,7 +45,7 @@ package struct SecretRegister: Sendable, Equatable {
     }
 
     /// Returns the numbers of gateways that share no secret with the gateway with this id. During a rotation, rings
-    /// overlap, so there are none. `nil` if the gateway is not registered.
+    /// overlap, so none exist. `nil` if the gateway is not registered.
     package func strangers(to id: String) -> Strangers? {
         guard let own = self.entries.first(where: { $0.id == id }) else { return nil }
         let others = self.entries.filter { $0.id != id && $0.fingerprints.isDisjoint(with: own.fingerprints) }

@@ -29,7 +29,7 @@ package final class HTTP1Connection {
     var isSendingEnd = false
     /// The answer that waits for the rest of the request's body. `nil` if no answer waits.
     var earlyAnswer: EarlyAnswer?
-    /// Received bytes that have not been used. `nil` if there are none, or while they are being used.
+    /// Received bytes that have not been used. `nil` if none exist, or while they are being used.
     var input: ByteBuffer?
     /// Whether input is being used. During use, the rest of it is not in `input`.
     var isUsing = false

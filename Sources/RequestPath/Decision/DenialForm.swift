@@ -10,7 +10,7 @@ package enum DenialForm: Equatable, Sendable {
     case forbidden
 
     /// - Parameters:
-    ///   - session: The session that does not suffice. `nil` if there is none.
+    ///   - session: The session that does not suffice. `nil` if none exists.
     ///   - provider: The provider that verifies the sign-in. `nil` if none is configured, so that nobody can sign in.
     package static func of(
         _ denial: Denial,

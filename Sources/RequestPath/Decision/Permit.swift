@@ -58,7 +58,7 @@ package struct Evidence {
 extension Decision {
     /// Judges a request against its frozen route. The result is never cached: judging takes a few comparisons.
     ///
-    /// - Parameter session: The session that the credential names. `nil` if there is none.
+    /// - Parameter session: The session that the credential names. `nil` if none exists.
     @inline(__always)
     package static func judge(_ route: RouteEntry, _ session: CachedSession?, _ evidence: Evidence) -> Decision {
         if route.isPublic { return .permitted(Permit(route: route, session: nil)) }

@@ -12,7 +12,7 @@ extension ExchangeRecord {
     ///
     /// - Parameters:
     ///   - client: The client's address as text.
-    ///   - connection: The facts about the client from the opening of its connection. `nil` if there are none.
+    ///   - connection: The facts about the client from the opening of its connection. `nil` if none exist.
     ///   - dialect: The dialect of the check. `nil` if the request is not a check.
     mutating func write(
         to accessLog: AccessLog,

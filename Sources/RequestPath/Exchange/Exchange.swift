@@ -82,7 +82,7 @@ package final class Exchange {
     /// - Parameters:
     ///   - peer: The address of the client, or of the proxy in front.
     ///   - service: The service that the requests get.
-    ///   - client: The facts about the client from the opening of its connection. `nil` if there are none.
+    ///   - client: The facts about the client from the opening of its connection. `nil` if none exist.
     package init(loop: PathLoop, peer: IPAddress, service: RequestService = .apps, client: ClientFacts? = nil) {
         self.service = service
         self.client = client

@@ -27,7 +27,7 @@ package struct Explanation: Sendable {
     ///
     /// - Parameters:
     ///   - peer: The address from which the request comes.
-    ///   - session: The only live session, for a request that presents its token. `nil` if there is none. It must be
+    ///   - session: The only live session, for a request that presents its token. `nil` if none exists. It must be
     ///     used on its own loop.
     ///   - authority: Distinguishes tokens of the gateway from other tokens.
     ///   - certificate: The certificate that the client has proven. `nil` if it has proven none.

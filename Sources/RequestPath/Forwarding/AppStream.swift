@@ -131,7 +131,7 @@ extension AnswerReceiver {
 package protocol StreamWaiter: AnyObject {
     /// The number of the exchange, which changes with each exchange.
     var exchangeNumber: UInt64 { get }
-    /// The session of the request. `nil` if there is none.
+    /// The session of the request. `nil` if none exists.
     var session: CachedSession? { get }
     /// Whether the request waits for a connection.
     var isConnecting: Bool { get }
@@ -179,7 +179,7 @@ package protocol LoopRequest: AnyObject {
 
 /// One loop's streams to one app.
 package protocol AppPool: AnyObject {
-    /// Returns a stream of an idle connection that may serve the request's session. `nil` if there is none, or if the
+    /// Returns a stream of an idle connection that may serve the request's session. `nil` if none exists, or if the
     /// client has used up its share of the app's streams.
     func takeStream(for waiter: any StreamWaiter) -> (any FreeStream)?
     /// Hands a free or new stream to `waiter` as soon as there is one, if it still waits in the same exchange. Queues

@@ -47,7 +47,7 @@ package struct PermittedHead: ~Copyable {
         self.permit = permit
     }
 
-    /// The session whose identity is in the head. `nil` if there is none.
+    /// The session whose identity is in the head. `nil` if none exists.
     package var session: CachedSession? { self.permit.session }
 
     /// Consumes the head and returns its buffer, which can be used again.

@@ -36,7 +36,7 @@ final class HTTP2Session {
         return nghttp2_session_mem_recv(self.session, start, bytes.count) >= 0
     }
 
-    /// Returns the next frames, valid until the next call. `nil` if there are none for now.
+    /// Returns the next frames, valid until the next call. `nil` if none exist for now.
     func nextOutput() -> UnsafeRawBufferPointer? {
         var start: UnsafePointer<UInt8>?
         let count = nghttp2_session_mem_send(self.session, &start)

@@ -51,7 +51,7 @@ package final class HTTP2Stream {
     private var answerHead: ByteBuffer?
     /// The content of the answer that the library has not taken.
     private var output = ByteBuffer()
-    /// The trailers of the answer. `nil` if there are none.
+    /// The trailers of the answer. `nil` if none exist.
     private var trailers: Trailers?
     private var outputWatch = OutputWatch()
     /// Whether the answer ends after `output`.
@@ -98,7 +98,7 @@ package final class HTTP2Stream {
         self.keptHead = (ByteBuffer(bytes: head.readableBytesView), now)
     }
 
-    /// Removes and returns the kept head. `nil` if there is none.
+    /// Removes and returns the kept head. `nil` if none exists.
     func takeHead() -> ByteBuffer? { self.keptHead.take()?.bytes }
 
     /// Begins the exchange.
@@ -212,7 +212,7 @@ package final class HTTP2Stream {
         return (count, self.trailers == nil ? .content : .trailers)
     }
 
-    /// Removes and returns the trailers of the answer. `nil` if there are none.
+    /// Removes and returns the trailers of the answer. `nil` if none exist.
     func takeTrailers() -> Trailers? { self.trailers.take() }
 
     /// Continues an exchange that waited for room.

@@ -16,7 +16,7 @@ package struct ClientHello: Equatable, Sendable {
         case complete(ClientHello?)
     }
 
-    /// The requested name (RFC 6066 3), in lower case, without a trailing dot, up to 255 bytes. `nil` if there is none.
+    /// The requested name (RFC 6066 3), in lower case, without a trailing dot, up to 255 bytes. `nil` if none exists.
     package private(set) var serverName: String?
     /// The protocols that the client offers (RFC 7301). `nil` if the client does not send them.
     package private(set) var protocols: [String]?

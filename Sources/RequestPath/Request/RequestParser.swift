@@ -168,7 +168,7 @@ package struct RequestParser: Sendable {
         return self.target(base, queryMark, head)
     }
 
-    /// Returns the index of the first target mark (`ByteWord.targetMarks`) from `index`, or `end` if there is none.
+    /// Returns the index of the first target mark (`ByteWord.targetMarks`) from `index`, or `end` if none exists.
     @inline(__always)
     private static func targetRunEnd(_ base: Bytes, _ index: Int, _ end: Int) -> Int {
         var index = index

@@ -171,7 +171,7 @@ struct HostDirectory: Sendable {
         return ByteTable(keys.map { (key: Array($0.key.utf8), value: $0.value) })
     }
 
-    /// Returns the index of the host that `authority` (`name[:port]`) names. Returns `nil` if there is none.
+    /// Returns the index of the host that `authority` (`name[:port]`) names. Returns `nil` if none exists.
     @inline(__always)
     func index(of authority: UnsafeBufferPointer<UInt8>) -> Int? {
         // Nearly every client writes the name as the table does, which makes a search by other spellings unnecessary.

@@ -18,7 +18,7 @@ package final class RouteEntry: Sendable {
     package let lines: [UInt8]
     /// Whether `Host` is not part of `lines` but comes from the wildcard name that the client used.
     let takesHostLine: Bool
-    /// The difference between the app's path and the public path. `nil` if there is none.
+    /// The difference between the app's path and the public path. `nil` if none exists.
     let prefixes: PathPrefixes?
     /// Whether the app gets a path that differs from the public path.
     let changesPath: Bool

@@ -100,7 +100,7 @@ package final class RouteTable: Sendable {
         self.others.index(of: authority) != nil || self.others.wildcard(of: authority) { _, _ in true } != nil
     }
 
-    /// Returns the host that `authority`, the text of a `Host` value, names. Returns `nil` if there is none.
+    /// Returns the host that `authority`, the text of a `Host` value, names. Returns `nil` if none exists.
     package func host(named authority: String) -> HostEntry? {
         Array(authority.utf8).withUnsafeBufferPointer { self.host(for: $0, kept: NamedHostCache()) }
     }

@@ -15,11 +15,11 @@ final class RouteTree: @unchecked Sendable {
         /// The literal children, ordered by length and bytes.
         var firstChild = 0
         var childCount = 0
-        /// The node for `*`. -1 if there is none.
+        /// The node for `*`. -1 if none exists.
         var any = -1
-        /// The leaf for a path that ends here. -1 if there is none.
+        /// The leaf for a path that ends here. -1 if none exists.
         var exact = -1
-        /// The leaf for `**`. -1 if there is none.
+        /// The leaf for `**`. -1 if none exists.
         var rest = -1
     }
 
@@ -143,7 +143,7 @@ final class RouteTree: @unchecked Sendable {
         self.labels.deallocate()
     }
 
-    /// Returns the leaf of the most specific pattern that matches a reading of a path. -1 if there is none.
+    /// Returns the leaf of the most specific pattern that matches a reading of a path. -1 if none exists.
     @inline(__always)
     func leaf(of path: UnsafeBufferPointer<UInt8>) -> Int {
         guard let base = path.baseAddress, !path.isEmpty else { return -1 }
@@ -161,7 +161,7 @@ final class RouteTree: @unchecked Sendable {
         return .route(Pinned(route))
     }
 
-    /// - Parameter start: The offset of the next segment, or beyond the end if there is none.
+    /// - Parameter start: The offset of the next segment, or beyond the end if none exists.
     private func find(_ index: Int, _ path: UnsafePointer<UInt8>, _ count: Int, _ start: Int) -> Int {
         let node = self.nodes[index]
         if start > count {
@@ -231,7 +231,7 @@ final class RouteTree: @unchecked Sendable {
         var depth = 0
     }
 
-    /// Returns the leaf of the next exact pattern that the path continues. -1 if there is none.
+    /// Returns the leaf of the next exact pattern that the path continues. -1 if none exists.
     ///
     /// An exact pattern is skipped if another pattern explicitly covers the rest: with `/admin` and `/admin/login`, the
     /// operator has decided. `/admin/**` does not cover a lone slash, because most apps treat `/admin/` as `/admin`.
@@ -240,7 +240,7 @@ final class RouteTree: @unchecked Sendable {
     ///
     /// - Parameters:
     ///   - prefix: The last checked prefix. This call advances it.
-    ///   - leaf: The leaf of the whole path. -1 if there is none.
+    ///   - leaf: The leaf of the whole path. -1 if none exists.
     @inline(__always)
     private func nextScript(behind prefix: inout Prefix, of path: UnsafeBufferPointer<UInt8>, _ leaf: Int) -> Int {
         guard let base = path.baseAddress else { return -1 }

@@ -222,7 +222,7 @@ package final class UpstreamServer: Sendable {
     ///
     /// - Parameters:
     ///   - patience: The longest time for which requests wait for one lookup.
-    ///   - then: Called on another thread, with no addresses if there are none.
+    ///   - then: Called on another thread, with no addresses if none exist.
     /// - Returns: False if the name has just failed or its lookup takes too long. `then` is not called in this case.
     func resolveFirst(now: NIODeadline, patience: TimeAmount, _ then: @escaping @Sendable (Addresses) -> Void)
         -> Bool

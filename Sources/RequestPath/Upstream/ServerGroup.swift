@@ -190,7 +190,7 @@ package final class ServerGroup: AppPool, TurnEndTask {
     /// Whether the queue is served when this turn ends. Free streams are kept for the queue until then.
     private var isQueueDue: Bool { self.isTurnEndDue || self.members.contains { $0.pool.returned > 0 } }
 
-    /// Returns a stream of an idle connection to the chosen server. `nil` if there is none.
+    /// Returns a stream of an idle connection to the chosen server. `nil` if none exists.
     private func take(at place: Int, for client: any StreamWaiter) -> (any FreeStream)? {
         let pool = self.members[place].pool
         if self.hasSeveralServers { client.upstreamChosen(pool.server) }

@@ -22,7 +22,7 @@ package final class CachedSession {
     /// The raw token, compared byte by byte on every hit.
     let token: Secret
     let hash: UInt32
-    /// The index of the next entry in the same bucket; negative if there is none.
+    /// The index of the next entry in the same bucket; negative if none exists.
     var next: Int32 = -1
     /// The entry's slot in the table; negative if the entry is in no table.
     var slot: Int32 = -1

@@ -64,7 +64,7 @@ package final class SessionCaches: Sendable {
     /// Whether a doubt has begun and not ended.
     package var isDoubting: Bool { self.state.withLock { $0.confidence.isDoubting } }
 
-    /// Begins a doubt if there is none, because ends may have been missed. Returns at once. The caller's own loop
+    /// Begins a doubt if none exists, because ends may have been missed. Returns at once. The caller's own loop
     /// doubts from now on; other loops do as soon as the change reaches them. May be called from any thread.
     package func doubt() { self.change(toDoubting: true) }
 

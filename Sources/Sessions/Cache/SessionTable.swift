@@ -212,7 +212,7 @@ struct SessionTable {
     }
 
     /// Frees the first slot in the hand's reach whose entry cannot be used or was not used since the hand last passed.
-    /// If there is none, frees the last slot that the hand reached.
+    /// If none exists, frees the last slot that the hand reached.
     private mutating func evict(now: UnixTime) {
         var victim: CachedSession?
         for _ in 0..<Self.handReach {

@@ -10,7 +10,7 @@ package struct Slices: Sendable {
     private let now: @Sendable () -> NIODeadline
 
     /// - Parameters:
-    ///   - loop: The loop; `nil` if there is none, and work of any length is done at once.
+    ///   - loop: The loop; `nil` if none exists, and work of any length is done at once.
     ///   - now: The clock that measures the slices.
     package init(on loop: (any EventLoop)?, now: @escaping @Sendable () -> NIODeadline = { .now() }) {
         self.loop = loop

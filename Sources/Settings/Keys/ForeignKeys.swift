@@ -259,7 +259,7 @@ package enum ForeignKeys {
         ("pretty console plain human logfmt", "text"),
     ]
 
-    /// Returns the word among `words` that means what `text` means in other products; `nil` if there is none.
+    /// Returns the word among `words` that means what `text` means in other products; `nil` if none exists.
     static func word(for text: String, among words: [String]) -> String? {
         let text = text.lowercased()
         return self.words.first { words.contains($0.meaning) && $0.names.split(separator: " ").contains(text[...]) }?

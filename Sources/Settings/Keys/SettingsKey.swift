@@ -5,7 +5,7 @@
 package struct SettingsKey: Sendable {
     package var name: String
     package var kind: SettingKind
-    /// The default as an operator would write it, or in a few words; `nil` if there is none.
+    /// The default as an operator would write it, or in a few words; `nil` if none exists.
     package var fallback: String?
     package var isRequired: Bool
     /// A description of what the key does, in one or two sentences.
@@ -144,7 +144,7 @@ package indirect enum SettingKind: Sendable {
         }
     }
 
-    /// The section below this key, and the step of a path into it; `nil` if there is none.
+    /// The section below this key, and the step of a path into it; `nil` if none exists.
     package var section: (section: Section, step: String)? {
         switch self {
         case .section(let section), .shorthand(_, let section): (section, "")

@@ -143,7 +143,7 @@ struct EnvironmentOverlay {
 }
 
 extension Section {
-    /// Returns the variable that sets the key with this path; `nil` if there is none.
+    /// Returns the variable that sets the key with this path; `nil` if none exists.
     package static func variable(of key: String) -> String? {
         EnvironmentOverlay.variables.first { $0.value.path.joined(separator: ".") == key }?.key
     }

@@ -121,7 +121,7 @@ extension SettingsBuilder {
         }
     }
 
-    /// Returns the first route or client that is bound to addresses or networks, for a message; `nil` if there is none.
+    /// Returns the first route or client that is bound to addresses or networks, for a message; `nil` if none exists.
     private static func addressBinding(in settings: Settings) -> String? {
         if let route = settings.hosts.flatMap(\.routes).first(where: { $0.liveBinding != .none }) {
             return "the route \(route.name)"

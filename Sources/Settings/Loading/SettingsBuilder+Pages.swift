@@ -111,7 +111,7 @@ extension SettingsBuilder {
         )
     }
 
-    /// Reads the image at a key; `nil` if there is none, or an unusable one, which is reported.
+    /// Reads the image at a key; `nil` if none exists, or an unusable one, which is reported.
     mutating func image(_ key: String, of tree: SettingsTree) -> PageDesign.Logo? {
         guard let setting = tree[key], let path = self.resolved(setting), !self.lacksFiles else { return nil }
         let allowed = "a PNG, JPEG, GIF, WebP or SVG image of at most \(Quantity.text(bytes: PageDesign.Logo.largest))"

@@ -197,7 +197,7 @@ struct SettingsBuilder {
         return self.content("signing_key_file", of: self.tree, allowed: allowed).map { Secret($0) }
     }
 
-    /// Returns the content of the file at a key; `nil` if there is none, or if it cannot be read, which is reported.
+    /// Returns the content of the file at a key; `nil` if none exists, or if it cannot be read, which is reported.
     mutating func content(
         _ name: String,
         of tree: SettingsTree,

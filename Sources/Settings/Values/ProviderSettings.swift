@@ -65,7 +65,7 @@ package protocol ProviderSettings: Sendable, Equatable {
     var takesDemands: Bool { get }
     /// The paths among `IdentitySettings.tokenPaths` to the tokens that the provider gives to the gateway.
     var givenTokens: [String] { get }
-    /// The name of the provider's own session cookie, which is accepted as a credential; `nil` if there is none.
+    /// The name of the provider's own session cookie, which is accepted as a credential; `nil` if none exists.
     var credentialCookie: String? { get }
     /// The name of the provider in the sessions and records that come from it; `nil` for users of the settings. No two
     /// configured providers have the same name.

@@ -49,10 +49,10 @@ package struct RedirectURI: Sendable, Hashable {
         self.portless = "http://" + host + rest.dropFirst(2 + authority.count)
     }
 
-    /// The path of an https URL as written, `/` if there is none; `nil` for any other URI.
+    /// The path of an https URL as written, `/` if none exists; `nil` for any other URI.
     package var securePath: String? { self.scheme == "https" ? self.path : nil }
 
-    /// The path of an http or https URL as written, `/` if there is none.
+    /// The path of an http or https URL as written, `/` if none exists.
     var path: String {
         let path = self.text.dropFirst("\(self.scheme)://".count).drop { !"/?".contains($0) }.prefix { $0 != "?" }
         return path.isEmpty ? "/" : String(path)

@@ -77,7 +77,7 @@ package struct ServedOrigins: Sendable {
             }
     }
 
-    /// Returns the origin of a host with which `url` begins, before its path; `nil` if there is none.
+    /// Returns the origin of a host with which `url` begins, before its path; `nil` if none exists.
     package func origin(of url: String) -> String? {
         guard let scheme = url.utf8.firstRange(of: "://".utf8),
             let end = url.utf8[scheme.upperBound...].firstIndex(of: UInt8(ascii: "/"))

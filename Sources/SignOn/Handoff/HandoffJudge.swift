@@ -20,11 +20,11 @@ package struct HandoffCase: Sendable {
     package var certificate: ClientCertificate?
     /// The realms of the host.
     package var realms: Realms
-    /// The session that this browser already has on this host. `nil` if there is none.
+    /// The session that this browser already has on this host. `nil` if none exists.
     package var existing: Session?
     /// The organization that the client requests. `nil` if any user may sign in.
     package var organization: String?
-    /// The reason if the client that got the token is gone or may no longer get tokens. `nil` if there is none.
+    /// The reason if the client that got the token is gone or may no longer get tokens. `nil` if none exists.
     package var clientLoss: Reason?
     package var now: UnixTime
 

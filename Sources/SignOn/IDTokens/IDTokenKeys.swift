@@ -96,7 +96,7 @@ package final class IDTokenKeys: DocumentReader {
         return plan.signer(self.clock.now())
     }
 
-    /// The public keys. Empty if there are none and none is to be made, `nil` if they are not yet known.
+    /// The public keys. Empty if none exist and none is to be made, `nil` if they are not yet known.
     package var published: JWKSet? {
         let (plan, isNone) = self.state.withLock { ($0.plan, $0.hasRead && !$0.makesKeys) }
         return plan?.published(self.clock.now()) ?? (isNone ? JWKSet(keys: []) : nil)
@@ -104,13 +104,13 @@ package final class IDTokenKeys: DocumentReader {
 
     // MARK: Life
 
-    /// Reads the keys, and makes one if there is none. Returns when that has succeeded or failed.
+    /// Reads the keys, and makes one if none exists. Returns when that has succeeded or failed.
     package func prepare() async {
         self.state.withLock { $0.makesKeys = true }
         await self.refresh()
     }
 
-    /// Reads the keys in the background, and makes one if there is none. Retries after failures.
+    /// Reads the keys in the background, and makes one if none exists. Retries after failures.
     package func prepareSoon() {
         self.state.withLock { $0.makesKeys = true }
         self.refreshSoon()
@@ -145,7 +145,7 @@ package final class IDTokenKeys: DocumentReader {
 
     // MARK: Steps
 
-    /// Returns the keys in the store. `nil` if there are none and none is to be made.
+    /// Returns the keys in the store. `nil` if none exist and none is to be made.
     private func read(makesKeys: Bool) async throws(IDTokenKeyFailure) -> KeyPlan? {
         for _ in 0..<Self.tries {
             switch try await self.standing() {

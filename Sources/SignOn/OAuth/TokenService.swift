@@ -65,7 +65,7 @@ package struct TokenService: RecordCaller {
     let rules: RuleBook
     /// Counts the sessions that end with a session. `nil` if that number is not recorded.
     let cascade: SessionCascade?
-    /// The providers' tokens that can be exchanged. `nil` if there are none.
+    /// The providers' tokens that can be exchanged. `nil` if none exist.
     let foreign: ForeignGrants?
     /// Links the accounts of several providers into one. `nil` if accounts are never linked.
     let accounts: AccountLinks?

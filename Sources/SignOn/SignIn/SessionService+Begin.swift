@@ -115,7 +115,7 @@ extension SessionService {
     /// Judges a sign-in again after its session or code is written and before that is handed out. An event that ended
     /// the user's sessions during the sign-in missed the new one. A later event finds it.
     ///
-    /// - Parameter evidence: The provider's evidence of the sign-in. `nil` if there is none.
+    /// - Parameter evidence: The provider's evidence of the sign-in. `nil` if none exists.
     /// - Throws: `signin.refused` if the user is gone or has another password; `signin.ended` if the provider's session
     ///   or all sessions of the user have ended.
     func confirm(_ session: Session, _ evidence: ProviderEvidence?) async throws(NotDone) {

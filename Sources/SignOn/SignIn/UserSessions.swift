@@ -88,7 +88,7 @@ package struct UserSessions: RecordCaller {
             .sorted { $0.session.issuedAt > $1.session.issuedAt }
     }
 
-    /// Returns the live session with this key. `nil` if there is none.
+    /// Returns the live session with this key. `nil` if none exists.
     package func session(_ key: RecordKey) async throws(NotDone) -> FoundSession? {
         let stored = try await self.ask { store, loop in store.session(key, on: loop) }
         return stored.map { FoundSession(key: key, session: $0.record, usedAt: $0.usedAt) }

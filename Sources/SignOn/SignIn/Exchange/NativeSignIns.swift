@@ -86,7 +86,7 @@ package struct NativeSignIns: RecordCaller {
     package func end(ofFlowFrom start: UnixTime) -> UnixTime { start.advanced(by: self.settings.lifetime) }
 
     /// Returns the destination of a flow's browser: the one that the browser or the app names or, if neither names one,
-    /// the only one in the settings. `nil` if the named one is not allowed, or if there is none.
+    /// the only one in the settings. `nil` if the named one is not allowed, or if none exists.
     ///
     /// - Parameter asked: The destination that the browser names. `nil` if it names none.
     package func returnTo(of flow: KeptFlow, asked: String? = nil) -> String? {
