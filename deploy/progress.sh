@@ -22,6 +22,8 @@ advance() {
         percent=$((100 * step / total))
     elif [[ $product == gateway ]]; then
         percent=${over[$module]:-$((percent > compiled_c ? percent : step < first ? planned + (compiled_c - planned) * step / first : compiled_c))}
+    else
+        percent=0
     fi
     if ((percent > 0)); then end=$((SECONDS * 100 / percent)); fi
 }
