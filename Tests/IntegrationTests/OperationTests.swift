@@ -176,6 +176,25 @@ import Glibc
         }
     }
 
+    @Test("Each reload names the settings that wait for the next start, until they are as before")
+    func settingsOfTheStart() throws {
+        let app = try FakeUpstream()
+        defer { app.stop() }
+        let settings = Config.file(upstream: app.port)
+        let changed = Config.file(upstream: app.port, loops: 2)
+        try Gateway.with(settings) { gateway throws in
+            func warnings() -> Int {
+                gateway.output.ranges(of: "event_loops: takes effect at the next start").count
+            }
+            for count in 1...2 {
+                try gateway.reload(changed)
+                #expect(warnings() == count)
+            }
+            try gateway.reload(settings)
+            #expect(warnings() == 2)
+        }
+    }
+
     @Test("F24: a request that is running during a reload ends with the settings it began with")
     func reloadInFlight() throws {
         let hasReloaded = Flag()

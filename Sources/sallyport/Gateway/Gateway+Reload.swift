@@ -81,10 +81,7 @@ extension Settings {
             warnings.append("listen: addresses with role: management take effect at the next start")
             self.management = former.management
         }
-        if former.adminListen != self.adminListen {
-            warnings.append("admin.listen: takes effect at the next start")
-            self.adminListen = former.adminListen
-        }
+        self.keep(\.adminListen, of: former, "admin.listen", &warnings)
         if former.authorization?.listen != self.authorization?.listen {
             warnings.append("authorization.listen: takes effect at the next start")
             if let listen = former.authorization?.listen { self.authorization?.listen = listen }
@@ -98,11 +95,26 @@ extension Settings {
             )
         }
         // The remaining settings are read only once, by parts that live until the process ends.
-        if former.eventLoops != self.eventLoops { warnings.append("event_loops: takes effect at the next start") }
-        if former.secrets != self.secrets { warnings.append("secret_file: takes effect at the next start") }
-        if !backing.mayReload(former.store, self.store) { warnings.append("store: takes effect at the next start") }
-        if former.logs != self.logs { warnings.append("log: takes effect at the next start") }
-        if former.telemetry != self.telemetry { warnings.append("telemetry: takes effect at the next start") }
+        if !backing.mayReload(former.store, self.store) {
+            warnings.append("store: takes effect at the next start")
+            self.store = former.store
+        }
+        self.keep(\.eventLoops, of: former, "event_loops", &warnings)
+        self.keep(\.secrets, of: former, "secret_file", &warnings)
+        self.keep(\.logs, of: former, "log", &warnings)
+        self.keep(\.telemetry, of: former, "telemetry", &warnings)
         return warnings
+    }
+
+    /// Restores one setting, and adds a warning if it differs from the setting in use.
+    private mutating func keep<Value: Equatable>(
+        _ setting: WritableKeyPath<Settings, Value>,
+        of former: Settings,
+        _ key: String,
+        _ warnings: inout [String]
+    ) {
+        guard former[keyPath: setting] != self[keyPath: setting] else { return }
+        warnings.append("\(key): takes effect at the next start")
+        self[keyPath: setting] = former[keyPath: setting]
     }
 }

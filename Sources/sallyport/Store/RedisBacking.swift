@@ -103,11 +103,10 @@ final class RedisBacking: StoreBacking {
         return first.isSame(apartFromCredentials: second)
     }
 
-    /// Authenticates with the users and passwords of these settings, if they are for the Redis of the start.
+    /// Authenticates with the users and passwords of these settings. They differ in nothing else from the settings of
+    /// the start (`mayReload`).
     func adopt(_ settings: StoreSettings) {
-        guard let settings = settings.redis, Self.isSame(apartFromCredentials: self.settings, settings),
-            let configuration = try? RedisConfiguration(url: settings.url)
-        else { return }
+        guard let redis = settings.redis, let configuration = try? RedisConfiguration(url: redis.url) else { return }
         guard configuration != self.client.connector.current else { return }
         self.watch.adoptCredentials(of: configuration)
         self.client.adoptCredentials(of: configuration)
