@@ -129,6 +129,23 @@ import Vocabulary
         #expect(other.refusal == (mode == .ip ? .bindingIPMismatch : .bindingASNMismatch))
     }
 
+    @Test("the log names the binding of delegations for it, whether it is accepted or refused")
+    func judgedBinding() async throws {
+        let bench = try HandoffBench()
+        let (user, actor) = (try await bench.signIn(), try await bench.signIn("bob"))
+        let refused = try await bench.judged(
+            try await Self.minted(bench, user, actor: actor),
+            from: "12.0.0.1",
+            client: Self.care
+        )
+        #expect(refused.outcome.refusal == .bindingIPMismatch && refused.binding?.text == "ip/mismatch")
+        let accepted = try await bench.judged(try await Self.minted(bench, user, actor: actor), client: Self.care)
+        #expect(accepted.outcome.signedIn != nil && accepted.binding?.text == "ip/match")
+        // The client checks no binding of other tokens.
+        let own = try await bench.judged(try await bench.minted(user), client: Self.care)
+        #expect(own.outcome.signedIn != nil && own.binding == nil)
+    }
+
     @Test("any session in the browser blocks it and stays, the user's own too", arguments: ["alice", "carol"])
     func existing(subject: String) async throws {
         let bench = try HandoffBench()

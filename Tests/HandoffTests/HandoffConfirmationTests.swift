@@ -5,6 +5,7 @@ import Sessions
 import Settings
 import SignOn
 import StoreBench
+import Synchronization
 import Testing
 import Vocabulary
 
@@ -120,6 +121,38 @@ import Vocabulary
             }
         }
         #expect(try await bench.consume(token).refusal == .handoffBurned)
+    }
+
+    /// A client that was removed, and comes back as soon as it was asked for.
+    private final class ReturningClient: ClientDirectory {
+        private let wasAskedFor = Mutex(false)
+
+        func hasKept(_ clientID: String, of realm: Realm, since time: UnixTime) -> Bool {
+            self.wasAskedFor.withLock { asked in
+                defer { asked = true }
+                return asked
+            }
+        }
+
+        func createsTransferTokens(_ clientID: String, of realm: Realm) -> Bool { true }
+    }
+
+    @Test("A preview judges once: if it refuses the token, a client that comes back signs nobody in unasked")
+    func returningClient() async throws {
+        let bench = try HandoffBench()
+        let token = try await bench.minted(try await bench.signIn())
+        let records = bench.records.all.count
+        let consumer = bench.consumer(clients: ReturningClient())
+        let preview = try await consumer.preview(self.request(bench, token), on: bench.loop).get()
+        guard case .ended(.refused(.sessionClientGone, _)) = preview else {
+            Issue.record("\(preview)")
+            return
+        }
+        #expect(bench.records.all.count == records + 1)
+        guard case .asks = try await consumer.preview(self.request(bench, token), on: bench.loop).get() else {
+            Issue.record("the client is back")
+            return
+        }
     }
 
     @Test("While the store cannot answer, a preview says so")

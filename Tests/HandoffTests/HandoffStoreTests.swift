@@ -33,7 +33,7 @@ struct HandoffStoreTests {
                         requestID: "race"
                     )
                     group.addTask {
-                        try await loop.flatSubmit { consumer.consume(request, on: loop) }.get()
+                        try await loop.flatSubmit { consumer.consume(request, on: loop) }.get().outcome
                     }
                 }
                 return try await group.reduce(into: []) { $0.append($1) }

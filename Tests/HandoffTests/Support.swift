@@ -90,11 +90,15 @@ final class HandoffBench: Sendable {
         )
     }
 
-    func consumer(sessions: SessionSettings = SessionSettings()) -> HandoffConsumer {
+    func consumer(
+        sessions: SessionSettings = SessionSettings(),
+        clients: (any ClientDirectory)? = nil
+    ) -> HandoffConsumer {
         HandoffConsumer(
             records: self.access,
             sessions: sessions,
             asn: self.networks,
+            clients: clients,
             rules: self.rules,
             journal: self.records.journal
         )
@@ -192,6 +196,37 @@ final class HandoffBench: Sendable {
         attempt: AttemptSecret = AttemptSecret(),
         isFirstAttempt: Bool = false
     ) async throws -> HandoffOutcome {
+        try await self.judged(
+            token,
+            from: address,
+            by: transport,
+            host: host,
+            client: client,
+            existing: existing,
+            existingToken: existingToken,
+            existingSuffices: existingSuffices,
+            lastAccount: lastAccount,
+            confirmation: confirmation,
+            attempt: attempt,
+            isFirstAttempt: isFirstAttempt
+        ).outcome
+    }
+
+    /// Presents a token, and returns the outcome with the binding that was checked.
+    func judged(
+        _ token: Secret,
+        from address: String = "1.128.0.1",
+        by transport: HandoffTransport = .cookie,
+        host: String = "app.example.com",
+        client: ClientSettings = .web,
+        existing: (key: RecordKey, session: Session)? = nil,
+        existingToken: PresentedToken? = nil,
+        existingSuffices: Bool = true,
+        lastAccount: Secret? = nil,
+        confirmation: [UInt8]? = nil,
+        attempt: AttemptSecret = AttemptSecret(),
+        isFirstAttempt: Bool = false
+    ) async throws -> JudgedHandoff {
         var request = HandoffRequest(
             token: token.bytes,
             transport: transport,

@@ -198,7 +198,7 @@ struct TransferSignIn: Sendable {
 
     private func consume(_ request: HandoffRequest) async -> HandoffOutcome {
         do {
-            return try await self.handoff.consume(request, on: self.loops.any()).get()
+            return try await self.handoff.consume(request, on: self.loops.any()).get().outcome
         } catch {
             return .unavailable(.unavailable)
         }

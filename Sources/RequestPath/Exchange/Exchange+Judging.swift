@@ -230,7 +230,7 @@ extension Exchange {
     /// A result that the judge has requested.
     private enum Arrival {
         case session(SessionAnswer, SessionQuestion.Purpose)
-        case handoff(HandoffOutcome)
+        case handoff(JudgedHandoff)
         /// The refusal of the proof. `nil` if the proof is new.
         case proof(DPoPRefusal?)
         /// The store failed. The reason is for the refusal.
@@ -296,7 +296,7 @@ extension Exchange {
                 self.record.log.tokenFingerprint = consumer.fingerprint(of: request.value.token)
             }
             self.await(consumer.consume(request.value, on: self.loop.eventLoop)) { connection, result in
-                connection.resume(.handoff((try? result.get()) ?? .unavailable(.unavailable)))
+                connection.resume(.handoff((try? result.get()) ?? JudgedHandoff(.unavailable(.unavailable))))
             }
         case .redeem(let redemption):
             if self.record.trace != nil { self.storeIsAsked("proof") }
@@ -326,8 +326,8 @@ extension Exchange {
         case .session(let answer, let purpose):
             if purpose == .request { self.noteSession(answer, in: .store) }
             return self.record.judge.sessionFound(answer, given)
-        case .handoff(let outcome):
-            return self.record.judge.handoffEnded(outcome, given)
+        case .handoff(let judged):
+            return self.record.judge.handoffEnded(judged, given)
         case .proof(let refusal):
             return self.record.judge.proofRedeemed(refusal, given)
         case .unavailable(let error, let reason):

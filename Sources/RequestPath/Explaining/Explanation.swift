@@ -151,7 +151,7 @@ package struct Explanation: Sendable {
                 if self.handoff == nil { self.handoff = request.value }
                 self.explainConsumption(request.value, judge)
                 isAssumed = request.value.transport == .query
-                next = judge.handoffEnded(.refused(.handoffUnknown, endsExisting: false), given)
+                next = judge.handoffEnded(JudgedHandoff(.refused(.handoffUnknown, endsExisting: false)), given)
             case .redeem:
                 self.say("proof", ["a proof of the token's key, treated here as not used before"])
                 next = judge.proofRedeemed(nil, given)

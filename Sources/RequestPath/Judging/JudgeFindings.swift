@@ -180,30 +180,3 @@ package enum JudgeEvent {
     /// This session ends because another device presented it.
     case ends(CachedSession)
 }
-
-/// A judged device binding, for the log.
-package struct JudgedBinding: Equatable, Sendable {
-    /// The result of the judgement.
-    package enum Outcome: String, Sendable {
-        case match, mismatch, unknown
-        /// Judged, but allowed whatever the result.
-        case dryRun = "dry_run"
-
-        /// Returns `nil` if the reason does not concern a binding.
-        init?(_ reason: Reason?) {
-            switch reason {
-            case .bindingIPMismatch, .bindingASNMismatch: self = .mismatch
-            case .bindingASNUnknown: self = .unknown
-            default: return nil
-            }
-        }
-    }
-
-    /// The properties that were compared.
-    package var mode: BindingMode
-    /// The result of the comparison.
-    package var outcome: Outcome
-
-    /// The text for the log, such as `ip/mismatch`.
-    package var text: String { "\(self.mode.rawValue)/\(self.outcome.rawValue)" }
-}

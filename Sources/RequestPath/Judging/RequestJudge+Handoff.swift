@@ -227,21 +227,22 @@ extension RequestJudge {
     }
 
     /// Continues with the outcome of the consumption.
-    package mutating func handoffEnded(_ outcome: HandoffOutcome, _ given: JudgingContext) -> JudgeAction {
-        self.onRoute(given) { $0.continueAfter(outcome, $1) }
+    package mutating func handoffEnded(_ judged: JudgedHandoff, _ given: JudgingContext) -> JudgeAction {
+        self.onRoute(given) { $0.continueAfter(judged, $1) }
     }
 
-    private mutating func continueAfter(_ outcome: HandoffOutcome, _ given: borrowing RoutedRequest) -> JudgeAction {
+    private mutating func continueAfter(_ judged: JudgedHandoff, _ given: borrowing RoutedRequest) -> JudgeAction {
         guard case .consuming(let trial) = self.state, let request = trial.request?.value else {
             preconditionFailure("a handoff ended that was not begun")
         }
-        var outcome = outcome
+        var outcome = judged.outcome
         if case .unconfirmed = outcome {
             if let answer = self.askAboutAccount(request, trial, given) { return .answer(answer) }
             self.findings.events.append(.turnedAway(.handoffOtherAccount, request))
             outcome = .refused(.handoffOtherAccount, endsExisting: false)
         }
-        self.noteOutcome(outcome, request)
+        self.findings.handoff = outcome.act.result
+        self.findings.binding = judged.binding
         let cookie = given.configuration.sessionCookie(of: given.host)
         var isSignedIn = false
         var hasCookieEnded = false
@@ -295,21 +296,5 @@ extension RequestJudge {
         }
         if let action = self.tryParameter(trial, given) { return action }
         return self.askForSession(given, hasCookieEnded: hasCookieEnded)
-    }
-
-    /// Records a transfer token's outcome for the log, in the terms of the metrics.
-    private mutating func noteOutcome(_ outcome: HandoffOutcome, _ request: HandoffRequest) {
-        self.findings.handoff = outcome.act.result
-        let isDelegated: Bool
-        var binding: JudgedBinding.Outcome? = .match
-        switch outcome {
-        case .signedIn(_, let session, _): isDelegated = session.actor != nil
-        case .denied(let reason, _): isDelegated = reason == .handoffAlreadySignedIn
-        case .refused(let reason, _): (isDelegated, binding) = (false, JudgedBinding.Outcome(reason))
-        case .renewed, .alreadySignedIn, .unavailable, .unconfirmed: return
-        }
-        if binding == .match, request.client.bindingDryRun, !isDelegated { binding = .dryRun }
-        let mode = isDelegated ? request.client.delegation ?? .ip : request.client.binding
-        if mode != .none, let binding { self.findings.binding = JudgedBinding(mode: mode, outcome: binding) }
     }
 }

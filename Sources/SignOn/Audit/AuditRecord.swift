@@ -86,6 +86,13 @@ package struct AuditRecord: Sendable, Equatable {
     package var binding: BindingMode?
     /// The mismatch that a dry run let pass.
     package var passedInDryRun: Reason?
+    /// The binding check for the access log and the metrics. `nil` if no binding was checked.
+    var judgedBinding: JudgedBinding? {
+        guard let mode = self.binding, mode != .none else { return nil }
+        let mismatch = JudgedBinding.Outcome(self.passedInDryRun ?? self.reason)
+        let isAccepted = self.passedInDryRun != nil && mismatch == .mismatch
+        return JudgedBinding(mode: mode, outcome: isAccepted ? .dryRun : mismatch ?? .match)
+    }
     /// Why an earlier refusal burned the token.
     package var burnedFor: Reason?
     /// True if this refusal burned the token.

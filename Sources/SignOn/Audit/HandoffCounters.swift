@@ -5,15 +5,9 @@ import Vocabulary
 
 /// The counters of session-transfer tokens, each registered once.
 struct HandoffCounters: Sendable {
-    /// The values of `sallyport_binding_checks_total{result}`.
-    private enum BindingResult: String, CaseIterable {
-        case match, mismatch, unknown
-        case dryRun = "dry_run"
-    }
-
     private let metrics: MetricsRegistry
     private let results: [TransferTokenResult: CounterID]
-    private let bindings: [BindingMode: [BindingResult: CounterID]]
+    private let bindings: [BindingMode: [JudgedBinding.Outcome: CounterID]]
     private let wouldReject: [BindingMode: CounterID]
     private let redeemed: [HandoffTransport: CounterID]
     private let age: HistogramID
@@ -30,7 +24,7 @@ struct HandoffCounters: Sendable {
         )
         self.bindings = Dictionary(
             uniqueKeysWithValues: BindingMode.judged.map { mode in
-                let results = BindingResult.allCases.map { result in
+                let results = JudgedBinding.Outcome.allCases.map { result in
                     (result, metrics.counter(MetricNames.bindingChecks, mode.rawValue, result.rawValue))
                 }
                 return (mode, Dictionary(uniqueKeysWithValues: results))
@@ -54,16 +48,9 @@ struct HandoffCounters: Sendable {
     func count(_ act: HandoffAct, _ record: AuditRecord) {
         if let id = self.results[act.result] { self.metrics.increment(id) }
         self.countOutcome(act, of: record)
-        guard let mode = record.binding else { return }
-        let result: BindingResult =
-            switch record.passedInDryRun ?? record.reason {
-            case .bindingASNUnknown: .unknown
-            case _ where record.passedInDryRun != nil: .dryRun
-            case .bindingIPMismatch, .bindingASNMismatch: .mismatch
-            default: .match
-            }
-        if let id = self.bindings[mode]?[result] { self.metrics.increment(id) }
-        if record.passedInDryRun != nil, let id = self.wouldReject[mode] { self.metrics.increment(id) }
+        guard let binding = record.judgedBinding else { return }
+        if let id = self.bindings[binding.mode]?[binding.outcome] { self.metrics.increment(id) }
+        if record.passedInDryRun != nil, let id = self.wouldReject[binding.mode] { self.metrics.increment(id) }
     }
 
     /// Counts which clients mint, how tokens arrive and at what age, and why tokens are refused.

@@ -10,29 +10,40 @@ package enum HandoffPreview: Sendable {
 }
 
 extension HandoffConsumer {
-    /// Judges the token, and consumes it only if it would not sign the user in. The future never fails.
+    /// Judges the token once, and consumes it only if it would not sign the user in. The future never fails.
     package func preview(_ request: HandoffRequest, on loop: any EventLoop) -> EventLoopFuture<HandoffPreview> {
         var request = request
-        request.isPreview = true
-        request.device = self.observer.completed(request.device)
-        guard let attempt = try? self.attempt(request), !attempt.isRepeated else {
-            return self.ended(request, on: loop)
-        }
-        return self.find(attempt.key, on: loop).flatMap { [request] found in
-            guard case .live(let stored) = found.lookup else { return self.ended(request, on: loop) }
-            let token = stored.record
-            return self.judgement(of: token, parent: found.parent?.record, attempt, on: loop).flatMap { judgement in
-                guard case .signedIn(_, let session, _) = self.plan(for: token, judgement, attempt).outcome else {
-                    return self.ended(request, on: loop)
-                }
-                return loop.makeSucceededFuture(.asks(session))
+        // The user is about to be asked, whichever account the browser used last.
+        request.lastAccount = nil
+        switch self.begin(request) {
+        case .ended(let ended):
+            return loop.makeSucceededFuture(.ended(ended.outcome))
+        case .attempt(let attempt):
+            return self.preview(attempt, on: loop).flatMapErrorThrowing { error in
+                .ended(self.report(error, attempt.request).outcome)
             }
-        }.flatMapErrorThrowing { error in
-            .ended(.unavailable(error as? StoreError ?? .unavailable))
         }
     }
 
-    private func ended(_ request: HandoffRequest, on loop: any EventLoop) -> EventLoopFuture<HandoffPreview> {
-        self.consume(request, on: loop).map { .ended($0) }
+    private func preview(_ attempt: Attempt, on loop: any EventLoop) -> EventLoopFuture<HandoffPreview> {
+        self.find(attempt.key, on: loop).flatMap { found in
+            switch found.lookup {
+            case .absent:
+                return loop.makeSucceededFuture(.ended(self.refuse(.handoffUnknown, attempt.request).outcome))
+            case .spent(let marker):
+                return self.answerSpent(marker, attempt, on: loop).map { .ended($0.outcome) }
+            case .live(let stored):
+                let token = stored.record
+                return self.judgement(of: token, parent: found.parent?.record, attempt, on: loop).flatMap { judgement in
+                    let plan = self.plan(for: token, judgement, attempt)
+                    if case .signedIn(_, let session, _) = plan.outcome {
+                        return loop.makeSucceededFuture(.asks(session))
+                    }
+                    // The token is not judged again. A second judgement might accept it (a client that was removed may
+                    // have come back), and the user would be signed in without being asked.
+                    return self.act(on: stored, plan, attempt, isLast: true, on: loop).map { .ended($0.outcome) }
+                }
+            }
+        }
     }
 }

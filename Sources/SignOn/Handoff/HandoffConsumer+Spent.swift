@@ -15,7 +15,7 @@ extension HandoffConsumer {
         _ attempt: Attempt,
         minted: TransferToken? = nil,
         on loop: any EventLoop
-    ) -> EventLoopFuture<HandoffOutcome> {
+    ) -> EventLoopFuture<JudgedHandoff> {
         let replayed = HandoffOutcome.refused(.handoffReplayed, endsExisting: false)
         var record = self.record(replayed.act, attempt.request)
         if let minted { record.note(minted) }
@@ -37,10 +37,10 @@ extension HandoffConsumer {
             record.act = .handoff(burned.act)
             record.burnedFor = reason
             self.journal.record(record)
-            return loop.makeSucceededFuture(burned)
+            return loop.makeSucceededFuture(JudgedHandoff(burned))
         case .used(_, session: nil):
             self.journal.record(record)
-            return loop.makeSucceededFuture(replayed)
+            return loop.makeSucceededFuture(JudgedHandoff(replayed))
         case .used(_, session: .some(let derived)):
             return self.answerReplay(of: derived, record, attempt, on: loop)
         }
@@ -53,7 +53,7 @@ extension HandoffConsumer {
         _ marker: Marker,
         _ attempt: Attempt,
         on loop: any EventLoop
-    ) -> EventLoopFuture<HandoffOutcome> {
+    ) -> EventLoopFuture<JudgedHandoff> {
         let outcome = HandoffOutcome.alreadySignedIn(isRepeated: !isThisAttempt)
         var record = self.record(outcome.act, attempt.request)
         record.sessionID = attempt.request.existing?.session.id
@@ -75,10 +75,10 @@ extension HandoffConsumer {
         _ attempt: Attempt,
         isRepeated: Bool,
         on loop: any EventLoop
-    ) -> EventLoopFuture<HandoffOutcome> {
+    ) -> EventLoopFuture<JudgedHandoff> {
         guard let existing = attempt.request.endable, let token = attempt.request.existingToken else {
             self.journal.record(record)
-            return loop.makeSucceededFuture(.alreadySignedIn(isRepeated: isRepeated))
+            return loop.makeSucceededFuture(JudgedHandoff(.alreadySignedIn(isRepeated: isRepeated), record))
         }
         return SuccessorToken.issue(
             for: existing.key,
@@ -91,8 +91,10 @@ extension HandoffConsumer {
         ).map { issued in
             self.journal.record(record)
             // `nil` if the session has ended meanwhile. The request that ended it has informed the browser.
-            return issued.map { .renewed(token: $0.token, session: $0.session, isRepeated: isRepeated) }
-                ?? .alreadySignedIn(isRepeated: isRepeated)
+            let renewed = issued.map {
+                HandoffOutcome.renewed(token: $0.token, session: $0.session, isRepeated: isRepeated)
+            }
+            return JudgedHandoff(renewed ?? .alreadySignedIn(isRepeated: isRepeated), record)
         }
     }
 
@@ -105,7 +107,7 @@ extension HandoffConsumer {
         _ attempt: Attempt,
         late record: AuditRecord,
         on loop: any EventLoop
-    ) -> EventLoopFuture<HandoffOutcome> {
+    ) -> EventLoopFuture<JudgedHandoff> {
         let key = attempt.session.sessionKey
         return self.store.session(key, in: self.directory, on: loop).flatMap { stored in
             guard let session = stored?.record, let token = TransferToken(behind: session) else {
@@ -138,7 +140,7 @@ extension HandoffConsumer {
         _ record: AuditRecord,
         _ request: HandoffRequest,
         on loop: any EventLoop
-    ) -> EventLoopFuture<HandoffOutcome> {
+    ) -> EventLoopFuture<JudgedHandoff> {
         let ended = reason == .handoffOtherUser && request.endsOtherUser ? request.endable : nil
         // The rule that refused is no longer known.
         let outcome = HandoffOutcome.refusal(reason, text: nil, endsExisting: ended != nil)
@@ -158,8 +160,9 @@ extension HandoffConsumer {
         _ record: AuditRecord,
         _ attempt: Attempt,
         on loop: any EventLoop
-    ) -> EventLoopFuture<HandoffOutcome> {
-        self.store.session(derived, on: loop).flatMap { first in
+    ) -> EventLoopFuture<JudgedHandoff> {
+        let replayed = JudgedHandoff(.refused(.handoffReplayed, endsExisting: false))
+        return self.store.session(derived, on: loop).flatMap { first in
             var record = record
             record.sessionID = first?.record.id
             record.fingerprint = first == nil ? nil : derived.fingerprint
@@ -169,7 +172,7 @@ extension HandoffConsumer {
             record.firstDevice = isDerived ? first?.record.device : nil
             guard isDerived, attempt.request.client.revokesDerivedOnReplay else {
                 self.journal.record(record)
-                return loop.makeSucceededFuture(.refused(.handoffReplayed, endsExisting: false))
+                return loop.makeSucceededFuture(replayed)
             }
             return self.store.end(derived, on: loop).flatMap { ended in
                 HandoffFamily.end(root: derived, in: self.store, on: loop).map { ended }
@@ -177,7 +180,7 @@ extension HandoffConsumer {
                 var record = record
                 record.revokedDerived = ended
                 self.journal.record(record)
-                return .refused(.handoffReplayed, endsExisting: false)
+                return replayed
             }
         }
     }

@@ -53,20 +53,31 @@ package struct HandoffConsumer: RecordCaller {
     }
 
     /// Consumes the token, or returns why the token is not consumed. The future never fails.
-    package func consume(_ request: HandoffRequest, on loop: any EventLoop) -> EventLoopFuture<HandoffOutcome> {
+    package func consume(_ request: HandoffRequest, on loop: any EventLoop) -> EventLoopFuture<JudgedHandoff> {
+        switch self.begin(request) {
+        case .ended(let ended): loop.makeSucceededFuture(ended)
+        case .attempt(let attempt):
+            self.lookUp(attempt, isLast: false, on: loop).flatMapErrorThrowing { self.report($0, attempt.request) }
+        }
+    }
+
+    /// The first step of a request, before the store is asked.
+    enum Beginning {
+        case attempt(Attempt)
+        /// The syntax rules the token out, or the token already signed the browser in.
+        case ended(JudgedHandoff)
+    }
+
+    /// Completes the device of a request and reads its token.
+    func begin(_ request: HandoffRequest) -> Beginning {
         var request = request
         request.device = self.observer.completed(request.device)
-        let attempt: Attempt
         do throws(Reason) {
-            attempt = try self.attempt(request)
+            let attempt = try self.attempt(request)
+            return attempt.isRepeated
+                ? .ended(self.report(.alreadySignedIn(isRepeated: true), attempt.request)) : .attempt(attempt)
         } catch {
-            return loop.makeSucceededFuture(self.refuse(error, request))
-        }
-        if attempt.isRepeated {
-            return loop.makeSucceededFuture(self.report(.alreadySignedIn(isRepeated: true), attempt.request))
-        }
-        return self.lookUp(attempt, isLast: false, on: loop).flatMapErrorThrowing { error in
-            self.report(.unavailable(error as? StoreError ?? .unavailable), attempt.request)
+            return .ended(self.refuse(error, request))
         }
     }
 
@@ -124,7 +135,7 @@ package struct HandoffConsumer: RecordCaller {
         }
     }
 
-    private func lookUp(_ attempt: Attempt, isLast: Bool, on loop: any EventLoop) -> EventLoopFuture<HandoffOutcome> {
+    private func lookUp(_ attempt: Attempt, isLast: Bool, on loop: any EventLoop) -> EventLoopFuture<JudgedHandoff> {
         self.find(attempt.key, on: loop).flatMap { found in
             switch found.lookup {
             case .absent:
@@ -161,23 +172,26 @@ package struct HandoffConsumer: RecordCaller {
         _ attempt: Attempt,
         isLast: Bool,
         on loop: any EventLoop
-    ) -> EventLoopFuture<HandoffOutcome> {
+    ) -> EventLoopFuture<JudgedHandoff> {
         self.judgement(of: stored.record, parent: parent, attempt, on: loop).flatMap { judgement in
             self.act(on: stored, self.plan(for: stored.record, judgement, attempt), attempt, isLast: isLast, on: loop)
         }
     }
 
-    private func act(
+    /// Carries out the plan, if the store still has the token in the judged version.
+    ///
+    /// - Parameter isLast: True if a token that has changed is refused, and not judged again.
+    func act(
         on stored: Stored<TransferToken>,
         _ plan: Plan,
         _ attempt: Attempt,
         isLast: Bool,
         on loop: any EventLoop
-    ) -> EventLoopFuture<HandoffOutcome> {
-        if case .unconfirmed = plan.outcome { return loop.makeSucceededFuture(plan.outcome) }
+    ) -> EventLoopFuture<JudgedHandoff> {
+        if case .unconfirmed = plan.outcome { return loop.makeSucceededFuture(JudgedHandoff(plan.outcome)) }
         guard let marker = plan.marker else {
             self.journal.record(plan.record)
-            return loop.makeSucceededFuture(plan.outcome)
+            return loop.makeSucceededFuture(JudgedHandoff(plan.outcome, plan.record))
         }
         return self.store.consume(
             attempt.key,
@@ -198,7 +212,7 @@ package struct HandoffConsumer: RecordCaller {
                 var record = self.record(outcome.act, attempt.request)
                 record.note(stored.record)
                 self.journal.record(record)
-                return loop.makeSucceededFuture(outcome)
+                return loop.makeSucceededFuture(JudgedHandoff(outcome))
             case .changed where isLast:
                 return loop.makeSucceededFuture(self.refuse(.handoffUnknown, attempt.request))
             case .changed:
@@ -346,8 +360,7 @@ package struct HandoffConsumer: RecordCaller {
     /// Returns whether the token is for an account that this browser did not use last. An attacker who can plant a
     /// token, by a link or from a sibling domain, must not choose the account that the user works in (login CSRF).
     private func needsConfirmation(_ request: HandoffRequest, for subject: String) -> Bool {
-        guard !request.isPreview, request.existing == nil, let mark = request.lastAccount, !self.isConfirmed(request)
-        else { return false }
+        guard request.existing == nil, let mark = request.lastAccount, !self.isConfirmed(request) else { return false }
         return !self.authority.isMark(mark, ofAccountOf: subject)
     }
 
@@ -370,7 +383,7 @@ package struct HandoffConsumer: RecordCaller {
         _ plan: Plan,
         _ request: HandoffRequest,
         on loop: any EventLoop
-    ) -> EventLoopFuture<HandoffOutcome> {
+    ) -> EventLoopFuture<JudgedHandoff> {
         guard plan.record.endedSessionID != nil, let former = request.existing else {
             return loop.makeSucceededFuture(self.take(plan.record, plan, on: loop))
         }
@@ -387,21 +400,27 @@ package struct HandoffConsumer: RecordCaller {
         }
     }
 
-    private func take(_ record: AuditRecord, _ plan: Plan, on loop: any EventLoop) -> HandoffOutcome {
-        if self.journal.record(record) { return plan.outcome }
-        guard let unrecorded = plan.creating else { return plan.outcome }
+    private func take(_ record: AuditRecord, _ plan: Plan, on loop: any EventLoop) -> JudgedHandoff {
+        let judged = JudgedHandoff(plan.outcome, record)
+        if self.journal.record(record) { return judged }
+        guard let unrecorded = plan.creating else { return judged }
         _ = self.store.end(unrecorded.key, on: loop)
-        return .unavailable(.full)
+        return JudgedHandoff(.unavailable(.full))
     }
 
-    func refuse(_ reason: Reason, _ request: HandoffRequest) -> HandoffOutcome {
+    func refuse(_ reason: Reason, _ request: HandoffRequest) -> JudgedHandoff {
         self.report(.refused(reason, endsExisting: false), request)
     }
 
+    /// Records that the store failed, and returns this outcome.
+    func report(_ error: any Error, _ request: HandoffRequest) -> JudgedHandoff {
+        self.report(.unavailable(error as? StoreError ?? .unavailable), request)
+    }
+
     /// Records the outcome of a request and returns it.
-    private func report(_ outcome: HandoffOutcome, _ request: HandoffRequest) -> HandoffOutcome {
+    private func report(_ outcome: HandoffOutcome, _ request: HandoffRequest) -> JudgedHandoff {
         self.journal.record(self.record(outcome.act, request))
-        return outcome
+        return JudgedHandoff(outcome)
     }
 
     func record(_ act: HandoffAct, _ request: HandoffRequest) -> AuditRecord {

@@ -35,8 +35,6 @@ package struct HandoffRequest: Sendable {
     package var lastAccount: Secret?
     /// The proof of the user's confirmation (`TokenAuthority.confirmationMark`). `nil` if the user was not asked.
     package var confirmationMark: [UInt8]?
-    /// Whether the user is about to be asked for confirmation, so that the token is only previewed.
-    package var isPreview = false
     /// Identifies an attempt and its repetitions: a new secret, or the one that the browser sends again after a 503.
     package var attempt: AttemptSecret
     /// Whether the attempt's secret is new. If so, the browser cannot have made this attempt before.
@@ -97,6 +95,23 @@ package enum HandoffOutcome: Sendable {
     /// The store could not answer (503), so it may be unknown whether the token was used. Repeating the request with
     /// the same `HandoffRequest.attempt` completes the attempt.
     case unavailable(StoreError)
+}
+
+/// The result of presenting a session-transfer token, with the device binding that was checked on the way.
+package struct JudgedHandoff: Sendable {
+    package let outcome: HandoffOutcome
+    /// The binding check for the access log. `nil` if no binding was checked.
+    package let binding: JudgedBinding?
+
+    package init(_ outcome: HandoffOutcome, binding: JudgedBinding? = nil) {
+        self.outcome = outcome
+        self.binding = binding
+    }
+
+    /// - Parameter record: The audit record of the outcome.
+    init(_ outcome: HandoffOutcome, _ record: AuditRecord) {
+        self.init(outcome, binding: record.judgedBinding)
+    }
 }
 
 extension HandoffOutcome {

@@ -215,7 +215,7 @@ final class JudgedRequest {
     }
 
     func ended(_ outcome: HandoffOutcome) throws -> Told {
-        try self.step { judge, given in judge.handoffEnded(outcome, given) }
+        try self.step { judge, given in judge.handoffEnded(JudgedHandoff(outcome), given) }
     }
 
     func redeemed(_ refusal: DPoPRefusal?) throws -> Told {

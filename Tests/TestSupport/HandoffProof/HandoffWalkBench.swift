@@ -161,7 +161,7 @@ package struct HandoffWalkBench: Sendable {
     func present(_ request: HandoffRequest, gateway: Int) async throws -> HandoffOutcome {
         let consumer = self.consumers[gateway % self.consumers.count]
         let loop = self.loops[gateway % self.loops.count]
-        return try await loop.flatSubmit { consumer.consume(request, on: loop) }.get()
+        return try await loop.flatSubmit { consumer.consume(request, on: loop) }.get().outcome
     }
 
     /// What one of the gateways asks the user before the token is used.
