@@ -8,7 +8,7 @@ package enum BodyProgress: Equatable, Sendable {
     case malformed
 }
 
-/// Finds the content of one HTTP/1 message body, of a request or an answer.
+/// Finds the content in the body of one HTTP/1 request or answer.
 package struct BodyDecoder {
     private enum State {
         case length(Int)
