@@ -60,7 +60,7 @@ package final class UpstreamConnection: StreamHandler, FreeStream, AppStream, Tu
     var streams = 0
     package var seat: ClientShares.Seat?
     var idleSince = NIODeadline.uptimeNanoseconds(0)
-    /// The address of the connection. `nil` if the connection is to no address of a name.
+    /// The server's address. `nil` if it is not known.
     let address: SocketAddress?
     /// The latest version of the server's addresses that is known to contain `address`.
     var addressVersion: UInt32 = 0
