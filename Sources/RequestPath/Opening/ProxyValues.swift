@@ -7,10 +7,11 @@ package struct ProxyValues: Equatable, Sendable {
     package private(set) var uniqueID: [UInt8]?
     /// Whether the client used TLS with the proxy.
     package private(set) var isTLS = false
-    /// The AWS PrivateLink endpoint that the client used. `googleConnection` is the equivalent for Google's Private
-    /// Service Connect, `azureLink` for Azure's Private Link.
+    /// The AWS PrivateLink endpoint that the client used. `nil` if the proxy sent none.
     package private(set) var awsEndpoint: [UInt8]?
+    /// The id of the client's connection by Google's Private Service Connect. `nil` if the proxy sent none.
     package private(set) var googleConnection: UInt64?
+    /// The id of the client's link by Azure's Private Link. `nil` if the proxy sent none.
     package private(set) var azureLink: UInt32?
 
     package init() {}

@@ -179,7 +179,6 @@ private struct PathInspection {
         return nil
     }
 
-    /// Checks the segments of a decoded path.
     private mutating func refusal(ofSegments bytes: UnsafeMutablePointer<UInt8>, _ count: Int) -> Reason? {
         for index in 0..<max(count - 1, 0) {
             let next = bytes[index + 1]

@@ -288,9 +288,7 @@ package final class ServerNews: Sendable {
     private struct State {
         /// The number of loops that have ejected the server.
         var loops = 0
-        /// Whether a loop has ejected the server and the server has not answered such a loop since.
         var isOut = false
-        /// Whether health checks find the server down.
         var isDown = false
         var backAt = NIODeadline.uptimeNanoseconds(0)
     }

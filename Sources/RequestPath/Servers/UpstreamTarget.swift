@@ -14,7 +14,6 @@ package final class UpstreamTarget: Sendable {
     package let servers: [UpstreamServer]
     /// Whether the settings list several servers.
     let isList: Bool
-    /// The current TLS settings.
     private let security: Mutex<Security>
 
     private struct Security {

@@ -153,7 +153,6 @@ final class AppRoom {
 
     // MARK: The queue
 
-    /// Whether the queue is empty.
     var isEmpty: Bool { self.queue.isEmpty }
 
     /// Queues a request until a stream is free. A full queue rejects a request of the client that has the most in it.

@@ -202,7 +202,6 @@ package final class ServerPool: TurnEndTask {
 
     // MARK: The limit of connections
 
-    /// Whether a connection is idle.
     var hasIdle: Bool { !self.idle.isEmpty }
 
     /// Returns whether an idle connection may serve the request.

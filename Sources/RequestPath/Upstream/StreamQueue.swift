@@ -170,7 +170,6 @@ extension StreamQueue.Line {
         return oldest?.requester
     }
 
-    /// Removes the newest request.
     fileprivate mutating func popLast() -> (any StreamWaiter)? {
         while let place = self.places.popLast() { if place.isTaken { return self.waiter(of: place) } }
         while let most = self.held.max(by: { $0.value.count < $1.value.count }) {
@@ -179,7 +178,6 @@ extension StreamQueue.Line {
         return nil
     }
 
-    /// Removes the requests that have waited since before `limit`.
     fileprivate mutating func removeAll(since limit: NIODeadline) -> [any StreamWaiter] {
         var removed: [any StreamWaiter] = []
         for requester in self.held.keys {

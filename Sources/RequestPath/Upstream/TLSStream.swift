@@ -24,7 +24,6 @@ final class TLSStream: TLSPipelineEnd, ByteStream {
         self.handler = handler
     }
 
-    /// Whether the connection is open.
     var isOpen: Bool { self.context?.channel.isActive == true }
 
     /// Closes the connection because the TLS handshake takes too long.

@@ -33,7 +33,6 @@ package final class UpstreamConnection: StreamHandler, FreeStream, AppStream, Tu
     private var framing = OutgoingFraming.asIs
     /// Whether the request has a body, which may turn out to be empty.
     private var hasBody = false
-    /// Decodes the body of the app's answer.
     private var body = BodyDecoder(.none)
     /// The trailer section of the app's answer. `nil` if none has arrived.
     private var trailers: TrailerSection?
