@@ -38,7 +38,7 @@ struct ServerFlight: Equatable {
         }
     }
 
-    /// Reads a ServerHello. The first one may be a HelloRetryRequest (RFC 8446 4.1.4), which the next one overrides.
+    /// Reads a ServerHello. It may be a HelloRetryRequest (RFC 8446 4.1.4), which the next ServerHello overrides.
     private mutating func readHello(_ message: HelloReader) {
         var message = message
         guard message.skip(34), message.vector(1) != nil, let suite = message.number(2), message.skip(1) else { return }

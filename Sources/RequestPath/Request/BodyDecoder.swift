@@ -62,7 +62,7 @@ package struct BodyDecoder {
         buffer.moveReaderIndex(forwardBy: count)
     }
 
-    /// Takes the bytes of the body from the front of `buffer`. Bytes after the end of the body stay.
+    /// Takes the bytes of the body from the front of `buffer`. Bytes after the end of the body remain.
     ///
     /// - Parameters:
     ///   - take: Called with the length of each run of content at the front of the buffer. It must take these bytes.

@@ -107,7 +107,7 @@ package final class RequestHead {
     /// The index of the first line with each role. -1 if no line has the role.
     private let firstLines: UnsafeMutablePointer<Int16>
     private static let roleCount = 48
-    /// The method, if it is a common one, or `.other`.
+    /// The method if the gateway distinguishes it. `.other` otherwise.
     package var knownMethod = KnownMethod.other
 
     package init(fieldCount: Int) {

@@ -28,7 +28,7 @@ package enum EndpointMatch: Sendable {
 /// A literal path takes precedence over a path with a parameter. Two paths with parameters are compared at their first
 /// difference, where a literal takes precedence. The method is compared last.
 package final class EndpointPaths: Sendable {
-    /// An endpoint and the result of a request to it.
+    /// An endpoint and the match for requests to it.
     package struct Entry: Sendable {
         fileprivate let pattern: EndpointPattern
         fileprivate let methods: [String]

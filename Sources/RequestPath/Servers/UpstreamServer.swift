@@ -11,7 +11,7 @@ package final class UpstreamServer: Sendable {
     package let settings: ServerSettings
     /// The server's name for the operator: its URL in the settings, with its address if the name has several servers.
     package let name: String
-    /// The server's address if it is one of several of its name. `nil` otherwise.
+    /// The server's address if its name has several addresses. `nil` otherwise.
     package let place: String?
     /// The server's own origin, as the app may write it in `Location`.
     package let origin: [UInt8]
@@ -423,7 +423,7 @@ package struct ServerReport: Sendable, Equatable {
     package let upstream: String
     /// The server's URL in the settings.
     package let server: String
-    /// The server's address if it is one of several of its name. `nil` otherwise.
+    /// The server's address if its name has several addresses. `nil` otherwise.
     package let place: String?
     package let isOut: Bool
     package let inFlight: Int

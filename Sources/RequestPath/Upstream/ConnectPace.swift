@@ -3,8 +3,7 @@ package import NIOCore
 /// Decides when connections to one server are opened, no faster than it accepts them. Has no sockets and no clock.
 ///
 /// A server whose accept queue is full drops what it cannot hold, and the system repeats a lost SYN only after a second
-/// (RFC 6298). Thus few connects are pending at first. Each success adds one, and a connect that hangs halves the
-/// number:
+/// (RFC 6298). So at first few connects may be pending. Each success adds one. A connect that hangs halves the number:
 ///
 /// ```
 ///   pending ────── connected ────▶ window + 1

@@ -27,7 +27,7 @@ package final class ServerGroup: AppPool, TurnEndTask {
     }
 
     private(set) var target: UpstreamTarget
-    /// An owning reference. A weak one would be checked and counted at each use.
+    /// An owning reference. A weak reference would be checked and counted at each use.
     let loop: PathLoop
     let transport: TransportLoop
     /// The app's index in the configuration.
@@ -81,7 +81,7 @@ package final class ServerGroup: AppPool, TurnEndTask {
     private func setMembers() {
         let (former, entries) = (self.members, self.roster.entries)
         self.even = []
-        // Read first, so that the next look finds a change that happens meanwhile.
+        // Read first, so that the next `followPlaces` notices a change in between.
         self.placesVersion = self.target.placesVersion
         let servers = self.target.places
         let isAlone = servers.count == 1

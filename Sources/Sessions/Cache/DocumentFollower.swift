@@ -104,7 +104,7 @@ package final class DocumentFollower: Sendable {
     /// Lets `reader` read in the background.
     package func refreshSoon(_ reader: any DocumentReader) { _ = self.reading(by: reader) }
 
-    /// Returns the current read, which another one will follow, or a new read.
+    /// Returns the current read, after which another read follows, or a new read.
     private func reading(by reader: any DocumentReader) -> Task<Void, Never> {
         self.state.withLock { state in
             state.isDirty = true

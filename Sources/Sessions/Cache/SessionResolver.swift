@@ -412,8 +412,8 @@ package final class SessionResolver {
         return promise.futureResult
     }
 
-    /// Notes a use of the session behind an entry that was handed out for a long request, unless one was noted a moment
-    /// ago. The store extends no session that has ended.
+    /// Notes a use of the session behind an entry that was handed out for a long request, unless a use was noted a
+    /// moment ago. The store extends no session that has ended.
     package func noteUse(of entry: CachedSession, now: UnixTime) {
         guard entry.isUseDue(at: now), !self.cache.hasEnded(entry) else { return }
         // Requests may have noted uses in a newer entry.
