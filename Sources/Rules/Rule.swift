@@ -1,6 +1,6 @@
 package import Vocabulary
 
-/// The stage of an act at which a rule applies.
+/// The kind of act to which a rule applies.
 package enum RuleStage: String, Sendable, CaseIterable {
     /// A session-transfer token is consumed.
     case consume
@@ -12,8 +12,8 @@ package enum RuleStage: String, Sendable, CaseIterable {
     case exchange
 }
 
-/// A rule of the operator: an effect that follows if a condition holds. Rules refuse, require a sign-in and remove
-/// scopes. They never grant anything.
+/// A rule of the operator: an effect that follows if a condition holds. Rules can deny an act, require a sign-in or
+/// remove scopes. They never grant anything.
 package struct Rule: Sendable, Equatable {
     package enum Effect: String, Sendable, CaseIterable {
         /// The act is refused.
@@ -24,7 +24,7 @@ package struct Rule: Sendable, Equatable {
         case scopes
     }
 
-    /// The scopes that a rule keeps of those that would be granted.
+    /// Selects the scopes that a rule keeps from those that would be granted.
     package struct Scopes: Sendable, Equatable {
         /// The only scopes to keep. `nil` if all scopes may be kept.
         package var only: [String]?
@@ -99,7 +99,7 @@ package struct RuleFinding: Sendable, Equatable {
         self.result = result
     }
 
-    /// Why the rule refuses the act or would refuse it. `nil` if it does not.
+    /// The reason with which the rule denies the act, or would without dry run. `nil` if it has no objection.
     package var reason: Reason? {
         switch self.result {
         case .pass, .scopes, .wouldLimitScopes: nil
@@ -117,7 +117,7 @@ extension [RuleFinding] {
     package var limiting: [String] { self.filter { $0.result == .scopes }.map(\.rule) }
 }
 
-/// Why an act is refused.
+/// The objection of a rule to an act, which therefore does not happen.
 package struct RuleObjection: Sendable, Equatable {
     package var rule: String
     package var effect: Rule.Effect
@@ -145,11 +145,11 @@ package struct RuleJudgement: Sendable, Equatable {
     package var findings: [RuleFinding] = []
     /// The objection to the act. `nil` if the act may happen.
     package var objection: RuleObjection?
-    /// The limits of the scopes, applied one after another.
+    /// The limits on the scopes, applied one after another.
     package var limits: [Rule.Scopes] = []
 
     package init() {}
 
-    /// Returns the scopes that remain of those that would be granted. The result never contains others.
+    /// Returns the scopes in `scopes` that remain within all limits. The result contains no other scopes.
     package func left(of scopes: [String]) -> [String] { self.limits.reduce(scopes) { $1.left(of: $0) } }
 }

@@ -8,7 +8,7 @@ package struct RuleBook: Sendable {
 
     /// - Parameters:
     ///   - rules: The rules, in the order in which they are applied.
-    ///   - places: The directory of places of addresses. `nil` if no condition needs it.
+    ///   - places: The directory of the places of IP addresses. `nil` if no condition needs it.
     package init(_ rules: [Rule] = [], places: GeoDirectory? = nil) {
         self.rules = rules
         self.places = places
@@ -17,7 +17,7 @@ package struct RuleBook: Sendable {
     /// Applies the rules to an act. The first rule whose condition holds decides, unless it is in dry run. A rule about
     /// scopes limits them and lets the next rules apply.
     ///
-    /// Callers await the judgement, so that a rule may ask another service.
+    /// Asynchronous, so that rules can be extended to ask another service.
     package func judge(_ stage: RuleStage, _ facts: @autoclosure () -> RuleFacts) async -> RuleJudgement {
         let rules = self.rules.filter { $0.stages.contains(stage) }
         return rules.isEmpty ? RuleJudgement() : Self.judge(rules, facts().event(self.places))

@@ -46,7 +46,7 @@ package struct RuleCondition: Sendable, Equatable {
     /// One side of a comparison.
     enum Operand: Sendable {
         case field(RuleField)
-        /// A constant. `null` is the word `missing`.
+        /// A constant. `null` represents the word `missing`.
         case constant(JSONValue)
 
         func value(in event: JSONValue) -> JSONValue {
@@ -56,7 +56,7 @@ package struct RuleCondition: Sendable, Equatable {
             }
         }
 
-        /// Returns the operand's address. `nil` if none exists.
+        /// Returns the operand's value as an address. `nil` if it is not an address.
         func address(in event: JSONValue) -> IPAddress? { self.value(in: event).string.flatMap { IPAddress($0) } }
     }
 

@@ -63,7 +63,7 @@ package struct RuleFacts: Sendable {
     package var request: Request
     /// The host of the request, without its port. `nil` if unknown.
     package var hostname: String?
-    /// The token that is consumed. `nil` at other stages.
+    /// The session-transfer token that is consumed. `nil` at other stages.
     package var token: Token?
     /// The name of the user's provider. Auth0 calls providers connections.
     package var provider: String
@@ -114,8 +114,8 @@ package struct RuleFacts: Sendable {
 
     /// Returns the event in the shape of the event of Auth0's post-login Actions. Unknown members are left out.
     ///
-    /// Both places come from one database, so that replacing it between two requests of a device cannot make their
-    /// countries differ.
+    /// The places of both requests come from one database. Otherwise, replacing it between two requests of a device
+    /// could make their countries differ.
     package func event(_ places: GeoDirectory?) -> JSONValue {
         var members: [String: JSONValue] = [:]
         var request = Self.members(of: self.request, places)

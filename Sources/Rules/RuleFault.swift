@@ -1,4 +1,4 @@
-/// Why a condition cannot be used, in words for the operator who wrote it.
+/// The reason why a condition cannot be used, in words for the operator who wrote it.
 package struct RuleFault: Error, Sendable, Equatable {
     /// The number of Unicode scalars before the fault.
     package var offset: Int

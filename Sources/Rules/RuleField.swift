@@ -91,7 +91,7 @@ package struct RuleField: Sendable, Equatable {
         self.type = .any
     }
 
-    /// Returns what to write instead of a name that no field has.
+    /// Returns advice on what to write instead of an unknown name.
     static func fix(of name: String) -> String {
         if name == "event.user" { return "add the name of a trait, e.g. event.user.email" }
         if !name.hasPrefix("event.") { return "put a text in quotes; the name of a field begins with event." }

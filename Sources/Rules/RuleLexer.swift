@@ -16,7 +16,7 @@ struct RuleToken: Sendable, Equatable {
     /// The number of Unicode scalars before the token.
     var offset: Int
 
-    /// The token as the operator wrote it, for a message.
+    /// A description of the token, for a message.
     var shown: String {
         switch self.kind {
         case .name(let name): String(name.prefix(80))
@@ -46,7 +46,7 @@ struct RuleLexer {
     private static let words: [String: RuleToken.Kind] = [
         "and": .and, "or": .or, "not": .not, "in": .isIn, "true": .yes, "false": .no, "missing": .missing,
     ]
-    /// The signs of other languages, with what to write here.
+    /// The operators of other languages, with advice on what to write instead.
     private static let foreign: [(sign: String, fix: String)] = [
         ("===", "write =="), ("!==", "write !="), ("&&", "write and"), ("||", "write or"), ("=", "write =="),
         ("!", "write not"),

@@ -74,7 +74,7 @@ struct RuleParser {
 
     // MARK: Comparisons
 
-    /// An operand as the operator wrote it.
+    /// An operand with its type and its offset in the condition.
     private struct Side {
         let operand: Operand
         let type: RuleType
@@ -215,7 +215,7 @@ struct RuleParser {
         return .isIn(left.operand, values)
     }
 
-    /// Reads the constants of a list, after its bracket.
+    /// Reads the constants of a list, after its opening bracket.
     private mutating func elements() throws(RuleFault) -> [Side] {
         var elements: [Side] = []
         repeat {

@@ -1,7 +1,7 @@
 package import AddressIntelligence
 
 /// The header of the PROXY protocol, version 1 or 2, which a proxy sends in front of a connection's bytes (HAProxy,
-/// `doc/proxy-protocol.txt`). Both versions begin with bytes that begin no other protocol.
+/// `doc/proxy-protocol.txt`). Each version begins with a signature that distinguishes it from other protocols.
 package struct ProxyPreamble: Equatable, Sendable {
     package enum Reading: Equatable, Sendable {
         /// More bytes are needed.
@@ -35,20 +35,20 @@ package struct ProxyPreamble: Equatable, Sendable {
     /// The version of the header: 1 or 2.
     package let version: UInt8
     package let meaning: Meaning
-    /// The additional values of version 2.
+    /// The additional values (TLVs) of a version 2 header.
     package var values = ProxyValues()
     /// The length of the header in bytes.
     package let byteCount: Int
 
     /// The maximum length of a version 1 header in bytes, including its line end.
     static let longestLine = 107
-    /// The maximum number of accepted bytes after the fixed part of version 2. The length field allows 65,535.
+    /// The maximum accepted length of a version 2 header after its first 16 bytes. The length field allows 65,535.
     static let longestBlock = 4096
     static let signature: [UInt8] = [0x0D, 0x0A, 0x0D, 0x0A, 0x00, 0x0D, 0x0A, 0x51, 0x55, 0x49, 0x54, 0x0A]
     static let word = Array("PROXY ".utf8)
     private static let fixedCount = 16
 
-    /// Whether these bytes begin like a header of either version. No request begins like one.
+    /// Whether `bytes` begin with the signature of either version. No HTTP request does.
     package static func resembles(_ bytes: UnsafeRawBufferPointer) -> Bool {
         bytes.starts(with: self.signature) || bytes.starts(with: self.word)
     }
@@ -87,7 +87,7 @@ package struct ProxyPreamble: Equatable, Sendable {
         return self.meaning(source, destination)
     }
 
-    /// Only the addresses of TCP6 contain a colon.
+    /// Parses an address and a port. Only a TCP6 address contains a colon.
     private static func endpoint(_ address: String, _ port: String, isV6: Bool) -> Endpoint? {
         guard address.utf8.contains(UInt8(ascii: ":")) == isV6, !address.utf8.contains(UInt8(ascii: "%")),
             let address = IPAddress(address), let number = UInt16(port), "\(number)" == port

@@ -1,5 +1,5 @@
-/// The values (TLV) that are kept from a version 2 header. They come from the proxy's client, so none is assumed to be
-/// text.
+/// The values (TLVs) that are kept from a version 2 header of the PROXY protocol. Clients can influence them, so none
+/// is assumed to be text.
 package struct ProxyValues: Equatable, Sendable {
     /// The name that the client requested in its TLS handshake.
     package private(set) var authority: [UInt8]?
@@ -7,10 +7,11 @@ package struct ProxyValues: Equatable, Sendable {
     package private(set) var uniqueID: [UInt8]?
     /// Whether the client used TLS with the proxy.
     package private(set) var isTLS = false
-    /// The AWS PrivateLink endpoint that the client used. `googleConnection` is the equivalent for Google's Private
-    /// Service Connect, `azureLink` for Azure's Private Link.
+    /// The AWS PrivateLink endpoint that the client used. `nil` if the proxy sent none.
     package private(set) var awsEndpoint: [UInt8]?
+    /// The id of the client's connection by Google's Private Service Connect. `nil` if the proxy sent none.
     package private(set) var googleConnection: UInt64?
+    /// The id of the client's link by Azure's Private Link. `nil` if the proxy sent none.
     package private(set) var azureLink: UInt32?
 
     package init() {}
@@ -29,8 +30,8 @@ package struct ProxyValues: Equatable, Sendable {
     ///
     /// - Parameters:
     ///   - header: The complete header, for its checksum.
-    ///   - start: The offset of the values, which extend to the end.
-    /// - Returns: `nil` if a value does not fit or the checksum is wrong.
+    ///   - start: The offset of the values, which extend to the end of `header`.
+    /// - Returns: `nil` if a value is cut off or invalid, or the checksum is wrong.
     init?(in header: UnsafeRawBufferPointer, from start: Int) {
         var hasChecksum = false
         let isWhole = Self.walk(header, from: start) { kind, value in
@@ -43,7 +44,7 @@ package struct ProxyValues: Equatable, Sendable {
         guard isWhole else { return nil }
     }
 
-    /// Calls `body` with each value. Returns false if `body` has refused a value or a value does not fit.
+    /// Calls `body` with each value. Returns false if `body` returns false or a value is cut off.
     private static func walk(
         _ bytes: UnsafeRawBufferPointer,
         from start: Int,
@@ -60,7 +61,7 @@ package struct ProxyValues: Equatable, Sendable {
         return true
     }
 
-    /// Keeps a value. Returns false if it breaks a rule of its kind. Ignores other kinds and forms of cloud values.
+    /// Keeps a value of a known kind. Returns false if the value is invalid. Invalid cloud values are ignored instead.
     private mutating func take(_ kind: UInt8, _ bytes: UnsafeRawBufferPointer, _ range: Range<Int>) -> Bool {
         let value = bytes[range]
         switch kind {

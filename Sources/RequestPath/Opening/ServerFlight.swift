@@ -1,7 +1,7 @@
 import NIOCore
 
-/// The parameters agreed in a handshake, read from the gateway's own outgoing messages because the TLS library does not
-/// report them. The messages are unencrypted up to the server's first message (TLS 1.3) or its key exchange (TLS 1.2).
+/// The parameters agreed in a TLS handshake, read from the gateway's outgoing messages because the TLS library does not
+/// report them. Messages are unencrypted through the ServerHello (TLS 1.3) or the ServerKeyExchange (TLS 1.2).
 struct ServerFlight: Equatable {
     private(set) var suite: Int?
     private(set) var group: Int?
@@ -13,7 +13,7 @@ struct ServerFlight: Equatable {
     private var hasCertificate = false
     private var isEncrypted = false
 
-    /// Reads a part of the outgoing bytes, which consists of complete records.
+    /// Reads the next outgoing bytes, which consist of complete TLS records.
     mutating func read(_ bytes: ByteBuffer) {
         var reader = HelloReader(ArraySlice(bytes.readableBytesView))
         while !self.isEncrypted, let kind = reader.number(1), reader.skip(2), let record = reader.vector(2) {
@@ -38,7 +38,7 @@ struct ServerFlight: Equatable {
         }
     }
 
-    /// Reads the server's first message. An earlier one of this form asks for another key (RFC 8446 4.1.4).
+    /// Reads a ServerHello. It may be a HelloRetryRequest (RFC 8446 4.1.4), which the next ServerHello overrides.
     private mutating func readHello(_ message: HelloReader) {
         var message = message
         guard message.skip(34), message.vector(1) != nil, let suite = message.number(2), message.skip(1) else { return }
@@ -55,13 +55,13 @@ struct ServerFlight: Equatable {
         }
     }
 
-    /// Reads the named curve of a key exchange (RFC 8422 5.4).
+    /// Reads the named curve of a ServerKeyExchange (RFC 8422 5.4).
     private mutating func readKeyExchange(_ message: HelloReader) {
         var message = message
         if message.number(1) == 3 { self.group = message.number(2) }
     }
 
-    /// The IANA name of the suite.
+    /// The IANA name of the cipher suite, or its number in hexadecimal if the gateway does not know the name.
     var suiteName: String {
         switch self.suite {
         case 0x1301: "TLS_AES_128_GCM_SHA256"
@@ -78,7 +78,7 @@ struct ServerFlight: Equatable {
         }
     }
 
-    /// The name of the key exchange's group. `nil` if a TLS 1.2 session was resumed, without a key exchange.
+    /// The name of the key exchange's group. `nil` without a key exchange, as in a resumed TLS 1.2 session.
     var groupName: String? {
         switch self.group {
         case 0x11EC: "X25519MLKEM768"

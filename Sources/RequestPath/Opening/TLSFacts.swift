@@ -12,7 +12,7 @@ struct TLSFacts {
     private let isNameCovered: Bool
     /// The contents of the certificate shown to the client. `nil` if they have not been read.
     let shown: CertificateFacts?
-    /// The client's certificate. `nil` if the client has shown none.
+    /// The client's certificate. `nil` if the client sent none.
     let certificate: ClientCertificate?
 
     init(
@@ -28,25 +28,25 @@ struct TLSFacts {
         self.certificate = certificate
     }
 
-    /// Whether the client speaks HTTP/2 (RFC 9113 3.2).
+    /// Whether HTTP/2 was chosen with ALPN (RFC 9113 3.2).
     var hasChosenHTTP2: Bool { self.agreement.applicationProtocol == ListenerProtocol.http2.rawValue }
 
-    /// Whether the shown certificate covers a host.
+    /// Whether the certificate shown to the client covers a host. True if the certificate has not been read.
     ///
     /// - Parameter authority: The host, with or without a port.
     func covers(_ authority: UnsafeBufferPointer<UInt8>) -> Bool {
         guard let shown = self.shown else { return true }
-        // Usually the name of the handshake. In a bracketed address, the first colon does not begin a port.
+        // Usually the handshake's server name. In a bracketed address, the first colon does not begin a port.
         let host = authority.first == UInt8(ascii: "[") ? authority[...] : authority.prefix { $0 != UInt8(ascii: ":") }
         if self.isNameCovered, let name = self.serverName, name.utf8.elementsEqual(host) { return true }
         var text = String(decoding: host, as: UTF8.self).lowercased()
         if let end = text.lastIndex(of: "]") { text = String(text[...end]) }
         if text.hasSuffix(".") { text.removeLast() }
-        // An empty host cannot be a different host.
+        // An empty host names no other server, so it is treated as covered.
         return text.isEmpty || shown.covers(text)
     }
 
-    /// Adds the members about the handshake to those of each access line of the connection.
+    /// Adds the members about the handshake to `logged`, which is part of every access line of the connection.
     func add(to logged: inout AccessMembers) {
         let flight = self.agreement.flight
         logged.add("tls.version", flight.isTLS13 ? "1.3" : "1.2")

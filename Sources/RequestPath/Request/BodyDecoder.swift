@@ -8,7 +8,7 @@ package enum BodyProgress: Equatable, Sendable {
     case malformed
 }
 
-/// Finds the content of one HTTP/1 message body, of a request or an answer.
+/// Finds the content in the body of one HTTP/1 request or answer.
 package struct BodyDecoder {
     private enum State {
         case length(Int)
@@ -62,7 +62,7 @@ package struct BodyDecoder {
         buffer.moveReaderIndex(forwardBy: count)
     }
 
-    /// Takes the bytes of the body from the front of `buffer`. Bytes after the end of the body stay.
+    /// Takes the bytes of the body from the front of `buffer`. Bytes after the end of the body remain.
     ///
     /// - Parameters:
     ///   - take: Called with the length of each run of content at the front of the buffer. It must take these bytes.

@@ -11,7 +11,7 @@ package struct ChunkedDecoder: Sendable, Equatable {
         case data(Int)
         /// The next `count` bytes are lines of the trailer section and are consumed.
         case trailer(Int)
-        /// The body has ended. The last bytes were framing and are consumed.
+        /// The body ends after the next `count` bytes, which are framing and are consumed.
         case end(Int)
         case malformed
     }
@@ -43,8 +43,8 @@ package struct ChunkedDecoder: Sendable, Equatable {
     private var state = State.sizeStart
     private var remaining = 0
     /// The number of bytes in the leading zeros and extensions of one chunk, or in the trailers. It is limited because
-    /// many such bytes are an attack (CVE-2023-39326). It restarts with each chunk, so a long body with a signature on
-    /// every chunk is accepted.
+    /// attackers send many such bytes (CVE-2023-39326). The count restarts with each chunk, so a long body with a
+    /// signature on every chunk is accepted.
     private var overhead = 0
     private static let overheadLimit = 16_384
     /// One bit for each forbidden trailer whose name begins with the bytes read so far. `nameLength` is the number of
@@ -52,8 +52,8 @@ package struct ChunkedDecoder: Sendable, Equatable {
     private var forbiddenMatches: UInt16 = 0
     private var nameLength = 0
 
-    /// Whether the body belongs to an answer. A request with forbidden trailers is rejected because nobody sends them
-    /// without intent. Some apps send them in answers, where they are dropped (`TrailerRules`).
+    /// Whether the body belongs to an answer. A request with forbidden trailers is rejected because no client sends
+    /// them by accident. Some apps send them in answers, where they are dropped (`TrailerRules`).
     private let isAnswers: Bool
     /// Whether an old server's answer is parsed (`answers: lenient`): blanks may follow a size, and a bare LF ends a
     /// line.
@@ -162,7 +162,7 @@ package struct ChunkedDecoder: Sendable, Equatable {
         return .skip(index)
     }
 
-    /// Reads bytes of the trailer section. They start within a line or at a line that is not the section's end.
+    /// Reads bytes of the trailer section. They begin within a trailer line or at the start of one.
     @inline(never)
     private mutating func nextOfTrailers(_ bytes: UnsafeBufferPointer<UInt8>) -> Step {
         var index = 0

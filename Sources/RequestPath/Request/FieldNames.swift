@@ -31,7 +31,7 @@ package enum FieldRole: UInt8, Sendable {
     case native
     // The user's address, which a client's server sends to the token endpoint. Never forwarded.
     case userAddress
-    // The page that another proxy's browser requested, as for oauth2-proxy. Never forwarded.
+    // The page that a browser requested from another proxy, in the field that oauth2-proxy uses. Never forwarded.
     case wantedPage
     // WebDAV references to resources of the app (RFC 4918 10.3, 10.4).
     case destination, condition
@@ -43,8 +43,8 @@ package enum FieldRole: UInt8, Sendable {
     case sharedCacheControl
     /// The time when the answer was created.
     case date
-    // References to resources of the app: a single reference, those in `Link`'s angle brackets, and the one in
-    // `Refresh`.
+    // References to resources of the app: a value that is one reference, the references in the angle brackets of
+    // `Link`, and the one in `Refresh`.
     case reference, link, refresh
 
     /// Whether the field is hop-by-hop. Such fields are not forwarded, even if `Connection` does not name them.
@@ -53,7 +53,7 @@ package enum FieldRole: UInt8, Sendable {
         self.rawValue >= FieldRole.connection.rawValue && self.rawValue <= FieldRole.http2Settings.rawValue
     }
 
-    /// Whether the field names a trace, which has no effect on the gateway's decisions.
+    /// Whether the field is part of W3C Trace Context, which has no effect on the gateway's decisions.
     @inline(__always)
     var isOfTrace: Bool { self == .traceParent || self == .traceState }
 
@@ -86,7 +86,7 @@ struct FieldName {
 /// letters, digits and hyphens. Such names are read eight bytes at a time and normalised (`ByteClass.normalizedToken`)
 /// by setting one bit of each byte. Other names are normalised byte by byte.
 package final class FieldNames: @unchecked Sendable {
-    /// The bytes of a name that are compared at once: 16 letters, digits and hyphens, regardless of letter case.
+    /// The length of a name and its first and last 8 bytes in lower case. They identify a name of up to 16 bytes.
     private struct Key: Equatable {
         var count = 0
         var first: UInt64 = 0
@@ -224,7 +224,7 @@ package final class FieldNames: @unchecked Sendable {
         return .other
     }
 
-    /// Whether two long names with equal keys agree in the bytes that their key does not hold.
+    /// Whether two names of more than 16 bytes with equal keys also agree in the bytes between those in the key.
     private static func isSame(_ known: Bytes, _ name: Bytes, _ count: Int) -> Bool {
         var index = 8
         while index < count &- 8 {
@@ -295,7 +295,7 @@ package final class FieldNames: @unchecked Sendable {
         ("link", .link), ("refresh", .refresh),
     ]
 
-    // MARK: Names without a role in every direction
+    // MARK: Fields that trailers must not contain
 
     /// Fields that belong to one connection (RFC 9110 7.6.1, 11.7).
     static let ofConnections = [
@@ -307,8 +307,8 @@ package final class FieldNames: @unchecked Sendable {
     /// Fields that detect loops and trace a message's way (RFC 9110 7.6, RFC 8586).
     static let ofTheWay = ["via", "max-forwards", "cdn-loop", "proxy-status"]
 
-    /// Fields without a role that are meaningless in trailers. They frame, route, authenticate, request or control
-    /// something that has already been answered (RFC 9110 6.5.1).
+    /// Fields that are meaningless in trailers, in addition to the fields with a role. They frame, route, authenticate,
+    /// request or control something that has already been answered (RFC 9110 6.5.1).
     static let ofHeads =
         FieldNames.ofConnections + FieldNames.ofContent + FieldNames.ofTheWay + [
             "age", "allow", "alt-svc", "authentication-info", "clear-site-data", "content-disposition",
@@ -320,7 +320,7 @@ package final class FieldNames: @unchecked Sendable {
     /// Prefixes of fields of CORS, browser metadata and the WebSocket handshake, which are meaningless in trailers.
     static let prefixesOfHeads = ["access-control-", "cross-origin-", "sec-"]
 
-    /// Trailers that make the gateway reject a request, because nobody sends them without intent.
+    /// The names of trailers that make the gateway reject a request, because no client sends them by accident.
     static let refusedTrailers =
         (FieldNames.ofContent + [
             "host", "trailer", "te", "connection", "content-type", "authorization", "cookie", "set-cookie", "expect",

@@ -100,14 +100,14 @@ package final class RequestHead {
     package var hasTransferEncoding = false
     /// Whether the client accepts trailers in the answer (RFC 9110 10.1.4).
     package var acceptsTrailers = false
-    /// Whether `Connection` names a field that is not hop-by-hop. That field may be one of the trailers.
+    /// Whether `Connection` lists a field that is not hop-by-hop by definition. The field may be among the trailers.
     package var nominates = false
     /// Whether the head has more than one `Cookie` line.
     package var hasSeveralCookies = false
-    /// The index of the first line with each role. -1 if there is no line.
+    /// The index of the first line with each role. -1 if no line has the role.
     private let firstLines: UnsafeMutablePointer<Int16>
     private static let roleCount = 48
-    /// The method, if it is a common one, or `.other`.
+    /// The method if the gateway distinguishes it. `.other` otherwise.
     package var knownMethod = KnownMethod.other
 
     package init(fieldCount: Int) {
@@ -142,7 +142,7 @@ package final class RequestHead {
         return true
     }
 
-    /// The length of all `Cookie` values joined with `; `.
+    /// The length of all `Cookie` values joined with `; `. The head must have a `Cookie` line.
     var cookieByteCount: Int {
         var count = -2
         for index in 0..<self.fields.count where self.fields[index].role == .cookie {
@@ -179,7 +179,7 @@ package final class RequestHead {
     }
 }
 
-/// The methods that the gateway treats differently.
+/// The request methods that the gateway distinguishes.
 package enum KnownMethod: UInt8, Sendable {
     case get, head, post, put, patch, delete, options, other
 

@@ -12,7 +12,8 @@ package enum ParseResult: Equatable {
     case refused(Reason)
 }
 
-/// The limits of a request head.
+/// The limits of a request head: the bytes of its request line, of one field line and of all field lines, and the
+/// number of field lines.
 package struct HeadLimits: Sendable {
     package var line: Int
     package var field: Int
@@ -149,7 +150,8 @@ package struct RequestParser: Sendable {
         while true {
             index = Self.targetRunEnd(base, index, end)
             if index == end || base[index] == 0x20 { break }
-            // Controls, DEL, bytes beyond ASCII, and `#`: clients never send a fragment (RFC 9112 3.2; CVE-2026-41059).
+            // Clients send no fragment (RFC 9112 3.2; CVE-2026-41059). Controls, DEL and bytes beyond ASCII are
+            // invalid.
             guard base[index] == 0x3F else { return .requestTarget }
             if queryMark < 0 { queryMark = index }
             index &+= 1
@@ -184,7 +186,8 @@ package struct RequestParser: Sendable {
     /// Splits the target into path and query. The target is in origin form, in absolute form, or `*` for OPTIONS. An
     /// absolute form is reduced to its origin-form part and its authority is kept for the comparison with `Host`.
     private func target(_ base: Bytes, _ queryMark: Int, _ head: RequestHead) -> Reason? {
-        // A gateway does not tunnel (CONNECT), and TRACE would echo credentials. An app may ignore the letter case.
+        // A gateway does not tunnel (CONNECT), and TRACE would echo credentials. An app may ignore the case of a
+        // method.
         if head.knownMethod == .other {
             let method = head.method.bytes(in: base)
             if ByteClass.equal(method, "connect") || ByteClass.equal(method, "trace") { return .requestMethod }
@@ -252,7 +255,7 @@ package struct RequestParser: Sendable {
         return .other
     }
 
-    /// Returns the path of a request line that is invalid or precedes invalid bytes. `nil` if no path is complete.
+    /// Returns the path of a request line that is invalid or precedes invalid bytes. `nil` if the path is incomplete.
     static func path(ofUnparsed bytes: UnsafeBufferPointer<UInt8>) -> UnsafeBufferPointer<UInt8>? {
         // Empty lines before the request line are skipped (RFC 9112 2.2).
         let line = bytes.drop { $0 == 0x0D || $0 == 0x0A }.prefix { $0 != 0x0D && $0 != 0x0A }
@@ -278,7 +281,7 @@ package struct RequestParser: Sendable {
         if ByteClass.hasControl(base + valueStart, valueEnd &- valueStart) { return .requestMalformed }
         var isDropped = false
         if name.isAlias {
-            // `Content_Length` is not Content-Length here but may be to an app behind a CGI-like interface.
+            // `Content_Length` is not Content-Length to the gateway, but may be to an app behind a CGI-like interface.
             if role != .other, role != .managed { isDropped = true }
             if role != .managed { role = .other }
             if name.hasUnderscore, self.dropsUnderscore { isDropped = true }
@@ -313,7 +316,7 @@ package struct RequestParser: Sendable {
         let value = head.fields[line].value.bytes(in: base)
         switch role {
         case .contentLength:
-            // One field with one number. Two parsers can read a list or a sign as different lengths (RFC 9112 6.3).
+            // One number is accepted. Two parsers can read a list or a sign as different lengths (RFC 9112 6.3).
             guard let length = ByteClass.decimal(value) else { return .requestFraming }
             if head.hasTransferEncoding { return .requestFraming }
             head.framing = .length(length)

@@ -5,7 +5,7 @@ package enum TraceFields {
     /// The maximum length of a `tracestate` that a span adopts (W3C Trace Context 3.3.1.5).
     static let longestState = 512
 
-    /// Returns the value of `traceparent`. `nil` if the head has none or several: no choice is defined (3.2.1).
+    /// Returns the value of `traceparent`. `nil` if the head has none or several (W3C Trace Context 3.2.1).
     @inline(__always)
     static func parent(of head: RequestHead) -> Slice? {
         guard let first = head.line(.traceParent) else { return nil }
@@ -25,8 +25,8 @@ package enum TraceFields {
         self.parent(of: head).flatMap { TraceContext($0.bytes(in: base)) }
     }
 
-    /// Writes the joined `tracestate` (3.3.1.1) into `state`. `state` stays empty if it is too long: no member may be
-    /// cut.
+    /// Writes the joined values of `tracestate` (W3C Trace Context 3.3.1.1) into `state`. Leaves `state` empty if they
+    /// are longer than `longestState`, because no member may be cut.
     package static func readState(of head: RequestHead, _ base: Bytes, into state: inout [UInt8]) {
         state.removeAll(keepingCapacity: true)
         guard let first = head.line(.traceState) else { return }

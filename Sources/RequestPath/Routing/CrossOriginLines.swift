@@ -1,10 +1,10 @@
 import Endpoints
 import Settings
 
-/// The field lines that a route's CORS settings add to the app's answers. They are prepared for each origin.
+/// The field lines that a route's CORS settings add to the app's answers, prepared for each origin.
 struct CrossOriginLines: Sendable {
     private let byOrigin: [(origin: [UInt8], lines: [UInt8])]
-    /// The part of the lines before the origin. `credentials` is the part after the origin.
+    /// The line before the line with the origin. `credentials` is the line after it. Both may be empty.
     private let vary: String
     private let credentials: String
     /// The lines for an origin that is not listed and for a request without an origin.
@@ -22,7 +22,7 @@ struct CrossOriginLines: Sendable {
         self.others = Array((vary + all).utf8)
     }
 
-    /// Returns the lines for the value of `Origin`, each with its CRLF. They may be empty.
+    /// Returns the lines for the value of `Origin`, each with its CRLF. The result may be empty.
     func lines(for origin: UnsafeBufferPointer<UInt8>?) -> [UInt8] {
         guard let origin else { return self.others }
         if let known = self.byOrigin.first(where: { $0.origin.elementsEqual(origin) }) { return known.lines }

@@ -14,7 +14,7 @@ package enum EndpointMatch: Sendable {
     case forward(RouteEntry)
     /// The path belongs to the gateway, but the method is not accepted. The text is the value of `Allow`.
     case methodNotAllowed(String, RefusalEnvelope?)
-    /// 400: only the normalised path belongs to the gateway, so an app could read the path differently.
+    /// 400: the path belongs to the gateway only in its normalised form, so an app could read it differently.
     case refused(Reason, RefusalEnvelope?)
 
     /// Whether the path belongs to the gateway.
@@ -28,13 +28,13 @@ package enum EndpointMatch: Sendable {
 /// A literal path takes precedence over a path with a parameter. Two paths with parameters are compared at their first
 /// difference, where a literal takes precedence. The method is compared last.
 package final class EndpointPaths: Sendable {
-    /// An endpoint and the result of a request to it.
+    /// An endpoint and the match for requests to it.
     package struct Entry: Sendable {
         fileprivate let pattern: EndpointPattern
         fileprivate let methods: [String]
         fileprivate let match: EndpointMatch
         fileprivate let envelope: RefusalEnvelope?
-        /// The habits that cannot make a path ambiguous, because no app is behind the listener.
+        /// The habits that cannot make a path of the endpoint ambiguous. Empty on listeners with apps.
         fileprivate let clear: PathHabits
         fileprivate let isApp: Bool
 
@@ -44,7 +44,7 @@ package final class EndpointPaths: Sendable {
             self.methods = endpoint.methods
             self.match = .endpoint(endpoint)
             self.envelope = endpoint.envelope
-            // Decoding once gives what the client meant, unless the result contains a separator.
+            // Decoding once gives the path that the client meant, unless the result contains a separator.
             let escapes: PathHabits = [.decodes, .decodesTwice, .dropsStreams, .reparses, .trims]
             let names: PathHabits = endpoint.takesEscapes ? escapes : []
             self.clear = endpoint.mergesSlashes ? names.union(.merges) : names
@@ -94,7 +94,7 @@ package final class EndpointPaths: Sendable {
         let entries: [Entry]
         /// The value of `Allow`.
         let allow: String
-        /// The form in which clients of the path are refused. `nil` if they get problem documents.
+        /// The form of rejections on this path. `nil` if they are problem documents.
         let envelope: RefusalEnvelope?
     }
 
@@ -153,7 +153,7 @@ package final class EndpointPaths: Sendable {
         return .methodNotAllowed(place.allow, place.envelope)
     }
 
-    /// Returns the form in which clients of the path are refused. `nil` if they get problem documents.
+    /// Returns the form of rejections on `path`. `nil` if they are problem documents.
     func envelope(of path: UnsafeBufferPointer<UInt8>) -> RefusalEnvelope? { self.place(of: path)?.envelope }
 
     private func place(of path: UnsafeBufferPointer<UInt8>) -> Place? {

@@ -12,12 +12,12 @@ package struct EndpointTable: Sendable {
         package var description: String { "an endpoint forwards to \(self.name), and there is no such upstream" }
     }
 
-    /// The routes that judge requests to forwarding endpoints, one for each host that serves such an endpoint. Each
-    /// `index` follows the indices of the route table.
+    /// The routes that judge requests to forwarding endpoints, one for each host that serves such an endpoint. Their
+    /// indices continue those of the route table.
     package let routes: [RouteEntry]
     /// The endpoint paths in the order of the route table's hosts.
     private let paths: [EndpointPaths]
-    /// The portal paths, which no app would answer, in the order of the route table's hosts.
+    /// The paths of the portal, which are matched only if no app would answer, in the order of the route table's hosts.
     private let portals: [EndpointPaths]
     /// The filters of `paths`, in one array with `EndpointPaths.Filter.count` elements for each host.
     private let filters: [EndpointPaths.Filter]
@@ -25,7 +25,7 @@ package struct EndpointTable: Sendable {
     let names: [String]
     private let listed: [Realms: [(path: String, scope: EndpointScope)]]
 
-    /// The endpoints of all hosts with one list of realms.
+    /// The endpoints of all hosts that serve one list of realms.
     package struct Group: Sendable {
         let realms: Realms
         let endpoints: [Endpoint]
@@ -131,13 +131,13 @@ package struct EndpointTable: Sendable {
         return self.paths[host.index].match(reading, method: method)
     }
 
-    /// Looks up a normalised path of `host` that no app would answer: the portal of another product.
+    /// Looks up a normalised path in the portal of another product, which `host` serves if no app would answer.
     func portal(_ reading: PathReading, method: UnsafeBufferPointer<UInt8>, host: HostEntry) -> EndpointMatch {
         self.portals[host.index].match(reading, method: method)
     }
 
-    /// Returns the form in which a client is refused if its request cannot be parsed. It is the form of the endpoint,
-    /// on any host, whose path the request line shows. `nil` if the client gets a problem document.
+    /// Returns the form of the rejection of a request that cannot be parsed. The path in the request line selects the
+    /// endpoint, on any host. `nil` if the rejection is a problem document.
     ///
     /// - Parameter bytes: The bytes that should have been a head.
     package func envelope(ofUnparsed bytes: UnsafeBufferPointer<UInt8>) -> RefusalEnvelope? {
@@ -145,7 +145,7 @@ package struct EndpointTable: Sendable {
         return self.paths.lazy.compactMap { $0.envelope(of: path) }.first
     }
 
-    /// Returns the paths that a host takes from its app, with parameters as `{name}`.
+    /// Returns the paths that endpoints take from the app of `host`, with parameters as `{name}`.
     package func takenPaths(of host: HostSettings) -> [String] {
         let taken = (self.listed[host.realms] ?? []).filter { $0.scope.isServed(on: host) }
         return Set(taken.map(\.path)).sorted()

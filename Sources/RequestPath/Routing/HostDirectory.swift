@@ -9,7 +9,7 @@ package final class HostEntry: Sendable {
     package let settings: HostSettings
     /// The realms whose users the host serves.
     package let realms: Realms
-    /// The number of the first realm, stored so that the comparison of nearly every request retains nothing.
+    /// The number of the first realm, a copy that nearly every request compares without retaining anything.
     private let firstRealm: Int
     package let routes: [RouteEntry]
     /// `X-Forwarded-Host` and `X-Forwarded-Proto` from the public URL, ready to write.
@@ -35,9 +35,9 @@ package final class HostEntry: Sendable {
     /// The outlines of routes with letters beyond ASCII, for paths that an app reads in a code page. Each outline has
     /// its own tree, because several routes may have one outline. Empty if the spelling makes no difference.
     let outlines: [RouteTree]
-    /// Whether folding changes no pattern. In that case, a path without capitals gets an equal result from both trees.
+    /// True if folding changes no pattern, so that `tree` and `foldedTree` agree about paths without capitals.
     let hasFoldedPatterns: Bool
-    /// Whether a request that passes the route would pass every other route, for each element of `routes`.
+    /// For each element of `routes`, whether a request that passes it would pass every other route of the host.
     private let isStrictest: [Bool]
     /// The table index of the first element of `routes`.
     private let firstIndex: Int
@@ -116,7 +116,7 @@ package final class HostEntry: Sendable {
         Array("X-Forwarded-Host: \(url.authority)\r\nX-Forwarded-Proto: \(url.scheme)\r\n".utf8)
     }
 
-    /// Whether a request that passes `route`, a route of this host, would pass every other route.
+    /// Whether a request that passes `route`, a route of this host, would pass every other route of the host.
     @inline(__always)
     func isStrictest(_ route: RouteEntry) -> Bool { self.isStrictest[route.index &- self.firstIndex] }
 
@@ -156,7 +156,7 @@ struct HostDirectory: Sendable {
         self.reserved = ByteTable(reserved.map { (key: Array($0.utf8), value: 0) })
     }
 
-    /// - Parameter name: Returns the name of a host.
+    /// - Parameter name: Returns the name of a host, without its port.
     private static func table(
         _ hosts: [(index: Int, url: PublicURL)],
         _ name: (PublicURL) -> String
@@ -184,10 +184,10 @@ struct HostDirectory: Sendable {
         }
     }
 
-    /// Calls `body` with the wildcard that matches the name in `authority` and with the name's label. The name has no
-    /// host entry.
+    /// Calls `body` with the wildcard that matches the name in `authority` and with the name's label. Called only if
+    /// `index(of:)` finds no host.
     ///
-    /// - Returns: The result of `body`. `nil` if the first label is invalid or several labels would replace the `*`.
+    /// - Returns: The result of `body`. `nil` if no wildcard matches with one valid label, or the name is reserved.
     func wildcard<Result>(
         of authority: UnsafeBufferPointer<UInt8>,
         _ body: (_ index: Int, _ label: UnsafeBufferPointer<UInt8>) -> Result?
@@ -205,8 +205,8 @@ struct HostDirectory: Sendable {
         }
     }
 
-    /// Calls `body` with the authority as in the tables and with the length of its name. The name is in lower case and
-    /// without a dot at its end, and is followed by the port.
+    /// Calls `body` with the authority as spelt in the tables (the name in lower case without a dot at its end, then
+    /// the port), and with the length of the name.
     private static func withSpelling<Result>(
         of authority: UnsafeBufferPointer<UInt8>,
         _ body: (_ key: UnsafeBufferPointer<UInt8>, _ nameEnd: Int) -> Result?

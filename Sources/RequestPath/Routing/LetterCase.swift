@@ -54,7 +54,7 @@ enum LetterCase {
         var result = ""
         for scalar in text.composed.unicodeScalars {
             if scalar == "\u{130}" {
-                // Unicode's rules keep a dot above when lower-casing. Turkish rules produce `i`.
+                // Unicode lower-cases this letter to `i` and a dot above. Turkish rules produce `i`.
                 result.append("i")
             } else {
                 // Upper case comes first because several lower-case letters share one upper case (U+03C3, U+03C2;
@@ -74,7 +74,7 @@ enum LetterCase {
         String(validating: bytes, as: UTF8.self) == nil ? self.outline(bytes) : nil
     }
 
-    /// Returns the path regardless of letter case. Each run of bytes beyond ASCII becomes one byte, 0xFF, for any
+    /// Returns the path in lower case. Each run of bytes beyond ASCII becomes one byte, 0xFF, which represents any
     /// letters.
     static func outline(_ bytes: some Collection<UInt8>) -> [UInt8] {
         var result: [UInt8] = []

@@ -1,9 +1,9 @@
 /// Caches the hosts for wildcard names that clients of one loop requested recently.
 ///
-/// Each name has one slot, which keeps the most recent host. Memory is bounded for any requested names. A name that is
-/// not cached costs one small host, created from its wildcard.
+/// Each name maps to one slot, which keeps the host that was requested last. This bounds the memory, whatever names
+/// clients request. For a name that is not cached, a small host is created from its wildcard.
 package final class NamedHostCache {
-    /// A power of two.
+    /// The number of slots, a power of two.
     static let capacity = 256
     private var hosts = [HostEntry?](repeating: nil, count: NamedHostCache.capacity)
 

@@ -38,10 +38,10 @@ package struct PathHabits: OptionSet, Sendable {
     package static let splitsBackslash = PathHabits(rawValue: 512)
     /// `%252F` separates segments. Without this habit, decoding twice leaves `%2F` within its segment.
     package static let splitsHiddenSlash = PathHabits(rawValue: 1024)
-    /// `%25252F` is decoded more than twice. No such reading is made: the path passes only if no reading matters.
+    /// `%25252F` is decoded more than twice. Accepted only if all routes have equal demands (`HostEntry.isUniform`).
     package static let decodesFurther = PathHabits(rawValue: 2048)
 
-    /// The reading that matches routes: decoded once, runs of `/` merged, parameters dropped.
+    /// The habits with which the gateway matches routes: decoded once, runs of `/` merged, parameters dropped.
     package static let reading: PathHabits = [.decodes, .dropsParameters, .dropsEncodedParameters, .merges]
 
     /// The number of habits.
@@ -53,8 +53,8 @@ package struct PathHabits: OptionSet, Sendable {
         return self.isDisjoint(with: [.splitsHiddenSlash, .decodesFurther]) ? .pathAmbiguous : .pathDoubleEncoding
     }
 
-    /// Whether an app could have exactly these habits, and no smaller set of habits gives an equal reading of a path in
-    /// which only the habits in `present` matter.
+    /// Whether these habits must be tried on a path for which only the habits in `present` matter: an app could have
+    /// exactly these habits, and no smaller set gives an equal reading.
     func isCoherent(among present: PathHabits) -> Bool {
         let needDecoding: PathHabits = [
             .splitsEncodedSlash, .decodesTwice, .dropsEncodedParameters, .reparses, .splitsBackslash,
@@ -130,7 +130,7 @@ package struct PathHabits: OptionSet, Sendable {
             }
             read &+= 3
             if keepsSlash, byte == UInt8(ascii: "/") {
-                // Both cases of the hexadecimal digit are written in one spelling.
+                // `%2f` and `%2F` are written in one spelling.
                 bytes[write] = UInt8(ascii: "%")
                 bytes[write + 1] = UInt8(ascii: "2")
                 bytes[write + 2] = UInt8(ascii: "F")
@@ -147,7 +147,7 @@ package struct PathHabits: OptionSet, Sendable {
     @inline(__always)
     func splits(_ byte: UInt8) -> Bool { byte == UInt8(ascii: "\\") && self.contains(.splitsBackslash) }
 
-    /// Tidies each segment after the separators are known.
+    /// Applies the habits that change segments. All separators have been decoded before.
     private func tidy(_ bytes: UnsafeMutablePointer<UInt8>, _ count: Int) -> Int {
         var read = 0
         var write = 0
@@ -259,7 +259,7 @@ enum PathSegments {
         return end
     }
 
-    /// Whether the segment is `.` or `..`, ignoring spaces at its end. It would lead to another path (RFC 3986 5.2.4).
+    /// Whether the segment, without spaces at its end, is `.` or `..` and so leads to another path (RFC 3986 5.2.4).
     static func isDots(_ bytes: UnsafePointer<UInt8>, _ start: Int, _ end: Int) -> Bool {
         var end = end
         while end > start, bytes[end - 1] == 0x20 { end &-= 1 }

@@ -2,8 +2,8 @@ package import Vocabulary
 
 /// An accepted path and its reading. `habits` lists the ways in which apps could still read the path differently.
 ///
-/// The pointers refer to the request's buffer and to the scratch memory. They are valid until either is used for the
-/// next path.
+/// The pointers refer to the request's buffer and to the scratch memory. They are valid until the buffer or the memory
+/// is used for the next path.
 package struct PathReading {
     /// The result of reading a path.
     package enum Outcome {
@@ -17,7 +17,7 @@ package struct PathReading {
     /// The path percent-decoded once, with runs of `/` merged and `;parameters` dropped from each segment. Routes are
     /// matched by these bytes. An encoded slash stays `%2F`.
     package let bytes: UnsafeBufferPointer<UInt8>
-    /// The habits with which apps could read the path differently. Empty for nearly every request, whose reading is
+    /// The habits with which apps could read the path differently. Empty for nearly every request. `bytes` is then
     /// `raw`.
     package let habits: PathHabits
     /// Whether the path belongs to the gateway on every host: `/.sallyport` and all paths below it.
@@ -45,8 +45,8 @@ package struct PathReading {
         return Self.readOddities(raw, scratch)
     }
 
-    /// Whether every app reads the path as its bytes and the path is not the gateway's. Such a path has no `%`, `;`,
-    /// `:`, `\` or `//`, and no segment that begins or ends with a dot.
+    /// Whether every app reads the path as the bytes that were sent, and the path is not the gateway's. Such a path has
+    /// no `%`, `;`, `:`, `\` or `//`, and no segment that begins or ends with a dot.
     @inline(__always)
     static func isPlain(_ raw: UnsafeBufferPointer<UInt8>) -> Bool {
         guard let base = raw.baseAddress, !raw.isEmpty, base[0] == UInt8(ascii: "/") else { return false }
@@ -179,7 +179,6 @@ private struct PathInspection {
         return nil
     }
 
-    /// Checks the segments of a decoded path.
     private mutating func refusal(ofSegments bytes: UnsafeMutablePointer<UInt8>, _ count: Int) -> Reason? {
         for index in 0..<max(count - 1, 0) {
             let next = bytes[index + 1]
@@ -202,7 +201,7 @@ private struct PathInspection {
         return nil
     }
 
-    /// Records dots and spaces at the end of a name. Returns true for a dot segment.
+    /// Records dots and spaces at the end of a segment. Returns true if it is a dot segment.
     private mutating func isOdd(
         _ bytes: UnsafeMutablePointer<UInt8>,
         _ start: Int,
@@ -223,7 +222,7 @@ private struct PathInspection {
         return PathSegments.isDots(bytes, start, cut)
     }
 
-    /// The maximum number of decodings of an accepted path. No intended path is encoded more often.
+    /// The maximum number of decodings of an accepted path. No client encodes a path more often on purpose.
     private static let mostDecodings = 5
 
     /// Checks what a second decoding and further ones would produce.

@@ -17,7 +17,7 @@ extension RouteTable {
 }
 
 extension RouteEntry {
-    /// Returns the route's CORS settings, which answer the request, if it is a preflight. Returns `nil` otherwise.
+    /// Returns the CORS settings that answer a preflight. `nil` if the request is no preflight or the route has none.
     package func preflight(_ head: RequestHead) -> CORSSettings? {
         guard head.knownMethod == .options, head.line(.preflightMethod) != nil, head.line(.origin) != nil else {
             return nil

@@ -5,7 +5,7 @@ import Vocabulary
 package struct FieldEdits: Sendable {
     /// The lines to set, each with its CRLF.
     package let lines: [UInt8]
-    /// The starts of lines to set to the client's address, each a name with a colon and a space.
+    /// The starts of the lines that send the client's address to the app, each a name with a colon and a space.
     let addressNames: [[UInt8]]
     /// The normalised names of removed fields, including the fields to set.
     private let names: [[UInt8]]
@@ -19,7 +19,7 @@ package struct FieldEdits: Sendable {
 
     package var isEmpty: Bool { self.names.isEmpty }
 
-    /// Whether a field is removed, in any spelling that an app may take for its name (CVE-2025-64484).
+    /// Whether the field `name` is removed, in any spelling that an app may take for a removed name (CVE-2025-64484).
     func removes(_ name: UnsafeBufferPointer<UInt8>) -> Bool {
         self.names.contains { own in
             own.count == name.count && zip(own, name).allSatisfy { $0 == ByteClass.normalizedToken[Int($1)] }
@@ -34,7 +34,7 @@ package struct PathPrefixes: Sendable {
     /// The prefix that only the app's path has.
     private let added: [UInt8]
 
-    /// Returns `nil` if the app gets the public path.
+    /// Creates the prefixes of a route. `nil` if the app gets the public path.
     package init?(_ settings: RouteSettings) {
         guard settings.stripPrefix != nil || settings.addPrefix != nil else { return nil }
         self.stripped = Array((settings.stripPrefix ?? "").utf8)
@@ -114,8 +114,8 @@ package struct PathPrefixes: Sendable {
         writer.write(rest)
     }
 
-    /// Writes the public form of a cookie's path in the app. All paths of the app become the prefix itself, which
-    /// browsers match with and without a slash behind it (RFC 6265 5.1.4).
+    /// Writes the public form of a cookie's path in the app. The app's `/` becomes the prefix without a slash behind
+    /// it, so that browsers match both spellings (RFC 6265 5.1.4).
     func writePublicScope(_ path: UnsafeBufferPointer<UInt8>, _ writer: inout ByteWriter) {
         if path.count == 1, path.first == 0x2F, self.added.isEmpty {
             writer.write(self.stripped)

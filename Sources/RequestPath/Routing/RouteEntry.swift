@@ -10,7 +10,7 @@ package final class RouteEntry: Sendable {
     /// The route's label in logs and metrics.
     package let name: String
     package let settings: RouteSettings
-    /// The route's upstream in `Settings.upstreams`. `nil` if the route is only judged for other proxies that ask.
+    /// The index of the upstream in `Settings.upstreams`. `nil` if the route is used only for checks of other proxies.
     package let upstreamIndex: Int?
     /// The lines that the app gets on this route: `Host`, the stripped prefix, and the fields that the route sets.
     /// `Host` is the route's name for the app or the host's public name. It is never the client's spelling (a port, a
@@ -32,7 +32,7 @@ package final class RouteEntry: Sendable {
     let editsRequests: Bool
     /// The changes to the fields of the app's answers.
     let answerEdits: FieldEdits
-    /// The origins that the app takes for its own because of its name on this route. Empty if it uses the public one.
+    /// The origins that the app takes for its own because the route sets its `Host`. Empty if it gets the public name.
     let ownOrigins: [[UInt8]]
     /// Whether references in the app's answers are changed: their path or an origin.
     let changesPublicReferences: Bool
@@ -68,7 +68,7 @@ package final class RouteEntry: Sendable {
     let crossOriginLines: CrossOriginLines?
     /// The time limit for the start of the app's response. `nil` if the limit of all routes applies.
     package let responseTimeout: TimeAmount?
-    /// Whether other methods of this path lead to another route. If true, a field that overrides the method is removed.
+    /// Whether fields that override the method are removed, because another method leads to another route or to 405.
     package let dropsMethodOverride: Bool
     /// The number of colons in the route's path.
     let colonCount: Int
@@ -149,7 +149,7 @@ package final class RouteEntry: Sendable {
         self.takesHostAudience ? host.audience ?? self.audience : self.audience
     }
 
-    /// Returns the index of the audience. Every request reads it, so the text is not retained.
+    /// Returns the index of the audience without retaining its text, because every request reads the index.
     @inline(__always)
     func audienceIndex(on host: HostEntry) -> Int {
         self.takesHostAudience ? self.audience(on: host).index : self.audience.index
@@ -186,8 +186,8 @@ package struct Audience: Sendable {
         self.text = text
     }
 
-    /// Creates the audience of a wildcard's name. Its index is a hash that outsiders cannot predict. It is equal
-    /// whenever the name is requested and differs from every index of a table.
+    /// Creates the audience of a wildcard's name. Its index is a hash that outsiders cannot predict. The index is equal
+    /// for all requests for the name and differs from every index of a table.
     init(of origin: String) {
         var hasher = Hasher()
         hasher.combine(origin)
@@ -204,7 +204,7 @@ struct Demands: Hashable {
     var cors: CORSSettings?
     var trustedOrigins: [String]
     var maxBody: Int?
-    /// A name that one app decodes is another user's name to an app that does not decode.
+    /// Part of the demands because an app that does not decode a user's name may take it for another user's.
     var identityEncoding: IdentitySettings.Encoding?
 
     init(_ settings: RouteSettings) {
@@ -264,7 +264,7 @@ struct Strictness: Hashable {
 
 /// The methods that a route accepts. Methods are case-sensitive and are compared byte by byte (RFC 9110 9.1).
 struct MethodSet: Sendable, Equatable {
-    /// The names in alphabetical order. Empty for every method except CONNECT and TRACE, which the parser rejects.
+    /// The names in alphabetical order. Empty if every method is accepted. The parser rejects CONNECT and TRACE.
     let names: [String]
     private let table: ByteTable
 
@@ -287,7 +287,7 @@ struct MethodSet: Sendable, Equatable {
 
     static func == (one: MethodSet, other: MethodSet) -> Bool { one.names == other.names }
 
-    /// Whether both sets contain a common method.
+    /// Whether some method is in both sets.
     func intersects(_ other: MethodSet) -> Bool {
         self.isUnrestricted || other.isUnrestricted || self.names.contains(where: other.names.contains)
     }

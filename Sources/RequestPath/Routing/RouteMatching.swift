@@ -3,7 +3,7 @@ import Vocabulary
 
 /// Matches a host's routes so that a request meets equal demands however an app reads its path.
 extension HostEntry {
-    /// The maximum number of habits that apply to an accepted path, because every subset of them must be read.
+    /// The maximum number of habits that apply to an accepted path. It is limited because every subset must be read.
     private static let mostHabits = 5
 
     @inline(__always)
@@ -68,8 +68,9 @@ extension HostEntry {
 
     /// Returns `chosen` if every combination of the habits leads to a route with equal demands.
     ///
-    /// A reading without a route cannot bypass one and is ignored: `/x;jsessionid=1` is `/x`. A reading that begins
-    /// with the path of an exact route is not ignored: an app may run that route with the rest as path information.
+    /// A reading without a route cannot bypass one and is ignored, so `/x;jsessionid=1` is accepted as `/x`. A reading
+    /// that begins with an exact route's path is not ignored: an app may run that route with the rest as path
+    /// information.
     private func agreed(
         _ chosen: RouteEntry,
         _ method: UnsafeBufferPointer<UInt8>,

@@ -64,7 +64,7 @@ struct RoutePattern: Hashable {
     /// Returns the pattern for readings with folded letters (`LetterCase`).
     func folded(keepsCase: Bool) -> RoutePattern { self.mapLabels { LetterCase.folded($0, keepsCase: keepsCase) } }
 
-    /// The pattern for readings with a known outline but unknown letters.
+    /// The pattern for readings with a known outline but unknown letters (`LetterCase.outline`).
     var outline: RoutePattern {
         self.mapLabels { LetterCase.outline(LetterCase.folded($0, keepsCase: true)) }
     }

@@ -72,7 +72,8 @@ package final class RouteTable: Sendable {
         self.others = HostDirectory(others)
     }
 
-    /// Returns the host that the value of `Host` names, or `nil`. Allocates only for an uncached wildcard name.
+    /// Returns the host named by the value of `Host`. `nil` if none exists. Allocates only for an uncached wildcard
+    /// name.
     ///
     /// - Parameter names: The cache of hosts for wildcard names.
     @inline(__always)
@@ -90,7 +91,7 @@ package final class RouteTable: Sendable {
         return (named ?? self.anyHost).map { Pinned($0) }
     }
 
-    /// Returns a counted reference to the host that the value of `Host` names, or `nil`.
+    /// Returns a counted reference to the host that the value of `Host` names. `nil` if none exists.
     package func host(for authority: UnsafeBufferPointer<UInt8>, kept names: NamedHostCache) -> HostEntry? {
         withExtendedLifetime(names) { self.pinnedHost(for: authority, kept: Pinned(names))?.counted }
     }

@@ -12,7 +12,7 @@ import Glibc
 final class RouteTree: @unchecked Sendable {
     // Immutable after init. The memory is freed in deinit.
     private struct Node {
-        /// The literal children, ordered by length and bytes.
+        /// The index of the first literal child. Children are ordered by length, then by bytes.
         var firstChild = 0
         var childCount = 0
         /// The node for `*`. -1 if none exists.
@@ -150,8 +150,8 @@ final class RouteTree: @unchecked Sendable {
         return self.find(0, base, path.count, 1)
     }
 
-    /// Returns the route at a leaf. If none of its routes accepts a method, no more general pattern applies, because
-    /// that pattern was not written for this path.
+    /// Returns the route at a leaf that accepts the method. If none does, the result is 405, because a more general
+    /// pattern was not written for this path.
     @inline(__always)
     func match(_ leaf: Int, _ method: UnsafeBufferPointer<UInt8>) -> RouteMatch {
         guard leaf >= 0 else { return .notFound }
@@ -161,7 +161,7 @@ final class RouteTree: @unchecked Sendable {
         return .route(Pinned(route))
     }
 
-    /// - Parameter start: The offset of the next segment, or beyond the end if none exists.
+    /// Returns the leaf below node `index` for the rest of the path, from `start` on. -1 if none exists.
     private func find(_ index: Int, _ path: UnsafePointer<UInt8>, _ count: Int, _ start: Int) -> Int {
         let node = self.nodes[index]
         if start > count {
@@ -282,7 +282,7 @@ final class RouteTree: @unchecked Sendable {
     }
 }
 
-/// A tree that is being built.
+/// A node of a tree that is being built.
 private final class Branch {
     var literals: [[UInt8]: Branch] = [:]
     var any: Branch?

@@ -1,7 +1,7 @@
 package import NIOCore
 
 /// Measures how fast a client reads and sends in one exchange, for an app whose connections are all in use. Single
-/// bytes are no progress: a client has to move another kilobyte.
+/// bytes are not progress: a client has to move another kilobyte.
 package struct ClientPace: Equatable, Sendable {
     /// The number of bytes that a client has to read or send within `patience`.
     static let progress = 1024
@@ -28,7 +28,7 @@ package struct ClientPace: Equatable, Sendable {
     /// - Parameters:
     ///   - exchange: The number of the exchange.
     ///   - moved: The number of bytes that the client has read and sent so far.
-    ///   - time: When something last happened in the exchange.
+    ///   - time: The time of the exchange's last event.
     package init(of exchange: UInt64, moved: Int, since time: NIODeadline) {
         self.exchange = exchange
         self.moved = moved
@@ -47,7 +47,7 @@ package struct ClientPace: Equatable, Sendable {
         self.owesSince = debt == .client ? self.owesSince ?? self.movedAt : nil
     }
 
-    /// Returns since when the client has been stalled. `nil` if the client reads or sends, or if the app has to answer.
+    /// Returns the client's stall once it has lasted longer than `patience`. `nil` while the app has to answer.
     package func stall(now: NIODeadline) -> ClientStall? {
         let since: NIODeadline
         switch self.debt {
@@ -88,7 +88,7 @@ package enum StallChoice {
     /// Returns the indices of up to `count` candidates. The client that holds the most connections comes first, with
     /// its request that has been stalled for the longest time.
     ///
-    /// If both sides are silent, no request ends of a client that holds few connections, or no more than a waiting one.
+    /// If both sides are silent, the client must hold at least `max(least + 2, limit / 16, 2)` connections.
     ///
     /// - Parameters:
     ///   - limit: The number of the app's connections.
@@ -126,7 +126,8 @@ package enum StallChoice {
     }
 
     /// Returns the indices of up to `count` candidates to end for other requests of the same client, whose share is
-    /// used up. The longest stalled come first. Ends no more of a client than wait, and none if both sides are silent.
+    /// used up. Those that have been stalled longest come first. Chooses no more requests of a client than it has
+    /// waiting, and none if both sides are silent.
     ///
     /// - Parameter waiting: The number of waiting requests of each client that has used up its share.
     package static func chooseForOwn(
@@ -146,7 +147,7 @@ package enum StallChoice {
         return chosen
     }
 
-    /// Whether `other` is chosen before `one`: it holds more connections, or it has been stalled for longer.
+    /// Whether `other` is chosen before `one`: it holds more connections, or as many and has been stalled longer.
     private static func precedes(
         _ one: Requester.Client,
         _ other: Requester.Client,

@@ -31,8 +31,8 @@ package struct Requester: Hashable, Sendable {
 /// The numbers of requests in flight to an app on one loop, by address and by session. No address and no session may
 /// exceed its share (`ShareRule`) of the app's streams.
 ///
-/// Nothing is counted while too few requests are in flight for anyone to exceed a share. At that number, the room
-/// counts all of them once (`begin`). From then on it counts each request that comes or goes, until clearly fewer are
+/// Nothing is counted while too few requests are in flight for anyone to exceed a share. Once enough are in flight, the
+/// room counts all of them (`begin`). From then on, it counts each request that begins or ends, until clearly fewer are
 /// in flight (`stop`).
 package struct ClientShares: Sendable {
     /// The place of a counted request, which the request gives back at its end.
@@ -43,7 +43,7 @@ package struct ClientShares: Sendable {
 
     private var addresses: Shares<AddressKey>
     private var sessions: Shares<UInt64>
-    /// The number of the current counting period. Seats of an earlier one are not given back.
+    /// The number of the current counting period. Seats of an earlier period are not given back.
     private var generation: UInt32 = 0
     /// Whether requests are counted.
     package private(set) var isCounting = false
@@ -80,7 +80,7 @@ package struct ClientShares: Sendable {
         return Seat(requester: requester, generation: self.generation)
     }
 
-    /// Counts that a request has left its stream.
+    /// Stops counting a request that has left its stream.
     package mutating func giveBack(_ seat: Seat) {
         guard self.isCounting, seat.generation == self.generation else { return }
         self.addresses.giveBack(seat.requester.address)
@@ -93,19 +93,19 @@ package struct ClientShares: Sendable {
         return self.admits(requester.client) || self.isCrowdedOut(requester)
     }
 
-    /// Returns whether another request of the requester's session may get a stream, for any client.
+    /// Returns whether another request of the requester's session may get a stream, whichever client it has.
     package func admitsSession(of requester: Requester) -> Bool { self.sessions.admits(requester.session) }
 
-    /// Returns whether others at a session's address use up its share while the session has few requests. Such sessions
-    /// get a stream, so that nobody can block users behind the same NAT. Together they leave a part of the app to
-    /// others.
+    /// Returns whether a session with few requests may exceed the share of its address, which others have used up. Such
+    /// a session gets a stream, so that nobody can block users behind the same NAT. All sessions of an address together
+    /// leave a part of the app to other addresses.
     private func isCrowdedOut(_ requester: Requester) -> Bool {
         guard let address = requester.address, let session = requester.session else { return false }
         return self.sessions.count(of: session) < self.rule.foothold
             && self.addresses.count(of: address) < self.rule.widest && self.total < self.rule.limit
     }
 
-    /// Returns whether another request of this client may get a stream, for any session.
+    /// Returns whether another request of this client may get a stream, whichever session it has.
     package func admits(_ client: Requester.Client) -> Bool {
         switch client {
         case .address(let address): self.addresses.admits(address)

@@ -3,15 +3,15 @@ package import NIOCore
 /// Decides which addresses of a name are separate servers.
 ///
 /// An orchestrator gives all instances of an app one name. But a name with an IPv4 and an IPv6 address is most often
-/// one machine. So the family with more addresses makes the servers, and each of them has an address of the other
-/// family as a second way (RFC 8305). All gateways pair them alike.
+/// one machine. So each address of the family with more addresses is a server, with an address of the other family as
+/// its fallback (RFC 8305). All gateways pair the addresses alike.
 package enum NamePlaces {
-    /// Returns the addresses of each server, its own one first.
+    /// Returns the addresses of each server, its own address first.
     ///
     /// - Parameters:
     ///   - addresses: The addresses in the resolver's order, which changes from answer to answer.
     ///   - limit: The most servers to return.
-    /// - Returns: An empty list if the name is one server.
+    /// - Returns: An empty list if all addresses belong to one server.
     package static func split(_ addresses: [SocketAddress], limit: Int) -> [[SocketAddress]] {
         guard addresses.count > 1, limit > 1, let preferred = addresses.first?.protocol else { return [] }
         let (same, other) = (

@@ -7,7 +7,7 @@ package import Transport
 /// The last addresses stay until a lookup returns others. Nothing changes if a name server does not answer or no longer
 /// knows the name.
 package struct NameState {
-    /// The least time between two lookups of a name, however many connects fail.
+    /// The minimum time between two lookups of a name, however many connects fail.
     package static let rest = TimeAmount.seconds(1)
     /// The time until a failed lookup is repeated, unless `period` is shorter.
     package static let retryPause = TimeAmount.seconds(5)
@@ -15,7 +15,7 @@ package struct NameState {
     /// The change that the answer of a lookup has made.
     package enum Change: Equatable, Sendable {
         case none
-        /// The name has other addresses than before, or its first ones.
+        /// The name has other addresses than before, or has addresses for the first time.
         case moved(to: [SocketAddress], gone: [SocketAddress])
         /// The name can no longer be resolved. Reported once until a lookup succeeds.
         case failed(cause: String)
@@ -25,7 +25,7 @@ package struct NameState {
 
     /// The last addresses. Empty until the name has been resolved once.
     package private(set) var addresses: [SocketAddress]
-    /// Changes with the addresses.
+    /// A number that changes with the addresses and when connections are outdated.
     package private(set) var version: UInt32 = 0
     /// The oldest version whose connections may still be used.
     private(set) var oldest: UInt32 = 0

@@ -2,7 +2,7 @@ import Glibc
 package import NIOCore
 package import Settings
 
-/// The load of a server of an app, for the choice among them.
+/// The load of one of an app's servers, from which `ServerChoice` chooses.
 package struct ServerLoad {
     /// The current share of the requests: a hundred times the weight in the settings, or less during a slow start.
     package var weight: Int
@@ -12,7 +12,7 @@ package struct ServerLoad {
     package var inFlight = 0
     /// The number of this loop's connections to the server.
     package var open = 0
-    /// Whether one of these connections is idle.
+    /// Whether one of this loop's connections to the server is idle.
     package var hasIdle = false
     /// Whether the server may be chosen.
     package var isAvailable = true
@@ -100,8 +100,8 @@ package struct ServerChoice {
         return nil
     }
 
-    /// Returns the next server of a smooth weighted round robin, which never picks one many times in a row. Every
-    /// server gains its weight, and the one with the most is chosen and loses what all have gained.
+    /// Returns the next server of a smooth weighted round robin, which spreads each server's requests evenly. Every
+    /// server gains its weight. The server with the highest `turn` is chosen and loses the sum of all weights.
     private static func next(_ loads: inout [ServerLoad]) -> Int? {
         var total = 0
         var chosen: Int?
@@ -115,7 +115,7 @@ package struct ServerChoice {
         return chosen
     }
 
-    /// Returns the server with the highest weighted rendezvous hash of the key. If a server goes, only its keys move.
+    /// Returns the server with the highest weighted rendezvous hash of the key. Removing a server only moves its keys.
     private static func own(_ loads: [ServerLoad], _ key: UInt64) -> Int? {
         var best: (index: Int, score: Double)?
         for index in loads.indices where loads[index].isAvailable {
@@ -130,7 +130,7 @@ package struct ServerChoice {
     }
 }
 
-/// Hashes for `ServerBalance.sticky`, equal in every gateway. A client that picks its key picks only its server.
+/// Hashes for `ServerBalance.sticky`, equal in every gateway. A client that picks its key only picks its own server.
 package enum StickyKey {
     /// Returns the hash of a text's bytes (FNV-1a, mixed).
     package static func hash(_ bytes: some Sequence<UInt8>) -> UInt64 {

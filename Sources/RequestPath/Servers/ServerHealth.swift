@@ -98,7 +98,7 @@ package struct ServerHealth {
         }
     }
 
-    /// Ejects the server. The time grows with each ejection.
+    /// Ejects the server. The time until its probe grows with each ejection.
     ///
     /// - Parameter percent: A random part to add, 0 to 19 percent, so that loops and gateways do not probe at once.
     package mutating func leave(now: NIODeadline, percent: Int) {
@@ -120,7 +120,8 @@ package struct ServerHealth {
         self.errors = 0
     }
 
-    /// Called with the time when another loop found the server back. After an ejection, the next request is the probe.
+    /// Called with the time when another loop found the server back. If `time` is after this loop's ejection, the next
+    /// request becomes the probe.
     package mutating func heard(_ time: NIODeadline) {
         if case .out = self.state, time > self.outAt { self.state = .out(until: time) }
     }

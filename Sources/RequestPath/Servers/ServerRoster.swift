@@ -54,18 +54,18 @@ package struct ServerRoster {
         self.countOut()
     }
 
-    /// Returns the lowest bit that is set. 0 if none is.
+    /// Returns the lowest bit that is set in `bits`. 0 if none is set.
     private static func lowest(_ bits: UInt64) -> UInt64 { bits & (~bits &+ 1) }
 
-    /// Called when a server may have come or gone.
+    /// Updates `outCount`. Called when a server may have been ejected or be back.
     package mutating func countOut() { self.outCount = self.entries.count { !$0.isServing } }
 
-    /// Whether another server may be ejected. At most half of them may be, and never the last one.
+    /// Whether another server may be ejected. At most half of the servers may be out, and never the last one.
     package var mayLoseOne: Bool { self.outCount + 1 <= self.entries.count / 2 }
 
     // MARK: Choosing
 
-    /// Returns the place of a server for a request, one that has not failed for the request.
+    /// Returns the index of a server that has not failed for the request.
     ///
     /// - Parameters:
     ///   - failed: The bits of the servers that have failed for the request.
@@ -88,7 +88,7 @@ package struct ServerRoster {
         if self.outCount > 0, failed == 0, mayProbe, let place = self.probe(now, key()) { return place }
         if open >= limit, !self.isSticky { self.keepToShares(of: limit) }
         if let place = self.choice.choose(&self.loads, key: key()) { return place }
-        // No server in use remains. One that may fail is better than none.
+        // No serving server remains. A server that may fail is better than none.
         for place in self.entries.indices { self.loads[place].isAvailable = failed & self.entries[place].bit == 0 }
         return self.choice.choose(&self.loads, key: key())
     }
@@ -111,9 +111,9 @@ package struct ServerRoster {
 
     // MARK: The limit of connections
 
-    /// Restricts the choice at the limit of connections: to servers with an idle connection, and to servers below their
-    /// share if one above its share can close one. Otherwise servers would take connections from each other. Not for
-    /// `sticky`.
+    /// Restricts the choice at the limit of connections to servers with an idle connection and, if a server above its
+    /// share can close an idle one, to servers below their share. Otherwise, servers would take connections from each
+    /// other. Not used with `sticky`.
     private mutating func keepToShares(of limit: Int) {
         let total = self.servingWeight
         let givesOne = self.giver(total, limit).map { self.excess($0, total, limit) > 0 } ?? false
@@ -141,8 +141,8 @@ package struct ServerRoster {
             .max { self.excess($0, total, limit) < self.excess($1, total, limit) }
     }
 
-    /// Returns the server that closes an idle connection when `place` needs a new one. This is `place` if it has an
-    /// idle one, which is kept for another session. Otherwise it is the server with the most above its share.
+    /// Returns the index of the server that closes an idle connection when `place` needs a new one. It is `place` if
+    /// that server has an idle connection for another session, or otherwise the server that exceeds its share the most.
     package func giver(for place: Int, limit: Int) -> Int? {
         self.loads[place].hasIdle ? place : self.giver(self.servingWeight, limit)
     }
@@ -161,7 +161,7 @@ package struct ServerRoster {
         self.outCount == 0 && self.entries.count > 1 && self.loads.allSatisfy { $0.weight == self.loads[0].weight }
     }
 
-    /// Returns the places of two random servers. All servers must be even.
+    /// Returns the indices of two different random servers. `isEven` must be true.
     @inline(__always)
     package mutating func pair() -> (Int, Int) { self.choice.pair(below: self.entries.count) }
 

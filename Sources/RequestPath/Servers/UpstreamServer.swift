@@ -6,12 +6,12 @@ package import Transport
 import Vocabulary
 
 /// One server of an app, shared by all loops: the addresses of its name, and what the loops share about its health. If
-/// the name has several addresses, each is a server (`places`).
+/// the name has several addresses, each is a server of its own (`places`).
 package final class UpstreamServer: Sendable {
     package let settings: ServerSettings
     /// The server's name for the operator: its URL in the settings, with its address if the name has several servers.
     package let name: String
-    /// The server's address if it is one of several of its name. `nil` otherwise.
+    /// The server's address if its name has several addresses. `nil` otherwise.
     package let place: String?
     /// The server's own origin, as the app may write it in `Location`.
     package let origin: [UInt8]
@@ -34,9 +34,9 @@ package final class UpstreamServer: Sendable {
     private let state: Mutex<State>
     /// A copy of the version in `state`, which loops read without the lock.
     private let version = Atomic<UInt32>(0)
-    /// Changes with `places`.
+    /// A number that changes with `places`.
     private let placesVersion = Atomic<UInt32>(0)
-    /// Has the name of this address resolved again. `nil` unless the server is one address of a name.
+    /// Resolves the name of this address again. `nil` unless the server is one address of a name.
     private let refreshName: (@Sendable (NIODeadline) -> Void)?
 
     private struct State {
@@ -97,7 +97,7 @@ package final class UpstreamServer: Sendable {
         }
     }
 
-    /// Creates the server of one address of a name that has several.
+    /// Creates the server for one address of a name that has several addresses.
     ///
     /// - Parameter addresses: The server's own address, then other ways to it.
     private init(
@@ -135,7 +135,7 @@ package final class UpstreamServer: Sendable {
 
     private static func text(_ addresses: [SocketAddress]) -> String { addresses.first?.ipAddress ?? "" }
 
-    /// Returns whether the settings mean this server, with the same name in its certificate. The weight may differ.
+    /// Returns whether the settings describe this server, with the same name in its certificate. The weight may differ.
     func isSame(as other: ServerSettings, _ name: String?) -> Bool {
         var other = other
         other.weight = self.settings.weight
@@ -161,14 +161,14 @@ package final class UpstreamServer: Sendable {
 
     /// Returns the current servers: this one, or one for each of several addresses of its name.
     ///
-    /// - Parameter limit: The most servers to return. Further addresses are not used. 1 returns this server with all
-    ///   addresses.
+    /// - Parameter limit: The most servers to return. Further addresses are not used. If 1, the result is this server
+    ///   with all its addresses.
     package func places(limit: Int) -> [UpstreamServer] {
         let places = self.state.withLock { $0.places }
         return places.isEmpty || limit < 2 ? [self] : Array(places.prefix(limit))
     }
 
-    /// Changes with `places`.
+    /// A number that changes with `places`.
     var currentPlacesVersion: UInt32 { self.placesVersion.load(ordering: .acquiring) }
 
     /// Makes the servers of the name's current addresses. Keeps the server of an address that stays.
@@ -288,9 +288,7 @@ package final class ServerNews: Sendable {
     private struct State {
         /// The number of loops that have ejected the server.
         var loops = 0
-        /// Whether a loop has ejected the server since it last answered one.
         var isOut = false
-        /// Whether health checks find the server down.
         var isDown = false
         var backAt = NIODeadline.uptimeNanoseconds(0)
     }
@@ -299,7 +297,7 @@ package final class ServerNews: Sendable {
 
     package init() {}
 
-    /// Whether a loop has ejected the server since it last answered one.
+    /// Whether a loop has ejected the server and the server has not answered such a loop since.
     package var isOut: Bool { self.state.withLock { $0.isOut } }
 
     /// Whether health checks find the server down (`HealthSettings`).
@@ -336,7 +334,7 @@ package final class ServerNews: Sendable {
         }
     }
 
-    /// Called by the loop that runs the checks. Returns true if the operator is to be notified.
+    /// Called by the loop that runs the health checks. Returns true if the operator is to be notified.
     package func found(isDown: Bool) -> Bool {
         self.state.withLock { state in
             defer { state.isDown = isDown }
@@ -352,14 +350,14 @@ package struct ServerNotice: Sendable, Equatable {
         case unreachable
         case reset
         case tls
-        /// The server answers with this status, as a gateway without an app does.
+        /// The server answers with this status (502, 503 or 504), as a gateway without an app does.
         case status(Int)
         /// Health checks fail, the last one for this reason.
         case check(CheckFault)
         case malformed
         case timeout
 
-        /// The reason for the failure of a request that no other server can handle.
+        /// The reason for rejecting a request that no other server can handle.
         var reason: Reason {
             switch self {
             case .tls: .upstreamTLS
@@ -370,7 +368,7 @@ package struct ServerNotice: Sendable, Equatable {
             }
         }
 
-        /// The fault for people.
+        /// The fault as a clause about the server, for operators.
         package var sentence: String {
             switch self {
             case .unreachable: "it cannot be connected to"
@@ -407,7 +405,7 @@ package enum CheckFault: Equatable, Sendable {
     /// No answer came within `health.timeout`.
     case timeout
 
-    /// The fault for people, behind "its health checks fail: ".
+    /// The fault as a clause for operators, which follows "its health checks fail: ".
     package var sentence: String {
         switch self {
         case .unreachable: "it cannot be connected to"
@@ -425,7 +423,7 @@ package struct ServerReport: Sendable, Equatable {
     package let upstream: String
     /// The server's URL in the settings.
     package let server: String
-    /// The server's address if it is one of several of its name. `nil` otherwise.
+    /// The server's address if its name has several addresses. `nil` otherwise.
     package let place: String?
     package let isOut: Bool
     package let inFlight: Int

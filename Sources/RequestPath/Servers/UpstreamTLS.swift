@@ -3,7 +3,7 @@ import NIOSSL
 import Settings
 import Vocabulary
 
-/// A TLS file for connections to an app that cannot be used.
+/// A TLS file that cannot be used for connections to an app.
 package struct UpstreamTLSError: Error, CustomStringConvertible {
     package let description: String
 }
@@ -20,7 +20,7 @@ enum UpstreamTLS {
         return (settings.caFile.map { [$0] } ?? self.systemAuthorities) + own
     }
 
-    /// Returns the digests of these files. `nil` for a file that cannot be read.
+    /// Returns the digests of all files that the context depends on. `nil` for a file that cannot be read.
     static func digests(_ settings: UpstreamSettings) -> [Digest256?] {
         self.files(settings).map(self.digest)
     }

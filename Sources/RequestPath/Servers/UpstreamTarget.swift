@@ -14,7 +14,6 @@ package final class UpstreamTarget: Sendable {
     package let servers: [UpstreamServer]
     /// Whether the settings list several servers.
     let isList: Bool
-    /// The current TLS settings.
     private let security: Mutex<Security>
 
     private struct Security {
@@ -37,7 +36,7 @@ package final class UpstreamTarget: Sendable {
         keeping former: UpstreamTarget? = nil,
         names: AppNames = AppNames()
     ) throws(UpstreamTLSError) {
-        // Taken before the files are read, so that the next look finds a change that happens meanwhile.
+        // Taken before the files are read, so that the next `renewTLS` notices a change in between.
         let marks = UpstreamTLS.files(settings).map { FileMark($0) }
         let files = UpstreamTLS.digests(settings)
         var kept: [UpstreamServer] = []
@@ -66,11 +65,11 @@ package final class UpstreamTarget: Sendable {
     /// A server that may be chosen. It may be one of several addresses of a server in the settings.
     struct Place {
         let server: UpstreamServer
-        /// The index in the settings.
+        /// The index of the server in the settings.
         let index: Int
     }
 
-    /// All current servers, as many as a group can have.
+    /// All current servers, limited to the number that a group can have.
     var places: [Place] {
         let limit = ServerSettings.limit / max(self.servers.count, 1)
         return self.servers.enumerated().flatMap { index, server in
@@ -89,7 +88,7 @@ package final class UpstreamTarget: Sendable {
     /// Reads the TLS files again if they were replaced, and outdates connections made with the earlier ones. Blocks.
     ///
     /// - Returns: True if new files are used now.
-    /// - Throws: The name of the first file that cannot be used. The earlier files stay in use, and the next look tries
+    /// - Throws: The name of the first file that cannot be used. The earlier files stay in use, and the next call tries
     ///   again.
     package func renewTLS() throws(UpstreamTLSError) -> Bool {
         let marks = UpstreamTLS.files(self.settings).map { FileMark($0) }

@@ -77,7 +77,7 @@ final class AppRoom {
         self.threshold = target.settings.shareRule.threshold
     }
 
-    /// Adopts changed settings or a changed index of the app. Counting of shares begins again with the next request.
+    /// Adopts changed settings or a changed index of the app. Shares are counted anew.
     func adopt(_ target: UpstreamTarget, index: Int) {
         self.target = target
         self.index = index
@@ -123,7 +123,7 @@ final class AppRoom {
         return self.shares.isCounting ? self.shares.take(requester()) : nil
     }
 
-    /// Counts that a request has left its stream or its connect.
+    /// Stops counting a request that has left its stream or its connect.
     @inline(__always)
     func giveBack(_ seat: ClientShares.Seat?) {
         self.inFlight &-= 1
@@ -153,12 +153,12 @@ final class AppRoom {
 
     // MARK: The queue
 
-    /// Whether the queue is empty.
     var isEmpty: Bool { self.queue.isEmpty }
 
-    /// Queues a request until a stream is free. If the queue is full, refuses a request of the client with the most.
+    /// Queues a request until a stream is free. A full queue rejects a request of the client that has the most in it.
     ///
-    /// - Parameter returned: The number of streams that become free at the end of this turn, and that may be awaited.
+    /// - Parameter returned: The number of streams that become free at the end of this turn. The queue takes at least
+    ///   as many.
     func enqueue(_ client: any StreamWaiter, returned: Int) {
         let requester = client.requester
         if !self.shares.admits(requester) { self.reportShare(requester) }
@@ -179,7 +179,7 @@ final class AppRoom {
     /// Adds the change in the number of requests that wait for a connect to the gauge.
     func showConnecting(_ change: Int) { self.loop.metrics.upstreamQueue(self.gauge, Int64(change)) }
 
-    /// Removes the request that gets the next stream from the queue. `nil` if none may have one.
+    /// Removes and returns the queued request that gets the next stream. `nil` if no request may have a stream.
     func next() -> (any StreamWaiter)? {
         guard !self.queue.isEmpty, let client = self.queue.popFirst(by: self.shares) else { return nil }
         self.loop.metrics.upstreamQueue(self.gauge, -1)
@@ -219,7 +219,7 @@ final class AppRoom {
     }
 
     /// - Parameters:
-    ///   - waiting: The requests that wait for a free stream of the app.
+    ///   - waiting: The result of `StreamQueue.waiting(by:)`, or zeros if the app has a free stream.
     ///   - ofFull: The number of waiting requests of each client that has used up its share.
     private func endStalled(_ waiting: (count: Int, least: Int), _ ofFull: [Requester.Client: Int]) {
         var requests: [any LoopRequest] = []

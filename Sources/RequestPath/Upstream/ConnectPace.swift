@@ -3,7 +3,7 @@ package import NIOCore
 /// Decides when connections to one server are opened, no faster than it accepts them. Has no sockets and no clock.
 ///
 /// A server whose accept queue is full drops what it cannot hold, and the system repeats a lost SYN only after a second
-/// (RFC 6298). So few connects are pending at first. Each success adds one, and a connect that hangs halves the number:
+/// (RFC 6298). So at first few connects may be pending. Each success adds one. A connect that hangs halves the number:
 ///
 /// ```
 ///   pending ────── connected ────▶ window + 1
@@ -45,7 +45,7 @@ package struct ConnectPace {
 
     /// The number of connects that may be pending, apart from late ones.
     package private(set) var window = firstWindow
-    /// The window up to which each new connection adds one. Above it, a whole window of connections adds one.
+    /// The window size up to which each new connection adds one. Above it, a whole window of connections adds one.
     private var threshold = Int.max
     private var growth = 0
     private var tries: [Try] = []
@@ -135,8 +135,8 @@ package struct ConnectPace {
     /// Called when a connect has failed for a reason without a method of its own, such as a timeout.
     package mutating func failed(_ number: Int) { _ = self.end(number) }
 
-    /// Called when the server has closed a connection while requests wait for one. A server that serves one connection
-    /// at a time can now accept the next one.
+    /// Called when the server has closed a connection while requests wait for a connection. A server that serves one
+    /// connection at a time can now accept the next one.
     package mutating func freed() {
         if self.credits < self.tries.count { self.credits += 1 }
     }
@@ -186,7 +186,7 @@ package struct ConnectPace {
         return min(limit, now - since > Self.longestStart ? Self.gonePatience : Self.startPatience)
     }
 
-    /// Whether the server has refused the last connection.
+    /// Whether the server has refused a connection and accepted none since.
     package var isRefused: Bool { self.refusedSince != nil }
 
     private func index(of number: Int) -> Int? { self.tries.firstIndex { $0.number == number } }

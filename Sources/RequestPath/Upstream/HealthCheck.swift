@@ -34,7 +34,7 @@ final class HealthCheck: StreamHandler {
             """
     }
 
-    /// Sends the request over a connected stream, which is started here.
+    /// Starts a connected stream and sends the request over it.
     func start(on stream: any ByteStream) {
         guard self.then != nil, (try? stream.start(self)) != nil else {
             stream.close()
@@ -71,7 +71,7 @@ final class HealthCheck: StreamHandler {
         self.end(.closed)
     }
 
-    /// The fault of the answer: `.some(nil)` if the answer has none, `nil` if its status has not come yet.
+    /// Returns the fault of the answer. `.some(nil)` if it has none, `nil` if its status has not arrived yet.
     private func verdict() -> CheckFault?? {
         var rest = self.head[...]
         while rest.count >= 12 {

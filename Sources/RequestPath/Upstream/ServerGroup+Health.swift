@@ -1,7 +1,7 @@
 import NIOCore
 import Settings
 
-/// Which servers are in use, judged by the loop's requests and by health checks. An app's only server is always in use.
+/// Decides which servers are in use, by the loop's requests and health checks. An app's only server is always in use.
 extension ServerGroup {
     /// Called with the status of each answer.
     func answered(_ pool: ServerPool, _ status: Int) {

@@ -27,7 +27,7 @@ package final class ServerGroup: AppPool, TurnEndTask {
     }
 
     private(set) var target: UpstreamTarget
-    /// An owning reference. A weak one would be checked and counted at each use.
+    /// An owning reference. A weak reference would be checked and counted at each use.
     let loop: PathLoop
     let transport: TransportLoop
     /// The app's index in the configuration.
@@ -81,7 +81,7 @@ package final class ServerGroup: AppPool, TurnEndTask {
     private func setMembers() {
         let (former, entries) = (self.members, self.roster.entries)
         self.even = []
-        // Read first, so that the next look finds a change that happens meanwhile.
+        // Read first, so that the next `followPlaces` notices a change in between.
         self.placesVersion = self.target.placesVersion
         let servers = self.target.places
         let isAlone = servers.count == 1
@@ -126,7 +126,7 @@ package final class ServerGroup: AppPool, TurnEndTask {
 
     // MARK: Choosing
 
-    /// Returns the place of a server for a request, one that has not failed for the request.
+    /// Returns the index of a server that has not failed for the request.
     ///
     /// - Returns: `nil` if all servers have failed for the request.
     private func choose(for client: any StreamWaiter) -> Int? {
@@ -170,7 +170,7 @@ package final class ServerGroup: AppPool, TurnEndTask {
         return nil
     }
 
-    /// Returns the pool of the less busy of two random servers. `nil` if the choice depends on more.
+    /// Returns the pool of the less busy of two random servers. `nil` if the choice depends on more than the load.
     @inline(__always)
     private func chooseEven() -> Pinned<ServerPool>? {
         guard !self.even.isEmpty, self.open < self.maxConnections else { return nil }
@@ -221,8 +221,8 @@ package final class ServerGroup: AppPool, TurnEndTask {
         self.awaitStream(for: client)
     }
 
-    /// Connects to a server that has not failed for the request. If all have, tries them again after a pause: they may
-    /// be starting.
+    /// Connects to a server that has not failed for the request. If all have failed, tries them again after a pause:
+    /// they may be starting.
     ///
     /// - Parameters:
     ///   - attempt: The request's last attempt, which failed.
@@ -251,7 +251,7 @@ package final class ServerGroup: AppPool, TurnEndTask {
         return now - begun < patience.max() ?? limit
     }
 
-    /// Connects to a server. If the app has several, notes the server as failed for the request in advance.
+    /// Connects to a server. If the app has several servers, notes the server as failed for the request in advance.
     ///
     /// - Parameter attempt: The request's last attempt, at another server. `nil` if this is the first.
     private func connect(to place: Int, for client: any StreamWaiter, after attempt: AppRoom.Attempt? = nil) {
@@ -285,14 +285,14 @@ package final class ServerGroup: AppPool, TurnEndTask {
 
     package func takeRetry() -> Bool { self.budget.take(now: self.loop.now) }
 
-    /// Returns the place of a member. `nil` if a reload has removed it, or if it is the only one.
+    /// Returns the index of a pool's member. `nil` if a reload has removed it, or if it is the only one.
     func place(of pool: ServerPool) -> Int? {
         let place = pool.place
         guard self.hasSeveralServers, place < self.members.count else { return nil }
         return self.members[place].pool === pool ? place : nil
     }
 
-    /// Returns the place of a server. `nil` if a reload has removed it, or if it is the only one.
+    /// Returns the index of a server's member. `nil` if a reload has removed it, or if it is the only one.
     private func place(of server: UpstreamServer) -> Int? {
         self.hasSeveralServers ? self.members.firstIndex { $0.pool.server === server } : nil
     }
@@ -393,7 +393,7 @@ package final class ServerGroup: AppPool, TurnEndTask {
         }
     }
 
-    /// Removes a member from the gauges, and from what the loops know of its server's health.
+    /// Removes a member from the gauges, and withdraws what this loop has reported about its server's health.
     private func forget(_ member: Member, _ entry: ServerRoster.Entry) {
         guard let ids = member.ids else { return }
         self.loop.metrics.serverInFlight(ids, Int64(-member.shownInFlight))

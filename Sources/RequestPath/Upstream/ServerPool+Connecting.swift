@@ -42,7 +42,7 @@ struct PoolConnects {
     }
 }
 
-/// Making connections to the server.
+/// Makes connections to the server.
 extension ServerPool {
     /// Begins a connect for a request. The caller has checked the limit of connections.
     func makeConnection(for client: any StreamWaiter, _ goal: AppRoom.ConnectGoal) {
@@ -156,7 +156,7 @@ extension ServerPool {
         attempt.client.upstreamReady(connection, isReused: false)
     }
 
-    /// Gives free streams to waiting requests. As many stay waiting as there are connects that will soon be ready.
+    /// Gives free streams to waiting requests. One request stays waiting for each connect that will soon be ready.
     func serveAttempts() {
         var count = self.connects.attempts.count - self.connects.pace.promising(now: .now())
         while count > 0,

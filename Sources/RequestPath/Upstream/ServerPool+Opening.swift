@@ -8,7 +8,7 @@ import Vocabulary
 import Glibc
 #endif
 
-/// Opening streams to the server.
+/// Opens streams to the server.
 extension ServerPool {
     /// A connected stream, which the caller must start at once, and its address.
     typealias Connected = (stream: any ByteStream, address: SocketAddress)
@@ -32,7 +32,7 @@ extension ServerPool {
     /// Connects to the first address that answers, with TLS if the app uses it.
     ///
     /// - Parameters:
-    ///   - timeout: The time limit of one address, including TLS.
+    ///   - timeout: The time limit for each address, including TLS.
     ///   - accepted: Called when the server has accepted the connection and TLS begins.
     ///   - then: Called once, after this function has returned. It is not called if the returned race is cancelled
     ///     before the server has accepted the connection.
@@ -90,7 +90,7 @@ extension ServerPool {
         return stream
     }
 
-    /// Returns why a connect failed. If the process has no file descriptor left, has idle connections closed.
+    /// Returns the reason why a connect failed. Closes idle connections if the process has no file descriptor left.
     private func missing(after error: any Error) -> Missing {
         if case ChannelError.connectTimeout = error { return .late(.unreachable) }
         guard let code = (error as? IOError)?.errnoCode, code == EMFILE || code == ENFILE else {
@@ -100,7 +100,7 @@ extension ServerPool {
         return .file
     }
 
-    /// Waits until the TLS handshake is complete. If it fails or takes too long, the server is treated as unreachable.
+    /// Waits until the TLS handshake is complete, has failed or has taken too long.
     ///
     /// - Parameter then: Called with the reason of a failure, or with `nil`.
     private func awaitTLS(

@@ -35,15 +35,14 @@ package final class ServerPool: TurnEndTask {
 
     private(set) var target: UpstreamTarget
     let server: UpstreamServer
-    /// The pool's group. `nil` after a reload has removed the server, or after the group's end. It is not weak: each
-    /// retain and release of an object with weak references takes the slow path of the runtime, also those of a
-    /// request.
+    /// The pool's group. `nil` after a reload has removed the server, or after the group's end. It is not weak: in an
+    /// object with weak references, every retain and release takes the runtime's slow path, also on behalf of requests.
     private(set) unowned(unsafe) var group: ServerGroup?
     /// The pool's index in the group.
     private(set) var place = 0
     /// Whether the server is the app's only one. Its answers and failures then do not change its state.
     private(set) var isAlone = true
-    /// The metrics for answers below 500 of a server without failures. `nil` if an answer may change its state.
+    /// The server's metrics, for answers below 500. `nil` while an answer may change the server's state.
     var calmIDs: ServerMetricIDs?
     /// An owning reference, like `transport`. Both loops live until the process ends or a reload replaces the pool. A
     /// weak reference would be checked and counted at each use.
@@ -51,7 +50,7 @@ package final class ServerPool: TurnEndTask {
     let transport: TransportLoop
     /// Whether each connection serves one session only.
     let isStrict: Bool
-    /// Whether answers in the forms of old servers are accepted.
+    /// Whether answers in the forms of old servers are accepted (`answers: lenient`).
     private(set) var isLenient: Bool
     /// The number of connections and pending connects.
     private(set) var open = 0
@@ -109,7 +108,7 @@ package final class ServerPool: TurnEndTask {
         self.ending.append(connection)
     }
 
-    /// Counts that a connection's stream is free again.
+    /// Records that a connection's stream is free again.
     @inline(__always)
     private func endStream(of connection: UpstreamConnection) {
         connection.streams = 0
@@ -203,7 +202,6 @@ package final class ServerPool: TurnEndTask {
 
     // MARK: The limit of connections
 
-    /// Whether a connection is idle.
     var hasIdle: Bool { !self.idle.isEmpty }
 
     /// Returns whether an idle connection may serve the request.

@@ -22,7 +22,7 @@ package struct StreamQueue {
         /// The requests that have not come up yet, oldest first.
         var places = CircularBuffer<Place>(initialCapacity: 1)
         /// Requests that came up while their client or session had used up its share, by requester. The share is then
-        /// checked once for all of them.
+        /// checked once for all requests of a requester.
         var held: [Requester: CircularBuffer<Place>] = [:]
         /// The number of waiting requests in `places` and `held`.
         var count = 0
@@ -93,7 +93,7 @@ package struct StreamQueue {
             .filter { $0.value > 0 }
     }
 
-    /// Removes the newest request of the client with the most, to make room in a full queue for a client with fewer.
+    /// Removes the newest request of the client with the most requests, to make room for a client with fewer.
     ///
     /// - Returns: `nil` unless a client has more requests than the requester's client would have with its next one.
     package mutating func popLast(for requester: Requester) -> (any StreamWaiter)? {
@@ -170,7 +170,6 @@ extension StreamQueue.Line {
         return oldest?.requester
     }
 
-    /// Removes the newest request.
     fileprivate mutating func popLast() -> (any StreamWaiter)? {
         while let place = self.places.popLast() { if place.isTaken { return self.waiter(of: place) } }
         while let most = self.held.max(by: { $0.value.count < $1.value.count }) {
@@ -179,7 +178,6 @@ extension StreamQueue.Line {
         return nil
     }
 
-    /// Removes the requests that have waited since before `limit`.
     fileprivate mutating func removeAll(since limit: NIODeadline) -> [any StreamWaiter] {
         var removed: [any StreamWaiter] = []
         for requester in self.held.keys {

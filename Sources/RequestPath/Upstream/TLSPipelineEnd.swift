@@ -1,10 +1,10 @@
 import NIOCore
 import Transport
 
-/// The last handler of a pipeline with TLS of NIOSSL, for connections to clients and to apps. Hands bytes to a
+/// The last handler of a pipeline that uses NIOSSL, for connections to clients and to apps. Hands bytes to a
 /// `StreamHandler`, which may pause reading.
 ///
-/// Declares every method that a subclass overrides. NIO calls no others.
+/// Declares every handler method that subclasses override. NIO would not call one that only a subclass declares.
 class TLSPipelineEnd: ChannelDuplexHandler {
     typealias InboundIn = ByteBuffer
     typealias OutboundIn = ByteBuffer
@@ -14,7 +14,7 @@ class TLSPipelineEnd: ChannelDuplexHandler {
     final private(set) var context: ChannelHandlerContext?
     /// The receiver of the bytes and events.
     final var handler: (any StreamHandler)?
-    /// Whether no error occurred after which bytes may be missing.
+    /// True until an error occurs after which bytes may be missing.
     final var isClean = true
     /// Whether the peer waits for a sign that its last bytes have arrived. More bytes in either direction are a sign.
     final var isUnacknowledged = false

@@ -3,13 +3,13 @@ import NIOSSL
 import NIOTLS
 import Transport
 
-/// A connection to an app over TLS: the last handler of a pipeline with TLS of NIOSSL.
+/// A connection to an app over TLS: the last handler of a pipeline that uses NIOSSL.
 final class TLSStream: TLSPipelineEnd, ByteStream {
     /// Turns an error of NIOSSL into a fault, given the app's certificate.
     private let judge: (any Error, NIOSSLCertificate?) -> TLSFault?
     /// The reason why TLS failed. `nil` if TLS has not failed, or if the connection itself failed.
     private(set) var fault: TLSFault?
-    /// Called once, when the handshake is complete or when the connection has ended before.
+    /// Called once, when the handshake is complete or the connection has ended before.
     var onHandshake: ((_ isComplete: Bool) -> Void)?
 
     init(_ judge: @escaping (any Error, NIOSSLCertificate?) -> TLSFault?) {
@@ -24,7 +24,6 @@ final class TLSStream: TLSPipelineEnd, ByteStream {
         self.handler = handler
     }
 
-    /// Whether the connection is open.
     var isOpen: Bool { self.context?.channel.isActive == true }
 
     /// Closes the connection because the TLS handshake takes too long.

@@ -33,7 +33,6 @@ package final class UpstreamConnection: StreamHandler, FreeStream, AppStream, Tu
     private var framing = OutgoingFraming.asIs
     /// Whether the request has a body, which may turn out to be empty.
     private var hasBody = false
-    /// Decodes the body of the app's answer.
     private var body = BodyDecoder(.none)
     /// The trailer section of the app's answer. `nil` if none has arrived.
     private var trailers: TrailerSection?
@@ -60,7 +59,7 @@ package final class UpstreamConnection: StreamHandler, FreeStream, AppStream, Tu
     var streams = 0
     package var seat: ClientShares.Seat?
     var idleSince = NIODeadline.uptimeNanoseconds(0)
-    /// The address of the connection. `nil` if the connection is to no address of a name.
+    /// The server's address. `nil` if it is not known.
     let address: SocketAddress?
     /// The latest version of the server's addresses that is known to contain `address`.
     var addressVersion: UInt32 = 0

@@ -1,7 +1,7 @@
 package import Vocabulary
 
 /// A signed assertion of a session for one audience, ready to be copied into requests. Its times are by the machine's
-/// clock, which verifiers compare them with.
+/// clock, because verifiers compare them with their own.
 package struct CachedAssertion: Sendable {
     /// The line of the header field with its CRLF.
     package let line: ContiguousArray<UInt8>
@@ -38,7 +38,7 @@ struct CachedAssertions {
     /// The assertions, the oldest first.
     private var assertions: [CachedAssertion] = []
 
-    /// Returns the line for an audience; `nil` if no assertion for it may be sent. `isDue` is true once per assertion:
+    /// Returns the line for an audience. `nil` if no assertion for it may be sent. `isDue` is true once per assertion:
     /// at the first use from `renewAt` on.
     @inline(__always)
     mutating func use(for audience: Int, at now: UnixTime) -> (line: ContiguousArray<UInt8>, isDue: Bool)? {

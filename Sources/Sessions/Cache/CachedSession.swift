@@ -16,15 +16,15 @@ package final class CachedSession {
     /// The state of the session as far as the entry knows.
     enum State: UInt8 { case known, changed, ended }
 
-    /// The subject's names; `nil` if the only name is the subject in the record.
+    /// The subject's names. `nil` if the only name is the subject in the record.
     private let otherNames: [String]?
 
     /// The raw token, compared byte by byte on every hit.
     let token: Secret
     let hash: UInt32
-    /// The index of the next entry in the same bucket; negative if none exists.
+    /// The index of the next entry in the same bucket. Negative if none exists.
     var next: Int32 = -1
-    /// The entry's slot in the table; negative if the entry is in no table.
+    /// The entry's slot in the table. Negative if the entry is in no table.
     var slot: Int32 = -1
     /// The entry's first link in the table's `SlotIndex`.
     var links: Int32 = -1
@@ -37,7 +37,7 @@ package final class CachedSession {
     private(set) var state = State.known
     /// Whether the token is accepted only by some routes, only with a proof, or only for some requests.
     package private(set) var isLimited: Bool
-    /// The cache's turn when the last read that confirmed the session began. An entry with another turn is doubted.
+    /// The cache's turn (see `SessionCache`) when the last read that confirmed the session began.
     private(set) var turn: UInt64
     /// The time until which the entry may be used, unless a read confirms it again.
     private var servesUntil: UnixTime
@@ -50,7 +50,7 @@ package final class CachedSession {
     /// The earliest of `refreshAt`, `touchAt`, `renewAt` and the id_token's end, so that a hit compares one time.
     private(set) var dueAt: UnixTime
 
-    /// The token; `nil` if it is the one with which the session began.
+    /// The token. `nil` if it is the one with which the session began.
     @Rare private(set) var successor: PresentedToken?
     /// The provider's last verdict on a foreign token; `nil` for a token of the gateway.
     @Rare private(set) var verdict: ForeignVerdict?
@@ -58,7 +58,7 @@ package final class CachedSession {
     @Rare package private(set) var tokens: SessionTokens?
     /// The time from which an app that needs the provider's tokens cannot serve the session.
     package let tokensEndAt: UnixTime
-    /// The time when reads for a stream began to fail; `nil` if the last one succeeded.
+    /// The time when reads for a stream began to fail. `nil` if the last one succeeded.
     @Rare var unreadSince: UnixTime?
 
     private var rendering: ContiguousArray<UInt8>?
@@ -116,8 +116,8 @@ package final class CachedSession {
         self.dueAt = min(self.refreshAt, self.touchAt, self.renewAt, self.tokens?.idExpiresAt ?? .never)
     }
 
-    /// Removes the provider's id_token if it has expired. A renewal may not bring a new one, and an app must get none
-    /// that it has to reject.
+    /// Removes the provider's id_token if it has expired. A renewal may bring no new id_token, and an app must not get
+    /// one that it has to reject.
     func leaveOutExpired(at now: UnixTime) {
         guard let tokens = self.tokens, let end = tokens.idExpiresAt, now >= end else { return }
         self.tokens = tokens.withoutID
@@ -139,7 +139,7 @@ package final class CachedSession {
         if let otherNames = self.otherNames { otherNames.contains(name) } else { self.session.subject == name }
     }
 
-    /// Reports whether the end of a client ends the session. A provider's token belongs to a client of the provider.
+    /// Reports whether the end of a client ends the session. False for a foreign token, whose client is the provider's.
     func isEnded(withClient end: Invalidation) -> Bool { self.verdict == nil && end.endsClient(of: self.session) }
 
     var touchInterval: Duration { .milliseconds(Int64(self.touchMilliseconds)) }
@@ -218,7 +218,7 @@ package final class CachedSession {
         self.refreshAt = Self.refresh(readAt, verdict)
     }
 
-    /// Requires another read before the entry is trusted again: no turn of a cache is 0.
+    /// Requires another read before the entry is trusted again, because no cache has a turn of 0.
     func doubt() { self.turn = 0 }
 
     /// Takes the entry out of use: its session has ended, or its record changed, so that it must be read again.
@@ -227,7 +227,7 @@ package final class CachedSession {
         if self.state != .ended { self.state = state }
     }
 
-    /// Returns the identity bytes for this generation of the configuration; `nil` if they have not been made yet. Bytes
+    /// Returns the identity bytes for this generation of the configuration. `nil` if they have not been made yet. Bytes
     /// of another generation are never returned.
     package func rendering(generation: UInt64) -> ContiguousArray<UInt8>? {
         generation == self.generation ? self.rendering : nil
@@ -239,7 +239,7 @@ package final class CachedSession {
         self.rendering = bytes
     }
 
-    /// Returns the identity bytes for apps with the other encoding (`identity_encoding`); `nil` if not yet made.
+    /// Returns the identity bytes for apps with the other encoding (`identity_encoding`). `nil` if not yet made.
     package func otherRendering(generation: UInt64) -> ContiguousArray<UInt8>? {
         generation == self.generation ? self.otherRendering : nil
     }
@@ -258,8 +258,8 @@ package final class CachedSession {
         self.generation = generation
     }
 
-    /// Returns the line of the assertion for an audience; `nil` if none of this generation may be sent at `now`, by the
-    /// machine's clock. The first caller that gets `isDue` must have the next assertion made.
+    /// Returns the line of the assertion for an audience. `nil` if none of this generation may be sent at `now`, by the
+    /// machine's clock. The caller that gets `isDue` must have the next assertion made.
     package func assertion(
         for audience: Int,
         at now: UnixTime,
@@ -268,7 +268,7 @@ package final class CachedSession {
         generation == self.generation ? self.assertions.use(for: audience, at: now) : nil
     }
 
-    /// Keeps an assertion instead of the former one for its audience. Ignored if the rendering has another generation.
+    /// Keeps an assertion instead of the former one for its audience. Does nothing if the entry has another generation.
     package func setAssertion(_ assertion: CachedAssertion, at now: UnixTime, generation: UInt64) {
         if generation == self.generation { self.assertions.keep(assertion, at: now) }
     }
@@ -298,7 +298,7 @@ extension UnixTime {
     }
 }
 
-/// The provider's tokens if a header field of the identity contains them; they may be missing.
+/// The provider's tokens as far as header fields of the identity need them. They may be missing.
 enum KnownTokens {
     case notNeeded
     case needed(SessionTokens?)

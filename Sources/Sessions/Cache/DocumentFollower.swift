@@ -9,8 +9,8 @@ package protocol DocumentReader: AnyObject, Sendable {
     /// Reports whether this reader uses the document with this name.
     func reads(_ name: DocumentName) -> Bool
 
-    /// Reads the documents and puts them to use. Calls never overlap, and none is made on an event loop: it may take
-    /// long.
+    /// Reads the documents and puts them to use. Calls never overlap, and are not made on an event loop, because they
+    /// may take long.
     ///
     /// - Returns: False if the documents could not be read; they are then read again soon.
     func readDocuments() async -> Bool
@@ -104,7 +104,7 @@ package final class DocumentFollower: Sendable {
     /// Lets `reader` read in the background.
     package func refreshSoon(_ reader: any DocumentReader) { _ = self.reading(by: reader) }
 
-    /// Returns the current read, which another one will follow, or a new read.
+    /// Returns the current read, after which another read follows, or a new read.
     private func reading(by reader: any DocumentReader) -> Task<Void, Never> {
         self.state.withLock { state in
             state.isDirty = true
@@ -130,7 +130,7 @@ package final class DocumentFollower: Sendable {
     }
 
     /// Reports whether documents that are sealed under an older secret may be sealed again. While a new secret is
-    /// rolled out, the gateways disagree about the current one. The pause keeps them from sealing documents in turns.
+    /// rolled out, the gateways disagree about the current one. The pause keeps them from replacing each other's seals.
     package func maySeal(_ now: UnixTime) -> Bool {
         self.state.withLock { state in state.sealsSeenAt.map { now.since($0) >= Self.sealPause } ?? true }
     }

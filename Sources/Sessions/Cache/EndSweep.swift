@@ -1,5 +1,5 @@
 /// A group of ends that is applied to the entries of a table, a few at a time. Until the sweep is over, an entry learns
-/// of its end when it is looked up (`SessionTable.tell`), so an ended entry is not used.
+/// of its end when it is looked up (`SessionTable.mark`), so an ended entry is not used.
 final class EndSweep {
     let endings: Endings
     /// The number of sweeps of the cache that began before this sweep.

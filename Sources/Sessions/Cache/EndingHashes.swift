@@ -9,7 +9,7 @@ extension CachedSession {
 }
 
 extension Invalidation {
-    /// The hash of what the invalidation names; `nil` if it names no sessions.
+    /// The hash of what the invalidation names. `nil` if it names no sessions.
     var hash: Int? {
         switch self {
         case .session(let key), .sessionRecord(let key): key.hashValue

@@ -47,7 +47,7 @@ package struct Endings: Sendable {
         return self.end(entry.key) || entry.isNamed(oneOf: self.subjects) || self.clients.contains { $0.ends(entry) }
     }
 
-    /// Returns the new state of an entry that the group concerns; `nil` if the group does not concern it.
+    /// Returns the new state of an entry that the group concerns. `nil` if the group does not concern it.
     func state(of entry: CachedSession) -> CachedSession.State? {
         if self.ends(entry) { return .ended }
         return self.changed.contains(entry.key) ? .changed : nil

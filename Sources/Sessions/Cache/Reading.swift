@@ -34,7 +34,7 @@ struct ReadingLog {
         self.endings.append(ended)
     }
 
-    /// Reports whether nothing ended or changed since the read began that its answer may not reflect yet.
+    /// Reports whether the answer to a read is current: nothing that concerns it ended or changed since the read began.
     ///
     /// - Parameters:
     ///   - session: The session that was read. Only its record shows which subject it has.

@@ -28,8 +28,8 @@ package struct SessionCacheCounters: Sendable, Hashable {
 ///
 /// **Doubt.** While it is uncertain that ends are received (`SessionCaches.doubt`), an entry that was read earlier is
 /// not used without a new read. Time is divided into turns. The beginning and the end of a doubt, and `.all`, each
-/// begin a turn. An entry is trusted in the turn in which its read began, unless that turn is one of doubt. So an
-/// answer that a change overtook makes no trusted entry, and a hit costs only another comparison of integers.
+/// begin a turn. An entry is trusted in the turn in which its read began, unless that turn is one of doubt. An answer
+/// that a change overtook thus makes no trusted entry, and a hit only needs one more comparison of integers.
 package final class SessionCache {
     /// The age at which an unconfirmed entry is never used, whatever else fails.
     package static let hardAge = Duration.seconds(5)
@@ -39,7 +39,7 @@ package final class SessionCache {
     /// The pause after a failed background read before the next one.
     static let refreshPause = Duration.milliseconds(250)
 
-    /// Called on the loop after something ended: the owner of open streams closes those that `Endings.ends`.
+    /// Called on the loop after something ended. The owner of open streams closes those that ended (`Endings.ends`).
     package var onInvalidation: ((Endings) -> Void)?
 
     /// The slices in which the loop does long work; set by `SessionCaches.register`.
@@ -50,7 +50,7 @@ package final class SessionCache {
     /// The counters, without those that the table keeps.
     var counts = SessionCacheCounters()
     private var confidence = Confidence.trusting
-    /// The current turn, which everything that makes the entries doubtful increments; never 0.
+    /// The current turn, incremented by everything that makes the entries doubtful. Never 0.
     private var turn: UInt64 = 1
     /// The turn of the entries that are used without a read; `.max`, which no entry has, while all entries are doubted.
     private var trustedTurn: UInt64 = 1
@@ -80,7 +80,7 @@ package final class SessionCache {
         return entry?.state == .known ? entry : nil
     }
 
-    /// Returns the entry for exactly these bytes if it may be used: not doubted, expired, or unconfirmed for too long.
+    /// Returns the entry for exactly these bytes if it is not doubted, expired, or unconfirmed for too long.
     package func lookup(_ token: UnsafeRawBufferPointer, now: UnixTime) -> CachedSession? {
         guard self.table.count > 0,
             let entry = self.table.entry(for: token, hash: SessionTable.hash(token)), entry.turn == self.trustedTurn,
@@ -132,7 +132,7 @@ package final class SessionCache {
         return entry.hasEnded
     }
 
-    /// Drops every entry. Entries that streams hold are equally old, and are to be read again.
+    /// Drops every entry. Entries that streams hold have to be read again, too.
     private func forgetAll() {
         self.beginTurn()
         self.counts.evictions += self.table.evictions
@@ -168,7 +168,7 @@ package final class SessionCache {
     /// confirmed and keeps its identity bytes; an entry of another version is replaced.
     ///
     /// - Parameters:
-    ///   - successor: The token; `nil` if it is the one with which the session began.
+    ///   - successor: The token. `nil` if it is the one with which the session began.
     ///   - verdict: The provider's verdict on a foreign token; `nil` for a token of the gateway.
     ///   - tokens: The provider's tokens for this version of the session.
     ///   - names: Returns the store's names of a subject; called only if an entry is made.
@@ -221,7 +221,7 @@ package final class SessionCache {
 }
 
 extension Invalidation {
-    /// Reports whether this ends the session of `entry`. `.all` ends none: it only makes known sessions doubtful.
+    /// Reports whether the invalidation ends the session of `entry`. `.all` only makes known sessions doubtful.
     package func ends(_ entry: CachedSession) -> Bool {
         switch self {
         case .session(let ended): ended == entry.key
@@ -232,13 +232,13 @@ extension Invalidation {
         }
     }
 
-    /// Reports whether this is the end of the client that has the session's token.
+    /// Reports whether the invalidation is the end of the client that has the session's token.
     func endsClient(of session: Session) -> Bool {
         guard case .client(let id, let time) = self, session.holder == id else { return false }
         return time.map { session.issuedAt < $0 } ?? true
     }
 
-    /// Reports whether this ends the session of `entry` or changed its record.
+    /// Reports whether the invalidation ends the session of `entry` or reports a change of its record.
     func concerns(_ entry: CachedSession) -> Bool {
         if case .sessionRecord(let changed) = self { changed == entry.key } else { self.ends(entry) }
     }

@@ -68,8 +68,8 @@ package final class SessionCaches: Sendable {
     /// doubts from now on; other loops do as soon as the change reaches them. May be called from any thread.
     package func doubt() { self.change(toDoubting: true) }
 
-    /// Ends the doubt if there is one: since some moment before this call, every end is reported here. Returns at once.
-    /// May be called from any thread.
+    /// Ends the doubt if there is one, because every end since some moment before this call is reported here. Returns
+    /// at once. May be called from any thread.
     package func trust() { self.change(toDoubting: false) }
 
     private func change(toDoubting isDoubting: Bool) {

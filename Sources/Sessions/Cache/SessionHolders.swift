@@ -1,6 +1,6 @@
 /// A stream, or a long request, that was permitted by a session and must learn when the session ends.
 package protocol SessionHolder: AnyObject {
-    /// The holder's place among the holders of its loop, set by `SessionHolders`; negative if it has none.
+    /// The holder's index among the holders of its loop, set by `SessionHolders`. Negative if it is not listed.
     var holderPlace: Int32 { get set }
     /// Called on the loop after the session has ended.
     func sessionEnded()

@@ -10,7 +10,7 @@ final class SessionFlight {
     let token: Secret
     /// The key that the token names, under which the flight is found.
     let key: RecordKey
-    /// The token, once it is known to be a later token of its session; otherwise `nil`.
+    /// The token, once it is known to be a later token of its session. `nil` until then.
     var successor: PresentedToken?
     /// Whether the session is live but another token has replaced this one.
     var isSucceeded = false
@@ -28,7 +28,7 @@ final class SessionFlight {
     var failure = Reason.storeUnavailable
     /// Whether the read has waited for the renewal of the provider's tokens.
     var hasAwaitedRenewal = false
-    /// The outcome; `nil` until the read is over.
+    /// The outcome. `nil` until the read is over.
     private(set) var outcome: Outcome?
     private var waiting: [Waiter] = []
 
@@ -84,13 +84,13 @@ struct ForeignFlight {
     var hasMissedAnswer = false
     /// The trace of the request that asked first.
     let trace: CallTrace?
-    /// The address of the client that asked first; `nil` if it is not known.
+    /// The address of the client that asked first. `nil` if it is not known.
     let client: AddressKey?
 
     /// - Parameters:
     ///   - others: The providers that are asked after `tokens`, in this order.
-    ///   - trace: The trace that records the calls; `nil` if they are not recorded.
-    ///   - client: The address of the client that asks; `nil` if it is not known.
+    ///   - trace: The trace that records the calls. `nil` if they are not recorded.
+    ///   - client: The address of the client that asks. `nil` if it is not known.
     init(
         tokens: any ForeignTokens,
         kind: Session.Kind,
@@ -109,7 +109,7 @@ struct ForeignFlight {
         self.others = others
     }
 
-    /// Adds providers to ask, unless they are or were asked: another host with more providers waits for the token.
+    /// Adds providers to ask, unless they are or were asked. Called when a host with more of them awaits the token.
     ///
     /// - Parameter key: The key of the token at the provider that is being asked.
     mutating func add(_ candidates: some Sequence<ForeignCandidate>, after key: RecordKey) {
@@ -118,7 +118,7 @@ struct ForeignFlight {
         }
     }
 
-    /// Moves on to the next provider and returns it; `nil` if all were asked.
+    /// Moves on to the next provider and returns it. `nil` if all were asked.
     ///
     /// - Parameter key: The key of the token at the provider that was asked.
     mutating func next(after key: RecordKey) -> ForeignCandidate? {
@@ -152,7 +152,7 @@ package struct SessionRead {
     /// The demand of the provider on the user, if it is the reason why there is no session.
     package var demand: ProviderDemand? { self.flight.demand }
 
-    /// The result of a read that is already over; `nil` if it must be awaited.
+    /// The result of a read that is already over. `nil` if it must be awaited.
     package var result: Result<CachedSession?, StoreError>? {
         self.flight.outcome.map { self.resolver.use($0, for: self) }
     }
@@ -163,7 +163,7 @@ package struct SessionRead {
         self.flight.whenOver { outcome in receiver(self.resolver.use(outcome, for: self)) }
     }
 
-    /// The session as a future; `nil` if there is no session of this kind.
+    /// The session as a future. `nil` if there is no session of this kind.
     package var future: EventLoopFuture<CachedSession?> {
         let promise = self.resolver.loop.makePromise(of: CachedSession?.self)
         self.whenFound { promise.assumeIsolated().completeWith($0.mapError { $0 }) }

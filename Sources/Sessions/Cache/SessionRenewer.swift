@@ -4,7 +4,7 @@ package import Vocabulary
 /// Renews the tokens that the provider of a session issued.
 package protocol SessionRenewer: Sendable {
     /// Renews the tokens in the background. Called on an event loop if a session is used after its
-    /// `ProviderSession.renewAt`, about once a second until that changes. Returns at once: the request does not wait.
+    /// `ProviderSession.renewAt`, about once a second until that time changes. Returns at once, without waiting.
     func renew(_ session: Session, _ key: RecordKey)
 
     /// Renews the tokens for a request that needs unexpired ones. The future succeeds when the renewal is over, cannot
@@ -16,9 +16,9 @@ package protocol SessionRenewer: Sendable {
 package struct SessionTokens: Sendable, Hashable {
     package let access: Secret
     package let id: Secret?
-    /// The time when the access token expires; `nil` if it is unknown.
+    /// The time when the access token expires. `nil` if it is unknown.
     package let expiresAt: UnixTime?
-    /// The time when the id_token expires and apps no longer get it; `nil` if it never does, or there is no id_token.
+    /// The time when the id_token expires and apps no longer get it. `nil` if it never does, or there is no id_token.
     package let idExpiresAt: UnixTime?
 
     package init(access: Secret, id: Secret?, expiresAt: UnixTime? = nil, idExpiresAt: UnixTime? = nil) {
@@ -32,8 +32,8 @@ package struct SessionTokens: Sendable, Hashable {
     var withoutID: SessionTokens { SessionTokens(access: self.access, id: nil, expiresAt: self.expiresAt) }
 }
 
-/// Reads the tokens of sessions.
+/// Reads the tokens that the providers of sessions issued.
 package protocol SessionTokenReader: Sendable {
-    /// Returns the tokens of the grant under `key`; `nil` if they no longer exist. A failure is a `StoreError`.
+    /// Returns the tokens of the grant under `key`. `nil` if they no longer exist. A failure is a `StoreError`.
     func tokens(_ key: RecordKey, on loop: any EventLoop) -> EventLoopFuture<SessionTokens?>
 }

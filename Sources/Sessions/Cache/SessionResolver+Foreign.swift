@@ -2,7 +2,7 @@ package import AddressIntelligence
 import NIOCore
 package import Vocabulary
 
-/// The lookup of tokens that a provider made.
+/// Looks up tokens that providers issued.
 extension SessionResolver {
     /// The longest foreign token in bytes: room for a JSON Web Token with many claims.
     private static let longestForeignToken = 8192
@@ -11,7 +11,7 @@ extension SessionResolver {
     ///
     /// - Parameters:
     ///   - realms: The realms whose providers are asked.
-    ///   - client: The address of the client that presents the cookie; `nil` if it is not known.
+    ///   - client: The address of the client that presents the cookie. `nil` if it is not known.
     package func resolve(
         providerCookie cookie: UnsafeRawBufferPointer,
         of realms: Realms = .default,
@@ -66,8 +66,8 @@ extension SessionResolver {
         return .miss(SessionRead(resolver: self, flight: flight, kind: kind, now: now))
     }
 
-    /// Returns a read whose answer is already known: the token is not accepted. The read ends in a later tick, so that
-    /// a client that repeats a rejected token waits like all others.
+    /// Returns a read whose answer is already known: the token is not accepted. The read ends in a later task of the
+    /// loop, so that a client that repeats a rejected token waits like all others.
     private func unknown(_ token: Secret, key: RecordKey, for reason: Reason, now: UnixTime) -> SessionFlight {
         let flight = SessionFlight(token: token, begunAt: now, reading: self.cache.beginReading(key))
         flight.refusal = reason
@@ -91,13 +91,13 @@ extension SessionResolver {
         }
     }
 
-    /// Returns the tokens of the realm's provider; `nil` if it knows none. Searching few providers beats a table.
+    /// Returns the tokens of the realm's provider. `nil` if it knows none. Searching few providers beats a table.
     private func tokens(of realm: Realm) -> (any ForeignTokens)? {
         self.parties.foreignTokens.first { $0.realm == realm }?.tokens
     }
 
-    /// Returns the lookup for the token of an entry under the present configuration, and the key of its record. An
-    /// entry that a stream holds may be older than the configuration; then nothing is known of the token.
+    /// Returns the key of an entry's token under the present configuration, and the lookup for it. `nil` if no provider
+    /// can know the token. The lookup uses what is known of the session only if the key is unchanged.
     func question(for entry: CachedSession, _ known: ForeignSession) -> (RecordKey, ForeignFlight)? {
         let realm = known.session.identity.realm
         guard let tokens = self.tokens(of: realm),
@@ -189,7 +189,7 @@ extension SessionResolver {
 
     /// Asks the next provider that may know the token.
     ///
-    /// - Returns: Whether there is a next provider.
+    /// - Returns: True if there is a next provider.
     private func askNext(_ flight: SessionFlight) -> Bool {
         guard let next = flight.foreign?.next(after: flight.sessionKey) else { return false }
         self.cache.endReading(flight.reading)
@@ -204,7 +204,7 @@ extension SessionResolver {
             + (foreign.session.provider?.endName.map(self.store.names) ?? [])
     }
 
-    /// Returns the version of the present entry if the session is unchanged; otherwise a new version.
+    /// Returns the version of the present entry if the session is unchanged, or otherwise a new version.
     private func version(of foreign: ForeignSession, _ token: Secret) -> RecordVersion {
         if let known = token.bytes.withUnsafeBytes({ self.cache.entry(for: $0) }), known.verdict != nil,
             known.session == foreign.session

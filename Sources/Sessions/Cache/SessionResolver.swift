@@ -55,7 +55,7 @@ package final class SessionResolver {
     var unknownTokens = UnknownTokens()
     /// The last version given to a foreign session; providers do not number theirs.
     var foreignVersion: UInt64 = 0
-    /// The answers of the store in this tick.
+    /// The store's answers that have arrived and are not yet processed.
     private let arrivals = Batch<(flight: SessionFlight, result: Result<SessionFinding, StoreError>)>()
 
     /// The request that asks now, if it is recorded: the reads for its token are recorded as its calls. It is set only
@@ -85,7 +85,7 @@ package final class SessionResolver {
     /// - Parameters:
     ///   - realms: The realms whose providers may be asked about a token that is not the gateway's own. The caller
     ///     judges whether a session that is found is valid there.
-    ///   - client: The address of the client that presents the token; `nil` if it is not known.
+    ///   - client: The address of the client that presents the token. `nil` if it is not known.
     package func resolve(
         _ kind: Session.Kind,
         token: UnsafeRawBufferPointer,
@@ -133,9 +133,9 @@ package final class SessionResolver {
     /// Returns the answer for a request that waited. The answer is a use of the session.
     func use(_ outcome: SessionFlight.Outcome, for read: SessionRead) -> SessionFlight.Outcome {
         let answer = self.answer(outcome, of: read.flight, read.kind)
-        // Nothing is noted if the store could not answer: it cannot note this use either, and the next one is noted.
+        // Nothing is noted if the store could not answer: it cannot note this use either, and the next use is noted.
         if case .success = outcome, case .success(.some(let found)) = answer {
-            // The session has just been read.
+            // The session has just been read, so it needs no refresh.
             if found.isUseDue(at: read.now) { self.touch(found, now: read.now) }
             if read.now >= found.renewAt { self.renew(found, now: read.now) }
         }
@@ -174,7 +174,7 @@ package final class SessionResolver {
     ///
     /// - Parameters:
     ///   - key: The key of the session.
-    ///   - successor: The token, if it is known to be a later token of its session; otherwise `nil`.
+    ///   - successor: The token, if it is known to be a later token of its session. `nil` otherwise.
     ///   - foreign: The lookup of a foreign token; `nil` for a token of the gateway.
     func read(
         _ token: Secret,
@@ -412,8 +412,8 @@ package final class SessionResolver {
         return promise.futureResult
     }
 
-    /// Notes a use of the session behind an entry that was handed out for a long request, unless one was noted a moment
-    /// ago. The store extends no session that has ended.
+    /// Notes a use of the session behind an entry that was handed out for a long request, unless a use was noted a
+    /// moment ago. The store extends no session that has ended.
     package func noteUse(of entry: CachedSession, now: UnixTime) {
         guard entry.isUseDue(at: now), !self.cache.hasEnded(entry) else { return }
         // Requests may have noted uses in a newer entry.
@@ -454,7 +454,6 @@ package final class SessionResolver {
 }
 
 extension SessionPresentation {
-    /// Creates the presentation of a cached session.
     fileprivate init(_ entry: CachedSession) {
         self.init(key: entry.key, token: entry.presentedToken, session: entry.stored)
     }

@@ -6,15 +6,15 @@ import Vocabulary
 /// tokens that share a bucket. Tokens are compared in full.
 ///
 /// **Which entries stay.** A new entry waits in a sixteenth of the slots, where it replaces the oldest. An entry that
-/// leaves the waiting slots moves to the main slots if it was used while it waited. So do one in 32 of the others, and
-/// all while main slots are free or hold an entry that can no longer be used. There, the entry replaces one that was
-/// not used since a hand last passed over it (CLOCK). So sessions that are used once displace none that are used often.
-/// If more sessions than there are slots are used in turn, most cached ones stay and are hit, while CLOCK alone would
-/// evict each before its next use.
+/// leaves the waiting slots moves to the main slots if it was used while it waited, if a main slot is free, or if the
+/// entry at the hand (CLOCK) can no longer be used. So does one in 32 of the others. If no main slot is free, the entry
+/// replaces one that was not used since the hand last passed over it. Sessions that are used once thus displace none
+/// that are used often. If more sessions than slots are used in rotation, most cached ones stay and are hit, while
+/// CLOCK alone would evict each before its next use.
 struct SessionTable {
-    /// The share of the slots in which new entries wait.
+    /// One slot in this many is a waiting slot, for new entries.
     private static let waitingShare = 16
-    /// The share of the unused entries that stay anyway: entries that are used again, but seldom, accumulate in time.
+    /// One unused entry in this many stays anyway, so that entries that are used seldom accumulate in time.
     private static let luckyShare = 32
     /// The number of entries that the hand passes in search of an unused one before it takes the last.
     private static let handReach = 32
