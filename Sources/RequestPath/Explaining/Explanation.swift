@@ -27,8 +27,8 @@ package struct Explanation: Sendable {
     ///
     /// - Parameters:
     ///   - peer: The address from which the request comes.
-    ///   - session: The only live session, for a request that presents its token. `nil` if none exists. It must be
-    ///     used on its own loop.
+    ///   - session: The only live session, found for a request with its token. `nil` if none exists. Must be used on
+    ///     its own loop.
     ///   - authority: Distinguishes tokens of the gateway from other tokens.
     ///   - certificate: The certificate that the client has proven. `nil` if it has proven none.
     ///   - checkPath: The path at which a proxy asks about the request. `nil` if the client itself sends the request.
@@ -134,7 +134,7 @@ package struct Explanation: Sendable {
         var judge = RequestJudge(requestID: RequestID(seed: 0, sequence: 0))
         judge.findings.certificate = certificate
         if let form = self.check?.form { judge.findings.note(form) }
-        // A reason that was only assumed in order to continue is hidden.
+        // True after a token's refusal was assumed in order to continue. The reason of the answer is then hidden.
         var isAssumed = false
         var next = judge.begin(given)
         self.explainRequest(given, judge.findings)

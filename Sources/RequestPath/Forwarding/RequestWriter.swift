@@ -47,7 +47,7 @@ package struct ForwardedTrace {
 
     /// Writes the line of `traceparent`.
     ///
-    /// - Parameter requestID: The request id in the line just before.
+    /// - Parameter requestID: The request id, which was written at the end of the line before.
     @inline(__always)
     func write(to writer: inout ByteWriter, after requestID: RequestID) {
         let length = writer.count
@@ -306,7 +306,7 @@ package enum RequestWriter {
             || (credentials.cookies.provider.isThere && !route.isPublic)
     }
 
-    /// Appends the `Cookie` line that `writeCookies` writes, for an answer.
+    /// Appends the `Cookie` line for the app, as `writeCookies` writes it, to the lines of an answer to a check.
     static func appendCookies(
         _ head: RequestHead,
         _ base: Bytes,

@@ -18,7 +18,7 @@ package final class TrailerSection {
 
     /// True if the section has more bytes than its limit. Its lines are incomplete then.
     package var isTooLarge: Bool { self.byteCount > self.limit }
-    /// True if the section is too large even for an answer to the request.
+    /// True if the section is so large that the stream is reset instead of refusing the request with an answer.
     package var isFarTooLarge: Bool { self.byteCount > 4 * self.limit }
 
     /// Takes the next `count` bytes of `content`, which are lines of HTTP/1.

@@ -40,12 +40,12 @@ package struct HTTP2Budget {
     static let mostPriorities = 1000
     /// The most WINDOW_UPDATE frames in addition to two for each stream (Firefox) and ten for each DATA frame sent.
     static let mostWindowUpdates = 100
-    /// The most PINGs that are free in addition to the bucket. Each DATA or HEADERS frame sent and each part of content
-    /// received earns one, because many clients measure the round trip with a PING during a transfer.
+    /// The most free PINGs that a client can save up, besides the bucket. Each DATA or HEADERS frame sent and each part
+    /// of content received earns one, because many clients measure the round trip with a PING during a transfer.
     static let mostFreePings = 1000
     static let mostQueued = 1000
     static let mostStalls = 3
-    /// The number of free bytes of overhead. Beyond them, an eighth of all bytes must be payload.
+    /// The payload in bytes that every connection starts with. All received bytes may be up to eight times the payload.
     static let freeOverhead = 1 << 20
 
     private var resets: Bucket

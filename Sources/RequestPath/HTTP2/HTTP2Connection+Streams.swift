@@ -1,8 +1,8 @@
 import NIOCore
 
-/// Requests of streams to their connection.
+/// The parts of a connection that its streams use.
 extension HTTP2Connection {
-    /// Whether the connection has room for more bytes from apps.
+    /// True while the connection can queue more bytes of answers.
     var hasRoom: Bool { self.queuedBytes < Self.highMark }
 
     /// Lets the client send more on a stream, because content of the stream was used.

@@ -44,7 +44,7 @@ final class HTTP2Session {
         return UnsafeRawBufferPointer(start: start, count: count)
     }
 
-    /// Whether the connection has ended by the protocol's rules.
+    /// True when the session neither reads nor sends any more frames, so that the connection can be closed.
     var isOver: Bool {
         nghttp2_session_want_read(self.session) == 0 && !self.hasOutput
     }
@@ -66,7 +66,7 @@ final class HTTP2Session {
     @inline(__always)
     func attached(to id: Int32) -> UnsafeMutableRawPointer? { nghttp2_session_get_stream_user_data(self.session, id) }
 
-    /// Removes the pointer of a stream, whose object is used again.
+    /// Removes the pointer of a stream, so that its object can be reused.
     func detach(_ id: Int32) {
         self.attach(nil, to: id)
     }
@@ -91,7 +91,7 @@ final class HTTP2Session {
         nghttp2_submit_rst_stream(self.session, 0, id, code.rawValue)
     }
 
-    /// Asks for content again, after there was none.
+    /// Asks the stream for content again, after it had none.
     func resume(_ id: Int32) {
         nghttp2_session_resume_data(self.session, id)
     }
@@ -106,11 +106,11 @@ final class HTTP2Session {
         var made: OpaquePointer?
         nghttp2_option_new(&made)
         guard let made else { return nil }
-        // A window opens when received bytes have been used.
+        // Windows are opened by `consume`, when received bytes have been used.
         nghttp2_option_set_no_auto_window_update(made, 1)
         nghttp2_option_set_no_closed_streams(made, 1)
         nghttp2_option_set_max_outbound_ack(made, 100)
-        // Above the limit of the budget, which sends the client a reason.
+        // Above the limit of `HTTP2Budget`, which sends the client a reason.
         nghttp2_option_set_max_continuations(made, 2 * HTTP2Budget.mostContinuations)
         nghttp2_option_set_max_deflate_dynamic_table_size(made, 4096)
         // More than any head. The library would omit a larger one.
