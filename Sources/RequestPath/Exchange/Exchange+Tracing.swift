@@ -316,7 +316,6 @@ extension Exchange {
         }
     }
 
-    /// Writes the span of the request.
     @inline(__always)
     private func writeRequest(
         _ trace: RequestTrace,
@@ -370,7 +369,6 @@ extension Exchange {
         if status >= 500 || reason.map({ $0.isFailure && $0 != .clientGone }) == true { span.failed() }
     }
 
-    /// Returns the traits of the request's span.
     @inline(__always)
     private func traits(_ trace: RequestTrace, _ status: Int) -> UInt64 {
         var traits = Trait.of(.server, trace.method)

@@ -86,7 +86,6 @@ final class HTTP2Session {
         nghttp2_session_set_local_window_size(self.session, 0, id, size)
     }
 
-    /// Resets a stream.
     func reset(_ id: Int32, _ code: Code) {
         nghttp2_submit_rst_stream(self.session, 0, id, code.rawValue)
     }

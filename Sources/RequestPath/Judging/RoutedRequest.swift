@@ -63,9 +63,9 @@ struct RoutedRequest: ~Copyable {
 
     /// The names of the gateway's cookies on the host.
     @inline(__always) var cookies: OwnCookies { self.configuration.ownNames.cookies(of: self.host) }
-    /// The client of the route. `nil` if the route names no client, or one that no longer exists.
+    /// The OAuth client of the route. `nil` if the route names no client, or one that no longer exists.
     var client: ClientSettings? { self.route.settings.client.flatMap { name in self.clients.use { $0.client(name) } } }
-    /// Whether a person sees the answer.
+    /// True if a browser shows the answer to a person as a page.
     var wantsPage: Bool { Navigation.wantsPage(self.head, self.base) }
     /// Whether a page of another origin started the navigation.
     var isCrossSite: Bool { Navigation.isCrossSite(self.head, self.base) }

@@ -1,7 +1,7 @@
 import NIOCore
 
-/// A handler between TLS and the socket until the handshake has ended. It reads the agreed parameters and ends a client
-/// that sends too much.
+/// A handler between TLS and the socket until the handshake has ended. It reads the agreed parameters, and closes the
+/// connection of a client that sends too much.
 final class HandshakeWatch: ChannelDuplexHandler, RemovableChannelHandler {
     typealias InboundIn = ByteBuffer
     typealias InboundOut = ByteBuffer

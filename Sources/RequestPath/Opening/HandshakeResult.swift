@@ -18,6 +18,6 @@ package enum HandshakeResult: String, CaseIterable, Sendable {
     case noProtocol = "no_protocol"
     /// The client has no certificate, or one that does not verify or has expired.
     case clientCertificate = "client_certificate"
-    /// Too many handshakes from one address.
+    /// The client's address has begun too many handshakes.
     case limited
 }
