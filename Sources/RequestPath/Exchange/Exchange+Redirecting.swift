@@ -37,7 +37,7 @@ extension Exchange {
             guard let base = bytes.baseAddress?.assumingMemoryBound(to: UInt8.self) else { return false }
             let path = head.path.bytes(in: base)
             let folder = Self.proofs.utf8
-            // No byte that an app may interpret differently.
+            // The token has no byte that an app could interpret differently.
             guard path.count > folder.count, path.starts(with: folder),
                 path.dropFirst(folder.count).allSatisfy({ $0.isAlphanumeric || $0 == 0x2D || $0 == 0x5F }),
                 let host = configuration.routes.host(for: head.authority.bytes(in: base), kept: self.loop.namedHosts),

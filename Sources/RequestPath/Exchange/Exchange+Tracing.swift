@@ -5,8 +5,8 @@ import Sessions
 import Settings
 import Vocabulary
 
-/// Writes the spans of a request: its own, and one for each question to the store and for each attempt to reach the
-/// app. Each span is written when its operation has ended.
+/// Writes the spans of a request: its own, and one for each store operation and for each attempt to reach the app. Each
+/// span is written when its operation has ended.
 extension Exchange {
     /// Decides, once, whether the request is traced. Continues the trace in `traceparent` only for a trusted client.
     /// Otherwise, anybody could have all requests recorded, or write into the traces of others.
@@ -107,7 +107,7 @@ extension Exchange {
 
     // MARK: Spans within the request
 
-    /// Records that the request waits for an answer of the store.
+    /// Records that the request waits for a store operation.
     @inline(never)
     func storeIsAsked(_ operation: StaticString) {
         self.record.trace?.use { $0.storeAsked = (.now(), operation) }

@@ -262,8 +262,8 @@ package final class Exchange {
 
     // MARK: The end
 
-    /// Called when the client has ended its output. It may still read: that it has gone shows only when sending to it
-    /// fails. A complete request therefore gets its answer, within the usual deadlines. An event stream that has begun
+    /// Called when the client has ended its output. The client may still read: only a failed send shows that it has
+    /// gone. A complete request therefore gets its answer, within the usual deadlines. An event stream that has begun
     /// ends instead: it may be silent for long, and its readers only ever close the whole connection (HTML 9.2.3).
     ///
     /// - Returns: Whether the request can still have an answer.

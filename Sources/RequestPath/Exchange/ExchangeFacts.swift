@@ -55,6 +55,6 @@ struct ExchangeFacts: ~Copyable {
     /// The time at which the head was sent to the app. `nil` if it was not sent or the request is not recorded.
     var sentAt: NIODeadline?
     var responseDeadline = NIODeadline.distantFuture
-    /// The time until which a queued request waits for a stream, or an expecting one for the first bytes of its body.
+    /// The time until which a queued request waits for a stream, or a request waits for the first bytes of its body.
     var waitDeadline = NIODeadline.distantFuture
 }

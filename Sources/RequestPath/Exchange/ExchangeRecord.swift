@@ -24,7 +24,7 @@ struct ExchangeRecord: ~Copyable {
     var isAppsAnswer = false
     /// Whether the request was forwarded, or would have been if the app could be reached.
     var isForwarded = false
-    /// Whether the stream to the app uses a kept connection, which the app may have closed just before the request.
+    /// True if the stream to the app is on a reused connection, which the app may have closed just before the request.
     var upstreamReused = false
     /// The server of the app that was chosen last, if it has several.
     var server: UpstreamServer?

@@ -4,7 +4,7 @@
 package struct AnswerChanges: ~Copyable {
     /// True if the answer is for one user, so that no shared cache may keep it.
     package var marksPrivate = false
-    /// The gateway's own `Set-Cookie` lines, each with its CRLF.
+    /// The gateway's own field lines, such as `Set-Cookie` and CORS fields, each with its CRLF.
     package var extraLines: [UInt8] = []
     package var requestID: RequestID
     /// Whether the upstream is the identity provider, whose own fields may have the names of identity fields.

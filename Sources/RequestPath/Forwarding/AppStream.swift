@@ -3,7 +3,7 @@ package import Sessions
 package import Vocabulary
 
 /// A stream to an app that carries no request yet. Only a permitted head can be sent on a free stream. An HTTP/1
-/// connection is a connection with one stream.
+/// connection has one stream.
 package protocol FreeStream: AnyObject {
     /// False if the stream has closed or carries a request.
     var isUsable: Bool { get }

@@ -299,7 +299,7 @@ package struct ResponseParser: Sendable {
     }
 
     /// Ends an answer that has no content "regardless of the header fields present in the message" (RFC 9112 6.3). With
-    /// HEAD or 304, the length is that of content that is not sent. Otherwise a length is forbidden (RFC 9110 8.6).
+    /// HEAD or 304, a length describes content that is not sent. Otherwise a length is forbidden (RFC 9110 8.6).
     private func concludeWithoutContent(_ head: ResponseHead) {
         head.framing = .none
         let mustNotFrame = head.status < 200 || head.status == 204

@@ -75,7 +75,7 @@ package struct ResponseWriter: Sendable {
         }
     }
 
-    /// Appends an interim answer, such as 103, without the fields that the gateway adds to the final one.
+    /// Appends an interim answer, such as 103, without the fields that the gateway adds to the final answer.
     package func writeInterim(
         _ head: ResponseHead,
         _ base: Bytes,

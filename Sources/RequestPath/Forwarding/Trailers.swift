@@ -46,7 +46,7 @@ package final class TrailerSection {
     }
 }
 
-/// The fields that follow a body. Only `TrailerRules` makes them, so that no field of a head is among them.
+/// The fields that follow a body. Only `TrailerRules` creates them, so that none of them belongs in a head.
 package struct Trailers: Sendable {
     /// One or more lines of HTTP/1, each with its CRLF.
     package let lines: [UInt8]

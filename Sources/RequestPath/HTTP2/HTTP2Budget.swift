@@ -1,8 +1,8 @@
 package import NIOCore
 
-/// Limits what a client of HTTP/2 may use beside its requests. Frames are cheap for the client, so each kind has a
-/// limit (CVE-2019-9511 to -9518, CVE-2023-44487, CVE-2024-27316, CVE-2025-8671). A connection that exceeds one is
-/// closed with ENHANCE_YOUR_CALM.
+/// Limits what an HTTP/2 client may send and use in addition to its requests. Frames are cheap for the client, so each
+/// kind has a limit (CVE-2019-9511 to -9518, CVE-2023-44487, CVE-2024-27316, CVE-2025-8671). A connection that exceeds
+/// a limit is closed with ENHANCE_YOUR_CALM.
 package struct HTTP2Budget {
     /// A token bucket: room for a burst that refills with time.
     private struct Bucket {
@@ -32,7 +32,7 @@ package struct HTTP2Budget {
         }
     }
 
-    /// The most CONTINUATION frames of a block of fields. `blockTime` is the block's time limit.
+    /// The most CONTINUATION frames of a field block. `blockTime` is the block's time limit.
     static let mostContinuations = 8
     static let blockTime = TimeAmount.seconds(5)
     static let mostEmptyData = 10

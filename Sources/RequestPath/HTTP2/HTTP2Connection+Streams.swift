@@ -46,7 +46,7 @@ extension HTTP2Connection {
         self.sendSoon()
     }
 
-    /// Adds a trailer of a request. Returns false if the stream ends.
+    /// Adds a trailer of a request. Returns false if the stream is reset.
     func trailerComes(
         of id: Int32,
         _ name: UnsafeBufferPointer<UInt8>,

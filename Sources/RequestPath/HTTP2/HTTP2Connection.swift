@@ -3,8 +3,8 @@ import Settings
 package import Transport
 import Vocabulary
 
-/// A client's connection of HTTP/2. It has a session for the frames, and a stream with an exchange for each request.
-/// The output of a turn is collected and leaves in one write at its end.
+/// A client's HTTP/2 connection. It has a session for the frames, and a stream with an exchange for each request. The
+/// output of a turn of the loop is collected and sent at the end of the turn.
 ///
 /// ```
 ///   open ─▶ leaving ─▶ left ─▶ lingering ─▶ closed
@@ -143,7 +143,7 @@ package final class HTTP2Connection {
         return true
     }
 
-    /// Adds a field of a stream. Returns false if the stream ends.
+    /// Adds a field of a stream. Returns false if the stream is reset.
     @inline(__always)
     func fieldComes(of id: Int32, _ name: UnsafeBufferPointer<UInt8>, _ value: UnsafeBufferPointer<UInt8>) -> Bool {
         self.budget.fieldCame(name.count &+ value.count)
@@ -404,7 +404,7 @@ extension HTTP2Connection: TurnEndSender {
         }
         let hasLeft = self.isLeft && !session.hasOutput || self.inputHasEnded
         if session.isOver || hasLeft && self.streams.isEmpty {
-            // What follows a fault is not worth reading.
+            // After a fault of the client, further input is not read.
             if self.isCounted { self.stream.pause() }
             self.linger(isPatient: !self.isCounted)
         }

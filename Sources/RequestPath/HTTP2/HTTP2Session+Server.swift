@@ -100,7 +100,7 @@ extension HTTP2Session {
 
     // MARK: The end
 
-    /// Asks the client to open no more streams. Streams that it sends meanwhile are served.
+    /// Asks the client to open no more streams. Streams that it opens in the meantime are served.
     func announceEnd() {
         nghttp2_submit_shutdown_notice(self.session)
     }

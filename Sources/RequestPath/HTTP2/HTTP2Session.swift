@@ -2,7 +2,7 @@ import CNGHTTP2
 
 /// The state machine of an HTTP/2 connection (RFC 9113), by libnghttp2. It turns received bytes into calls of its
 /// connection, and answers into bytes to send. It does no I/O. The library checks frames, states, windows and messages.
-/// `HTTP2Budget` counts what the library leaves to its user. `HTTP2Session+Server` adds the server's side.
+/// `HTTP2Budget` limits what the library does not limit. `HTTP2Session+Server` adds the server's side.
 ///
 /// During `receive` or `nextOutput`, only methods that queue frames may be called.
 final class HTTP2Session {
@@ -95,7 +95,7 @@ final class HTTP2Session {
         nghttp2_session_resume_data(self.session, id)
     }
 
-    /// Ends the session with a GOAWAY. No more is read.
+    /// Ends the session with a GOAWAY. Nothing more is read.
     func end(_ code: Code) {
         nghttp2_session_terminate_session(self.session, code.rawValue)
     }

@@ -5,7 +5,7 @@ package import Vocabulary
 /// A path to a value in a session, as written in `identity.headers` and the presets. It is parsed once and used for
 /// every new session.
 package struct IdentityPath: Sendable {
-    /// The allowed first parts of a path, for messages.
+    /// The allowed paths. One that ends with a dot continues with the names of members.
     package static let roots = [
         "subject", "session.id", "identity.id", "identity.schema_id", "identity.traits.", "identity.metadata_public.",
         "aal",

@@ -65,8 +65,8 @@ package struct ManagedNames: Sendable {
         "x-wsgi-",
     ]
 
-    /// Names with one of the `prefixes` that apps and frameworks trust. Used for proxies that remove fields only by
-    /// name.
+    /// Names that begin with one of the `prefixes` and that apps or frameworks trust. Used for proxies that remove
+    /// fields only by name.
     package static let believed =
         [
             "access-token", "authorization", "base", "by", "client-cert", "client-ip", "context", "email", "groups",

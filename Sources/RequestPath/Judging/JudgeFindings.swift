@@ -98,7 +98,7 @@ package struct JudgeFindings {
     package internal(set) var stage = Stage.route
     /// The dialect of the check. `nil` if the request is not a check.
     package var dialect: AuthorizationDialect?
-    /// The properties of the proxy that sent the request, as a check or for a page. Empty if no such proxy sent it.
+    /// The properties of the proxy that sent the request, as a check or for a page. Empty for any other request.
     var asker: AskingProxy = []
     /// True for an ACME HTTP challenge over plain http to a host with https.
     var isPlainHTTP = false
@@ -175,7 +175,7 @@ package enum JudgeEvent {
     case strayForwarding(field: String)
     /// No host has this name.
     case unknownHost(Slice)
-    /// Another device presents a session on a route that only logs this.
+    /// Another device presents a session, on a route that only logs mismatches.
     case wouldReject(BindingMode, PresentedDevice, AuditEvent)
     /// This session ends because another device presented it.
     case ends(CachedSession)

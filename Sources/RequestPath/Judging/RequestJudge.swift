@@ -17,7 +17,7 @@ package import Vocabulary
 /// ```
 /// A session whose token is bound to a key also waits for its proof (`redeeming`) and is then looked up again
 /// (`proven`). Every step may end with an answer instead. The request waits for its driver in `session`, `existing`,
-/// `consuming`, `redeeming` and `proven`. The route is frozen before credentials are read, and they are read once.
+/// `consuming`, `redeeming` and `proven`. The route is fixed before credentials are read. They are read once.
 ///
 /// The driver lends the head and its bytes to each step; the judge keeps only slices. The judge reads no clock and does
 /// no I/O. Time, peer and configuration come from `JudgingContext`, and events to be recorded are in `findings`. The
@@ -137,7 +137,7 @@ package struct RequestJudge {
         }
     }
 
-    /// Continues if a session could not be looked up, a transfer token not consumed or a proof not redeemed.
+    /// Continues after looking up a session, consuming a transfer token or redeeming a proof has failed.
     ///
     /// - Parameter reason: The reason for the refusal: the store or a provider is unavailable.
     package mutating func unavailable(

@@ -4,8 +4,8 @@ import Settings
 import SignOn
 import Vocabulary
 
-/// A request on its frozen route, as it is lent to each step of its judge. Contains the driver's context, the
-/// listener's judging profile, and the route and host that were found.
+/// A request with its route, as it is lent to each step of its judge. Contains the driver's context, the listener's
+/// judging profile, and the route and host that were found.
 ///
 /// Its references are not counted, so it must never be deinitialised. Therefore only `lend` can create one, in memory
 /// that is freed without deinitialisation, and a step can neither copy, move nor keep what it borrows. (Measured:
@@ -81,8 +81,8 @@ struct RoutedRequest: ~Copyable {
 }
 
 extension RequestJudge {
-    /// Lends the request on its frozen route to the next step. Route, host and judging profile belong to the
-    /// configuration, which `given` keeps.
+    /// Lends the request with its route to the next step. Route, host and judging profile belong to the configuration,
+    /// which `given` keeps.
     @inline(__always)
     mutating func onRoute(
         _ given: JudgingContext,

@@ -6,7 +6,7 @@ import Vocabulary
 
 /// Performs the TLS handshake.
 extension ClientOpening {
-    /// The maximum number of bytes from a client until its handshake has ended, if it is asked for no certificate.
+    /// The maximum number of bytes from a client before its handshake has ended, if no client certificate is requested.
     private static let mostBytes = 32_768
     private static let mostBytesWithCertificate = 65_536
 

@@ -15,7 +15,7 @@ import Transport
 final class ClientOpening {
     enum Stage {
         case preamble, hello, waiting, handshake, choice
-        /// The client gets an answer and no connection.
+        /// The client gets an error and is disconnected.
         case refused
         /// The client's connection has replaced the opening, or the client's stream has closed.
         case over

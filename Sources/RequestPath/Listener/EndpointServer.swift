@@ -8,8 +8,8 @@ import Vocabulary
 /// A separate listener that answers with endpoints and judges no sessions, because it has no apps. It serves one host
 /// or any host name, with the default limits and deadlines.
 ///
-/// It has its own loop, connection limit and metrics, so its requests are neither in the access log nor in the metrics.
-/// Only its handshakes and PROXY headers are counted with those of the clients.
+/// It has its own loop, connection limit and metrics, so its requests are neither in the access log nor in the
+/// gateway's metrics. Only its handshakes and PROXY headers are counted in the gateway's metrics.
 package struct EndpointServer: Sendable {
     /// The maximum number of simultaneous connections.
     private static let connectionLimit = 64

@@ -28,7 +28,7 @@ final class HandshakeWatch: ChannelDuplexHandler, RemovableChannelHandler {
         let channel = context.channel
         context.fireChannelRead(NIOAny(first))
         guard channel.isActive else { return }
-        // A request may follow the client's last message and be read with it. An upload is not too much.
+        // The first request may be read together with the client's last handshake message. It is not limited here.
         guard self.isOver else { return context.close(promise: nil) }
         channel.pipeline.syncOperations.fireChannelRead(NIOAny(bytes))
     }

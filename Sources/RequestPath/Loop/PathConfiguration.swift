@@ -45,7 +45,7 @@ package final class PathConfiguration: Sendable {
     let responseWriter: ResponseWriter
     let ownNames: OwnNames
     let handoffCookies: HandoffCookies
-    /// The lines that clear the handoff cookies on each host, by its index.
+    /// The field lines that clear the handoff cookies on each host, by the host's index.
     private let handoffClearing: [[[UInt8]]]
     private let origins: ServedOrigins
     let clientAddress: ClientAddressRule

@@ -149,7 +149,7 @@ package final class PathLoop: TurnEndTask {
         ) { _ in loop.value.sweep() }
     }
 
-    /// Reads the clocks. Requests use these times until the next call. Also called after a clock was set.
+    /// Reads the clocks. Requests use these times until the next call. Also called after the store's clock was set.
     package func readClocks() {
         self.now = .now()
         self.sessionNow = self.sessionClock.now()

@@ -258,7 +258,7 @@ final class PathMetrics {
         return slot
     }
 
-    /// Adds a recorded trace to the counted duration of its request.
+    /// Adds a recorded trace as an exemplar to the counted duration of its request.
     ///
     /// - Parameter slot: The slot that counted the duration.
     @inline(__always)

@@ -1,7 +1,7 @@
 /// The result of a client's handshake: the values of `sallyport_tls_handshakes_total{result}`.
 package enum HandshakeResult: String, CaseIterable, Sendable {
     case ok
-    /// A session was resumed.
+    /// A TLS session was resumed.
     case resumed
     case failed
     /// The handshake was not complete within the time for the first request.

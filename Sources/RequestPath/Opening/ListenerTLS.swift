@@ -166,7 +166,7 @@ package final class ListenerTLS: Sendable {
             privateKey: .privateKey(try NIOSSLPrivateKey(bytes: certificate.key.bytes, format: .pem))
         )
         configuration.minimumTLSVersion = settings.minVersion == .v13 ? .tlsv13 : .tlsv12
-        // Mozilla's intermediate profile without finite fields. TLS 1.3 has its own suites, in the library's order.
+        // Mozilla's intermediate profile without finite-field DHE. TLS 1.3 has its own suites, in the library's order.
         configuration.cipherSuiteValues = [
             .TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256, .TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256,
             .TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384, .TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384,
