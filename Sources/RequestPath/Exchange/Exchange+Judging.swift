@@ -9,7 +9,7 @@ import Settings
 import SignOn
 import Vocabulary
 
-/// The next step of a judged request, performed when its bytes are no longer borrowed.
+/// The next step of a judged request, performed when the bytes of the request's head are no longer borrowed.
 enum Step {
     /// The request is permitted, and the head for the app is written.
     case forward
@@ -18,14 +18,14 @@ enum Step {
     case answer(LocalAnswer)
     /// One of the gateway's endpoints answers, after the body has been collected.
     case collect(PendingEndpoint)
-    /// The store is asked for a session.
+    /// The store or a provider is asked for a session.
     case ask(SessionRead, SessionQuestion.Purpose)
-    /// A transfer token is consumed.
+    /// A session-transfer token is consumed.
     case consume(OutOfLine<HandoffRequest>)
-    /// The store is asked whether a proof is new.
+    /// The store is asked whether a DPoP proof is new.
     case redeem(EventLoopFuture<DPoPRefusal?>)
 
-    /// Whether the request's head is needed later.
+    /// True if the request waits for a result, so that its head is needed later.
     var waits: Bool {
         switch self {
         case .ask, .consume, .redeem: true
@@ -36,7 +36,7 @@ enum Step {
 
 /// Drives the request's judge: looks up sessions, consumes tokens, records the judge's events.
 extension Exchange {
-    /// Judges a request and keeps the data that is needed after this event.
+    /// Judges a request. If the request must wait, keeps its head and bytes for the event that continues it.
     ///
     /// - Parameters:
     ///   - head: The loop's head.
@@ -72,7 +72,7 @@ extension Exchange {
         if let host = self.record.pinnedHost, host.use({ $0.isNamed }) { self.namedHost = host.counted }
     }
 
-    /// Records whether a refusal is a page for a person, and the page's language.
+    /// Records whether the client wants a page instead of a document if it is refused, and the language of the page.
     @inline(__always)
     func noteReader(of head: RequestHead, _ base: Bytes, by configuration: PathConfiguration) {
         guard Navigation.wantsPage(head, base) else { return }
@@ -92,7 +92,7 @@ extension Exchange {
         self.record.log.keep(head, self.loop.copy(buffer, count: head.byteCount), version: stream.version)
     }
 
-    /// Returns the context of all steps of one event. It is made once for them, because making it counts references.
+    /// Returns the judging context for one event. All steps of the event share it, because making it counts references.
     private func given(_ head: RequestHead, _ base: Bytes, _ configuration: PathConfiguration) -> JudgingContext {
         JudgingContext(
             head,
@@ -109,7 +109,7 @@ extension Exchange {
         )
     }
 
-    /// Performs the judge's actions until one of them must wait or ends the judging.
+    /// Performs the judge's actions until one of them must wait or is the last.
     private func follow(_ action: consuming JudgeAction, _ given: JudgingContext) -> Step {
         let base = given.base
         var next = action
@@ -181,7 +181,7 @@ extension Exchange {
         }
     }
 
-    /// - Parameter source: The place where the session was looked up.
+    /// Adds the result of a session's look-up to the record and the metrics. `source` is where the session was found.
     @inline(__always)
     private func noteSession(_ answer: SessionAnswer, in source: SessionSource) {
         guard case .found(let session) = answer else { return self.metrics.sessionResolved(.none) }
@@ -227,13 +227,13 @@ extension Exchange {
 
     // MARK: Waiting
 
-    /// A result that the judge has requested.
+    /// The result of a look-up, handoff or redemption that the judge has requested.
     private enum Arrival {
         case session(SessionAnswer, SessionQuestion.Purpose)
         case handoff(JudgedHandoff)
-        /// The refusal of the proof. `nil` if the proof is new.
+        /// The reason for rejecting a DPoP proof. `nil` if the proof is new.
         case proof(DPoPRefusal?)
-        /// The store failed. The reason is for the refusal.
+        /// The store failed. The request is refused with this reason.
         case unavailable(StoreError, Reason)
 
         /// Why the store gave no answer. `nil` if the store has answered.
@@ -263,7 +263,7 @@ extension Exchange {
         }
     }
 
-    /// Performs the next step.
+    /// Performs one step of the request.
     func take(_ step: Step) {
         switch step {
         case .forward:
@@ -283,7 +283,7 @@ extension Exchange {
         case .ask(let read, let purpose):
             let exchange = self.beginWaiting()
             if self.record.trace != nil, !read.asksProvider { self.storeIsAsked("session") }
-            // A callback instead of a future, which would cost every request whose session is not in the cache.
+            // A callback, because a future would cost more for every request whose session is not in the cache.
             read.whenFound { result in
                 if self.isWaiting(in: exchange) { self.resume(Arrival(result, of: read, purpose)) }
             }

@@ -6,8 +6,8 @@ import Vocabulary
 
 /// Redirects clients of plain http to https.
 extension Exchange {
-    /// Redirects to the request's path and query under the host's public URL. Ignores everything else, because nothing
-    /// that came over plain http can be trusted.
+    /// Redirects to the request's path and query under the host's public URL. Ignores the rest of the request, because
+    /// nothing that came over plain http can be trusted.
     func redirect(_ head: RequestHead, _ buffer: inout ByteBuffer, by configuration: PathConfiguration) {
         self.keepForLog(head, buffer)
         let answer = buffer.withUnsafeReadableBytes { bytes -> LocalAnswer in
@@ -26,9 +26,9 @@ extension Exchange {
         self.answer(answer)
     }
 
-    /// Whether a certificate authority requests an app's proof for a host's name, over plain http (RFC 8555 8.3). The
-    /// request must be a GET or HEAD of a token, without a query, on a public route for such paths only. It is judged
-    /// and forwarded like a request to any other listener.
+    /// Returns whether the request is an ACME HTTP challenge that an app answers (RFC 8555 8.3): a GET or HEAD of a
+    /// token, without a query, on a public route for ACME challenges only. Such a request is judged and forwarded like
+    /// a request to any other listener.
     func isAskedForProof(_ head: RequestHead, _ buffer: ByteBuffer, by configuration: PathConfiguration) -> Bool {
         guard head.knownMethod == .get || head.knownMethod == .head, !head.hasQuery, !head.isWebSocketUpgrade else {
             return false
@@ -37,7 +37,7 @@ extension Exchange {
             guard let base = bytes.baseAddress?.assumingMemoryBound(to: UInt8.self) else { return false }
             let path = head.path.bytes(in: base)
             let folder = Self.proofs.utf8
-            // No byte that an app may interpret differently.
+            // The token has no byte that an app could interpret differently.
             guard path.count > folder.count, path.starts(with: folder),
                 path.dropFirst(folder.count).allSatisfy({ $0.isAlphanumeric || $0 == 0x2D || $0 == 0x5F }),
                 let host = configuration.routes.host(for: head.authority.bytes(in: base), kept: self.loop.namedHosts),
@@ -49,7 +49,7 @@ extension Exchange {
         }
     }
 
-    /// The folder of the proofs for names. The name of each proof is its token.
+    /// The beginning of the path of every ACME HTTP challenge. The challenge's token follows.
     private static let proofs = "/.well-known/acme-challenge/"
 
     private func place(of head: RequestHead, _ base: Bytes, by configuration: PathConfiguration) -> LocalAnswer {

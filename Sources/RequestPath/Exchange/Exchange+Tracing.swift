@@ -5,17 +5,17 @@ import Sessions
 import Settings
 import Vocabulary
 
-/// Writes the spans of a request: its own, and one for each question to the store and for each attempt to reach the
-/// app. Each span is written when its operation has ended.
+/// Writes the spans of a request: its own, and one for each store operation and for each attempt to reach the app. Each
+/// span is written when its operation has ended.
 extension Exchange {
-    /// Decides, once, whether the request is traced. Accepts the parent that a client names only from a trusted client.
+    /// Decides, once, whether the request is traced. Continues the trace in `traceparent` only for a trusted client.
     /// Otherwise, anybody could have all requests recorded, or write into the traces of others.
     @inline(__always)
     func beginTrace(_ head: RequestHead, _ buffer: ByteBuffer, by configuration: PathConfiguration) {
         let isNamed = head.line(.traceParent) != nil
         if self.loop.beginsTraces {
-            // The request's id becomes the trace's, so that the trace can be found. All bits of its lower half must
-            // look random, because the sampler compares them.
+            // The request id is also used as the trace id, so that the trace can be found. All bits of its lower half
+            // must look random, because the sampler compares them.
             let seed = self.record.requestID.seed
             let low = TraceLog.mixed(self.record.requestID.sequence &+ seed)
             self.record.requestID.sequence = low
@@ -92,7 +92,7 @@ extension Exchange {
         return TraceID(high: self.record.requestID.seed, low: self.record.requestID.sequence)
     }
 
-    /// The trace context for the app. `nil` if the app gets what the client has sent.
+    /// The trace context for the app. `nil` if the client's trace fields are forwarded unchanged.
     @inline(__always)
     var forwardedTrace: ForwardedTrace? {
         if let told = self.record.toldTrace {
@@ -107,15 +107,15 @@ extension Exchange {
 
     // MARK: Spans within the request
 
-    /// Records that the request waits for an answer of the store.
+    /// Records that the request waits for a store operation.
     @inline(never)
     func storeIsAsked(_ operation: StaticString) {
         self.record.trace?.use { $0.storeAsked = (.now(), operation) }
     }
 
-    /// Writes the span of the question to the store for which the request has waited.
+    /// Writes the span of the store operation for which the request has waited.
     ///
-    /// - Parameter failure: Why there is no answer. `nil` if the store has answered.
+    /// - Parameter failure: The reason why the store gave no answer. `nil` if it has answered.
     @inline(never)
     func storeAnswered(_ failure: Reason?) {
         guard let trace = self.record.trace?.counted, let (asked, operation) = trace.storeAsked else { return }
@@ -137,7 +137,7 @@ extension Exchange {
         }
     }
 
-    /// Records an attempt to reach this server, when a connection to it is begun or available.
+    /// Records that an attempt to reach `server` begins: a connection to it is available or is being opened.
     @inline(never)
     func attemptBegins(at server: Pinned<UpstreamServer>, _ now: NIODeadline) {
         self.record.trace?.use { trace in
@@ -153,10 +153,10 @@ extension Exchange {
     @inline(__always)
     func attemptEnded() { self.record.trace?.use { $0.attemptEnded = .now() } }
 
-    /// Writes the span of a failed attempt that another one follows.
+    /// Writes the span of a failed attempt to reach the app, before the next attempt.
     ///
     /// - Parameters:
-    ///   - reason: The reason of the failure. `nil` if the app has answered, but another server may do better.
+    ///   - reason: The reason of the failure. `nil` if the app has answered, but another server is tried.
     ///   - status: The status of the answer. 0 if there was no answer.
     @inline(never)
     func attemptFailed(_ reason: Reason?, status: Int = 0) {
@@ -176,7 +176,7 @@ extension Exchange {
 
     /// Writes the remaining spans of a request that has ended.
     ///
-    /// - Parameter slot: The slot that counted the request's duration.
+    /// - Parameter slot: The histogram slot that counted the request's duration.
     @inline(__always)
     func endTrace(_ slot: Int) {
         guard let trace = self.record.trace.take(), let tracer = self.tracer else { return }
@@ -202,7 +202,7 @@ extension Exchange {
         tracer.log.ended()
     }
 
-    /// - Parameter end: The end of the request in nanoseconds since 1970.
+    /// Adds the trace as an exemplar to the request's durations. `end` is in nanoseconds since 1970.
     @inline(__always)
     private func noteExemplars(of trace: TraceID, at end: UInt64, _ slot: Int) {
         let time = Int64(truncatingIfNeeded: end / 1_000_000)
@@ -212,18 +212,18 @@ extension Exchange {
         self.metrics.traced(Exemplar(trace: trace, nanoseconds: nanoseconds, at: time), at: answered)
     }
 
-    /// The traits by which the spans of `SpanPatterns` differ, in addition to their runs.
+    /// The traits, other than attribute runs, that distinguish the patterns in `SpanPatterns`.
     private enum Trait {
         static var hasStatus: UInt64 { 1 &<< 8 }
         static var hasSession: UInt64 { 1 &<< 9 }
         static var hasParent: UInt64 { 1 &<< 10 }
-        /// Whether the span contains the beginning of the URL, to be followed by the path.
+        /// Set if the pattern ends with the origin of a URL, to which each span appends its path.
         static var hasURL: UInt64 { 1 &<< 11 }
         static var isAllowed: UInt64 { 1 &<< 12 }
         static var isDenied: UInt64 { 1 &<< 13 }
         static var isCached: UInt64 { 1 &<< 14 }
         static var isStored: UInt64 { 1 &<< 15 }
-        /// Whether the span is for an endpoint, whose path is not part of a run.
+        /// Set if the request was for one of the gateway's endpoints, whose path is not part of an attribute run.
         static var isEndpoints: UInt64 { 1 &<< 16 }
 
         @inline(__always)
@@ -236,7 +236,7 @@ extension Exchange {
     ///
     /// - Parameters:
     ///   - status: The status of the app's answer. 0 if there is no answer.
-    ///   - failure: Why there is no complete answer. `nil` if the answer is complete.
+    ///   - failure: The reason why the answer is missing or incomplete. `nil` if the answer is complete.
     @inline(__always)
     private func writeAttempt(
         _ trace: RequestTrace,
@@ -297,7 +297,7 @@ extension Exchange {
         }
     }
 
-    /// Writes the URL requested from the app, without the query, unless it is the origin and a short path.
+    /// Writes the URL requested from the app, without the query, if the route changes the path or the URL is long.
     @inline(never)
     private func writeURL(
         of server: UpstreamServer,
@@ -316,7 +316,6 @@ extension Exchange {
         }
     }
 
-    /// Writes the span of the request.
     @inline(__always)
     private func writeRequest(
         _ trace: RequestTrace,
@@ -335,7 +334,7 @@ extension Exchange {
         )
         let kept = traits & Trait.isEndpoints == 0 ? tracer.patterns.find(likeness) : nil
         let pattern = kept ?? self.requestPattern(likeness, traits, of: trace, tracer)
-        // Compares bits, because equality is a call of another module.
+        // Compares bits, because `==` would be a call into another module.
         let isPeers = self.record.clientAddress.map { $0.bits == self.peer.bits } ?? true
         let words = trace.noted(isPeers: isPeers)
         span.begin(like: pattern, head, status: status, words)
@@ -370,7 +369,6 @@ extension Exchange {
         if status >= 500 || reason.map({ $0.isFailure && $0 != .clientGone }) == true { span.failed() }
     }
 
-    /// Returns the traits of the request's span.
     @inline(__always)
     private func traits(_ trace: RequestTrace, _ status: Int) -> UInt64 {
         var traits = Trait.of(.server, trace.method)
@@ -398,7 +396,7 @@ extension Exchange {
         of trace: RequestTrace,
         _ tracer: Tracer
     ) -> SpanPattern {
-        // Each span has its own times.
+        // The pattern needs no times, because each span sets its own.
         var head = SpanHead(trace: trace.id, span: trace.span, kind: .server, start: 0, end: 0)
         head.parent = trace.parent
         head.isParentRemote = true

@@ -3,8 +3,8 @@ import Sessions
 import Transport
 import Vocabulary
 
-/// Passes the bytes of a WebSocket in both directions after the app has agreed to it. Closes the tunnel when the
-/// session ends.
+/// Passes the bytes of a WebSocket in both directions after the app has accepted the upgrade. Closes the tunnel when
+/// the session ends.
 extension Exchange: SessionHolder {
     package func tunnelBegins(_ head: ResponseHead, _ buffer: ByteBuffer) -> Bool {
         self.answerBegins(head, buffer)
@@ -24,7 +24,7 @@ extension Exchange: SessionHolder {
         self.passToClient(bytes)
     }
 
-    /// Passes on the rest of the app's current frame, and leaves the tunnel at its end.
+    /// Passes on the rest of the app's current frame. Ends the tunnel after the frame.
     private func passLastFrame(_ bytes: ByteBuffer) {
         let count = bytes.withUnsafeReadableBytes { self.tunnel?.fromApp.passFrame($0.bindMemory(to: UInt8.self)) }
         guard let frame = bytes.getSlice(at: bytes.readerIndex, length: count ?? 0) else { return }
@@ -51,7 +51,7 @@ extension Exchange: SessionHolder {
         if self.upstream === upstream, !upstream.isWritable { self.stream?.pauseReading() }
     }
 
-    /// Called when the client sends nothing more. Ends the app's input after the bytes that were written for the app.
+    /// Called when the client has ended its output. Ends the app's input after the bytes that were written so far.
     func tunnelInputEnded() {
         self.tunnel?.clientHasEnded = true
         self.facts.lastProgress = self.loop.now
@@ -74,7 +74,7 @@ extension Exchange: SessionHolder {
             if !tunnel.fromApp.isWithinFrame { return self.leaveTunnel() }
         }
         if tunnel.clientHasEnded, let upstream = self.upstream {
-            // The write timeout begins again each time the app accepts some of the remaining bytes, and at their end.
+            // The write timeout begins again each time the app accepts remaining bytes, also after the last.
             let waiting = upstream.unacknowledgedBytes
             if waiting > 0, self.facts.appOutput.moves(waiting, now: now) { self.facts.lastProgress = now }
             if now - self.facts.lastProgress > self.configuration.timeouts.write {
@@ -97,7 +97,7 @@ extension Exchange: SessionHolder {
     /// is aborted. An answer that has not begun may become a stream, and then ends at the next sweep.
     package func sessionEnded() {
         self.facts.hasSessionEnded = true
-        // The request was judged with the session, so the app must not get it. A repeated request is judged again.
+        // The ended session permitted the request, so the app must not get it. A retry by the client is judged again.
         if self.phase == .queued { return self.refuseQueued() }
         self.endStream(.sessionRevoked, .policyViolation)
     }
@@ -124,7 +124,7 @@ extension Exchange: SessionHolder {
         }
     }
 
-    /// Ends a WebSocket. Each peer gets a close frame, unless it would be inside another frame or follow a close frame.
+    /// Ends a WebSocket. Each peer gets a close frame, but never inside another frame or after a close frame.
     func closeTunnel(_ reason: Reason, _ status: WebSocketStatus) {
         guard let tunnel = self.tunnel else { return }
         if tunnel.fromApp.mayClose { self.stream?.tunnel(ByteBuffer(bytes: status.closeFrame)) }
@@ -139,19 +139,19 @@ extension Exchange: SessionHolder {
     }
 }
 
-/// The two directions of a WebSocket.
+/// The state of a WebSocket: the frames in both directions and the progress of its end.
 struct Tunnel {
     var fromApp = WebSocketFrames()
     var fromClient = WebSocketFrames()
-    /// Whether the client sends nothing more.
+    /// True after the client has ended its output.
     var clientHasEnded = false
-    /// Whether the tunnel ends with the app's current frame.
+    /// True if the tunnel ends after the app's current frame.
     var isLeaving = false
 
     /// Returns whether data was passed on since the last call. Control frames are not data: they keep connections open
     /// without a user.
     mutating func takeData() -> Bool {
-        // Both directions must be asked.
+        // Both calls are needed, because each resets its own direction.
         let (down, up) = (self.fromApp.takeData(), self.fromClient.takeData())
         return down || up
     }

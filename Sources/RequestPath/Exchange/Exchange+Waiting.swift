@@ -10,7 +10,7 @@ extension Exchange {
         if let bytes = self.waitingBytes.take() { self.loop.giveBack(bytes) }
     }
 
-    /// Waits for a future of this loop. Ignores the result if the exchange has ended by then.
+    /// Waits for a future of this loop, then calls `then` with its result, unless the exchange has ended by then.
     func await<Value>(
         _ future: EventLoopFuture<Value>,
         _ then: @escaping (Exchange, Result<Value, any Error>) -> Void
@@ -25,6 +25,6 @@ extension Exchange {
         return self.exchangeNumber
     }
 
-    /// Whether the request of the exchange with this number still waits.
+    /// Returns whether the exchange with this number is still waiting.
     func isWaiting(in exchange: UInt64) -> Bool { self.exchangeNumber == exchange && self.phase == .waiting }
 }

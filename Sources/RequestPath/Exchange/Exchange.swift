@@ -38,13 +38,13 @@ package final class Exchange {
     let peerText: [UInt8]
     /// The service that the requests get: apps, checks, or redirects.
     let service: RequestService
-    /// The facts about the client from the opening of its connection. `nil` if there were none to find.
+    /// The facts about the client that were found when its connection was opened. `nil` if there are none.
     let client: ClientFacts?
-    /// The configuration of the whole request. A reload does not change how a waiting request is judged.
+    /// The configuration that applies until the request ends. A reload does not change how a waiting request is judged.
     var configuration: PathConfiguration
     /// The client's stream, from `attach` to `detach`.
     private(set) var stream: (any ClientStream)?
-    /// Whether the requests come over HTTP/2, which their heads do not show.
+    /// True if the requests come over HTTP/2. Their heads do not show this, because they are written as HTTP/1.
     private(set) var isHTTP2 = false
 
     var phase = Phase.idle
@@ -68,7 +68,7 @@ package final class Exchange {
     var multistatus: MultistatusBody?
     /// The pace at which the client reads and sends. Measured while many requests are in flight at the app.
     var pace: ClientPace?
-    /// The body of a request to an endpoint or of a check, and the maximum number of its bytes.
+    /// The collected body of a request to an endpoint or of a check, up to `collectedLimit` bytes.
     var collected: [UInt8] = []
     var collectedLimit = 0
     var endpoint: PendingEndpoint?
@@ -82,7 +82,7 @@ package final class Exchange {
     /// - Parameters:
     ///   - peer: The address of the client, or of the proxy in front.
     ///   - service: The service that the requests get.
-    ///   - client: The facts about the client from the opening of its connection. `nil` if none exist.
+    ///   - client: The facts about the client that were found when its connection was opened. `nil` if there are none.
     package init(loop: PathLoop, peer: IPAddress, service: RequestService = .apps, client: ClientFacts? = nil) {
         self.service = service
         self.client = client
@@ -207,7 +207,7 @@ package final class Exchange {
 
     // MARK: The request's body
 
-    /// The treatment of received bytes of the body at this moment.
+    /// The current treatment of received bytes of the request's body.
     package var bodyDemand: BodyDemand {
         switch self.phase {
         // The head is sent at the end of this turn, and the body after it.
@@ -217,7 +217,7 @@ package final class Exchange {
         }
     }
 
-    /// Consumes the next `count` bytes of `content`, which belong to the body. `bodyCame` follows.
+    /// Consumes the next `count` bytes of `content`, which belong to the body. A call of `bodyCame` follows.
     package func takeBody(_ count: Int, of content: inout ByteBuffer) {
         self.record.bytesIn &+= count
         if self.phase == .collecting {
@@ -248,7 +248,7 @@ package final class Exchange {
         }
     }
 
-    /// Requests the bytes of the body that the stream keeps.
+    /// Makes the client's stream pass on the bytes of the body that it has kept.
     func process() {
         self.stream?.passBody()
     }
@@ -262,8 +262,8 @@ package final class Exchange {
 
     // MARK: The end
 
-    /// Called when the client sends nothing more. It may still read; whether it has gone shows only when sending to it
-    /// fails. A complete request therefore gets its answer, within the usual deadlines. An event stream that has begun
+    /// Called when the client has ended its output. The client may still read: only a failed send shows that it has
+    /// gone. A complete request therefore gets its answer, within the usual deadlines. An event stream that has begun
     /// ends instead: it may be silent for long, and its readers only ever close the whole connection (HTML 9.2.3).
     ///
     /// - Returns: Whether the request can still have an answer.

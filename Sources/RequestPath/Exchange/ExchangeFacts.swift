@@ -14,7 +14,7 @@ struct ExchangeFacts: ~Copyable {
     var isOpen = false
     var lastProgress = NIODeadline.uptimeNanoseconds(0)
     var method = KnownMethod.other
-    /// Whether the answer has no content, because only its head was requested.
+    /// True for a HEAD request, whose answer has no content.
     var wantsHeadOnly = false
     /// Whether the request has a body, which may turn out to be empty.
     var hasBody = false
@@ -31,7 +31,7 @@ struct ExchangeFacts: ~Copyable {
     var pool: (any AppPool)?
     /// Whether the session ended during the request.
     var hasSessionEnded = false
-    /// Why the ending answer is not the one that the client asked for. `nil` if it is complete.
+    /// The reason to record when the answer has been sent. `nil` if the client gets the answer that it asked for.
     var endReason: Reason?
     /// Watches whether the client accepts the answer. `appOutput` watches whether the app accepts the request.
     var clientOutput = OutputWatch()
@@ -42,7 +42,7 @@ struct ExchangeFacts: ~Copyable {
     var hasPayload = false
     /// The number of bytes that the client has sent into a tunnel.
     var tunnelInput = 0
-    /// The lines of an event stream.
+    /// The state of reading the lines of an event stream.
     var eventLines = EventStreamLines()
     var hasBegunAnswer = false
     var content = AnswerContent.plain
@@ -55,6 +55,6 @@ struct ExchangeFacts: ~Copyable {
     /// The time at which the head was sent to the app. `nil` if it was not sent or the request is not recorded.
     var sentAt: NIODeadline?
     var responseDeadline = NIODeadline.distantFuture
-    /// The time until which a queued request waits for a stream, or an expecting one for the first bytes of its body.
+    /// The time until which a queued request waits for a stream, or a request waits for the first bytes of its body.
     var waitDeadline = NIODeadline.distantFuture
 }

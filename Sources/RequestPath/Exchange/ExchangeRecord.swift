@@ -18,13 +18,13 @@ struct ExchangeRecord: ~Copyable {
     private(set) var nanoseconds: Int64 = 0
     var sessionSource = SessionSource.none
     var status = 0
-    /// Why the answer is not the one that the client asked for. `nil` if it is.
+    /// The reason for an answer that the client did not ask for, such as a refusal. `nil` if it gets what it asked for.
     private(set) var reason: Reason?
-    /// Whether the answer is the app's.
+    /// True if the app gave the answer, false if the gateway did.
     var isAppsAnswer = false
     /// Whether the request was forwarded, or would have been if the app could be reached.
     var isForwarded = false
-    /// Whether the stream to the app uses a kept connection, which the app may have closed just before the request.
+    /// True if the stream to the app is on a reused connection, which the app may have closed just before the request.
     var upstreamReused = false
     /// The server of the app that was chosen last, if it has several.
     var server: UpstreamServer?
@@ -38,7 +38,7 @@ struct ExchangeRecord: ~Copyable {
     /// The slot that counted the time from the request's beginning to the app's answer, and that time in nanoseconds. A
     /// slot below 0 means that the time was not counted.
     var answered: (slot: Int, nanoseconds: Int64) = (-1, 0)
-    /// The trace that begins with the request and is not recorded. Only the app learns its id.
+    /// The trace that begins with this request but is not recorded. Only the app learns its id. `nil` otherwise.
     var toldTrace: TraceID?
 
     /// Completes the record at the end of the exchange.
@@ -83,11 +83,11 @@ struct LoggedRequest: ~Copyable {
     private(set) var authority = Slice.empty
     private(set) var userAgent: Slice?
     private(set) var referer: Slice?
-    /// The only `traceparent`. Empty if the request has none.
+    /// The value of `traceparent`. Empty if the request has none or several.
     private(set) var traceParent = Slice.empty
     /// The protocol of the request.
     private(set) var version: StaticString = ""
-    /// The name of the session's token in the logs. `tokenFingerprint` is the name of the transfer token.
+    /// The fingerprint of the session's token. `tokenFingerprint` is the fingerprint of the session-transfer token.
     var fingerprint: Fingerprint?
     var tokenFingerprint: Fingerprint?
     /// The time from sending the head to the app to receiving the head of the answer.
@@ -104,7 +104,7 @@ struct LoggedRequest: ~Copyable {
         self.version = version
     }
 
-    /// Returns the bytes, which can be reused.
+    /// Removes and returns the bytes of the head, so that their buffer can be reused.
     mutating func takeBytes() -> ByteBuffer? { self.bytes.take() }
 }
 

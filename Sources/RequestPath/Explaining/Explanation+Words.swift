@@ -41,8 +41,8 @@ extension Explanation {
         String(decoding: bytes, as: UTF8.self)
     }
 
-    /// Hides passwords and tokens of the app, assertions, which the app would accept, and fields set by the route,
-    /// which may be a secret between the gateway and the app.
+    /// Returns a line of a head with secrets hidden: credentials for the app, assertions, which the app would accept,
+    /// and fields set by the route, which may be a secret between the gateway and the app.
     static func redacted(_ line: Substring, audience: String, setBy changes: FieldChanges = FieldChanges()) -> String {
         if let field = changes.set.first(where: { line.hasPrefix("\($0.name):") && !$0.isClientAddress }) {
             return "\(field.name): <set by the route>"

@@ -16,9 +16,9 @@ package struct Explanation: Sendable {
     package private(set) var leadsToSignIn = false
     /// The first session-transfer token that would be consumed. `nil` if no token would be consumed.
     package private(set) var handoff: HandoffRequest?
-    /// The route for which the proxy may let the request pass. `nil` if it may not, or if no proxy asks.
+    /// The route on which the asking proxy may forward the request. `nil` if it may not, or if no proxy asks.
     package private(set) var granted: (host: PublicURL, route: RouteSettings)?
-    /// The form and the profile of the answer to the proxy. `nil` if no proxy asks.
+    /// The form of the proxy's check, and the profile for answering it. `nil` if no proxy asks.
     private var check: (form: CheckForm, profile: AuthorizationProfile)?
 
     init() {}
@@ -27,8 +27,8 @@ package struct Explanation: Sendable {
     ///
     /// - Parameters:
     ///   - peer: The address from which the request comes.
-    ///   - session: The only live session, for a request that presents its token. `nil` if none exists. It must be
-    ///     used on its own loop.
+    ///   - session: The only live session, found for a request with its token. `nil` if none exists. Must be used on
+    ///     its own loop.
     ///   - authority: Distinguishes tokens of the gateway from other tokens.
     ///   - certificate: The certificate that the client has proven. `nil` if it has proven none.
     ///   - checkPath: The path at which a proxy asks about the request. `nil` if the client itself sends the request.
@@ -82,8 +82,8 @@ package struct Explanation: Sendable {
         }
     }
 
-    /// Returns the device of the session that this head's sender would get: its address behind trusted proxies, and the
-    /// network of that address. For a refused head, returns the peer's device.
+    /// Returns the device of the session that the head's sender would get: the client's address, as trusted proxies
+    /// report it, and its network. For a refused head, returns the peer's device.
     package static func device(
         of bytes: [UInt8],
         from peer: IPAddress,
@@ -134,7 +134,7 @@ package struct Explanation: Sendable {
         var judge = RequestJudge(requestID: RequestID(seed: 0, sequence: 0))
         judge.findings.certificate = certificate
         if let form = self.check?.form { judge.findings.note(form) }
-        // A reason that was only assumed in order to continue is hidden.
+        // True after a token's refusal was assumed in order to continue. The reason of the answer is then hidden.
         var isAssumed = false
         var next = judge.begin(given)
         self.explainRequest(given, judge.findings)
@@ -215,7 +215,7 @@ package struct Explanation: Sendable {
             lines.append("several session cookies: none is used, all are cleared (\(reason))")
         }
         if judge.findings.route?.settings.handoff == true {
-            // A token that is not tried is dropped here. A token that is tried is shown as a separate step.
+            // A token that is not tried is shown only here. A token that is tried is also shown as its own step.
             let isDealtWith = judge.findings.stage == .handoff || !judge.findings.events.isEmpty
             let end = isDealtWith ? "" : ", which this request may not use"
             if judge.credentials.cookies.handoff.isThere { lines.append("a transfer token in the cookies\(end)") }

@@ -1,10 +1,10 @@
-/// The gateway's changes to an answer, for every protocol. Everything else stays unchanged.
+/// The gateway's changes to an app's answer, in every protocol. Everything else stays unchanged.
 ///
 /// Not copyable, because copies would count references.
 package struct AnswerChanges: ~Copyable {
-    /// Whether the answer is for one user, so that no shared cache may keep it.
+    /// True if the answer is for one user, so that no shared cache may keep it.
     package var marksPrivate = false
-    /// The gateway's own `Set-Cookie` lines, each with its CRLF.
+    /// The gateway's own field lines, such as `Set-Cookie` and CORS fields, each with its CRLF.
     package var extraLines: [UInt8] = []
     package var requestID: RequestID
     /// Whether the upstream is the identity provider, whose own fields may have the names of identity fields.

@@ -3,7 +3,7 @@ package import Sessions
 package import Vocabulary
 
 /// A stream to an app that carries no request yet. Only a permitted head can be sent on a free stream. An HTTP/1
-/// connection is a connection with one stream.
+/// connection has one stream.
 package protocol FreeStream: AnyObject {
     /// False if the stream has closed or carries a request.
     var isUsable: Bool { get }
@@ -33,7 +33,7 @@ package protocol AppStream: AnyObject {
     var server: Pinned<UpstreamServer> { get }
     /// Whether the connection has carried other requests, so that the app may have been closing it.
     var isReused: Bool { get }
-    /// Identifies the app whose streams are counted together.
+    /// Identifies the room (`AppRoom`) in which the stream is counted.
     var room: ObjectIdentifier { get }
     /// The seat that the stream's request gives back to the room. `nil` if the request is not counted.
     var seat: ClientShares.Seat? { get set }
@@ -89,9 +89,9 @@ package protocol AnswerReceiver: AnyObject {
     /// Called with an interim answer other than 100 and 101. Its head is at the front of `buffer`.
     func answerIsAnnounced(_ head: ResponseHead, _ buffer: ByteBuffer)
     /// Called with an answer whose status allows a retry at another server (`retry_on`). Returns true if the request is
-    /// to be sent there. The stream is then closed, and `goElsewhere` is called.
+    /// to be retried. The stream is then closed, and `goElsewhere` is called.
     ///
-    /// - Parameter servers: The other servers in use, as bits of `StreamWaiter.failedServers`.
+    /// - Parameter servers: The app's other servers that are in use, as bits of `StreamWaiter.failedServers`.
     func mayGo(to servers: UInt64) -> Bool
     /// Sends the request to another server. The last call of the exchange.
     func goElsewhere(from stream: any AppStream, after status: Int)
@@ -141,7 +141,7 @@ package protocol StreamWaiter: AnyObject {
     var requester: Requester { get }
     /// A key that is equal for all requests of the session, or of the client if there is no session (`StickyKey`).
     var stickyKey: UInt64 { get }
-    /// Whether another server may get the request if the first one fails: it is idempotent and has no body.
+    /// True if the request may be retried at another server, because it is idempotent and has no body.
     var isRepeatable: Bool { get }
     /// The servers of the app that have failed for the request, as bits assigned by the pool.
     var failedServers: UInt64 { get set }
@@ -159,19 +159,19 @@ package protocol StreamWaiter: AnyObject {
     func upstreamReady(_ free: any FreeStream, isReused: Bool)
     /// Called when a connect to this server begins for the request.
     func upstreamTried(_ server: UpstreamServer)
-    /// Called when a server cannot be connected to, for this reason, and another one is sought.
+    /// Called when a connect to a server has failed for this reason and another server is tried.
     func upstreamMissed(_ reason: Reason)
-    /// Called when no stream can be had.
+    /// Called when the request gets no stream, for this reason.
     func upstreamFailed(_ reason: Reason)
 }
 
-/// A request, as its loop sees it among all others.
+/// A request, as seen by passes over all requests of its loop.
 package protocol LoopRequest: AnyObject {
     /// The client and session of the request.
     var requester: Requester { get }
     /// The stream to an app that the request uses. `nil` if it uses none.
     var upstream: (any AppStream)? { get }
-    /// Returns since when the client has been stalled (`ClientPace`). `nil` if the client reads or sends.
+    /// Returns the time since which the client has been stalled (`ClientPace`). `nil` if the client is not stalled.
     func stall(now: NIODeadline) -> ClientStall?
     /// Ends the request because its client is stalled and others wait for the app.
     func endStalled()
@@ -182,22 +182,22 @@ package protocol AppPool: AnyObject {
     /// Returns a stream of an idle connection that may serve the request's session. `nil` if none exists, or if the
     /// client has used up its share of the app's streams.
     func takeStream(for waiter: any StreamWaiter) -> (any FreeStream)?
-    /// Hands a free or new stream to `waiter` as soon as there is one, if it still waits in the same exchange. Queues
-    /// the request if no more connections may be made.
+    /// Hands a free or new stream to `waiter` as soon as there is one, if `waiter` still waits in the same exchange.
+    /// Queues the request if no more connections may be made.
     func awaitStream(for waiter: any StreamWaiter)
-    /// Hands a stream to a waiter whose request failed on another stream: one to another server, if the app has one.
+    /// Hands a stream to a waiter whose request failed on another stream, to a different server if the app has several.
     func awaitStream(for waiter: any StreamWaiter, after failed: any AppStream)
     /// Called when a queued request has ended.
     func waiterLeft(_ waiter: any StreamWaiter)
-    /// Whether so many requests are in flight that the pace of their clients is measured.
+    /// True while so many requests are in flight that the pace of their clients is measured.
     var isCrowded: Bool { get }
 
     /// Whether the app has several servers, so that the stream after a failed one leads to another server.
     var hasSeveralServers: Bool { get }
-    /// Uses a retry of an idempotent request at another server. Returns false if none is left.
+    /// Takes one retry at another server from the app's budget. Returns false if the budget is used up.
     func takeRetry() -> Bool
 
-    /// Reports on the app's current servers.
+    /// The reports on the app's current servers.
     var reports: [ServerReport] { get }
 
     /// Closes connections that exceed the idle timeout.

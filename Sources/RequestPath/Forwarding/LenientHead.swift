@@ -5,7 +5,7 @@
 package enum LenientHead {
     package enum Outcome: Equatable {
         case incomplete
-        /// Nothing can be rewritten.
+        /// The head is left unchanged, because it cannot be rewritten or does not need to be.
         case same
         /// The head in strict form, which replaces the first `count` bytes of the answer.
         case rewritten([UInt8], count: Int)

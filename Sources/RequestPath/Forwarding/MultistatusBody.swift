@@ -22,11 +22,11 @@ package final class MultistatusBody {
     private var state = State.text
     /// The name of the current tag, or the text of the current href.
     private var collected: [UInt8] = []
-    /// The last bytes that were read.
+    /// The last four bytes that were read.
     private var last: UInt32 = 0
     /// The name of the elements whose text is a reference. `nil` before the root.
     private var href: [UInt8]?
-    /// True if the root is another element, so that nothing changes.
+    /// True if the root is not `multistatus`, so that nothing is changed.
     private var isForeign = false
 
     /// The most bytes of a name or a reference that are kept. They are enough to recognise a longer reference.
@@ -64,7 +64,7 @@ package final class MultistatusBody {
             || ByteClass.equal(name, "digest") || ByteClass.equal(name, "content-md5")
     }
 
-    /// Reads the next bytes of the content and appends what the client gets for them.
+    /// Reads the next bytes of the content and appends the bytes that the client gets instead.
     package func read(_ bytes: UnsafeBufferPointer<UInt8>, into out: inout ByteBuffer) {
         guard !self.isForeign else { return _ = out.writeBytes(bytes) }
         // Everything but references is copied in runs.
@@ -104,7 +104,7 @@ package final class MultistatusBody {
         if start < bytes.count { _ = out.writeBytes(UnsafeBufferPointer(rebasing: bytes[start...])) }
     }
 
-    /// Appends the rest if the content ends within a reference.
+    /// Appends the last reference if the content ends within it.
     package func end(into out: inout ByteBuffer) {
         if case .reference = self.state { self.writeReference(to: &out) }
         self.state = .text
@@ -141,7 +141,7 @@ package final class MultistatusBody {
         self.readAttributes(byte, 0)
     }
 
-    /// Sets the name of href elements after the first element.
+    /// Sets the name of href elements, which has the prefix of the root element.
     private func findRoot() {
         guard self.href == nil, self.collected.first != UInt8(ascii: "!") else { return }
         let root = Array("multistatus".utf8)

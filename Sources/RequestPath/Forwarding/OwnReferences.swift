@@ -22,7 +22,7 @@ package struct OwnReferences {
         case own(Range<Int>)
         /// A public path outside of the app.
         case outside
-        /// Another origin, or a target that depends on the app.
+        /// A URL of another origin, or a reference with neither an origin nor an absolute path.
         case elsewhere
     }
 

@@ -17,7 +17,7 @@ package struct PublicReferences {
         self.publicOrigin = publicOrigin
     }
 
-    /// Creates the references of a route's app.
+    /// Creates a rewriter for the answers of a route's app.
     ///
     /// - Parameters:
     ///   - route: The route if it changes the answers of its app. `nil` otherwise.
@@ -125,8 +125,8 @@ package struct PublicReferences {
         return name.count >= 7 && ByteClass.equal(UnsafeBufferPointer(rebasing: name[..<7]), "__host-")
     }
 
-    /// Returns the place of the path in a cookie of the app. The last `Path` applies (RFC 6265 5.3). `nil` if the
-    /// cookie has no path, or if it belongs to all paths and to other hosts, too.
+    /// Returns the range of the path's bytes in a cookie of the app. The last `Path` applies (RFC 6265 5.3). `nil` if
+    /// the cookie has no path, or if it belongs to all paths and to other hosts, too.
     private static func path(of cookie: UnsafeBufferPointer<UInt8>) -> Range<Int>? {
         var path: Range<Int>?
         var hasDomain = false
@@ -150,7 +150,7 @@ package struct PublicReferences {
     }
 
     /// Returns the length of the origin of a URL of the app. 0 if the URL leads to another origin or has none. An app
-    /// may write its own origin, the public one, or one of a name that it has on this route.
+    /// may write its own origin, the public one, or an origin with a name that the route gives to the app.
     private func ownLength(_ value: UnsafeBufferPointer<UInt8>) -> Int {
         guard let written = WrittenOrigin(value) else { return 0 }
         let isOwn =

@@ -6,7 +6,7 @@ import Settings
 import Glibc
 #endif
 
-/// The facts that the gateway adds to a request for the app. All other bytes are the client's.
+/// The facts about a request that the gateway adds to the head for the app.
 package struct ForwardedFacts {
     /// The client's address as text.
     package var address: [UInt8]
@@ -47,7 +47,7 @@ package struct ForwardedTrace {
 
     /// Writes the line of `traceparent`.
     ///
-    /// - Parameter requestID: The request id in the line just before.
+    /// - Parameter requestID: The request id, which was written at the end of the line before.
     @inline(__always)
     func write(to writer: inout ByteWriter, after requestID: RequestID) {
         let length = writer.count
@@ -69,10 +69,10 @@ package struct ForwardedTrace {
     }
 }
 
-/// Writes the head for the app: the client's lines unchanged, except those that a client may not send, then the
-/// gateway's lines.
+/// Writes the head for the app: the client's lines, except lines that a client may not send, and the lines of the route
+/// and the gateway.
 package enum RequestWriter {
-    /// Writes the head. Drops all lines that a client may not send before it writes the gateway's lines
+    /// Writes the head. Drops each line that a client may not send, even if the gateway writes no line of that name
     /// (CVE-2026-30851).
     ///
     /// - Parameter permit: The proof that the request may be forwarded.
@@ -296,7 +296,7 @@ package enum RequestWriter {
         return parameter.occurs(in: Slice(end, value.end - end), base) ? end : nil
     }
 
-    /// Returns whether the app gets other cookies than the client sent.
+    /// Returns whether the client's `Cookie` lines are replaced by one for the app.
     @inline(__always)
     static func rewritesCookies(_ head: RequestHead, _ route: RouteEntry, _ credentials: Credentials) -> Bool {
         head.hasSeveralCookies || credentials.cookies.session.isThere || credentials.cookies.attempt.isThere
@@ -306,7 +306,7 @@ package enum RequestWriter {
             || (credentials.cookies.provider.isThere && !route.isPublic)
     }
 
-    /// Appends the `Cookie` line that `writeCookies` writes, for an answer.
+    /// Appends the `Cookie` line for the app, as `writeCookies` writes it, to the lines of an answer to a check.
     static func appendCookies(
         _ head: RequestHead,
         _ base: Bytes,

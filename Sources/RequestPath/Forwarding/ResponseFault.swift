@@ -12,7 +12,7 @@ package struct ResponseFault: Equatable, Sendable {
         self.field = field
     }
 
-    /// A rule for answers that apps break. The raw value is a sentence of the log.
+    /// A rule for answers that an app has broken. The raw value is a sentence of the log.
     package enum Rule: String, Sendable {
         case startLine = "it does not begin with HTTP/1.1 or HTTP/1.0 and a status from 100 to 599"
         case noField = "a line is no field: it has no name and colon"

@@ -63,7 +63,7 @@ package final class ResponseHead {
     }
 }
 
-/// The result for the bytes received so far.
+/// The result of parsing the bytes of a head received so far.
 package enum ResponseParseResult: Equatable {
     case incomplete
     case complete
@@ -191,7 +191,7 @@ package struct ResponseParser: Sendable {
         return role == .other || role == .date || self.note(role, line, base, head)
     }
 
-    /// Returns why a line has no name with a colon.
+    /// Returns the fault of a line that does not begin with a name and a colon.
     @inline(never)
     private static func fault(ofLine base: Bytes, _ start: Int, _ lineFeed: Int, _ head: ResponseHead) -> ResponseFault
     {
@@ -282,7 +282,7 @@ package struct ResponseParser: Sendable {
         }
         if head.fault != nil { return false }
         if head.isChunked {
-            // Both together "ought to be handled as an error" (RFC 9112 6.3).
+            // A length with a transfer encoding "ought to be handled as an error" (RFC 9112 6.3).
             guard head.contentLength == nil else {
                 for index in 0..<head.fields.count where head.fields[index].role == .contentLength {
                     head.fault = ResponseFault(.lengthAndEncoding, head.fields[index].name)
@@ -299,7 +299,7 @@ package struct ResponseParser: Sendable {
     }
 
     /// Ends an answer that has no content "regardless of the header fields present in the message" (RFC 9112 6.3). With
-    /// HEAD or 304, the length is that of content that is not sent. Otherwise a length is forbidden (RFC 9110 8.6).
+    /// HEAD or 304, a length describes content that is not sent. Otherwise a length is forbidden (RFC 9110 8.6).
     private func concludeWithoutContent(_ head: ResponseHead) {
         head.framing = .none
         let mustNotFrame = head.status < 200 || head.status == 204

@@ -28,7 +28,7 @@ package struct ResponseWriter: Sendable {
     ///
     /// - Parameters:
     ///   - origin: The app's own origin, such as `http://127.0.0.1:9000`. A `Location` with this origin is rewritten.
-    ///   - publicOrigin: The origin that replaces it.
+    ///   - publicOrigin: The origin that replaces the app's own origin.
     ///   - framing: The framing of the content.
     ///   - connection: The value of `Connection`.
     ///   - date: The value of `Date` if the app has sent none (RFC 9110 6.6.1), unless the route edits it.
@@ -75,7 +75,7 @@ package struct ResponseWriter: Sendable {
         }
     }
 
-    /// Appends an interim answer, such as 103, without the fields that the gateway adds to the final one.
+    /// Appends an interim answer, such as 103, without the fields that the gateway adds to the final answer.
     package func writeInterim(
         _ head: ResponseHead,
         _ base: Bytes,

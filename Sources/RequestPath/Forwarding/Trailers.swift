@@ -18,7 +18,7 @@ package final class TrailerSection {
 
     /// True if the section has more bytes than its limit. Its lines are incomplete then.
     package var isTooLarge: Bool { self.byteCount > self.limit }
-    /// True if the section is too large even for an answer to the request.
+    /// True if the section is so large that the stream is reset instead of refusing the request with an answer.
     package var isFarTooLarge: Bool { self.byteCount > 4 * self.limit }
 
     /// Takes the next `count` bytes of `content`, which are lines of HTTP/1.
@@ -46,7 +46,7 @@ package final class TrailerSection {
     }
 }
 
-/// The fields that follow a body. Only `TrailerRules` makes them, so that no field of a head is among them.
+/// The fields that follow a body. Only `TrailerRules` creates them, so that none of them belongs in a head.
 package struct Trailers: Sendable {
     /// One or more lines of HTTP/1, each with its CRLF.
     package let lines: [UInt8]

@@ -125,10 +125,10 @@ package enum WebSocketStatus: UInt16 {
         [UInt8(truncatingIfNeeded: self.rawValue >> 8), UInt8(truncatingIfNeeded: self.rawValue)]
     }
 
-    /// The close frame of a server.
+    /// The close frame as a server sends it, without a mask.
     package var closeFrame: [UInt8] { [0x88, 0x02] + self.payload }
 
-    /// The close frame of a client, which must be masked (RFC 6455 5.3).
+    /// The close frame as a client sends it. It must be masked (RFC 6455 5.3).
     package var maskedCloseFrame: [UInt8] {
         let mask = (0..<4).map { _ in UInt8.random(in: .min ... .max) }
         return [0x88, 0x82] + mask + zip(self.payload, mask).map { $0 ^ $1 }

@@ -12,9 +12,9 @@ struct HTTP2AnswerFields {
         self.fields.removeAll(keepingCapacity: true)
     }
 
-    /// Adds a field whose bytes stay in place until the fields have been lent.
+    /// Adds a field. Its bytes must stay valid until the fields have been lent.
     ///
-    /// - Parameter isUnique: Whether no other answer has this value, so that compression need not remember it.
+    /// - Parameter isUnique: True if no other answer has this value, so that it is not added to the compression table.
     mutating func append(
         _ name: UnsafeBufferPointer<UInt8>,
         _ value: UnsafeBufferPointer<UInt8>,
@@ -91,7 +91,7 @@ struct HTTP2AnswerFields {
         case 10: ByteClass.equal(name, "connection") || ByteClass.equal(name, "keep-alive")
         case 16: ByteClass.equal(name, "proxy-connection")
         case 17: ByteClass.equal(name, "transfer-encoding")
-        // The accepted key is the gateway's own.
+        // It answers the gateway's own key, which the client has not sent.
         case 20: ByteClass.equal(name, "sec-websocket-accept")
         default: false
         }

@@ -1,8 +1,8 @@
 package import NIOCore
 
-/// Limits what a client of HTTP/2 may use beside its requests. Frames are cheap for the client, so each kind has a
-/// limit (CVE-2019-9511 to -9518, CVE-2023-44487, CVE-2024-27316, CVE-2025-8671). A connection that exceeds one is
-/// closed with ENHANCE_YOUR_CALM.
+/// Limits what an HTTP/2 client may send and use in addition to its requests. Frames are cheap for the client, so each
+/// kind has a limit (CVE-2019-9511 to -9518, CVE-2023-44487, CVE-2024-27316, CVE-2025-8671). A connection that exceeds
+/// a limit is closed with ENHANCE_YOUR_CALM.
 package struct HTTP2Budget {
     /// A token bucket: room for a burst that refills with time.
     private struct Bucket {
@@ -32,7 +32,7 @@ package struct HTTP2Budget {
         }
     }
 
-    /// The most CONTINUATION frames of a block of fields. `blockTime` is the block's time limit.
+    /// The most CONTINUATION frames of a field block. `blockTime` is the block's time limit.
     static let mostContinuations = 8
     static let blockTime = TimeAmount.seconds(5)
     static let mostEmptyData = 10
@@ -40,12 +40,12 @@ package struct HTTP2Budget {
     static let mostPriorities = 1000
     /// The most WINDOW_UPDATE frames in addition to two for each stream (Firefox) and ten for each DATA frame sent.
     static let mostWindowUpdates = 100
-    /// The most PINGs that are free in addition to the bucket. Each DATA or HEADERS frame sent and each part of content
-    /// received earns one, because many clients measure the round trip with a PING during a transfer.
+    /// The most free PINGs that a client can save up, besides the bucket. Each DATA or HEADERS frame sent and each part
+    /// of content received earns one, because many clients measure the round trip with a PING during a transfer.
     static let mostFreePings = 1000
     static let mostQueued = 1000
     static let mostStalls = 3
-    /// The number of free bytes of overhead. Beyond them, an eighth of all bytes must be payload.
+    /// The payload in bytes that every connection starts with. All received bytes may be up to eight times the payload.
     static let freeOverhead = 1 << 20
 
     private var resets: Bucket

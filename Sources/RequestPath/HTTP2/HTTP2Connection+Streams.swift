@@ -1,8 +1,8 @@
 import NIOCore
 
-/// Requests of streams to their connection.
+/// The parts of a connection that its streams use.
 extension HTTP2Connection {
-    /// Whether the connection has room for more bytes from apps.
+    /// True while the connection can queue more bytes of answers.
     var hasRoom: Bool { self.queuedBytes < Self.highMark }
 
     /// Lets the client send more on a stream, because content of the stream was used.
@@ -46,7 +46,7 @@ extension HTTP2Connection {
         self.sendSoon()
     }
 
-    /// Adds a trailer of a request. Returns false if the stream ends.
+    /// Adds a trailer of a request. Returns false if the stream is reset.
     func trailerComes(
         of id: Int32,
         _ name: UnsafeBufferPointer<UInt8>,

@@ -3,8 +3,8 @@ import Settings
 package import Transport
 import Vocabulary
 
-/// A client's connection of HTTP/2. It has a session for the frames, and a stream with an exchange for each request.
-/// The output of a turn is collected and leaves in one write at its end.
+/// A client's HTTP/2 connection. It has a session for the frames, and a stream with an exchange for each request. The
+/// output of a turn of the loop is collected and sent at the end of the turn.
 ///
 /// ```
 ///   open ─▶ leaving ─▶ left ─▶ lingering ─▶ closed
@@ -40,10 +40,10 @@ package final class HTTP2Connection {
     private(set) var phase = Phase.open
     private var budget: HTTP2Budget
     private var excess: HTTP2Excess?
-    /// Whether the reason for the end has been counted in the metrics.
+    /// True after a fault of the client that ends the connection was counted in the metrics.
     private var isCounted = false
     private var head: HTTP2RequestHead
-    /// The stream whose fields are being received. `fieldsSince` says since when.
+    /// The stream whose request head is being received. `fieldsSince` is the time at which the head or trailers began.
     private var headStream: HTTP2Stream?
     private var fieldsSince: NIODeadline?
     private var fieldsStream: Int32 = 0
@@ -56,7 +56,7 @@ package final class HTTP2Connection {
     private var fresh: [HTTP2Stream] = []
     private var requestCount = 0
     private var isSendDue = false
-    /// Whether the client has sent its settings, which must come first.
+    /// True after the client has sent its SETTINGS frame, which must come first.
     private var hasBegun = false
     private var inputHasEnded = false
     /// When the last stream closed.
@@ -64,11 +64,11 @@ package final class HTTP2Connection {
     private let acceptedAt: NIODeadline
     private var outputWatch = OutputWatch()
     private var sessionNotes = SessionNotes()
-    /// The number of answer bytes that the session has not taken.
+    /// The number of queued answer bytes that the session has not taken.
     var queuedBytes = 0
     /// The number of streams with a wide window.
     var wideCount = 0
-    /// Whether the client has read bytes of a stream that was blocked.
+    /// True if a blocked stream may have room again, because the client has read some of its answer.
     var hasRelieved = false
     package var listIndex = -1
 
@@ -108,7 +108,7 @@ package final class HTTP2Connection {
 
     // MARK: Callbacks of the session
 
-    /// Counts a frame. Returns false if no more is read.
+    /// Counts a frame. Returns false if the session must stop reading.
     func frameBegins(_ type: UInt8) -> Bool {
         let type = HTTP2FrameType(rawValue: type)
         if type == .settings { self.hasBegun = true }
@@ -122,13 +122,13 @@ package final class HTTP2Connection {
         self.headStream = nil
         guard isRequest else { return true }
         self.forgetEnded()
-        // A request begins with the current settings, whatever is open: an event stream may stay open for hours.
+        // Requests begin with the current settings even on an old connection: an event stream may stay open for hours.
         if self.configuration !== self.loop.configuration {
             self.configuration = self.loop.configuration
             self.head = HTTP2RequestHead(limits: self.configuration.requestParser.limits)
         }
-        // The place of a reset stream is free when its exchange has ended, too (CVE-2023-44487). A client repeats
-        // requests that came too late for the last GOAWAY (RFC 9113 6.8).
+        // A reset stream keeps its place until its exchange has ended, too (CVE-2023-44487). A client repeats requests
+        // that came too late for the last GOAWAY (RFC 9113 6.8).
         guard !self.isLeft, self.streams.count + self.abandoned.count < self.configuration.limits.http2.streams else {
             self.session?.reset(id, .refusedStream)
             return false
@@ -143,7 +143,7 @@ package final class HTTP2Connection {
         return true
     }
 
-    /// Adds a field of a stream. Returns false if the stream ends.
+    /// Adds a field of a stream. Returns false if the stream is reset.
     @inline(__always)
     func fieldComes(of id: Int32, _ name: UnsafeBufferPointer<UInt8>, _ value: UnsafeBufferPointer<UInt8>) -> Bool {
         self.budget.fieldCame(name.count &+ value.count)
@@ -219,7 +219,7 @@ package final class HTTP2Connection {
         self.pass(stream)
     }
 
-    /// Counts an empty DATA frame. Returns false if no more is read.
+    /// Counts an empty DATA frame. Returns false if the session must stop reading.
     func emptyDataCome() -> Bool { self.spend(self.budget.emptyDataCame()) }
 
     func streamInputEnds(_ id: Int32) {
@@ -312,7 +312,7 @@ package final class HTTP2Connection {
 
     // MARK: The end
 
-    /// Records an exceeded limit. Returns false if no more is read.
+    /// Records an exceeded limit. Returns false if the session must stop reading.
     private func spend(_ excess: HTTP2Excess?) -> Bool {
         guard let excess else { return self.excess == nil }
         if self.excess == nil { self.excess = excess }
@@ -363,7 +363,7 @@ package final class HTTP2Connection {
 
     private var isLeft: Bool { if case .left = self.phase { true } else { false } }
 
-    /// Ends all streams.
+    /// Detaches all streams from the session and releases them.
     private func dropStreams() {
         while let stream = self.streams.last {
             self.session?.detach(stream.id)
@@ -404,7 +404,7 @@ extension HTTP2Connection: TurnEndSender {
         }
         let hasLeft = self.isLeft && !session.hasOutput || self.inputHasEnded
         if session.isOver || hasLeft && self.streams.isEmpty {
-            // What follows a fault is not worth reading.
+            // After a fault of the client, further input is not read.
             if self.isCounted { self.stream.pause() }
             self.linger(isPatient: !self.isCounted)
         }
@@ -523,7 +523,7 @@ extension HTTP2Connection: LoopConnection {
         self.sweepConnection(now)
     }
 
-    /// Returns whether everything was sent, or the client has stopped reading.
+    /// Returns whether the client has acknowledged everything or has stopped reading.
     private func hasTakenAll(_ now: NIODeadline) -> Bool {
         let waiting = self.stream.unacknowledgedBytes
         return waiting == 0 || self.outputWatch.isStuck(waiting, now: now, limit: self.configuration.timeouts.write)

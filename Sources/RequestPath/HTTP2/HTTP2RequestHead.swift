@@ -5,7 +5,7 @@ package import Vocabulary
 import Glibc
 #endif
 
-/// Writes the head of an HTTP/2 request as HTTP/1, so that one parser reads the requests of both.
+/// Writes the head of an HTTP/2 request as HTTP/1, so that one parser reads the requests of both protocols.
 ///
 /// HTTP/2 carries names and values with lengths, so they may hold bytes that end a line of HTTP/1. Everything that the
 /// parser could misread is refused before a line is written (RFC 9113 8.2, 8.3, 10.3). Whatever fields come, the parser
@@ -23,13 +23,13 @@ package struct HTTP2RequestHead {
 
     /// The most cookie fields of a request (RFC 9113 8.2.3). Browsers send one for each cookie.
     package static let mostCrumbs = 256
-    /// The size added to each field's bytes (`SETTINGS_MAX_HEADER_LIST_SIZE`, RFC 9113 6.5.2): one byte may be a field.
+    /// The size added to each field (`SETTINGS_MAX_HEADER_LIST_SIZE`, RFC 9113 6.5.2): one byte can encode a field.
     package static let fieldOverhead = 32
 
     private enum Pseudo: Int, CaseIterable { case method, path, scheme, authority, `protocol` }
 
     private let limits: HeadLimits
-    /// The field lines. `values` has the values of pseudo-fields and of `Host`, `cookies` those of the cookies.
+    /// The field lines. `values` has the values of pseudo-fields and `Host`, and `cookies` the values of cookie fields.
     private var lines: [UInt8] = []
     private var values: [UInt8] = []
     private var cookies: [UInt8] = []
@@ -47,13 +47,13 @@ package struct HTTP2RequestHead {
         self.limits = limits
     }
 
-    /// Whether the fields are too large even for an answer.
+    /// True if the fields are so large that the stream is reset instead of refusing the request with an answer.
     package var isFarTooLarge: Bool { self.byteCount > 4 * self.limits.fields }
 
     /// Whether the request opens a WebSocket (RFC 8441). Valid after all fields were added.
     package var opensWebSocket: Bool { self.value(.protocol)?.elementsEqual("websocket".utf8) ?? false }
 
-    /// Whether the request declares that it has no content.
+    /// True if the request declares a content length of 0.
     package var declaresNoContent: Bool { self.contentLength == 0 }
 
     /// Removes all fields. Keeps memory of a usual size.
@@ -77,7 +77,7 @@ package struct HTTP2RequestHead {
     /// Adds a field.
     package mutating func append(_ name: UnsafeBufferPointer<UInt8>, _ value: UnsafeBufferPointer<UInt8>) {
         self.byteCount &+= name.count &+ value.count &+ Self.fieldOverhead
-        // The library reads all fields, so that its table equals the client's. Fields above the limit are not kept.
+        // The library reads all fields, to keep its compression table in step. Fields above the limit are not kept.
         guard self.byteCount <= self.limits.fields else { return self.refuse(.requestFieldsTooLarge) }
         guard let first = name.first, Self.isValue(value) else { return self.isMalformed = true }
         if first == 0x3A { return self.appendPseudo(name, value) }
@@ -218,7 +218,7 @@ package struct HTTP2RequestHead {
         return .written
     }
 
-    /// Writes the known part of a refused head, so that its refusal looks as over HTTP/1. It is not parsed.
+    /// Writes the known part of a refused head, from which the form of the refusal is chosen. It is not parsed.
     package func writeRefused(into buffer: inout ByteBuffer) {
         if let method = self.value(.method) { buffer.writeBytes(method) }
         buffer.writeStaticString(" ")
@@ -265,8 +265,8 @@ package struct HTTP2RequestHead {
         self.isValue(value) && self.isToken(name, allowsUpperCase: false)
     }
 
-    /// Returns whether this is a path, with or without a query, or `*` for OPTIONS. Anything else could be read as an
-    /// absolute URL of another host (CVE-2021-39240), and a space would end it.
+    /// Returns whether `path` is a path, with or without a query, or `*` for OPTIONS. Anything else could be read as an
+    /// absolute URL of another host (CVE-2021-39240), and a space would end the request target.
     private static func isPath(_ path: ArraySlice<UInt8>, of method: ArraySlice<UInt8>) -> Bool {
         guard path.first == 0x2F else { return path.elementsEqual("*".utf8) && method.elementsEqual("OPTIONS".utf8) }
         return path.allSatisfy { $0 &- 0x21 < 0x5E && $0 != 0x23 }

@@ -1,6 +1,6 @@
 import NIOCore
 
-/// Memory that the HTTP/2 connections of a loop use in turn.
+/// Memory that the HTTP/2 connections of a loop use one after another.
 final class HTTP2Scratch {
     /// The most bytes that are collected for one write.
     static let writeSize = 65_536

@@ -49,7 +49,7 @@ extension HTTP2Session {
         nghttp2_session_change_extpri_stream_priority(self.session, id, &priority, 1)
     }
 
-    /// Returns the stream with this number. `nil` if none exists, or if it was detached.
+    /// Returns the stream with this number. `nil` if no stream has it, or if the stream was detached.
     @inline(__always)
     func stream(_ id: Int32) -> HTTP2Stream? {
         self.attached(to: id).map { Unmanaged<HTTP2Stream>.fromOpaque($0).takeUnretainedValue() }
@@ -100,7 +100,7 @@ extension HTTP2Session {
 
     // MARK: The end
 
-    /// Asks the client to open no more streams. Streams that it sends meanwhile are served.
+    /// Asks the client to open no more streams. Streams that it opens in the meantime are served.
     func announceEnd() {
         nghttp2_submit_shutdown_notice(self.session)
     }

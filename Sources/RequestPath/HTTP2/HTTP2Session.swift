@@ -2,7 +2,7 @@ import CNGHTTP2
 
 /// The state machine of an HTTP/2 connection (RFC 9113), by libnghttp2. It turns received bytes into calls of its
 /// connection, and answers into bytes to send. It does no I/O. The library checks frames, states, windows and messages.
-/// `HTTP2Budget` counts what the library leaves to its user. `HTTP2Session+Server` adds the server's side.
+/// `HTTP2Budget` limits what the library does not limit. `HTTP2Session+Server` adds the server's side.
 ///
 /// During `receive` or `nextOutput`, only methods that queue frames may be called.
 final class HTTP2Session {
@@ -44,7 +44,7 @@ final class HTTP2Session {
         return UnsafeRawBufferPointer(start: start, count: count)
     }
 
-    /// Whether the connection has ended by the protocol's rules.
+    /// True when the session neither reads nor sends any more frames, so that the connection can be closed.
     var isOver: Bool {
         nghttp2_session_want_read(self.session) == 0 && !self.hasOutput
     }
@@ -66,7 +66,7 @@ final class HTTP2Session {
     @inline(__always)
     func attached(to id: Int32) -> UnsafeMutableRawPointer? { nghttp2_session_get_stream_user_data(self.session, id) }
 
-    /// Removes the pointer of a stream, whose object is used again.
+    /// Removes the pointer of a stream, so that its object can be reused.
     func detach(_ id: Int32) {
         self.attach(nil, to: id)
     }
@@ -86,17 +86,16 @@ final class HTTP2Session {
         nghttp2_session_set_local_window_size(self.session, 0, id, size)
     }
 
-    /// Resets a stream.
     func reset(_ id: Int32, _ code: Code) {
         nghttp2_submit_rst_stream(self.session, 0, id, code.rawValue)
     }
 
-    /// Asks for content again, after there was none.
+    /// Asks the stream for content again, after it had none.
     func resume(_ id: Int32) {
         nghttp2_session_resume_data(self.session, id)
     }
 
-    /// Ends the session with a GOAWAY. No more is read.
+    /// Ends the session with a GOAWAY. Nothing more is read.
     func end(_ code: Code) {
         nghttp2_session_terminate_session(self.session, code.rawValue)
     }
@@ -106,11 +105,11 @@ final class HTTP2Session {
         var made: OpaquePointer?
         nghttp2_option_new(&made)
         guard let made else { return nil }
-        // A window opens when received bytes have been used.
+        // Windows are opened by `consume`, when received bytes have been used.
         nghttp2_option_set_no_auto_window_update(made, 1)
         nghttp2_option_set_no_closed_streams(made, 1)
         nghttp2_option_set_max_outbound_ack(made, 100)
-        // Above the limit of the budget, which sends the client a reason.
+        // Above the limit of `HTTP2Budget`, which sends the client a reason.
         nghttp2_option_set_max_continuations(made, 2 * HTTP2Budget.mostContinuations)
         nghttp2_option_set_max_deflate_dynamic_table_size(made, 4096)
         // More than any head. The library would omit a larger one.

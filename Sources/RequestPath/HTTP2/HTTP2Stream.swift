@@ -28,7 +28,7 @@ package final class HTTP2Stream {
     private var keptHead: (bytes: ByteBuffer, since: NIODeadline)?
     /// Bytes of the body that the exchange has not taken. They keep the stream's window closed.
     private var input = ByteBuffer()
-    /// The number of body bytes that the exchange has taken, until the window is wide.
+    /// The number of body bytes that the exchange has taken. Not counted once the window is wide.
     private var takenBytes = 0
     /// Whether the stream has a wide window.
     private var isWide = false
@@ -36,7 +36,7 @@ package final class HTTP2Stream {
     private var section: TrailerSection?
     /// Whether the client has ended its side.
     private(set) var inputHasEnded = false
-    /// Whether the exchange has the whole request body, or needs none.
+    /// True if the exchange has the whole request body or needs no more of it.
     private var isBodyDone = true
     /// The number of body bytes that have not arrived. `nil` if the length is unknown.
     private var missingBytes: Int?
@@ -56,9 +56,9 @@ package final class HTTP2Stream {
     private var outputWatch = OutputWatch()
     /// Whether the answer ends after `output`.
     private var outputHasEnded = false
-    /// Whether the library must be notified of new content.
+    /// True while the library waits to be notified of new content.
     private var isDeferred = false
-    /// Whether the exchange waits until the client reads more.
+    /// True while the exchange waits until the client reads more.
     private var isBlocked = false
     /// Whether the answer was sent completely.
     private var isAnswered = false
@@ -328,7 +328,7 @@ extension HTTP2Stream: ClientStream {
     /// not read cannot block others.
     private var hasRoom: Bool { self.connection.hasRoom || self.output.readableBytes == 0 }
 
-    /// The number of bytes that wait for the client's window. If none do, the number of the connection.
+    /// The number of bytes that wait for the client's window. If 0, the connection's number of unacknowledged bytes.
     package var unacknowledgedBytes: Int {
         let waiting = self.output.readableBytes
         return waiting > 0 ? waiting : self.connection.stream.unacknowledgedBytes
@@ -393,7 +393,7 @@ extension HTTP2Stream: ClientStream {
                 )
             }
         }
-        // A browser would check the key itself, but the app was sent another one (RFC 8441 5).
+        // The browser cannot check the app's answer, because the app was sent the gateway's key (RFC 8441 5).
         if !isAccepted { self.exchange.abort(.upstreamMalformed) }
     }
 

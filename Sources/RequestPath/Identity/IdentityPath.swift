@@ -5,7 +5,7 @@ package import Vocabulary
 /// A path to a value in a session, as written in `identity.headers` and the presets. It is parsed once and used for
 /// every new session.
 package struct IdentityPath: Sendable {
-    /// The allowed first parts of a path, for messages.
+    /// The allowed paths. One that ends with a dot continues with the names of members.
     package static let roots = [
         "subject", "session.id", "identity.id", "identity.schema_id", "identity.traits.", "identity.metadata_public.",
         "aal",
@@ -23,8 +23,8 @@ package struct IdentityPath: Sendable {
     }
 
     private let place: Place
-    /// Whether the value is always a list, so that a single string becomes a list with one element. Otherwise, a user
-    /// who may edit a trait could write `staff,admin` where an app reads a list of groups.
+    /// True if the value is always a list. A single string is then a list with one element, which may not contain the
+    /// delimiter: a user who may edit a trait must not appear in two groups by writing `staff,admin`.
     package let isList: Bool
 
     /// Returns `nil` if `text` is not a path to a value.
@@ -61,7 +61,7 @@ package struct IdentityPath: Sendable {
             || steps.dropFirst(2).contains { $0 == "groups" || $0 == "roles" }
     }
 
-    /// Whether the value is a token of the provider. A token is a secret and not part of the session (`token`).
+    /// True if the value is a token of the provider, which is a secret and not part of the session (`token(of:)`).
     package var isToken: Bool {
         switch self.place {
         case .accessToken, .idToken: true
@@ -78,10 +78,10 @@ package struct IdentityPath: Sendable {
         }
     }
 
-    /// Whether the value is part of the session, so that an assertion may contain it.
+    /// True if the value is part of the session, so that an assertion may contain it.
     var isOfSession: Bool { !self.isToken && !self.isCertificate }
 
-    /// Whether the value belongs to the client's certificate instead of the session (`value(of:)`).
+    /// True if the value belongs to the client's certificate instead of the session (`value(of:)`).
     package var isCertificate: Bool {
         switch self.place {
         case .certificateHash, .certificateSubject, .certificateNames: true
@@ -121,7 +121,7 @@ package struct IdentityPath: Sendable {
         }
     }
 
-    /// Returns the stored UTF-8 of a string in one of the session's documents, which most values are; otherwise `nil`.
+    /// Returns the stored UTF-8 of a string in one of the session's documents. `nil` for other values, which are rare.
     func text(of session: Session) -> ArraySlice<UInt8>? {
         switch self.place {
         case .traits(let steps) where !self.isList: session.identity.traitsDocument.text(at: steps)
@@ -141,8 +141,8 @@ package struct IdentityPath: Sendable {
         return value
     }
 
-    /// Returns the value if a step leads into the elements of a list (`JSONValue.value`), which a document itself does
-    /// not read.
+    /// Returns a value for which a step leads into the elements of a list (`JSONValue.value`). A document itself does
+    /// not follow such a step.
     private static func value(withinListsAt steps: [[UInt8]], of root: JSONDocument) -> JSONValue? {
         guard steps.count > 1, let first = root.value(at: Array(steps.prefix(1))) else { return nil }
         return first.value(at: steps.dropFirst().map { String(decoding: $0, as: UTF8.self) })

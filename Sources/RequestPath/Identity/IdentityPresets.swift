@@ -35,8 +35,8 @@ extension IdentityProfile {
                     ("X-User-Email", "identity.traits.email"),
                 ]
             }
-        // No other gateway has the last two, but an app must be able to tell who acts for the user and with which
-        // certificate.
+        // No other gateway has the next two fields, but an app must be able to see who acts for the user and which
+        // certificate the client has.
         return
             (pairs + [
                 ("X-Auth-Actor", "actor"), ("X-Auth-Client-Certificate-Sha256", "client_certificate.sha256"),

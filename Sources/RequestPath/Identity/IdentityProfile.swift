@@ -22,13 +22,13 @@ package struct IdentityProfile: Sendable {
     package let managed: ManagedNames
     /// The signer of assertions. `nil` if apps get no assertion.
     let assertion: AssertionSigner?
-    /// A field and the place of its value.
+    /// A field and the path to its value.
     struct Source {
         let name: String
         let path: IdentityPath
         /// The path as written in the settings.
         let pathText: String
-        /// The line up to the value.
+        /// The bytes of the field line before the value.
         let beginning: [UInt8]
 
         init?(_ field: IdentitySettings.Field) {
@@ -44,7 +44,7 @@ package struct IdentityProfile: Sendable {
     let sources: [Source]
     private let basic: (username: IdentityPath, password: Secret)?
     private let text: IdentityText
-    /// The writer for apps of routes with the encoding that `text` does not use.
+    /// The writer for routes whose encoding differs from `identity.encoding`, which `text` uses.
     private let otherText: IdentityText
     private let maxSize: Int
 
@@ -63,7 +63,7 @@ package struct IdentityProfile: Sendable {
         self.maxSize = settings.maxSize
     }
 
-    /// Whether the identity includes its own `Authorization`.
+    /// True if the lines that identify the user include an `Authorization` field.
     package var replacesAuthorization: Bool {
         self.hasBasic || self.fields.contains { ManagedNames.normalized($0.name) == "authorization" }
     }
@@ -87,7 +87,7 @@ package struct IdentityProfile: Sendable {
     ///
     /// - Parameters:
     ///   - tokens: The tokens of the session's provider, if `namesTokens`.
-    ///   - otherwise: Whether the route's encoding differs from `identity.encoding` (`RouteEntry.encodesOtherwise`).
+    ///   - otherwise: True if the route's encoding differs from `identity.encoding` (`RouteEntry.encodesOtherwise`).
     package func render(
         _ session: Session,
         tokens: SessionTokens? = nil,
@@ -126,7 +126,7 @@ package struct IdentityProfile: Sendable {
         return lines
     }
 
-    /// Whether a value can be written as the text of a field.
+    /// Returns whether a value can be written as the text of a field.
     func canWrite(_ value: JSONValue, isList: Bool) -> Bool {
         var bytes = ContiguousArray<UInt8>()
         return (try? self.text.append(value, isList: isList, to: &bytes)) != nil
@@ -210,7 +210,7 @@ package struct IdentityProfile: Sendable {
         return problems
     }
 
-    /// Whether the request path writes the name, or interprets it so that a client's field would not be removed.
+    /// Returns whether the gateway writes this field itself, or interprets it and so does not remove a client's field.
     private static func isTaken(_ name: String) -> Bool {
         if name == "authorization" { return false }
         let written =

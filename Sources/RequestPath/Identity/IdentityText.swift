@@ -12,7 +12,7 @@ struct IdentityText {
 
     /// Appends a value as text. A missing value appends nothing, because no field is ever empty.
     ///
-    /// - Parameter isList: Whether the field is a list, even if the session has a single string.
+    /// - Parameter isList: True if a single string is written as a list with one element.
     func append(_ value: JSONValue?, isList: Bool, to bytes: inout ContiguousArray<UInt8>) throws(Unsafe) {
         switch value {
         case nil, .null, .object: break
@@ -91,9 +91,9 @@ struct IdentityText {
         return false
     }
 
-    /// Whether every reader of UTF-8 gets exactly this text without decoding. Some readers end a line at a control
-    /// character or a separator, or trim white space. Encoding is no remedy: a reader could not tell `%09` from these
-    /// three characters, and one user could appear as another.
+    /// Returns whether every reader of UTF-8 gets exactly this text without decoding. Some readers end a line at a
+    /// control character or a separator, or trim white space. Encoding is no remedy: a reader could not tell `%09` from
+    /// these three characters, and one user could appear as another.
     private static func staysWhole(_ source: UnsafeBufferPointer<UInt8>) -> Bool {
         guard let scalars = String(utf8: source)?.unicodeScalars, let first = scalars.first, let last = scalars.last
         else { return false }
@@ -106,7 +106,7 @@ struct IdentityText {
             }
     }
 
-    /// Whether some reader removes the character from the ends of a text. JavaScript trims U+FEFF, too.
+    /// Returns whether some reader removes the character from the ends of a text. JavaScript trims U+FEFF, too.
     private static func isTrimmed(_ scalar: Unicode.Scalar) -> Bool {
         scalar.properties.isWhitespace || scalar == "\u{FEFF}"
     }

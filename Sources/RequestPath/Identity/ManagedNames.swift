@@ -3,16 +3,16 @@ import Settings
 
 /// Fields that only the gateway may set: identity fields, and statements of proxies about a request.
 ///
-/// A name includes every spelling that some app could map to it: upper and lower case, and any byte other than a letter
-/// or digit for `-` (CVE-2025-64484, CVE-2026-52845).
+/// A name stands for every spelling that some app could map to it: in upper or lower case, and with any byte other than
+/// a letter or digit instead of `-` (CVE-2025-64484, CVE-2026-52845).
 package struct ManagedNames: Sendable {
     /// Normalised names (lower case, with `-` for every byte other than a letter or digit) that are removed from every
     /// request.
     package let names: [String]
-    /// Normalised prefixes. Every name with one of them is removed, because an app of some preset may trust the name.
+    /// Normalised prefixes. Fields whose names have one are removed, because an app of some preset may trust them.
     package let prefixes: [String]
 
-    /// - Parameter configured: The names of the identity's fields, in any spelling.
+    /// - Parameter configured: The names of the configured identity fields, in any spelling.
     package init(configured: [String]) {
         let own = configured.map(Self.normalized)
         self.names = Set(Self.always + own.filter { $0 != "authorization" }).sorted()
@@ -47,8 +47,8 @@ package struct ManagedNames: Sendable {
     ]
 
     /// Names that some framework or proxy trusts: `facts`, and names about the client's certificate (RFC 9440), the
-    /// path or the user. A CGI turns `Proxy` into `HTTP_PROXY` (CVE-2016-5385). Others determine where Rack sends files
-    /// from (CVE-2025-61780).
+    /// path or the user. CGI turns `Proxy` into `HTTP_PROXY` (CVE-2016-5385). Two others control how Rack lets a proxy
+    /// send files (CVE-2025-61780).
     private static let always =
         Self.facts + [
             UserAddressField.name, "client-cert", "client-cert-chain", "forwarded", "proxy", "proxy-auth-cert",
@@ -65,8 +65,8 @@ package struct ManagedNames: Sendable {
         "x-wsgi-",
     ]
 
-    /// Names with one of the `prefixes` that apps and frameworks trust. Used for proxies that remove fields only by
-    /// name.
+    /// Names that begin with one of the `prefixes` and that apps or frameworks trust. Used for proxies that remove
+    /// fields only by name.
     package static let believed =
         [
             "access-token", "authorization", "base", "by", "client-cert", "client-ip", "context", "email", "groups",

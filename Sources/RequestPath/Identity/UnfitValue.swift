@@ -8,16 +8,16 @@ package struct UnfitValue: Sendable, Hashable {
         case object
         /// A list contains objects. The user's requests are refused (`identity.unsafe_value`).
         case listOfObjects
-        /// A text contains something that the field could not restore, such as a line break, or a list element contains
-        /// the delimiter. The user's requests are refused (`identity.unsafe_value`).
+        /// A text contains something that an app could misread, such as a line break, or a list element contains the
+        /// delimiter. The user's requests are refused (`identity.unsafe_value`).
         case unsafe
         /// All fields together exceed `identity.max_size`. The user's requests are refused (`identity.too_large`).
         case size
     }
 
-    /// The name of the field. `nil` if all fields are concerned.
+    /// The name of the field. `nil` if all fields together are too large.
     package let field: String?
-    /// The path to the value as in `identity.headers`. Empty if all fields are concerned.
+    /// The path to the value as in `identity.headers`. Empty if all fields together are too large.
     package let path: String
     package let fault: Fault
 

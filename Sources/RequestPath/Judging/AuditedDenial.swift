@@ -30,7 +30,7 @@ extension RequestJudge {
         self.findings.events.append(.audit(event))
     }
 
-    /// Records that another device presents a session on a route that only logs this.
+    /// Records that another device presents a session, on a route that only logs mismatches.
     mutating func noteWouldReject(
         _ binding: BindingMode,
         _ mismatch: Reason,
@@ -93,7 +93,7 @@ extension RequestJudge {
 }
 
 extension AuditEvent {
-    /// Returns the event with the user of these sessions, if all web sessions of `host` belong to one user.
+    /// Returns the event with the user of the web sessions of `host` in `known`, if they all belong to one user.
     package func naming(_ known: [CachedSession], on host: String?) -> AuditEvent {
         let sessions = known.filter { $0.session.kind == .web && $0.session.host == host }
         guard Set(sessions.map(\.session.subject)).count == 1 else { return self }

@@ -34,8 +34,8 @@ enum CrossOrigin {
         return answer
     }
 
-    /// Whether the app sends CORS fields itself. Two fields with one name would invalidate each other (Fetch 4.9).
-    /// Called only for routes with CORS settings.
+    /// Returns whether the app sends CORS fields itself. Two fields with one name would invalidate each other (Fetch
+    /// 4.9). Called only for routes with CORS settings.
     static func allowsItself(_ head: ResponseHead, _ base: Bytes) -> Bool {
         let prefix: StaticString = "access-control-allow-"
         for index in 0..<head.fields.count where !head.fields[index].isDropped {
@@ -45,7 +45,7 @@ enum CrossOrigin {
         return false
     }
 
-    /// Returns the value of `Access-Control-Allow-Origin` for browsers to compare. `nil` if the origin is not allowed.
+    /// Returns the value of `Access-Control-Allow-Origin` for `origin`. `nil` if the origin is not allowed.
     private static func allowedOrigin(_ cors: CORSSettings, _ origin: UnsafeBufferPointer<UInt8>) -> String? {
         // Only whole origins match: no suffixes, no wildcards within a name (CVE-2021-21291).
         if cors.origins.contains(where: { $0 != "*" && WebOrigin.isSame(origin, as: $0.utf8) }) {

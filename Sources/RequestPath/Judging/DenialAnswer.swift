@@ -7,7 +7,7 @@ import Vocabulary
 extension RequestJudge {
     /// - Parameters:
     ///   - session: The session that does not suffice. `nil` if there is no session.
-    ///   - asksApp: Whether a native app is asked for another transfer token instead of a sign-in.
+    ///   - asksApp: True if a native app is asked for another transfer token instead of a sign-in.
     mutating func answer(
         to denial: Denial,
         of session: Session?,
@@ -41,7 +41,7 @@ extension RequestJudge {
         let page = wantsPage && !isForm ? given.ownTarget : given.pageBefore
         let native = asksApp ? NativeChallenge(realm: given.hostURL, target: page, without: parameter) : nil
         var fields = native?.fields ?? []
-        // A page for the app has one scheme only, because an app may read only the first.
+        // A page for a native app has only the native challenge, because the app may read only the first one.
         let (isJudged, isProofScheme) = (self.credentials.presented != .none, self.credentials.isProofScheme)
         if native == nil || !wantsPage,
             let challenge = denial.challenge(require, isJudged: isJudged, isProofScheme: isProofScheme)
@@ -59,10 +59,10 @@ extension RequestJudge {
         answer.response.native = native
         // The account is shown only if the session was accepted. Otherwise, the cookie may be in someone else's hands.
         if wantsPage, form == .forbidden { answer.response.account = session.map { AccountText.of($0.identity) } }
-        // nginx may redirect scripts to the sign-in page, too.
+        // nginx may redirect scripts to the sign-in page, too, so every answer to nginx names the page.
         if wantsPage || self.findings.dialect == .authRequest {
             let demand = StepUp.demand(require, denial, session, provider, given.now)
-            // In a native app, opening the page before a posted form asks the app again.
+            // In a native app, opening the page of the posted form again asks the app for another token.
             answer.response.signIn =
                 native != nil && isForm ? page : SignInPath.leading(to: page.utf8, demanding: demand)
         }
@@ -89,14 +89,14 @@ extension RequestJudge {
 }
 
 extension RoutedRequest {
-    /// The path and query of this request, to return to after a sign-in. A transfer token that this request could not
-    /// use is removed. It must not come back then, possibly for another user.
+    /// The path and query of this request, to return to after a sign-in. A transfer token is removed, because this
+    /// request could not use it: after the sign-in, it could sign in another user.
     fileprivate var ownTarget: String {
         let target = String(decoding: self.head.target.bytes(in: self.base), as: UTF8.self)
         return ReturnTo.removing(self.configuration.settings.handoff.queryParameter, from: target) ?? "/"
     }
 
-    /// The page of this host with the posted form, as named by `Referer`. `/` if `Referer` does not name one.
+    /// The page of this host that sent the request, from `Referer`. `/` if `Referer` does not name a page of the host.
     fileprivate var pageBefore: String {
         guard let referer = self.value(.referer) else { return "/" }
         // The path begins at the third slash.

@@ -15,7 +15,7 @@ package struct JudgingContext {
     package let base: Bytes
     /// The configuration, unchanged for all steps of a request.
     package let configuration: PathConfiguration
-    /// The clients at the time of the step, kept by the driver.
+    /// The OAuth clients at the time of the step, kept by the driver.
     package let clients: Pinned<ClientSnapshot>
     /// The address of the connection's peer.
     package let peer: IPAddress
@@ -25,12 +25,12 @@ package struct JudgingContext {
     package let wallNow: UnixTime
     /// Memory for a normalised path that differs from the path as sent. Used only within a step.
     package let scratch: UnsafeMutableBufferPointer<UInt8>
-    /// The keys of clients that have sent proofs on this loop. `nil` if there is no loop.
+    /// The keys in DPoP proofs that were sent on this loop. `nil` if there is no loop, as in `sallyport explain`.
     package let proofKeys: Pinned<DPoPKeyCache>?
-    /// The names under wildcard hosts that clients have requested recently. The driver keeps the name of a request
-    /// until the request has ended, because no configuration does.
+    /// The hosts under wildcards that clients have requested recently. The driver keeps the host of a request until the
+    /// request has ended, because no configuration contains it.
     package let namedHosts: Pinned<NamedHostCache>
-    /// Whether to record a field that names the client of an untrusted proxy.
+    /// True if a field in which an untrusted peer names a client is to be recorded.
     package let notesStrayForwarding: Bool
 
     package init(
@@ -66,7 +66,7 @@ struct AskingProxy: OptionSet, Sendable {
 
     /// The proxy names the client.
     static let namesClient = AskingProxy(rawValue: 1)
-    /// The head's method is not the client's.
+    /// The method of the head is the proxy's, not the client's.
     static let hidesMethod = AskingProxy(rawValue: 2)
     /// The proxy does not pass redirects on to the browser.
     static let dropsRedirects = AskingProxy(rawValue: 4)
@@ -98,41 +98,41 @@ package struct JudgeFindings {
     package internal(set) var stage = Stage.route
     /// The dialect of the check. `nil` if the request is not a check.
     package var dialect: AuthorizationDialect?
-    /// The properties of the proxy that sent the request, as a check or for a page. Empty if no such proxy sent it.
+    /// The properties of the proxy that sent the request, as a check or for a page. Empty for any other request.
     var asker: AskingProxy = []
-    /// Whether the client used plain http for a host with https, to prove the name of a certificate.
+    /// True for an ACME HTTP challenge over plain http to a host with https.
     var isPlainHTTP = false
-    /// Whether the shown certificate is for another host, or the client's has expired since the handshake.
+    /// True if the shown certificate does not cover the host, or the client's own one has expired since the handshake.
     package var isMisdirected = false
     /// The certificate of the client that sent the request. `nil` if the client has none or the request is a check. The
     /// driver keeps it, because a counted reference would cost every request.
     package unowned(unsafe) var certificate: ClientCertificate?
-    /// The gateway's own id, with a trusted proxy's id.
+    /// The gateway's own request id and, if a trusted proxy sent one, the proxy's.
     package var requestID: RequestID
     /// The client's address as named by trusted peers, or otherwise the peer's. `nil` until determined.
     package internal(set) var clientAddress: IPAddress?
     /// The requested host. `nil` if the gateway does not serve it.
     package internal(set) var pinnedHost: Pinned<HostEntry>?
-    /// The frozen route. `nil` if the request reached none.
+    /// The route, which no later step changes. `nil` if the request reached none.
     package internal(set) var pinnedRoute: Pinned<RouteEntry>?
-    /// The configured path of the gateway's own endpoint that the request is for. `nil` if it is for no endpoint.
+    /// The configured path of the gateway's endpoint that the request is for. `nil` if the request is for no endpoint.
     package internal(set) var endpoint: String?
     /// The form of refusals at the requested endpoint. `nil` for problem documents, or pages for people.
     package var envelope: RefusalEnvelope?
     /// The session whose identity the app sees. Set when the request is permitted.
     package var session: CachedSession?
-    /// Whether the session's assertion for the route's audience must be renewed after the request has been sent.
+    /// True if the session's assertion for the route's audience must be renewed after the request has been sent.
     package internal(set) var isAssertionDue = false
     /// Field lines of the gateway that are added to any answer, including the app's.
     package var answerLines: [[UInt8]] = []
-    /// Whether `answerLines` contains the cookie of a session that replaces the browser's session.
+    /// True if `answerLines` contains the cookie of a session that replaces the browser's session.
     package internal(set) var bringsSession = false
     /// The CORS lines of the route or endpoint for the request's origin, added unless the app's answer has its own. Set
     /// when the request is permitted or reaches an endpoint.
     package internal(set) var crossOriginLines: [UInt8] = []
-    /// A reason that did not decide the request, such as a refused transfer token, for the log.
+    /// A reason for the log that did not decide the request, such as the reason for refusing a transfer token.
     package internal(set) var note: Reason?
-    /// Why the presented session no longer exists, if the client gets a less precise reason (`Reason.told`).
+    /// The reason why the presented session no longer exists, if the client gets a less precise one (`Reason.told`).
     package internal(set) var absence: Reason?
     /// The result of a transfer token, for the log.
     package internal(set) var handoff: TransferTokenResult?
@@ -175,7 +175,7 @@ package enum JudgeEvent {
     case strayForwarding(field: String)
     /// No host has this name.
     case unknownHost(Slice)
-    /// Another device presents a session on a route that only logs this.
+    /// Another device presents a session, on a route that only logs mismatches.
     case wouldReject(BindingMode, PresentedDevice, AuditEvent)
     /// This session ends because another device presented it.
     case ends(CachedSession)

@@ -8,9 +8,9 @@ import Vocabulary
 
 /// Finds the session that a request presents, and decides whether it suffices for the route.
 extension RequestJudge {
-    /// Requests the session that the request presents, or decides without one.
+    /// Asks for the session that the request presents, or decides without a session.
     ///
-    /// - Parameter hasCookieEnded: Whether a transfer token has ended the cookie's session, which was another user's.
+    /// - Parameter hasCookieEnded: True if a transfer token has ended the cookie's session, which was another user's.
     mutating func askForSession(_ given: borrowing RoutedRequest, hasCookieEnded: Bool = false) -> JudgeAction {
         self.findings.stage = .session
         var evidence = Evidence(
@@ -48,7 +48,7 @@ extension RequestJudge {
 
     /// Decides with the session that was looked up.
     ///
-    /// - Parameter isProven: Whether the proof for the session's token was accepted.
+    /// - Parameter isProven: True if the DPoP proof for the session's token was accepted.
     mutating func decide(on answer: SessionAnswer, _ given: borrowing RoutedRequest, isProven: Bool = false)
         -> JudgeAction
     {
@@ -106,7 +106,7 @@ extension RequestJudge {
         return self.decide(evidence, nil, given)
     }
 
-    /// Judges a session that not every request may use.
+    /// Checks whether this request may use a session that is stale or bound to a certificate, a key or an API.
     ///
     /// - Returns: The next action. `nil` if this request may use the session.
     private mutating func judgeLimits(of session: CachedSession, isProven: Bool, _ given: borrowing RoutedRequest)
@@ -126,7 +126,7 @@ extension RequestJudge {
         return self.judgeProof(for: session, given)
     }
 
-    /// Compares the device that uses the session now with the session's own device. Returns `nil` if they match.
+    /// Returns the reason why the presenting device does not match the session's own device. `nil` if they match.
     func bindingMismatch(_ mode: BindingMode, _ session: Session, _ given: borrowing RoutedRequest) -> Reason? {
         guard let made = session.device else { return .bindingIPMismatch }
         let now = given.judging.devices.facts(address: self.address(given), userAgent: nil)
@@ -172,8 +172,8 @@ extension RequestJudge {
         }
     }
 
-    /// Whether a native app can sign its user in with another transfer token. Its WebView must announce itself, the
-    /// route's client must accept tokens, and no rule may have just demanded a sign-in at the gateway.
+    /// Returns whether a native app can sign its user in with another transfer token. Its WebView must announce itself,
+    /// the route's client must accept tokens, and no rule may have just demanded a sign-in at the gateway.
     private func asksApp(_ denial: Denial, _ given: borrowing RoutedRequest) -> Bool {
         // If the session does not suffice for the route, the session of another token does not suffice either.
         guard case .unauthenticated = denial, given.route.settings.handoff, self.findings.note != .ruleSignInRequired,

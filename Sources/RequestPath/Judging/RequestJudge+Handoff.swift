@@ -5,7 +5,7 @@ import Settings
 package import SignOn
 import Vocabulary
 
-/// The transfer tokens of one request, which are tried one after another. A class, because each step passes it on.
+/// The transfer tokens of one request, which are tried one after another. A class, because each step passes them on.
 final class HandoffTrial {
     /// The treatment of a token in the query.
     enum ParameterTreatment {
@@ -19,13 +19,13 @@ final class HandoffTrial {
     let client: ClientSettings
     /// The token in the query, or the token that was moved from the query into the attempt cookie.
     var parameter: HandoffParameter.Found?
-    /// Whether `parameter` was found in the attempt cookie.
+    /// True if `parameter` was found in the attempt cookie.
     var isMoved = false
     /// The user's confirmation of the moved token, from the attempt cookie. `nil` if there is no confirmation.
     var confirmed: ConfirmedToken?
     /// The treatment of `parameter`. `nil` if `parameter` is `nil`.
     var treatment: ParameterTreatment?
-    /// Whether `parameter` is being tried, instead of a token from a handoff cookie.
+    /// True while `parameter` is being tried, instead of a token from a handoff cookie.
     var triesParameter = false
     /// The values of the request's handoff cookies. All of them are cleared when one has been handled.
     var cookieValues: [[UInt8]] = []
@@ -35,7 +35,7 @@ final class HandoffTrial {
     var request: OutOfLine<HandoffRequest>?
     /// The browser's session on this host. `nil` before the look-up; the inner `nil` means that the browser has none.
     var existing: CachedSession??
-    /// Whether the latest look-up was for the provider's own cookie.
+    /// True if the latest look-up was for the provider's own cookie.
     var isProvidersAsked = false
 
     init(client: ClientSettings, parameter: HandoffParameter.Found?) {
@@ -47,8 +47,8 @@ final class HandoffTrial {
 /// Selects the transfer token to consume, and continues with the outcome.
 ///
 /// The cookie is tried before the query, each only if the client accepts tokens there. A refused token is removed, and
-/// the rest of the request stays unchanged. The session stays, and a valid token in the query is used even if the
-/// cookie contains a stale one.
+/// the rest of the request stays unchanged. The browser's session continues, and a valid token in the query is used
+/// even if the cookie contains a stale one.
 extension RequestJudge {
     /// Handles the first transfer token. Returns `nil` if the request continues without one.
     mutating func beginHandoff(_ given: borrowing RoutedRequest) -> JudgeAction? {
@@ -64,7 +64,7 @@ extension RequestJudge {
             client.isKnown(to: given.host.settings.providers)
         else { return nil }
         let trial = HandoffTrial(client: client, parameter: self.credentials.handoffParameter)
-        // Not for a link on another site: the token was moved for a different navigation.
+        // A link on another site must not use the moved token, which belongs to a different navigation.
         if trial.parameter == nil, let token = self.credentials.movedToken, !given.isCrossSite {
             trial.parameter = HandoffParameter.Found(value: token)
             trial.isMoved = true
@@ -226,7 +226,7 @@ extension RequestJudge {
         return .consume(request)
     }
 
-    /// Continues with the outcome of the consumption.
+    /// Continues with the outcome of consuming a transfer token.
     package mutating func handoffEnded(_ judged: JudgedHandoff, _ given: JudgingContext) -> JudgeAction {
         self.onRoute(given) { $0.continueAfter(judged, $1) }
     }

@@ -29,7 +29,7 @@ extension RequestJudge {
         self.findings.addLine(handled.line(setting: marks))
     }
 
-    /// Clears session cookies with different values. None of them is used.
+    /// Clears all session cookies, because their values differ. None of them is used.
     mutating func clearSessionCookies(_ given: borrowing RoutedRequest) {
         for line in given.configuration.sessionCookie(of: given.host).clearingAll() {
             self.findings.addLine("Set-Cookie", line)
@@ -128,7 +128,7 @@ extension RequestJudge {
         self.announce(.handoff, given)
     }
 
-    /// Makes the sign-in page show why the browser comes there.
+    /// Makes the sign-in page show why the user must sign in.
     mutating func announce(_ notice: SignInNotice, _ given: borrowing RoutedRequest) {
         guard given.configuration.hasSignInPage(given.host) else { return }
         let name = given.configuration.settings.session.cookieName
@@ -136,7 +136,8 @@ extension RequestJudge {
         self.findings.addLine(cookie.line(setting: notice.value))
     }
 
-    /// Returns the mark of the account that the browser used last. Returns `nil` if the browser has no mark.
+    /// Returns the mark of the account that the browser used last. `nil` if the browser sends none. If it sends
+    /// several, the result matches no account.
     func lastAccount(_ given: borrowing RoutedRequest) -> Secret? {
         guard self.credentials.cookies.hasCompanion, let line = given.head.line(.cookie) else { return nil }
         var marks: Set<[UInt8]> = []
@@ -167,7 +168,7 @@ extension RequestJudge {
         return .redirect(to: link.host.origin + TicketPath.adopting(from: page.host, link.text))
     }
 
-    /// Clears the cookie of a moved token. The redirect leads to the same URL and would otherwise be repeated.
+    /// Clears the cookie of a moved token. Otherwise, the redirect to the requested URL would be repeated.
     private mutating func clearMovedToken(_ trial: HandoffTrial, _ given: borrowing RoutedRequest) {
         if trial.isMoved {
             self.findings.addLine("Set-Cookie", given.configuration.attemptCookie(of: given.host).clearing())

@@ -1,7 +1,7 @@
 import Cryptography
 import Sessions
 
-/// Makes the lines with the user's identity for the app.
+/// Makes the field lines that identify the user to the app.
 extension RequestJudge {
     /// Returns the lines about a session for the app of the route.
     @inline(__always)
@@ -45,7 +45,7 @@ extension RequestJudge {
         return rendered
     }
 
-    /// Returns the lines for an app with the alternative encoding, made once per session, loop and configuration.
+    /// Returns the lines in the encoding other than `identity.encoding`, made once per session, loop and configuration.
     @inline(never)
     private static func otherLines(
         _ session: CachedSession,
@@ -59,8 +59,8 @@ extension RequestJudge {
         return rendered
     }
 
-    /// Appends the lines about the client's certificate to the lines about the user, if there is one. The session does
-    /// not keep them, because another connection has another certificate.
+    /// Adds the lines about the client's certificate to the lines about the user (`nil` if there is none). The session
+    /// does not keep the certificate's lines, because another connection has another certificate.
     static func adding(
         _ certificate: ClientCertificate,
         to identity: IdentityLines?,

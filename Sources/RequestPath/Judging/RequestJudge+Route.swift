@@ -5,7 +5,7 @@ import Vocabulary
 
 /// Determines where a request goes: its host, client address, path, and endpoint or route.
 extension RequestJudge {
-    /// Freezes the route. Returns an action if the request has no route or is for an endpoint.
+    /// Sets the route, which then never changes. Returns an action if the request has no route or is for an endpoint.
     mutating func chooseRoute(_ given: JudgingContext) -> JudgeAction? {
         let (head, base, configuration) = (given.head, given.base, given.configuration)
         self.findings.clientAddress = self.clientAddress(given)
@@ -22,7 +22,7 @@ extension RequestJudge {
         return end
     }
 
-    /// Freezes a route of `host`. Returns an action if the request has no route or is for an endpoint.
+    /// Sets the route on `host`. Returns an action if the request has no route or is for an endpoint.
     @inline(__always)
     private mutating func chooseRoute(on host: HostEntry, _ given: JudgingContext) -> JudgeAction? {
         let (head, base, configuration) = (given.head, given.base, given.configuration)
@@ -90,7 +90,7 @@ extension RequestJudge {
         }
     }
 
-    /// Whether a route that changes paths has no path at the app for the request or for its `Destination`.
+    /// Returns whether the app has no path for the request or its `Destination`. Called on routes that change paths.
     @inline(never)
     private static func isOutside(_ route: RouteEntry, _ head: RequestHead, _ base: Bytes, on host: HostEntry) -> Bool {
         if route.prefixes?.fits(head.path.bytes(in: base)) == false { return true }
@@ -134,7 +134,8 @@ extension RequestJudge {
         return .collect(OutOfLine(EndpointCall(endpoint: endpoint, request: request)))
     }
 
-    /// Answers a portal path of another product if no app would. Returns `nil` if the path is not a portal path.
+    /// Answers a request for another product's portal, at a path that no app would answer. Returns `nil` for other
+    /// paths.
     @inline(never)
     private mutating func portalAnswer(
         _ reading: PathReading,
@@ -150,8 +151,8 @@ extension RequestJudge {
         }
     }
 
-    /// Whether a check of this path is refused. The gateway's own paths must not be forwarded to an app by another
-    /// proxy, and the answer to a check cannot replace their pages.
+    /// Returns whether a check of this path is refused. The gateway's own paths must not be forwarded to an app by
+    /// another proxy, and the answer to a check cannot replace their pages.
     @inline(never)
     private func isNotAsked(
         of reading: PathReading,
@@ -185,7 +186,7 @@ extension RequestJudge {
         return LocalAnswer(readers.preflight(from: origin, methods: endpoint.methods, requestID: requestID))
     }
 
-    /// Closes the connection, so that even a client that does not know the status opens another one.
+    /// Answers 421 and closes the connection, so that even a client that does not know this status opens a new one.
     private func refuseConnection() -> JudgeAction {
         .answer(.problem(.requestMisdirected, requestID: self.findings.requestID, closes: true))
     }
@@ -223,8 +224,8 @@ extension RequestJudge {
         return checks.addresses.client(of: given.head, given.base, peer: given.peer)
     }
 
-    /// Returns the name of a field that names the client of a proxy, from an untrusted peer. The peer is usually a
-    /// proxy that `trusted_proxies` should list.
+    /// Returns the name of a field in which an untrusted peer names a client. The peer is usually a proxy that
+    /// `trusted_proxies` should list.
     private static func strayForwarding(_ given: JudgingContext) -> String? {
         let head = given.head
         if head.line(.forwardedFor) != nil { return "X-Forwarded-For" }

@@ -17,7 +17,7 @@ package import Vocabulary
 /// ```
 /// A session whose token is bound to a key also waits for its proof (`redeeming`) and is then looked up again
 /// (`proven`). Every step may end with an answer instead. The request waits for its driver in `session`, `existing`,
-/// `consuming`, `redeeming` and `proven`. The route is frozen before credentials are read, and they are read once.
+/// `consuming`, `redeeming` and `proven`. The route is fixed before credentials are read. They are read once.
 ///
 /// The driver lends the head and its bytes to each step; the judge keeps only slices. The judge reads no clock and does
 /// no I/O. Time, peer and configuration come from `JudgingContext`, and events to be recorded are in `findings`. The
@@ -72,7 +72,7 @@ package struct RequestJudge {
         {
             return .answer(.problem(.requestBodyTooLarge, requestID: self.findings.requestID))
         }
-        // In a check of most proxies, an answer would let the preflight pass to the app or would be lost.
+        // Most proxies would take this answer to a check as permission for the preflight, or would drop it.
         if self.findings.dialect == nil || self.findings.dialect == .extAuthz,
             let cors = given.route.preflight(given.head), let origin = given.value(.origin)
         {
@@ -103,14 +103,14 @@ package struct RequestJudge {
         return self.askForSession(given)
     }
 
-    /// Whether a replay of the request would do harm, because it may change something or use up a transfer token. A
-    /// client may send requests before its handshake has ended (RFC 8470 2.1).
+    /// Returns whether a replay of the request would do harm, because it may change something or use up a transfer
+    /// token. A client may send requests before its handshake has ended (RFC 8470 2.1).
     private func mustNotBeEarly(_ given: borrowing RoutedRequest) -> Bool {
         !given.head.knownMethod.isSafe || given.head.isWebSocketUpgrade || self.findings.asker.contains(.hidesMethod)
             || self.credentials.hasTransferToken
     }
 
-    /// Continues with the result of a session's look-up.
+    /// Continues with the result of looking up a session.
     package mutating func sessionFound(_ answer: SessionAnswer, _ given: JudgingContext) -> JudgeAction {
         self.onRoute(given) { $0.judge(answer, $1) }
     }
@@ -137,9 +137,9 @@ package struct RequestJudge {
         }
     }
 
-    /// Continues if a session could not be looked up, a transfer token not consumed or a proof not redeemed.
+    /// Continues after looking up a session, consuming a transfer token or redeeming a proof has failed.
     ///
-    /// - Parameter reason: The reason of a refusal because of a session: the store or a provider is unavailable.
+    /// - Parameter reason: The reason for the refusal: the store or a provider is unavailable.
     package mutating func unavailable(
         _ error: StoreError,
         _ reason: Reason,
@@ -199,7 +199,7 @@ package struct EndpointCall: Sendable {
     package let request: EndpointRequest
 }
 
-/// A session to look up in the loop's cache or, if it is not there, in the store.
+/// A session to look up: in the loop's cache, then in the store or at the provider.
 package struct SessionQuestion {
     /// The purpose of the look-up.
     package enum Purpose: Sendable {
@@ -212,14 +212,14 @@ package struct SessionQuestion {
     }
 
     package let kind: Session.Kind
-    /// Whether `token` is the provider's own cookie instead of a token of the gateway.
+    /// True if `token` is the provider's own cookie instead of a token of the gateway.
     package var isProviders = false
     /// The bytes of the token, not validated yet.
     package let token: Slice
     package let purpose: Purpose
 }
 
-/// The result of a session's look-up.
+/// The result of looking up a session.
 package enum SessionAnswer {
     /// A live session of the requested kind.
     case found(CachedSession)
@@ -229,12 +229,12 @@ package enum SessionAnswer {
     case refused(Reason)
     /// The provider demands more of its user, such as a second factor.
     indirect case insufficient(ProviderDemand)
-    /// The token was made with a secret that is not accepted.
+    /// The token was made with a secret that this gateway does not accept.
     case otherKey
     /// The token does not have the syntax of this gateway's tokens.
     case malformed
 
-    /// Whether the answer is a session that the gateway's own cookie can present on this host.
+    /// Returns whether the answer is a session that the gateway's own cookie can present on this host.
     func isUsable(on host: HostEntry) -> Bool {
         guard case .found(let session) = self else { return false }
         return session.session.host == host.publicURL.authority && host.isFor(session)

@@ -4,8 +4,8 @@ import Settings
 import SignOn
 import Vocabulary
 
-/// A request on its frozen route, as it is lent to each step of its judge. Contains the driver's context, the
-/// listener's judging profile, and the route and host that were found.
+/// A request with its route, as it is lent to each step of its judge. Contains the driver's context, the listener's
+/// judging profile, and the route and host that were found.
 ///
 /// Its references are not counted, so it must never be deinitialised. Therefore only `lend` can create one, in memory
 /// that is freed without deinitialisation, and a step can neither copy, move nor keep what it borrows. (Measured:
@@ -63,9 +63,9 @@ struct RoutedRequest: ~Copyable {
 
     /// The names of the gateway's cookies on the host.
     @inline(__always) var cookies: OwnCookies { self.configuration.ownNames.cookies(of: self.host) }
-    /// The client of the route. `nil` if the route names no client, or one that no longer exists.
+    /// The OAuth client of the route. `nil` if the route names no client, or one that no longer exists.
     var client: ClientSettings? { self.route.settings.client.flatMap { name in self.clients.use { $0.client(name) } } }
-    /// Whether a person sees the answer.
+    /// True if a browser shows the answer to a person as a page.
     var wantsPage: Bool { Navigation.wantsPage(self.head, self.base) }
     /// Whether a page of another origin started the navigation.
     var isCrossSite: Bool { Navigation.isCrossSite(self.head, self.base) }
@@ -81,8 +81,8 @@ struct RoutedRequest: ~Copyable {
 }
 
 extension RequestJudge {
-    /// Lends the request on its frozen route to the next step. Route, host and judging profile belong to the
-    /// configuration, which `given` keeps.
+    /// Lends the request with its route to the next step. Route, host and judging profile belong to the configuration,
+    /// which `given` keeps.
     @inline(__always)
     mutating func onRoute(
         _ given: JudgingContext,

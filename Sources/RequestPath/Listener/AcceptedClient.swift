@@ -6,17 +6,18 @@ package import Transport
 /// time of acceptance.
 package struct AcceptedClient: Sendable {
     let peer: IPAddress
-    /// The client's place. `nil` if the place is reserved because the peer has yet to name the client.
+    /// The client's place. `nil` while the place is only reserved, because the peer has yet to name the client.
     let place: ConnectionGate.Place?
     let acceptedAt: NIODeadline
     let listener: ListenerProfile
     let gate: ConnectionGate
 
-    /// Names the client of a reserved place, unless the peer will. `nil` if refused, after releasing the place.
+    /// Gives the reserved place to `peer`, unless `peer` is a proxy that will name a client. Returns `nil` if the
+    /// client is refused, which releases the place.
     ///
     /// - Parameters:
     ///   - role: The role of the listener.
-    ///   - loop: The accepting loop, which makes this call.
+    ///   - loop: The accepting loop, on which this is called.
     package init?(
         from peer: IPAddress,
         at time: NIODeadline,

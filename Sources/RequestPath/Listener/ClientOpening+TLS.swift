@@ -6,7 +6,7 @@ import Vocabulary
 
 /// Performs the TLS handshake.
 extension ClientOpening {
-    /// The maximum number of bytes from a client until its handshake has ended, if it is asked for no certificate.
+    /// The maximum number of bytes from a client before its handshake has ended, if no client certificate is requested.
     private static let mostBytes = 32_768
     private static let mostBytesWithCertificate = 65_536
 
@@ -30,7 +30,7 @@ extension ClientOpening {
         }
     }
 
-    /// Whether the client's address may begin another handshake now.
+    /// Records a handshake of the client's address. False if the address has begun too many.
     var mayShakeHands: Bool {
         guard let place = self.place else { return false }
         if place.beginsHandshake(now: self.loop.now) { return true }
@@ -38,7 +38,7 @@ extension ClientOpening {
         return false
     }
 
-    /// Requests a turn of the loop for the handshake. Until then, nothing more is read.
+    /// Asks the loop to begin the handshake in this turn or a later one. Until it begins, nothing more is read.
     func awaitTurn() {
         if !self.loop.begin(self) { self.stream.pause() }
     }
@@ -80,12 +80,12 @@ extension ClientOpening {
         self.loop.handshakeEnded(result)
         if let bytes { self.stream.writeAndFlush(bytes) }
         self.stage = .refused
-        // Further bytes are read for a moment, because closing at once could destroy the answer.
+        // The connection stays open for a moment, because closing at once could destroy the answer.
         self.input = nil
         self.stream.endOutput()
     }
 
-    /// TLS alerts that the gateway sends itself because the library cannot (RFC 8446 6.2).
+    /// TLS alerts that the gateway sends itself, because the library has not started yet (RFC 8446 6.2).
     private enum Alert: UInt8 {
         case internalError = 80
         case unrecognizedName = 112
@@ -97,7 +97,7 @@ extension ClientOpening {
         ByteBuffer(bytes: [21, 3, 3, 0, 2, 2, alert.rawValue])
     }
 
-    /// An answer for people who write http instead of https.
+    /// The answer to an HTTP request without TLS, for people who write http instead of https.
     private static let sentence: ByteBuffer = {
         let text = "This port speaks TLS: write https:// in place of http://.\n"
         return ByteBuffer(
@@ -137,7 +137,7 @@ extension ClientOpening {
         self.stage = .choice
         var none = ByteBuffer()
         self.begin(&none)
-        // The client has sent the last message, and the library holds its tickets back until something is sent.
+        // The client has sent the handshake's last message. The library sends its tickets only with the next bytes.
         if agreement.flight.isTLS13 || agreement.flight.isResumed {
             (self.stream as? TLSClientStream)?.acknowledge(on: self.loop)
         }
@@ -145,7 +145,7 @@ extension ClientOpening {
 
     /// Called when the handshake has failed. The stream closes.
     ///
-    /// - Parameter byClientCertificate: Whether the client's certificate is the reason.
+    /// - Parameter byClientCertificate: True if the client's certificate is the reason.
     func handshakeFailed(byClientCertificate: Bool) {
         guard self.stage == .handshake else { return }
         self.loop.handshakeEnded(

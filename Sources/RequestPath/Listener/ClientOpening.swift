@@ -11,13 +11,13 @@ import Transport
 ///      │          └ TLS: what the client asks for, a turn to compute, and the handshake
 ///      └ a proxy names the client (PROXY protocol)
 /// ```
-/// An opening is treated as a silent client: it is among the first to be closed when connections need room.
+/// An opening is treated as a silent client: it is among the first to be closed when new connections need room.
 final class ClientOpening {
     enum Stage {
         case preamble, hello, waiting, handshake, choice
-        /// The client gets an answer and no connection.
+        /// The client gets an error and is disconnected.
         case refused
-        /// The client's connection has replaced the opening, or it has closed.
+        /// The client's connection has replaced the opening, or the client's stream has closed.
         case over
     }
 
@@ -31,16 +31,16 @@ final class ClientOpening {
     var stream: any ClientByteStream
     let configuration: PathConfiguration
     var stage: Stage
-    /// The deadline of the stage.
+    /// The deadline of the current stage.
     private(set) var deadline: NIODeadline
-    /// The client's place. `nil` if the place is still a reserved one, because no proxy has named the client yet.
+    /// The client's place. `nil` while the place is only reserved, because the proxy has not named the client yet.
     private(set) var place: ConnectionGate.Place?
     /// The header that a proxy in front has sent.
     var preamble: ProxyPreamble?
     var facts: ClientFacts?
     /// The client's first TLS message and the certificate chosen for it.
     var greeting: (hello: ClientHello?, choice: ListenerTLS.Choice)?
-    /// The incomplete bytes that have been read.
+    /// Received bytes that are kept until more have arrived or the handshake begins.
     var input: ByteBuffer?
     var listIndex = -1
 
@@ -70,7 +70,7 @@ final class ClientOpening {
         }
     }
 
-    /// Goes through the stages as far as the bytes suffice.
+    /// Goes through as many stages as the received bytes allow.
     private func use(_ buffer: inout ByteBuffer) {
         let isWaiting = self.stage == .waiting
         if self.stage == .preamble { self.readPreamble(&buffer) }
@@ -152,7 +152,7 @@ final class ClientOpening {
         ).open(with: &buffer, after: self)
     }
 
-    /// Whether the client uses HTTP/2. `nil` if it has sent only a part of what may be the preface of HTTP/2.
+    /// Returns whether the client uses HTTP/2. `nil` if it has sent only a part of what may be the preface of HTTP/2.
     private func speaksHTTP2(_ buffer: ByteBuffer) -> Bool? {
         if let tls = self.facts?.tls {
             // A client that has agreed on no protocol uses HTTP/1, if the listener allows it.
@@ -167,7 +167,7 @@ final class ClientOpening {
             bytes.prefix(count).elementsEqual(UnsafeBufferPointer(start: preface.utf8Start, count: count))
         }
         if begins { return count == preface.utf8CodeUnitCount ? true : nil }
-        // A client that may use nothing else gets GOAWAY.
+        // On a listener for HTTP/2 only, any other client is treated as an HTTP/2 client and gets GOAWAY.
         return !protocols.contains(.http1)
     }
 

@@ -8,8 +8,8 @@ import Vocabulary
 /// A separate listener that answers with endpoints and judges no sessions, because it has no apps. It serves one host
 /// or any host name, with the default limits and deadlines.
 ///
-/// It has its own loop, connection limit and metrics, so its requests are neither in the access log nor in the metrics.
-/// Only its handshakes and PROXY headers are counted with those of the clients.
+/// It has its own loop, connection limit and metrics, so its requests are neither in the access log nor in the
+/// gateway's metrics. Only its handshakes and PROXY headers are counted in the gateway's metrics.
 package struct EndpointServer: Sendable {
     /// The maximum number of simultaneous connections.
     private static let connectionLimit = 64
@@ -22,10 +22,10 @@ package struct EndpointServer: Sendable {
     /// Starts the listener on one event loop.
     ///
     /// - Parameters:
-    ///   - setting: The key that contains the address, for the error.
+    ///   - setting: The settings key that contains the address, for the error.
     ///   - clients: The loops of the clients. `nil` in a process without clients.
-    ///   - limits: The limits for the connections of an address. `nil` if all clients may come from one address, such
-    ///     as a local proxy's or the node's.
+    ///   - limits: The limits on connections from one address. `nil` if all clients may share an address, such as that
+    ///     of a local proxy or of the node.
     ///   - others: The URLs that the gateway serves at other addresses.
     /// - Throws: A `ListenerError` that names the address.
     package static func start(
@@ -70,7 +70,7 @@ package struct EndpointServer: Sendable {
     /// The port, including one that the system chose.
     package var port: Int { self.listener.port }
 
-    /// A configuration with other endpoints, made but not used yet.
+    /// A configuration with new endpoints, which is not in use yet.
     package struct Prepared: Sendable {
         /// The loops that serve the endpoints.
         package let loops: PathLoops

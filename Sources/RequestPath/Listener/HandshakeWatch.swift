@@ -1,7 +1,7 @@
 import NIOCore
 
-/// A handler between TLS and the socket until the handshake has ended. It reads the agreed parameters and ends a client
-/// that sends too much.
+/// A handler between TLS and the socket until the handshake has ended. It reads the agreed parameters, and closes the
+/// connection of a client that sends too much.
 final class HandshakeWatch: ChannelDuplexHandler, RemovableChannelHandler {
     typealias InboundIn = ByteBuffer
     typealias InboundOut = ByteBuffer
@@ -28,7 +28,7 @@ final class HandshakeWatch: ChannelDuplexHandler, RemovableChannelHandler {
         let channel = context.channel
         context.fireChannelRead(NIOAny(first))
         guard channel.isActive else { return }
-        // A request may follow the client's last message and be read with it. An upload is not too much.
+        // The first request may be read together with the client's last handshake message. It is not limited here.
         guard self.isOver else { return context.close(promise: nil) }
         channel.pipeline.syncOperations.fireChannelRead(NIOAny(bytes))
     }

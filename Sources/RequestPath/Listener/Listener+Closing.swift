@@ -9,9 +9,9 @@ extension Listener {
     /// Admits no new connections and accepts those that are already in the kernel's queue.
     ///
     /// Closing a listening socket resets the connections in its queue, together with their requests. A proxy in front
-    /// must not repeat a POST whose connection was open. Therefore the kernel drops segments that open a connection
-    /// (`SO_ATTACH_FILTER`, socket(7)) until the queue is empty. After `close`, it refuses them. Does nothing without
-    /// such filters.
+    /// must not retry a POST that it has sent on an open connection. Therefore the kernel drops segments that open a
+    /// connection (`SO_ATTACH_FILTER`, socket(7)) until the queue is empty. After `close`, the kernel refuses new
+    /// connections. Returns at once if the system has no such filters.
     ///
     /// - Parameter moment: The minimum time to wait for connections that are being opened.
     package func takeLast(within moment: Duration) async {
@@ -22,7 +22,7 @@ extension Listener {
         }
     }
 
-    /// Runs `body` with the descriptor on its loop and returns the result.
+    /// Runs `body` with the socket's descriptor on the socket's loop, and returns the result.
     private func option(_ body: @escaping @Sendable (Int32) -> Bool) async -> Bool {
         let answer = self.socket.eventLoop.submit { self.socket.value.withDescriptor(body) }
         return (try? await answer.get()) ?? false
@@ -63,8 +63,8 @@ private struct FilterProgram {
     /// The socket option `SO_ATTACH_FILTER`.
     static let option: CInt = 26
 
-    /// A filter that drops segments that open a connection and passes those of connections that are being opened. A TCP
-    /// socket's filter sees segments from their TCP header on.
+    /// A filter that drops the first segment (SYN) of each new connection, and passes the segments of connections that
+    /// are already being opened. A TCP socket's filter sees segments from their TCP header on.
     static let dropsOpenings: FilterProgram = {
         let program = [
             // The TCP flags: SYN without ACK opens a connection.

@@ -14,7 +14,7 @@ package struct ListenerError: Error, CustomStringConvertible {
 
     /// Returns the meaning of a `bind` error and a way to fix it.
     ///
-    /// - Parameter setting: The key that contains the address.
+    /// - Parameter setting: The settings key that contains the address.
     package static func reason(_ error: any Error, _ setting: String) -> String {
         switch (error as? IOError)?.errnoCode {
         case EADDRINUSE:
@@ -46,7 +46,7 @@ package final class Listener: Sendable {
     ///
     /// - Parameters:
     ///   - role: The purpose of the listener.
-    ///   - setting: The key that contains the address, for the error.
+    ///   - setting: The settings key that contains the address, for the error.
     /// - Throws: A `ListenerError` that names the address.
     package static func bind(
         _ address: ListenAddress,
@@ -80,7 +80,7 @@ package final class Listener: Sendable {
         }.get()
     }
 
-    /// Stops accepting. Open connections continue.
+    /// Stops accepting clients. Open connections continue.
     package func close() async {
         try? await self.socket.eventLoop.submit { self.socket.value.close() }.get()
     }
@@ -182,7 +182,7 @@ private final class Acceptor: ClientAcceptor {
     /// The gateway's part of `loop`.
     private let pathLoop: PathLoop
     private let parts: AcceptorParts
-    /// Whether the gate will call back when a client has left.
+    /// True while the acceptor waits for the gate to call `wake`, when a client has left.
     private var isAwaited = false
 
     /// Creates an acceptor. Called on `loop`.
@@ -217,7 +217,7 @@ private final class Acceptor: ClientAcceptor {
         guard let clearing = gate.beginClearing(now: now) else { return }
         let acceptor = NIOLoopBound(self, eventLoop: self.loop)
         self.parts.loops.close(clearing) { count in
-            // Otherwise, only the next new client would start another search.
+            // True if too few were closed. Without another search, only the next new client would start one.
             if gate.cleared(count, now: .now()) {
                 // Connections that are busy now may be idle soon.
                 acceptor.eventLoop.scheduleTask(in: .milliseconds(250)) { acceptor.value.makeRoom(.now()) }
@@ -227,7 +227,7 @@ private final class Acceptor: ClientAcceptor {
         }
     }
 
-    /// Searches again if new clients took all the room before the search ended, because none is accepted without room.
+    /// Searches again if new clients have already taken the freed room. Without room, no new client starts a search.
     private func makeRoomIfAwaited() {
         if self.isAwaited { self.makeRoom(.now()) }
     }
@@ -243,7 +243,7 @@ private final class Acceptor: ClientAcceptor {
             on: self.pathLoop,
             by: self.gate
         )
-        // Uses the time of admission, so that this client stays.
+        // Only connections admitted before `now` are closed, so that this client stays.
         self.makeRoom(now)
         guard let client else {
             close(descriptor)

@@ -3,7 +3,7 @@ import NIOSSL
 import NIOTLS
 import Transport
 
-/// A client's connection over TLS, which is the last handler in a pipeline where NIOSSL encrypts.
+/// A client's connection over TLS. It is the last handler in a channel pipeline in which NIOSSL encrypts.
 final class TLSClientStream: TLSPipelineEnd, ClientByteStream {
     private let socket: StreamSocket
     private let tls: NIOSSLServerHandler
@@ -47,7 +47,7 @@ final class TLSClientStream: TLSPipelineEnd, ClientByteStream {
 
     var isWritable: Bool { self.socket.isWritable }
     var hasUnreadBytes: Bool { self.socket.hasUnreadBytes }
-    /// The unacknowledged bytes of the encrypted stream, which is a little longer.
+    /// The number of unacknowledged bytes of the encrypted stream, which are a few more than the written bytes.
     var unacknowledgedBytes: Int { self.socket.unacknowledgedBytes }
     var unsentBytes: Int { self.socket.unsentBytes + self.heldBytes }
 
@@ -77,7 +77,7 @@ final class TLSClientStream: TLSPipelineEnd, ClientByteStream {
 
     func close() {
         guard self.observer == nil else { return self.socket.close() }
-        // The client learns that the data is complete. The gateway does not wait for it.
+        // Tells the client that the data is complete, without waiting for the client's close_notify.
         self.socket.close(behind: self.endOutput)
     }
 

@@ -1,11 +1,11 @@
-/// A client whose TLS handshake begins when the loop has a turn for it.
+/// A client whose TLS handshake begins when the loop has time for it.
 package protocol AwaitedHandshake: AnyObject {
     /// Begins the handshake.
     func shakeHands()
 }
 
 /// Begins a few handshakes in each turn of a loop, so that other connections do not wait for many handshakes. Each
-/// handshake takes a fifth of a millisecond.
+/// handshake takes about a fifth of a millisecond.
 package final class HandshakeQueue {
     package static let perTurn = 8
 
@@ -26,9 +26,9 @@ package final class HandshakeQueue {
         return true
     }
 
-    /// Starts a new count of handshakes. Called at the end of the turn.
+    /// Resets the number of handshakes begun in the turn. Called at the end of the turn.
     ///
-    /// - Returns: Whether handshakes wait for the next turn.
+    /// - Returns: True if handshakes wait for the next turn.
     package func turnEnded() -> Bool {
         self.begun = 0
         return !self.waiting.isEmpty

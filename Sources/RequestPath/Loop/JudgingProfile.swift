@@ -10,7 +10,7 @@ package final class JudgingProfile: Sendable {
     package let identity: IdentityProfile
     let handoff: HandoffConsumer
     let confirmation: HandoffConfirmation
-    /// The sharing of a handoff with the host on which users sign in. `nil` if handoffs are not shared.
+    /// Makes links that sign a browser in on the sign-in host, too (`handoff.share`). `nil` if handoffs are not shared.
     let share: HandoffShare?
     let devices: DeviceObserver
     /// The countries of addresses for the audit stream. `nil` if countries are unknown.

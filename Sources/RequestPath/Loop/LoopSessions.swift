@@ -3,8 +3,8 @@ import NIOCore
 package import Sessions
 import Vocabulary
 
-/// The state of one event loop for sessions: their cache, keys and devices, and the exchanges that depend on them.
-/// Confined to the loop.
+/// One event loop's state about sessions: the cache, proof keys, seen devices, and the exchanges that depend on
+/// sessions. Confined to the loop.
 package final class LoopSessions {
     package let resolver: SessionResolver
     let streams: StreamSessions
@@ -18,7 +18,7 @@ package final class LoopSessions {
         self.streams = StreamSessions(loop: loop, resolver: resolver, clock: clock)
         let holders = SessionHolders(cache: resolver.cache)
         self.holders = holders
-        // `.all` itself ends no stream. The next sweep reads the streams' sessions again.
+        // An invalidation of all sessions (`.all`) ends no stream. The next sweep reads the streams' sessions again.
         resolver.cache.onInvalidation = { [unowned holders] in holders.end($0) }
         self.streams.onGone = { [unowned holders] in holders.end(Endings([.session($0)])) }
         self.streams.onUnreadable = { [unowned holders] in holders.giveUp($0) }

@@ -9,7 +9,7 @@ import Vocabulary
 
 /// The settings in the form that the request path uses. Created once per reload, immutable, shared by all loops.
 package final class PathConfiguration: Sendable {
-    /// The durations of the settings in the loops' unit.
+    /// The timeouts of the settings as `TimeAmount`, and the minimum rate of a request's body.
     package struct Timeouts: Sendable {
         let header, idle, bodyGrace, write, queue, response, upstreamIdle, streamIdle, upstreamKeepAlive: TimeAmount
         let bodyRate: Int
@@ -45,7 +45,7 @@ package final class PathConfiguration: Sendable {
     let responseWriter: ResponseWriter
     let ownNames: OwnNames
     let handoffCookies: HandoffCookies
-    /// The lines that clear the handoff cookies on each host, by its index.
+    /// The field lines that clear the handoff cookies on each host, by the host's index.
     private let handoffClearing: [[[UInt8]]]
     private let origins: ServedOrigins
     let clientAddress: ClientAddressRule
@@ -60,7 +60,7 @@ package final class PathConfiguration: Sendable {
     private let checks: ListenerProfile
     /// The listener that redirects clients to https. `nil` if there is no redirect listener.
     private let redirects: ListenerProfile?
-    /// The line of `Strict-Transport-Security`. `nil` if the gateway does not send the field.
+    /// The field line of `Strict-Transport-Security`. `nil` if the gateway does not send the field.
     let strictTransport: [UInt8]?
 
     /// - Parameters:
@@ -114,7 +114,7 @@ package final class PathConfiguration: Sendable {
         self.responseParser = ResponseParser(
             names: FieldNames(
                 roles: FieldNames.responseRoles,
-                // Only the gateway's own names: an app may send the others, which only clients may not send.
+                // Only the gateway's own names. Apps may send the others, which are removed only from requests.
                 managedNames: (judging?.identity.ownNames ?? [])
                     + (settings.strictTransport == nil ? [] : ["strict-transport-security"]),
                 managedPrefixes: ["x-sallyport-"]
@@ -137,7 +137,7 @@ package final class PathConfiguration: Sendable {
         self.handoffCookies = handoffCookies
         self.handoffClearing = routes.hosts.map { Self.clearing(handoffCookies, on: $0) }
         self.origins = ServedOrigins(settings.hosts)
-        // Only one provider has its own cookie. On the hosts of other providers, that cookie is ignored.
+        // At most one provider has its own cookie. On the hosts of other providers, its cookie is ignored.
         let providerCookie = settings.providers.lazy.compactMap(\.settings.credentialCookie).first
         func ownCookies(_ reach: CookieReach) -> OwnCookies {
             OwnCookies(
@@ -181,8 +181,8 @@ package final class PathConfiguration: Sendable {
         }
     }
 
-    /// Returns the provider at which the host's user signs in. `nil` if no provider is configured. If users choose and
-    /// nobody is signed in, prefers a provider that accepts no demands, so that no sign-in fails because of one.
+    /// Returns the provider at which the host's user signs in. `nil` if no provider is configured. If users can choose
+    /// and the user is unknown, prefers a provider that accepts no demands, so that no demand makes the sign-in fail.
     ///
     /// - Parameters:
     ///   - session: The session of the user. `nil` if it is not known who signs in.
@@ -200,13 +200,13 @@ package final class PathConfiguration: Sendable {
         return all.first { $0.signsIn && !$0.takesDemands } ?? all.first(where: \.signsIn) ?? all.first
     }
 
-    /// Whether the host's sign-in page is the gateway's own.
+    /// Returns whether the host's sign-in page is the gateway's own.
     func hasSignInPage(_ host: HostEntry) -> Bool {
         host.realms.areSeveral
             || host.settings.providers.contains { self.settings.provider(named: $0)?.asksForPasswords == true }
     }
 
-    /// Changes the path of a redirect to the gateway's own page into the path that browsers use.
+    /// Returns the answer with the path of a redirect to the gateway's own page replaced by the path that browsers use.
     func placing(_ answer: LocalAnswer) -> LocalAnswer {
         let pages = self.settings.pages
         guard !pages.base.isEmpty,

@@ -13,7 +13,7 @@ package final class PathLoop: TurnEndTask {
     package let eventLoop: any TurnLoop
     /// The configuration in use. A reload replaces it as a whole.
     package private(set) var configuration: PathConfiguration
-    /// The current clients. Replaced by a reload, and when an operator changes a client.
+    /// The current OAuth clients. Replaced by a reload, and when an operator changes a client.
     private(set) var clients: ClientSnapshot
     /// The sessions. `nil` on the loop of a listener that judges no requests to apps.
     package let sessions: LoopSessions?
@@ -21,9 +21,9 @@ package final class PathLoop: TurnEndTask {
     let accessLog: AccessLog?
     /// The tracer. `nil` if nothing is traced.
     let tracer: Tracer?
-    // The facts about the tracer that nearly all requests need.
+    // The properties of the tracer that nearly all requests need.
     let isTraced: Bool
-    /// Whether requests without a trace begin one.
+    /// True if requests without a trace begin one.
     let beginsTraces: Bool
     let sampler: TraceSampler
     let stage: Stage
@@ -43,13 +43,12 @@ package final class PathLoop: TurnEndTask {
     private(set) var wallNow: UnixTime
     /// The value of `Date` for this second (RFC 9110 6.6.1).
     private(set) var date: [UInt8]
-    /// Whether SIGTERM has arrived, so that connections close after their answer.
+    /// True after SIGTERM. Connections then close after their answers.
     private(set) var isDraining = false
     private(set) var closesIdle = false
-    /// Whether `onStrayForwarding` has been called, because an untrusted peer sent a field that names the client of a
-    /// proxy.
+    /// True after `onStrayForwarding` was called, because an untrusted peer sent a field that names a client.
     private(set) var hasNotifiedStrayForwarding = false
-    /// Called at most once, with the field's name and the peer.
+    /// Called at most once, with the name of a field in which an untrusted peer names a client, and with the peer.
     package var onStrayForwarding: ((_ field: String, _ peer: IPAddress) -> Void)?
 
     /// Called at most once a minute, with a name that no host has, the names of the hosts, and the peer.
@@ -59,7 +58,7 @@ package final class PathLoop: TurnEndTask {
     /// Called with a notice about the PROXY header of a peer.
     package var onProxyNotice: ((_ notice: ProxyNotice, _ peer: IPAddress) -> Void)?
 
-    /// The loop on this thread that counts and reports the opening of connections. `nil` for this loop itself.
+    /// The loop on this thread that counts and reports openings of connections. `nil` if this loop does it.
     package var openings: PathLoop?
 
     private let handshakes = HandshakeQueue()
@@ -67,7 +66,7 @@ package final class PathLoop: TurnEndTask {
     /// Called with a problem of an app, at most once a minute for each reason.
     package var onUpstreamNotice: ((UpstreamNotice) -> Void)?
 
-    /// Whether this is the only loop of the process that runs health checks.
+    /// True for the one loop of the process that runs health checks.
     package var checksServers = false
 
     /// Called when a server of an app is ejected and when it is used again, once for all loops.
@@ -150,7 +149,7 @@ package final class PathLoop: TurnEndTask {
         ) { _ in loop.value.sweep() }
     }
 
-    /// Reads the clocks. Requests use these times until the next call. Also called after a clock was set.
+    /// Reads the clocks. Requests use these times until the next call. Also called after the store's clock was set.
     package func readClocks() {
         self.now = .now()
         self.sessionNow = self.sessionClock.now()
@@ -161,7 +160,7 @@ package final class PathLoop: TurnEndTask {
 
     private func sweep() {
         self.readClocks()
-        // Backwards, because the last connection gets the index of one that ends here.
+        // Backwards, because a connection that ends here is replaced by the last one.
         var index = self.connections.count - 1
         while index >= 0 {
             if index < self.connections.count { self.connections[index].sweep(self.now) }
@@ -173,16 +172,16 @@ package final class PathLoop: TurnEndTask {
         if self.now >= self.nextShrink { self.shrink() }
     }
 
-    /// Whether the system recently had no descriptor, so that connections to apps are not kept.
+    /// True while connections to apps are not kept, because the system recently ran out of file descriptors.
     var isShortOfFiles: Bool { self.now < self.shortOfFilesUntil }
 
-    /// Records that the system has no descriptor. Idle connections to apps must release theirs, because HTTP/2 streams
-    /// may use more descriptors than there are clients.
+    /// Records that the system has run out of file descriptors. Idle connections to apps must then be closed, because
+    /// HTTP/2 streams may use more descriptors than there are clients.
     func ranOutOfFiles() {
         self.shortOfFilesUntil = self.now + .seconds(5)
     }
 
-    /// Frees the heads and buffers left over from a burst, except one per request of the last seconds.
+    /// Frees the heads and buffers that were needed for a burst. Keeps one for each request since the last call.
     private func shrink() {
         let needed = Int(clamping: self.requestSequence &- self.requestsBeforeShrink)
         self.spareHeads.shrink(to: needed)
@@ -227,7 +226,7 @@ package final class PathLoop: TurnEndTask {
 
     // MARK: The end of a turn
 
-    /// Sends the written bytes of `connection` at the end of this turn, together with those of other requests.
+    /// Sends the written bytes of `connection` at the end of this turn, together with the bytes of other connections.
     /// Otherwise, the system's code for sending and the code for judging would displace each other in the core's
     /// instruction cache at every request.
     func flushSoon(_ connection: any TurnEndSender) {
@@ -323,12 +322,12 @@ package final class PathLoop: TurnEndTask {
         for connection in self.connections { connection.eachRequest(body) }
     }
 
-    /// The number of busy connections (`LoopConnection.isBusy`), plus those that still send to an app.
+    /// The number of busy connections (`LoopConnection.isBusy`) and of connections to apps that still send last bytes.
     package var busyCount: Int {
         self.connections.reduce(self.parting.count) { $0 + ($1.isBusy ? 1 : 0) }
     }
 
-    /// Closes all connections if none is busy. No request begins in between.
+    /// Closes all connections if none is busy. No request can begin between the check and the closing.
     ///
     /// - Returns: The number of busy connections.
     package func closeUnlessBusy() -> Int {
@@ -401,7 +400,7 @@ package final class PathLoop: TurnEndTask {
         }
     }
 
-    /// Applies the current clients of the configuration. Requests that have begun keep the old ones.
+    /// Applies the current OAuth clients of the configuration. Requests that have begun keep the old ones.
     package func adoptClients() {
         self.clients = self.configuration.judging?.clients.snapshot ?? .empty
     }
@@ -410,7 +409,7 @@ package final class PathLoop: TurnEndTask {
         configuration.targets.enumerated().map { self.makePool($1, $0, self) }
     }
 
-    /// The reports of this loop on the servers of all apps, in the order of the settings.
+    /// This loop's reports on the servers of all apps, in the order of the settings.
     package var serverReports: [ServerReport] { self.pools.flatMap(\.reports) }
 
     /// Returns the connection pool of an app.

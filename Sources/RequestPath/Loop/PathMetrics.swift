@@ -141,7 +141,7 @@ package final class PathMetricIDs: Sendable {
         }
     }
 
-    /// Returns the metrics of an app's servers, which its pools also keep. They are shown from the first call on.
+    /// Returns the metrics of an app's servers, for its pools. A single server has metrics from the first call on.
     func servers(of upstream: Int) -> [ServerMetricIDs] {
         guard self.servers[upstream].isEmpty else { return self.servers[upstream] }
         let names = self.firstNames[upstream]
@@ -189,7 +189,7 @@ struct ServerMetricIDs: Sendable {
         self.out = registry.gauge(MetricNames.serverOut, upstream, server)
     }
 
-    /// Returns the counter for a class of statuses. 0 if there was no answer.
+    /// Returns the counter for the class of `status`. A `status` of 0 means that there was no answer.
     fileprivate func requests(_ status: Int) -> CounterID {
         switch status / 100 {
         case 2: self.successful
@@ -202,7 +202,7 @@ struct ServerMetricIDs: Sendable {
     }
 }
 
-/// The metrics of one loop, which are plain additions without locks.
+/// The metrics of one loop. Counting is a plain addition without a lock.
 final class PathMetrics {
     private let shard: MetricsShard
     private var ids: PathMetricIDs
@@ -248,7 +248,7 @@ final class PathMetrics {
             case .denied(let reason): Self.reasonIndex[reason, default: self.ids.allowed]
             case nil: nil
             }
-        // All ids are read first, because counting may be a call, and the object with the ids would then be retained.
+        // All ids are read first. Otherwise, the object with the ids would be retained for the calls that count.
         let (inFlight, request) = (self.ids.inFlight, self.ids.request(index, status, outcome))
         let (duration, decided) = (self.ids.durations[index], column.map { self.ids.decision(index, $0) })
         self.shard.add(inFlight, -1)
@@ -258,7 +258,7 @@ final class PathMetrics {
         return slot
     }
 
-    /// Adds a recorded trace to the counted duration of its request.
+    /// Adds a recorded trace as an exemplar to the counted duration of its request.
     ///
     /// - Parameter slot: The slot that counted the duration.
     @inline(__always)
@@ -267,13 +267,13 @@ final class PathMetrics {
     func connectionOpened() { self.shard.add(self.ids.connections, 1) }
     func connectionClosed() { self.shard.add(self.ids.connections, -1) }
 
-    /// Counts a device that only a dry run of the live binding lets pass.
+    /// Counts a device that the live binding would reject if its action were not only to log.
     func bindingWouldReject(_ binding: BindingMode) {
         guard let index = BindingMode.judged.firstIndex(of: binding) else { return }
         self.shard.increment(self.ids.bindingWouldReject[index])
     }
 
-    /// Made once, because each check needs them.
+    /// The dialects in the order of `checks`. Stored, because `allCases` would make a new array for each check.
     private static let dialects = AuthorizationDialect.allCases
 
     /// - Parameter dialect: The dialect of the check. `nil` if the check was not understood.
@@ -326,7 +326,7 @@ final class PathMetrics {
         if upstream < self.ids.upstreamRetries.count { self.shard.increment(self.ids.upstreamRetries[upstream]) }
     }
 
-    /// Counts that an app sent bytes on a connection before the request was sent.
+    /// Counts a connection on which an app sent bytes before the request was sent.
     func upstreamUnasked(_ upstream: Int) {
         if upstream < self.ids.upstreamUnasked.count { self.shard.increment(self.ids.upstreamUnasked[upstream]) }
     }
@@ -343,7 +343,7 @@ final class PathMetrics {
         if upstream < self.ids.upstreamStalled.count { self.shard.increment(self.ids.upstreamStalled[upstream]) }
     }
 
-    /// Counts a request to one server by the status of the answer. 0 if there was no answer.
+    /// Counts a request to one server by the status of the answer. A `status` of 0 means that there was no answer.
     func serverAnswered(_ server: ServerMetricIDs, status: Int) { self.shard.increment(server.requests(status)) }
 
     func serverInFlight(_ server: ServerMetricIDs, _ change: Int64) { self.shard.add(server.inFlight, change) }
@@ -362,8 +362,8 @@ final class PathMetrics {
 }
 
 extension Reason {
-    /// Whether the store, the provider, an app, the gateway itself or the connection failed, instead of the gateway
-    /// refusing the request.
+    /// True if the store, the provider, an app, the gateway itself or the connection has failed. False if the gateway
+    /// has refused the request.
     var isFailure: Bool {
         switch self {
         case .storeUnavailable, .storeFull, .providerUnavailable, .signInProviderError, .signInInvalidToken,
@@ -392,13 +392,13 @@ enum CheckResult: String, CaseIterable {
     case failed
 }
 
-/// An excess of an HTTP/2 client: the values of `sallyport_http2_connections_closed_total{reason}`.
+/// A limit that an HTTP/2 client exceeded: the values of `sallyport_http2_connections_closed_total{reason}`.
 package enum HTTP2Excess: String, CaseIterable, Sendable {
     /// Streams that were reset by the client or because of its errors.
     case resets
     case pings
     case settings
-    /// Frames of one field block, or its duration.
+    /// The CONTINUATION frames of one field block, or the time that it took.
     case fieldBlock = "field_block"
     /// DATA frames without data.
     case emptyData = "empty_data"
@@ -414,7 +414,7 @@ package enum HTTP2Excess: String, CaseIterable, Sendable {
     case protocolError = "protocol_error"
 }
 
-/// The place where a session was found.
+/// The place where a session was found: the loop's own cache (`l1`) or the store.
 enum SessionSource: String, CaseIterable {
     case none, l1, store
 }

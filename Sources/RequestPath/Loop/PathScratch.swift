@@ -1,4 +1,4 @@
-/// The memory that is used while a request is judged.
+/// Memory of a loop that is used while a request is judged.
 final class PathScratch {
     /// The normalised path, if it differs from the path as received.
     let reading: UnsafeMutableBufferPointer<UInt8>

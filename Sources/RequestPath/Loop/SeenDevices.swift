@@ -1,7 +1,7 @@
 package import AddressIntelligence
 package import Sessions
 
-/// A session and the address that uses it.
+/// A session and the address of a device that uses it.
 package struct PresentedDevice: Hashable, Sendable {
     package let session: RecordKey
     package let address: IPAddress
@@ -9,7 +9,7 @@ package struct PresentedDevice: Hashable, Sendable {
 
 /// The devices that a dry run of the live binding has reported. Each loop reports a device once, not for every request.
 struct SeenDevices {
-    /// The number of slots. If another device overwrites a device's slot, that device is reported again.
+    /// The number of slots. A device whose slot another device has overwritten is reported again.
     private static let slots = 4096
     private var hashes: [Int] = []
 

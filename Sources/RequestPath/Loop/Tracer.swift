@@ -10,7 +10,7 @@ import Glibc
 /// The settings for tracing requests, shared by all loops.
 package struct TraceProfile: Sendable {
     package var sampler: TraceSampler
-    /// Whether a client's trace parent is accepted even if the client is not a trusted proxy.
+    /// True if `traceparent` is accepted even from a client that is not a trusted proxy.
     package var trustsClients: Bool
     /// Whether spans contain paths.
     package var namesPaths: Bool
@@ -33,7 +33,7 @@ final class RequestTrace: TracedRequest {
     var span: UInt64 = 0
     /// The span at the app in the last attempt. It is the parent of the app's spans.
     var appSpan: UInt64 = 0
-    /// The span named by the sender. 0 if the trace begins here.
+    /// The sender's span from `traceparent`. 0 if the trace begins here.
     var parent: UInt64 = 0
     /// The trace context named by an untrusted client.
     var link: TraceContext?
@@ -41,10 +41,10 @@ final class RequestTrace: TracedRequest {
     var state: [UInt8] = []
     /// The attributes of the request's span about its connection and head, which a connection's requests mostly share.
     private let words = SpanBuffer(capacity: 512)
-    /// The end of the client's address in `words`, and the end of the connection's part. 0 before they are written.
+    /// The end of the client's address in `words`. `connectionEnd` is the end of the connection's part. 0 at first.
     private var clientEnd = 0
     private var connectionEnd = 0
-    /// The position of the user agent in `words`, and of the path. Empty if there is no value.
+    /// The range of the user agent in `words`. `path` is the range of the path. Empty if there is no value.
     private var userAgent = 0..<0
     private var path = 0..<0
     private var version = SpanWords.Version.http11
@@ -60,7 +60,7 @@ final class RequestTrace: TracedRequest {
     var server: UpstreamServer?
     /// The time at which the attempt's answer was complete.
     var attemptEnded: NIODeadline?
-    /// The time of the request's pending question to the store, and the name of the operation.
+    /// The pending store operation of the request, and the time at which it began. `nil` if none is pending.
     var storeAsked: (at: NIODeadline, operation: StaticString)?
     /// The number of failed attempts.
     var failedAttempts = 0
@@ -120,14 +120,14 @@ final class RequestTrace: TracedRequest {
         if self.method == .other { self.noteMethod(head.method.bytes(in: base)) }
     }
 
-    /// Writes a method that is `_OTHER` in the conventions. A long method is cut.
+    /// Writes the original name of a method that the conventions call `_OTHER`. Cut to 32 bytes.
     @inline(never)
     private func noteMethod(_ method: UnsafeBufferPointer<UInt8>) {
         let beginning = UnsafeBufferPointer(rebasing: method.prefix(32))
         self.words.attribute("http.request.method_original", UnsafeRawBufferPointer(beginning))
     }
 
-    /// Whether the last request had this user agent and version. False if the text was changed when written.
+    /// Returns whether the last request had this user agent and version. Also false if writing changed the user agent.
     @inline(__always)
     private func isLast(_ userAgent: UnsafeBufferPointer<UInt8>, _ version: SpanWords.Version) -> Bool {
         guard version == self.version, userAgent.count == self.userAgent.count else { return false }
@@ -157,12 +157,12 @@ final class RequestTrace: TracedRequest {
         self.connectionEnd = self.words.bytes.count
     }
 
-    /// Forgets the connection that used the object before, unless it had the same peer.
+    /// Prepares the object for a connection. Drops the attributes of an earlier connection with another peer.
     func join(_ peer: IPAddress) {
         if self.peer != peer { (self.peer, self.connectionEnd) = (peer, 0) }
     }
 
-    /// Returns the text of a session's fingerprint in spans.
+    /// Returns the text of a session's fingerprint for spans.
     @inline(__always)
     func text(of session: Fingerprint) -> (first: UInt64, last: UInt16) {
         if session.bits != self.session.name.bits { self.session = (session, session.characters) }
@@ -177,14 +177,14 @@ final class RequestTrace: TracedRequest {
 
     /// Returns the attributes that were written.
     ///
-    /// - Parameter isPeers: Whether the client's address is the peer's. Otherwise, it is left out.
+    /// - Parameter isPeers: True if the client's address is the peer's. If false, the client's address is left out.
     @inline(__always)
     func noted(isPeers: Bool) -> UnsafeRawBufferPointer {
         isPeers ? self.words.bytes : UnsafeRawBufferPointer(rebasing: self.words.bytes[self.clientEnd...])
     }
 }
 
-/// The words that nearly all spans share. Tracers keep them, because each use of a constant checks its initialisation.
+/// The words that nearly all spans share. Tracers keep them, because each use of a global checks its initialisation.
 final class SpanWords: Sendable {
     /// The version of HTTP.
     enum Version {
@@ -285,7 +285,7 @@ package final class Tracer {
         let trace: Pinned<RequestTrace>
         if let own = kept.map({ Pinned($0) }) { trace = own } else { trace = self.make(id, of: peer, &kept) }
         let span = self.log.nextSpan()
-        // The complement is as unique as another number of its own would be.
+        // The complement serves as a second id, as unique as another call of `nextSpan` would be.
         trace.use { $0.reset(id, span: span, appSpan: ~span, parent: parent) }
         return trace
     }
@@ -310,7 +310,7 @@ package final class Tracer {
     }
 
     func giveBack(_ trace: RequestTrace) {
-        // The object may be kept for long, and a reload may remove the server.
+        // The object may be kept for a long time, and a reload may remove the server in the meantime.
         trace.server = nil
         self.spares.keep(trace)
     }

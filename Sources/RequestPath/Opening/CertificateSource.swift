@@ -3,7 +3,7 @@ import Synchronization
 
 /// The source of the certificates of the gateway's own listeners.
 package protocol CertificateSource: Sendable {
-    /// Returns the TLS settings with the source's current certificates. Blocks, so it must not be called on a loop.
+    /// Returns the TLS settings with the source's current certificates. Blocks: do not call it on an event loop.
     ///
     /// - Parameter settings: The settings in use, without a certificate while a listener waits for its first one.
     /// - Returns: `nil` if the source has no certificates, or the certificates that it has already returned.
@@ -31,7 +31,7 @@ package final class CertificateFiles: CertificateSource {
     }
 
     package func certificates(for settings: TLSSettings) throws(CertificateFault) -> TLSSettings? {
-        // The marks are made before reading. A file replaced meanwhile is found by the next call.
+        // The marks are made before reading, so that the next call finds a file that is replaced in the meantime.
         let marks = settings.files.map { FileMark($0) }
         guard self.seen.withLock({ $0.settings != settings || $0.marks != marks }) else { return nil }
         // Bad files are read again even if unchanged: their mode may be fixed, or the certificate may become valid.

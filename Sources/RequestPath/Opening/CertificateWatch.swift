@@ -2,7 +2,7 @@ package import Settings
 
 /// Applies the certificates of a source: first certificates of listeners that have none, and renewed ones.
 package struct CertificateWatch: Sendable {
-    /// The outcome of one look at the source.
+    /// The outcome of one check of the source.
     package enum Outcome: Sendable {
         case unchanged
         /// These settings are now in use.
@@ -19,7 +19,7 @@ package struct CertificateWatch: Sendable {
         self.source = source
     }
 
-    /// Looks at the source once. Blocks, so it must not be called on a loop.
+    /// Checks the source once and applies its certificates. Blocks, so it must not be called on an event loop.
     ///
     /// - Parameters:
     ///   - listeners: The listeners, which all have one set of TLS settings.

@@ -3,11 +3,11 @@ import Observability
 import Vocabulary
 
 /// The facts about a client that were found while its connection was opened. Made once per connection and never
-/// changed. A plain connection has no such facts.
+/// changed. A connection without TLS and PROXY header has no facts.
 package final class ClientFacts: Sendable {
     /// The members about the client in each access line of the connection.
     let logged: AccessMembers
-    /// The beginning of the connection's request ids. `nil` if the requests get unrelated ids.
+    /// The id that the proxy gave the connection, with which its request ids begin. `nil` if there is no usable one.
     let requestIDs: [UInt8]?
 
     /// The facts from the TLS handshake. `nil` if the client does not use TLS.
@@ -45,11 +45,11 @@ package final class ClientFacts: Sendable {
         self.requestIDs = values.uniqueID.flatMap { RequestID.isFit($0) ? $0 : nil }
     }
 
-    /// Whether the client's certificate has expired since the handshake. A new handshake would fail.
+    /// Returns whether the client's certificate has expired since the handshake. A new handshake would fail.
     func hasExpired(at now: UnixTime) -> Bool { self.certificate.map { $0.notAfter <= now } ?? false }
 
-    /// Whether the certificate shown to the client covers the requested host. True without TLS. A client may request
-    /// other hosts than the one that it has named in the handshake (RFC 9113 9.1.1).
+    /// Returns whether the certificate shown to the client covers the requested host. True without TLS. A client may
+    /// request other hosts than the one that it has named in the handshake (RFC 9113 9.1.1).
     ///
     /// - Parameter bytes: The bytes of the request.
     func wasShown(_ authority: Slice, in bytes: UnsafeRawBufferPointer) -> Bool {
@@ -57,7 +57,7 @@ package final class ClientFacts: Sendable {
         return tls.covers(authority.bytes(in: base.assumingMemoryBound(to: UInt8.self)))
     }
 
-    /// Returns the id of a request. Returns `nil` if the proxy has not named the connection.
+    /// Returns the id of a request. `nil` if the proxy gave the connection no usable id.
     ///
     /// - Parameter number: The number of the request on its loop.
     @inline(__always)

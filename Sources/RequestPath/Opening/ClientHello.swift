@@ -27,17 +27,17 @@ package struct ClientHello: Equatable, Sendable {
         let rawValue: UInt16
 
         static let tls13 = Abilities(rawValue: 1 << 0)
-        /// TLS 1.2 suites that the gateway supports, by the kind of the server's key.
+        /// Set if the client offers a TLS 1.2 suite of the gateway for an ECDSA key. `suitesRSA` is set for an RSA key.
         static let suitesECDSA = Abilities(rawValue: 1 << 1)
         static let suitesRSA = Abilities(rawValue: 1 << 2)
-        /// Whether the client names signature schemes (`schemeP256` to `schemePKCS1`).
+        /// Set if the client lists signature schemes (`schemeP256` to `schemePKCS1`).
         static let schemes = Abilities(rawValue: 1 << 3)
         static let schemeP256 = Abilities(rawValue: 1 << 4)
         static let schemeP384 = Abilities(rawValue: 1 << 5)
         static let schemeP521 = Abilities(rawValue: 1 << 6)
         static let schemePSS = Abilities(rawValue: 1 << 7)
         static let schemePKCS1 = Abilities(rawValue: 1 << 8)
-        /// Whether the client names groups (`groupP256` to `groupP521`).
+        /// Set if the client lists groups (`groupP256` to `groupP521`).
         static let groups = Abilities(rawValue: 1 << 9)
         static let groupP256 = Abilities(rawValue: 1 << 10)
         static let groupP384 = Abilities(rawValue: 1 << 11)
@@ -166,8 +166,8 @@ package struct ClientHello: Equatable, Sendable {
         list.forEachPair { version in if version == 0x0304 { self.abilities.insert(.tls13) } }
     }
 
-    /// Whether the client can verify a server with this certificate. In TLS 1.3, a scheme names its curve. In earlier
-    /// versions, the suite names the kind of the key, and the groups contain its curve (RFC 8422 5.1).
+    /// Returns whether the client can verify a server with this certificate. In TLS 1.3, a scheme names its curve. In
+    /// earlier versions, the suite names the kind of the key, and the groups contain its curve (RFC 8422 5.1).
     package func takes(_ certificate: CertificateFacts) -> Bool {
         let isTLS13 = self.abilities.contains(.tls13)
         guard certificate.isECDSA else {
@@ -185,7 +185,7 @@ package struct ClientHello: Equatable, Sendable {
             && self.hasAny(of: group, named: .groups)
     }
 
-    /// Whether the client has one of these abilities. A client that names none of `kind` may have any of them.
+    /// Returns whether the client has one of these abilities. If it lists none of this kind, it may have any of them.
     private func hasAny(of wanted: Abilities, named kind: Abilities) -> Bool {
         !self.abilities.contains(kind) || !self.abilities.isDisjoint(with: wanted)
     }
@@ -199,7 +199,7 @@ package struct ClientHello: Equatable, Sendable {
     }
 }
 
-/// A reader of TLS numbers and vectors (RFC 8446 3) from the front of bytes.
+/// Reads TLS numbers and vectors (RFC 8446 3) from the front of a sequence of bytes.
 struct HelloReader: Sendable {
     /// The bytes that have not been read yet.
     private(set) var rest: ArraySlice<UInt8>
@@ -216,7 +216,7 @@ struct HelloReader: Sendable {
         return true
     }
 
-    /// Reads a number of `count` bytes. Returns `nil` if there are fewer.
+    /// Reads a number of `count` bytes. Returns `nil` if fewer bytes remain.
     mutating func number(_ count: Int) -> Int? {
         guard count <= self.rest.count else { return nil }
         let value = self.rest.prefix(count).reduce(0) { $0 << 8 | Int($1) }
@@ -233,7 +233,7 @@ struct HelloReader: Sendable {
         }
     }
 
-    /// Reads bytes preceded by their length, a number of `lengthCount` bytes. Returns `nil` if there are too few bytes.
+    /// Reads a vector: its length in `lengthCount` bytes, then its content. Returns `nil` if bytes are missing.
     mutating func vector(_ lengthCount: Int) -> HelloReader? {
         var copy = self
         guard let count = copy.number(lengthCount), count <= copy.rest.count else { return nil }

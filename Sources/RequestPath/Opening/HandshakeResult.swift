@@ -1,7 +1,7 @@
 /// The result of a client's handshake: the values of `sallyport_tls_handshakes_total{result}`.
 package enum HandshakeResult: String, CaseIterable, Sendable {
     case ok
-    /// A session was resumed.
+    /// A TLS session was resumed.
     case resumed
     case failed
     /// The handshake was not complete within the time for the first request.
@@ -18,6 +18,6 @@ package enum HandshakeResult: String, CaseIterable, Sendable {
     case noProtocol = "no_protocol"
     /// The client has no certificate, or one that does not verify or has expired.
     case clientCertificate = "client_certificate"
-    /// Too many handshakes from one address.
+    /// The client's address has begun too many handshakes.
     case limited
 }

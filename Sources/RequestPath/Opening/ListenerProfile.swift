@@ -5,7 +5,7 @@ import Settings
 package enum ListenerRole: Sendable {
     /// Serves clients. The value is the listener's index in `listen`.
     case clients(Int)
-    /// Serves proxies that send checks of their own clients' requests (`authorization.listen`).
+    /// Serves proxies that send checks about their own clients' requests (`authorization.listen`).
     case checks
     /// Redirects clients to https (`redirect_http`).
     case redirects
@@ -28,7 +28,7 @@ final class ListenerProfile: Sendable {
     /// The peers that name their clients in a header. `nil` if the listener does not use the PROXY protocol.
     private let namers: CIDRSet?
     private let refusesOthers: Bool
-    /// Whether connections begin with TLS, or their first bytes decide between HTTP/1 and HTTP/2.
+    /// True if connections begin with TLS, or if their first bytes decide between HTTP/1 and HTTP/2.
     let hasPrelude: Bool
 
     /// The TLS of the listener. `nil` if connections begin without TLS.
@@ -47,7 +47,7 @@ final class ListenerProfile: Sendable {
         self.hasPrelude = settings?.isSecure == true || settings?.protocols.contains(.plainHTTP2) == true
     }
 
-    /// The way in which a peer begins its connections.
+    /// The way in which a connection of a peer begins.
     enum Greeting {
         /// The peer sends no header.
         case own
@@ -65,8 +65,7 @@ final class ListenerProfile: Sendable {
     }
 }
 
-/// The result of waiting for a header of the PROXY protocol on a connection: the values of
-/// `sallyport_proxy_protocol_total{result}`.
+/// The result of reading the PROXY header of a connection: the values of `sallyport_proxy_protocol_total{result}`.
 package enum ProxyResult: String, CaseIterable, Sendable {
     case v1, v2
     /// The proxy connects for itself or for an unknown client.
@@ -80,7 +79,7 @@ package enum ProxyResult: String, CaseIterable, Sendable {
     case refused
 }
 
-/// A problem with the headers of proxies that an operator should know.
+/// A problem with PROXY headers that an operator should know about.
 package enum ProxyNotice: CaseIterable, Sendable {
     /// A header was sent on a connection that should have none.
     case unexpected

@@ -3,10 +3,10 @@ import NIOSSL
 package import Settings
 package import Vocabulary
 
-/// The TLS of one listener: one context per certificate, chosen by the client's first message.
+/// The TLS of one listener: one `NIOSSLContext` per certificate, chosen by the client's first message.
 ///
 /// Each certificate has its own context, instead of one context that exchanges its certificate during the handshake.
-/// The choice then takes no turn of the loop, and a session is resumed only with the certificate that it began with.
+/// The choice then takes no extra turn of the loop, and a session is resumed only with the certificate it began with.
 /// All contexts trust the listener's client authorities, so that no choice of a name can bypass them (CVE-2025-23419).
 package final class ListenerTLS: Sendable {
     /// A certificate with its context. A class, because each handshake passes it on several times.
@@ -30,13 +30,13 @@ package final class ListenerTLS: Sendable {
 
     package let protocols: [ListenerProtocol]
     package let clientCertificates: ClientCertificates
-    /// Whether the first certificate is used for names that no certificate contains.
+    /// True if the first certificate is used for names that no certificate contains.
     private let takesAnyName: Bool
-    /// Read in each handshake. A `Mutex` asks the system for the thread's id on every locking; this lock does not.
+    /// Read in each handshake. A `Mutex` would ask the system for the thread's id on every locking.
     private let state: NIOLockedValueBox<State>
 
-    /// Creates the contexts. Blocks, so it must not be called on a loop. If the settings have no certificates, the
-    /// listener refuses its clients until `replace` adds one.
+    /// Creates the contexts. Blocks, so it must not be called on an event loop. If the settings have no certificates,
+    /// the listener refuses its clients until `replace` adds one.
     ///
     /// - Throws: `ListenerTLSError`.
     package init(_ settings: TLSSettings, _ listener: ListenerSettings) throws(ListenerTLSError) {
@@ -51,8 +51,8 @@ package final class ListenerTLS: Sendable {
         )
     }
 
-    /// Returns the TLS of a listener, which is one of `former` if nothing has changed, so that sessions can be resumed.
-    /// If the settings have no certificates, those that a `CertificateSource` has added to `former` stay in use.
+    /// Returns the TLS of a listener: one of `former` if nothing has changed, so that sessions can be resumed. If the
+    /// settings have no certificates, the certificates that a `CertificateSource` has added to `former` stay in use.
     package static func make(
         _ settings: TLSSettings,
         _ listener: ListenerSettings,
@@ -72,11 +72,11 @@ package final class ListenerTLS: Sendable {
 
     package var settings: TLSSettings { self.state.withLockedValue { $0.settings } }
 
-    /// Whether the listener still waits for its first certificate.
+    /// True while the listener waits for its first certificate.
     package var awaitsCertificate: Bool { self.state.withLockedValue { $0.choices.isEmpty } }
 
-    /// Replaces the certificates for new connections. Blocks, so it must not be called on a loop. Earlier sessions
-    /// cannot be resumed, because the old contexts have sealed their tickets.
+    /// Replaces the certificates for new connections. Blocks, so it must not be called on an event loop. Earlier
+    /// sessions cannot be resumed, because the old contexts have sealed their tickets.
     ///
     /// - Throws: `ListenerTLSError`, without having changed anything.
     package func replace(by settings: TLSSettings) throws(ListenerTLSError) {
@@ -97,7 +97,7 @@ package final class ListenerTLS: Sendable {
         guard let any = choices.first(where: \.isDefault) ?? (self.takesAnyName ? choices.first : nil) else {
             return nil
         }
-        // The default certificate's names may also have a certificate with another kind of key.
+        // The names of the default certificate may have a second certificate with another kind of key.
         let twins = any.facts.map { facts in choices.filter { $0.facts?.title == facts.title } } ?? []
         return Self.best(of: [[any], twins], for: hello, now: now)
     }
@@ -166,7 +166,7 @@ package final class ListenerTLS: Sendable {
             privateKey: .privateKey(try NIOSSLPrivateKey(bytes: certificate.key.bytes, format: .pem))
         )
         configuration.minimumTLSVersion = settings.minVersion == .v13 ? .tlsv13 : .tlsv12
-        // Mozilla's intermediate profile without finite fields. TLS 1.3 has its own suites, in the library's order.
+        // Mozilla's intermediate profile without finite-field DHE. TLS 1.3 has its own suites, in the library's order.
         configuration.cipherSuiteValues = [
             .TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256, .TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256,
             .TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384, .TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384,
