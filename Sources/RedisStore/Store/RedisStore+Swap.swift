@@ -6,7 +6,7 @@ import Vocabulary
 extension RedisStore {
     /// One compare-and-swap.
     struct Swap: Sendable {
-        /// The keys that may have the value, which is written at the first of them.
+        /// The keys that may have the present value. The new value is written at the first of them.
         let places: [[UInt8]]
         /// The value that must be present; empty if there must be none.
         let judged: [UInt8]
@@ -45,7 +45,8 @@ extension RedisStore {
         }
     }
 
-    /// Confirms an attempt that was carried out before. It is done once it is certain that the write will not be lost.
+    /// Confirms a swap that this attempt carried out earlier. Returns `.done` once a replica has the write, if there
+    /// are any.
     func confirm(_ swap: Swap, on loop: any EventLoop) -> EventLoopFuture<Replacement> {
         guard swap.isConfirmed else { return loop.makeSucceededFuture(.done) }
         let written = Array(swap.places.prefix(1))
