@@ -93,8 +93,7 @@ package struct RedisConnector: Sendable {
         }
     }
 
-    /// Returns the name for SNI; `nil` if the endpoint is a Unix socket or an IP address (TLS then verifies the
-    /// address).
+    /// Returns the name for SNI; `nil` for a Unix socket or an IP address (TLS then verifies the address).
     func serverName(_ endpoint: RedisEndpoint) -> String? {
         if let name = self.configuration.tls?.serverName { return name }
         guard case .tcp(let host, _) = endpoint else { return nil }

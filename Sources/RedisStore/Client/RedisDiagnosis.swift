@@ -21,8 +21,7 @@ package enum RedisDiagnosis {
     /// The time within which the server must send something.
     private static let patience = Duration.seconds(1)
 
-    /// Returns the first bytes (at most 64) with which the server replies to a `PING` without TLS; empty if it does not
-    /// reply. The future always succeeds.
+    /// Returns up to 64 bytes of the server's reply to a `PING` without TLS; empty without a reply. Always succeeds.
     package static func firstBytes(
         of endpoint: RedisEndpoint,
         over connector: RedisConnector,

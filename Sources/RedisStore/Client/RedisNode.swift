@@ -121,9 +121,9 @@ final class RedisNode {
         }
     }
 
-    /// Adopts the server's report on its replicas. After 10 seconds without a replica (`retention`), writes no longer
-    /// wait for a confirmation: no replica can confirm them, and no failover can lose them. Operators who want these
-    /// writes rejected set `min-replicas-to-write`.
+    /// Adopts the server's report on its replicas. After 10 seconds without a replica (`retention`), writes are not
+    /// confirmed: no replica can do so, and no failover can lose them. To reject these writes, operators set
+    /// `min-replicas-to-write`.
     func adopt(_ facts: RedisFacts) {
         guard !self.isShutDown else { return }
         guard facts.isPrimary else {
@@ -134,8 +134,7 @@ final class RedisNode {
         }
         if facts.connectedReplicas > 0 { self.retainedUntil = nil }
         if facts.connectedReplicas > 0, self.commits == nil, self.opening == nil {
-            // The first replica has connected. Until the connection for durable writes is usable, writes are not
-            // confirmed.
+            // This is the first replica. Until the connection for durable writes is usable, writes are not confirmed.
             let commits = self.makeCommitLink()
             self.opening = commits
             let node = NIOLoopBound(self, eventLoop: self.loop)

@@ -61,7 +61,6 @@ final class RedisRouter {
         return EventLoopFuture.andAllComplete(attempts, on: self.loop)
     }
 
-    /// Adopts the facts that a server reports.
     func adopt(_ facts: RedisFacts, of endpoint: RedisEndpoint) {
         self.nodes[endpoint]?.adopt(facts)
     }
@@ -191,8 +190,7 @@ final class RedisRouter {
         self.send(Errand(key: key, deadline: deadline, step: step, receiver: receiver), to: node)
     }
 
-    /// Sends a command. If it is redirected, sends it again to the right node: a redirected command was not carried
-    /// out.
+    /// Sends a command. If it is redirected, and so was not carried out, sends it again to the right node.
     private func send(_ errand: Errand, to node: RedisNode, asking: Bool = false, redirections: Int = 0) {
         guard errand.deadline > .now() else { return errand.receiver(.failure(.notSent(.timedOut))) }
         errand.step(node, asking, errand.deadline) { result in
@@ -232,8 +230,7 @@ final class RedisRouter {
         return left > 0 ? .nanoseconds(left) : nil
     }
 
-    /// Returns the node that a redirection names; `nil` after `shutDown` or beyond `maxNodes`. A moved slot is recorded
-    /// at once, and the whole map is requested later.
+    /// Returns the node that a redirection names; `nil` beyond `maxNodes`. Records a moved slot at once.
     private func target(of redirection: Redirection) -> RedisNode? {
         guard !self.isShutDown, self.nodes[redirection.endpoint] != nil || self.nodes.count < Self.maxNodes else {
             return nil

@@ -26,8 +26,7 @@ package struct RedisStatus: Sendable, Hashable {
     package let loops: Int
     /// The known primaries; empty before they are found.
     package let nodes: [Node]
-    /// True while the gateway receives all ends of sessions from elsewhere. Otherwise, cached sessions are read again
-    /// before use.
+    /// True while all ends of sessions are received. Otherwise, cached sessions are read again before use.
     package let invalidationIsUp: Bool
     /// The cut-off, while most sentinels, or most primaries of a cluster, are silent (`QuorumWatch`); otherwise `nil`.
     package let cutOff: CutOff?

@@ -19,8 +19,7 @@ package final class StoreClock: Sendable {
     private let offset = Atomic<Int64>(0)
     private let hasBeenSet = Atomic<Bool>(false)
 
-    /// - Parameter local: The clock by which time advances, which should be monotonic. Until a primary reports its
-    ///   time, it is used as it is.
+    /// - Parameter local: The clock by which time advances; should be monotonic. Uncorrected until a primary reports.
     package init(local: Clock) {
         self.local = local
     }

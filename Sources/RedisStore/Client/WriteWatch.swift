@@ -1,9 +1,8 @@
 import NIOCore
 import Synchronization
 
-/// Detects primaries that serve reads but refuse writes, for lack of memory, disk or replicas. A primary whose replicas
-/// confirm nothing for `grace` is one of them, because the gateway then rejects durable writes. May be used from any
-/// thread.
+/// Detects primaries that serve reads but refuse writes, for lack of memory, disk or replicas. One of them is a primary
+/// whose replicas confirm nothing for `grace`: the gateway then rejects durable writes. For any thread.
 ///
 /// The answer to a request's script shows that a primary refuses writes, but not that it accepts them again. A script
 /// that finds nothing to write always succeeds, and a gateway that is not ready gets no requests that write. So the
@@ -22,8 +21,7 @@ final class WriteWatch: Sendable {
         var isTold: Bool
     }
 
-    /// The time without confirmations after which a primary refuses writes. A few late ones do not make the gateway
-    /// unready.
+    /// The time without confirmations that makes the gateway unready. A few late confirmations do not.
     static let grace = Duration.seconds(2)
     /// The pause between two test writes, so that a primary that accepts writes again is used within a second.
     private static let pause = TimeAmount.milliseconds(500)

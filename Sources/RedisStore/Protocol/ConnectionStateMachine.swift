@@ -57,8 +57,7 @@ package struct ConnectionStateMachine<Handle> {
 
     // MARK: Events
 
-    /// Records that the connection is open. `handshake` has one value for each command that is sent now: true if the
-    /// command must succeed.
+    /// Records that the connection is open. `handshake` is true for each command sent now that must succeed.
     ///
     /// Returns true if the connection is ready at once, because there is no handshake.
     package mutating func connected(handshake: [Bool], deadline: NIODeadline) -> Bool {
@@ -143,8 +142,7 @@ package struct ConnectionStateMachine<Handle> {
         return .close(self.end(.timedOut))
     }
 
-    /// Stops accepting commands. Returns the closing if no answer is outstanding; otherwise, `received` returns it
-    /// later.
+    /// Stops accepting commands. Returns the closing, unless `received` will return it with the last outstanding reply.
     package mutating func drain() -> Closing? {
         switch self.phase {
         case .closed, .draining: return nil

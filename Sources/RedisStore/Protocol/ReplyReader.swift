@@ -143,8 +143,7 @@ private final class ReplyBuilder {
         return Unmanaged<ReplyBuilder>.fromOpaque(pointer).takeUnretainedValue()
     }
 
-    /// Records an object. Returns `nil` if a limit is exceeded, which hiredis treats as a lack of memory, a final
-    /// error.
+    /// Records an object. Returns `nil` beyond a limit, which hiredis treats as a lack of memory, a final error.
     private func enter(_ task: UnsafePointer<redisReadTask>?, bytes: Int = 0) -> UnsafeMutableRawPointer? {
         if task?.pointee.parent == nil { self.begin() }
         self.elementCount += 1
@@ -179,8 +178,7 @@ private final class ReplyBuilder {
         return object
     }
 
-    /// Adds the reply to the innermost open array, or makes it the root. Arrays that are now complete are added
-    /// likewise.
+    /// Adds the reply to the innermost open array, or makes it the root. Does so too with arrays that are now complete.
     private func place(_ reply: RedisReply) {
         var reply = reply
         while let last = self.open.indices.last {

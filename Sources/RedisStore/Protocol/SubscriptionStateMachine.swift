@@ -4,8 +4,7 @@ package import NIOCore
 package struct SubscriptionPlan: Sendable, Hashable {
     /// The commands that sign in.
     package var greeting: [HandshakeStep]
-    /// True if the server must be a primary. It reports ends of sessions first and reliably, because they are written
-    /// there.
+    /// True if the server must be a primary, which reports ends of sessions first and reliably: it writes them.
     package var demandsPrimary: Bool
     /// The prefixes of the keys whose changes the server reports over this connection; empty for no keys.
     package var prefixes: [String]
@@ -136,8 +135,7 @@ package struct SubscriptionStateMachine {
         return self.goOn(with: steps[...], after: .null)
     }
 
-    /// Records that bytes have arrived, so the server is running. Parts of a message suffice: a long one takes several
-    /// reads.
+    /// Records that bytes have arrived, so the server is running. They may be a part of a message.
     package mutating func heard(at now: NIODeadline) {
         self.lastHeard = now
     }

@@ -6,8 +6,7 @@ import Vocabulary
 ///
 /// A promoted replica lacks the writes that only another replica confirmed. A restarted server lacks what it had not
 /// written to disk. This gateway rejects every record whose end it knows, whatever the store says. Repeating the ends
-/// makes other gateways reject these records too. The replay reads first, because the new primary knows nearly all of
-/// the ends.
+/// makes other gateways reject them too. The replay reads first, because the new primary knows most of the ends.
 final class EndingReplay: Sendable {
     private struct State {
         var topology: Topology?

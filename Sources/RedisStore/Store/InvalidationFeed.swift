@@ -48,8 +48,7 @@ final class InvalidationFeed: Sendable {
         self.state = NIOLoopBoundBox.makeBoxSendingValue(State(), eventLoop: self.loop)
     }
 
-    /// Makes the caches doubt, and begins to follow the client's topology. Must be called once, before the client
-    /// starts.
+    /// Makes the caches doubt, and begins to follow the client's topology. Must be called once, before `client` starts.
     func start() {
         self.caches.doubt()
         let primariesHeard: @Sendable (Duration) -> Quorum = { [state] time in

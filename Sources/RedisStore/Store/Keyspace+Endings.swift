@@ -5,8 +5,7 @@ extension Keyspace {
     /// The prefixes that caches follow: sessions, ends, epochs of subjects, documents.
     package static let followedPrefixes = ["sp:s:", "sp:f:", "sp:e:", "sp:c:"]
 
-    /// Returns the invalidation that a change of `key` means for caches; `nil` if it concerns nothing that a cache
-    /// holds.
+    /// Returns the invalidation that a change of `key` means for caches; `nil` if it concerns nothing in a cache.
     ///
     /// A change of a session's record alone is not an end, because the record also changes when it is written, replaced
     /// or expires. An epoch changes only when its subject's sessions end.

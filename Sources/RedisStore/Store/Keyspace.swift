@@ -2,8 +2,7 @@ import Cryptography
 package import Sessions
 
 /// The keys in Redis: `sp:<type>:{tag}:<hmac>`. The braces make the lineage's tag select the hash slot. So a token, its
-/// marker, the session that it begins, the session's idle key and the lineage's ledger share one slot. No part is a
-/// secret.
+/// marker, the session that it begins with its idle key, and the lineage's ledger share one slot. No part is secret.
 package enum Keyspace {
     /// Returns the key of a sealed record. It has the letter of the record's kind, such as `sp:s:` for sessions.
     package static func record(_ key: RecordKey) -> [UInt8] {
@@ -27,8 +26,7 @@ package enum Keyspace {
     /// (`SingleUseRecord`).
     static func parent(_ key: RecordKey) -> [UInt8] { Self.key("sp:tp:{", key) }
 
-    /// Returns the key of the session's idle deadline. It is written often, so it is outside the prefixes that caches
-    /// follow.
+    /// Returns the key of a session's idle deadline. It is written often, so it is outside the prefixes of the caches.
     package static func idle(_ key: RecordKey) -> [UInt8] { Self.key("sp:i:{", key) }
 
     /// Returns the key of the lineage's ledger, which says whether the lineage is live or has ended. Every new record

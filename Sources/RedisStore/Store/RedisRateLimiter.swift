@@ -57,8 +57,7 @@ package struct RedisRateLimiter: RateLimiter {
         }
     }
 
-    /// Fills the bucket in Redis with a cost that this process has allowed. If Redis rejects it, later requests are
-    /// rejected.
+    /// Fills the bucket in Redis with a cost that was allowed here. If Redis rejects it, later requests are rejected.
     private func fillLater(_ bucket: RateBucket, cost: Int, on loop: any EventLoop) {
         self.fill(bucket, cost: cost, on: loop).whenSuccess { decision in
             guard case .throttled(let wait) = decision else { return }

@@ -44,8 +44,7 @@ extension RedisStore {
         self.client.evaluate(added, on: loop) { _ in }
         let listed = self.loggedHour.withLock { logged -> Int64? in
             guard hour != logged.hour || end > logged.end else { return nil }
-            // The end is an hour late. Otherwise each sign-in would write the list, as each session ends later than the
-            // last.
+            // Noting an end that is an hour late spares writes: each new session ends later than the one before.
             logged = LoggedHour(hour: hour, end: end.addingWithinBounds(Self.hour))
             return logged.end
         }
@@ -61,8 +60,7 @@ extension RedisStore {
     // MARK: Pages
 
     /// Returns a page of sessions, the latest first. An `IndexPlace` is the number of a secret, an hour, and the number
-    /// of bytes left at the beginning of its log. Sessions that begin meanwhile are added after these bytes, and do not
-    /// change the next pages.
+    /// of bytes left at the beginning of its log. Sessions that begin meanwhile are added after these bytes.
     package func sessions(from place: IndexPlace?, on loop: any EventLoop) -> EventLoopFuture<SessionPage> {
         let lists = self.hourLists
         let numbers = place?.numbers ?? [0, .max, .max]

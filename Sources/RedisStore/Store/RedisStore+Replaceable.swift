@@ -35,8 +35,7 @@ extension RedisStore {
         let kept = self.judged.value(for: key).flatMap { $0.version == judged ? $0 : nil }
         let swap = Swap(
             places: [parts.key],
-            // If the version is no longer known, bytes that no record has are compared, which returns the present
-            // value.
+            // For an unknown version, bytes that no record has are compared, so that the answer is the present value.
             judged: judged == nil ? [] : kept?.value ?? [0],
             attempt: attempt,
             isConfirmed: Record.isConfirmed,

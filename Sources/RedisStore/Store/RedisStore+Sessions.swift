@@ -103,8 +103,7 @@ extension RedisStore {
         return self.telling(.lineage(lineage), after: ended, on: loop)
     }
 
-    /// Writes an end, remembers it if it may have taken effect, and returns the answer that `step` makes from the
-    /// reply.
+    /// Writes an end, remembers it if it may have taken effect, and returns the answer that `step` makes of the reply.
     func ending<Answer: Sendable>(
         _ ending: EndingMemory.Ending,
         on loop: any EventLoop,
@@ -245,8 +244,7 @@ extension RedisStore {
                     self.epoch(of: candidate.record.subject, on: loop)
                 }
             epoch.assumeIsolated().whenComplete { epoch in
-                // If this epoch is later than the session's, all sessions of the subject have ended since the session
-                // began.
+                // If this epoch is later than the session's, the subject's sessions have ended since it began.
                 receiver(epoch.map { Self.finding(candidate, under: $0) }.mapError { _ in .unavailable })
             }
         } catch {
@@ -273,8 +271,7 @@ extension RedisStore {
         }
         let now = self.clock.now()
         let idleEnd = values[2].flatMap { try? IdleValue(bytes: $0) }?.deadline
-        // Without its idle value, the session idled out some time ago. If it has also expired, either may be the
-        // reason.
+        // Without an idle value, the session idled out some time ago. If it has also expired, either may be the reason.
         let reason = session.lapseReason(idleEnd: idleEnd ?? now)
         guard now >= session.expiresAt || idleEnd.map({ $0 <= now }) != false else { return .sessionRevoked }
         if self.reportedLapses.value(for: found.key) == nil {

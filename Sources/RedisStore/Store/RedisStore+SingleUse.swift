@@ -180,9 +180,8 @@ extension RedisStore {
     /// The time for which an epoch need not be read again.
     private static let epochLife = TimeAmount.milliseconds(100)
 
-    /// Returns the subjects' epochs. If the epoch of the judged record's owner was read within `epochLife`, it is not
-    /// read again. If it has changed since, the records that are written now have the former epoch and are ended from
-    /// the start.
+    /// Returns the subjects' epochs. An epoch of the judged record's owner that was read within `epochLife` is not read
+    /// again. If it has changed since, records with it are ended from the start.
     private func epochs(
         of subjects: Set<String>,
         judged: Judged?,

@@ -4,7 +4,6 @@ import Vocabulary
 
 /// The compare-and-swap of replaceable records and documents.
 extension RedisStore {
-    /// One compare-and-swap.
     struct Swap: Sendable {
         /// The keys that may have the present value. The new value is written at the first of them.
         let places: [[UInt8]]
@@ -45,8 +44,7 @@ extension RedisStore {
         }
     }
 
-    /// Confirms a swap that this attempt carried out earlier. Returns `.done` once a replica has the write, if there
-    /// are any.
+    /// Confirms an earlier swap by this attempt. Returns `.done` once it is certain that the write will not be lost.
     func confirm(_ swap: Swap, on loop: any EventLoop) -> EventLoopFuture<Replacement> {
         guard swap.isConfirmed else { return loop.makeSucceededFuture(.done) }
         let written = Array(swap.places.prefix(1))

@@ -54,8 +54,7 @@ package final class RedisStore: RecordStore {
     /// The subject of the session or single-use record under a key, so that its epoch can be requested together with
     /// the record. An entry is never wrong, because a session is only replaced by a session of its subject.
     let subjects = RecentTable<RecordKey, KnownSubject>(capacity: 32_768)
-    /// The sessions whose end by time was reported, so that it is reported once. Their records are found until they
-    /// expire.
+    /// The sessions whose end by time was reported, so that it is reported once. Their records are found until dropped.
     let reportedLapses = RecentTable<RecordKey, Void>(capacity: 16_384)
     let lapsed: LapseReceiver
     private let feed: InvalidationFeed
@@ -78,8 +77,7 @@ package final class RedisStore: RecordStore {
     ///   - readBackPatience: The time to wait for a new connection after an answer was lost.
     ///   - formerLists: Names the lists of users' sessions that earlier gateways wrote (`FormerSessionList`); `nil` if
     ///     these are not read.
-    ///   - lapsed: Receives a session that has ended by time when its token is presented afterwards, once for each
-    ///     session.
+    ///   - lapsed: Receives a session that has ended by time, once, when its token is presented afterwards.
     package init(
         client: RedisClient,
         ring: SealingKeyRing,
@@ -156,8 +154,7 @@ package final class RedisStore: RecordStore {
     /// a new connection, but only for a limited time.
     ///
     /// A missing value proves nothing, because the write may still be on its way. Neither does `judged`, the value
-    /// before the write. In both cases the store is unavailable. A caller that repeats the attempt with its id learns
-    /// the outcome.
+    /// before the write. In both cases the store is unavailable. Repeating the attempt with its id tells the outcome.
     func readBack<Answer: Sendable>(
         _ place: [UInt8],
         unless judged: [UInt8]? = nil,
@@ -323,8 +320,7 @@ extension RedisClient {
         self.ask(command, on: loop) { .success($0) }
     }
 
-    /// Sends a command, and returns what `step` makes of the reply. Uses only one future, which costs as much as
-    /// `step`.
+    /// Sends a command, and returns what `step` makes of the reply. Uses one future: each costs as much as `step`.
     func ask<Answer: Sendable>(
         _ command: RedisCommand,
         on loop: any EventLoop,

@@ -140,8 +140,7 @@ package enum Scripts {
         kind: .confirm
     )
 
-    /// Extends the idle deadline if it has not passed. An extension is not written if it is shorter than a minute and
-    /// than a tenth of the idle lifetime.
+    /// Extends the idle deadline if it has not passed. Skips extensions under min(60 s, a tenth of the idle lifetime).
     ///
     /// Keys: idle. Arguments: now (ms), the time for which the key is kept after the deadline (ms).
     static let touch = RedisScript(

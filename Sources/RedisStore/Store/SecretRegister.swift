@@ -53,8 +53,7 @@ package struct SecretRegister: Sendable, Equatable {
         return Strangers(earlier: earlier, later: others.count - earlier)
     }
 
-    /// Returns the fingerprints of secrets, separated by commas. A fingerprint identifies its secret at all gateways,
-    /// and reveals nothing about it.
+    /// Returns the fingerprints of secrets, separated by commas. They reveal nothing, and are the same at all gateways.
     package static func fingerprints(of secrets: SecretRing) -> String {
         secrets.all.map { secret in
             let bytes = HKDF(secret: secret.bytes).bytes(for: "sallyport secret fingerprint 1", count: 9)

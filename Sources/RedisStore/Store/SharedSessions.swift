@@ -32,8 +32,7 @@ final class SharedSessions: Sendable {
 
     private let shards = (0..<64).map { _ in Shard() }
 
-    /// Returns the session that the loops hold in this version; `nil` if they hold none, so that the record must be
-    /// opened.
+    /// Returns the session that the loops hold in this version; `nil` if none do and the record must be opened.
     ///
     /// - Parameter usedAt: The time of the last use, as it was just read.
     func held(_ key: RecordKey, _ version: RecordVersion, usedAt: UnixTime) -> Stored<Session>? {

@@ -10,13 +10,12 @@ final class SentinelTopology: TopologySource {
     /// primary.
     private static let interval = Duration.seconds(10)
     /// The channel on which sentinels publish `<name> <old host> <old port> <new host> <new port>`. A primary that is
-    /// cut off from the sentinels but not from this gateway keeps its connections, so only this message reports the
-    /// change.
+    /// cut off from the sentinels but not from this gateway keeps its connections, so only this message tells.
     private static let newsChannel = "+switch-master"
     /// The channels on which the sentinel that leads a failover publishes `<role> <name> <host> <port> @ <primary's
-    /// name> ...`: on the first, that it has told a replica to become the primary; on the second, that the replica has
-    /// done so. Until most sentinels know, the old primary accepts writes and its other replicas confirm them, but
-    /// these writes will be lost.
+    /// name> ...`: first when it has told a replica to become the primary, then when the replica has done so. Until
+    /// most sentinels know, the old primary accepts writes and its other replicas confirm them, but these writes will
+    /// be lost.
     private static let beginChannels = ["+failover-state-send-slaveof-noone", "+promoted-slave"]
     /// The channel on which the leading sentinel publishes `master <name> ...` if the replica does not become the
     /// primary. Other aborts happen earlier, and may concern a failover that another sentinel leads.
@@ -95,8 +94,7 @@ final class SentinelTopology: TopologySource {
                             }
                         }
                     },
-                    // A sentinel that answers questions may still refuse a subscription. The rounds report all other
-                    // errors.
+                    // A sentinel that answers questions may still refuse a subscription. Rounds report other errors.
                     ended: { _, refusal in
                         if let refusal { client.refused(sentinel, refusal) }
                     }

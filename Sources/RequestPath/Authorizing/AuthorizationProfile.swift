@@ -12,7 +12,6 @@ package final class AuthorizationProfile: Sendable {
     let fields: ReportedFields
     /// The identity profile and fields of oauth2-proxy. `nil` if the gateway does not serve oauth2-proxy's paths.
     let oauth2Proxy: (profile: IdentityProfile, fields: ReportedFields)?
-    /// The forms of checks by path.
     private let forms: CheckForms
     /// True if proxies may also send requests for the gateway's own pages to the authorization listener. oauth2-proxy
     /// and Authelia serve checks and pages at one address, and proxies are configured for that.

@@ -4,9 +4,8 @@ package import Settings
 package struct CheckForms: Sendable {
     /// The folder for proxies that remove the client's fields before each check, but would forward empty fields.
     package static let valuedFolder = "/authz/valued/"
-    /// The gateway's and Authelia's folders. In Authelia's folder, the prefix that Envoy puts in front of a path
-    /// (`/page`) ends with a slash, proxies send only checks for the hosts of apps, and nginx turns each 401 into a
-    /// redirect.
+    /// The gateway's and Authelia's folders. In Authelia's, the prefix that Envoy puts before a path (`/page`) ends
+    /// with a slash, proxies send checks only for hosts of apps, and nginx turns each 401 into a redirect.
     private static let folders = [
         (path: "/authz/", prefixEnd: "", isAuthelias: false),
         (path: Self.valuedFolder, prefixEnd: "", isAuthelias: false),

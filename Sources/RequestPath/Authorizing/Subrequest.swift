@@ -41,8 +41,7 @@ package enum Subrequest {
         needsAddress: Bool,
         into buffer: inout ByteBuffer
     ) throws(Reason) {
-        // A check with a restriction is rejected, because to ignore the restriction would admit everybody. The client's
-        // query, which Caddy appends, can at most cause a rejection.
+        // Ignoring a restriction would admit everybody. In the client's query, which Caddy appends, it does no harm.
         guard !form.isOAuth2Proxy || Self.restrictions.allSatisfy({ $0.find(in: check.query, base) == nil }) else {
             throw .authorizationMetadata
         }

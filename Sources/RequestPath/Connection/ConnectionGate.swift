@@ -69,8 +69,7 @@ package final class ConnectionGate: Sendable {
             self.trusted = CIDRSet(trusted)
         }
 
-        /// The number of connections to close at a time. Each search looks at all connections, so it should find many
-        /// to close.
+        /// The number of connections to close at a time. Each search looks at all connections, so it should find many.
         var batch: Int { max(1, self.full / 16) }
     }
 

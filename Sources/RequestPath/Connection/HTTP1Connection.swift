@@ -63,7 +63,6 @@ package final class HTTP1Connection {
 
     // MARK: Input
 
-    /// Uses the kept input.
     func useInput() {
         guard var buffer = self.input.take() else { return }
         self.useAndKeep(&buffer)

@@ -145,8 +145,7 @@ package struct HTTP1State {
     ) -> Bool {
         guard case .head(var head) = self.state, head.seenCount > 0, head.seenCount < bytes.readableBytes else {
             if case .idle(let idle) = self.state {
-                // The loop's time may be before the connection's start, and the newest connections are kept if others
-                // must close.
+                // The loop's time may be before the connection's start. When many close, the newest must be kept.
                 let since = max(idle.since, now)
                 self.state = .head(UnfinishedHead(parsedFrom: longestLine, since: since, deadline: now + limit))
             }

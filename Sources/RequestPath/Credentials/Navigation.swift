@@ -124,8 +124,7 @@ package enum Navigation {
 
 /// Decides whether another site may have caused a request with the browser's cookie (CSRF).
 package enum CrossSite {
-    /// True if a request with an unsafe method, or an upgrade, lacks proof that it comes from this origin or a trusted
-    /// one.
+    /// True if a request with an unsafe method, or an upgrade, lacks proof of coming from this or a trusted origin.
     ///
     /// A browser reports the source of a request in `Sec-Fetch-Site`, or at least in `Origin`. A request with a cookie
     /// and neither field is rejected: it does not come from a browser that can be protected.

@@ -44,8 +44,7 @@ package enum Denial: Equatable, Sendable {
 package struct Evidence {
     /// The reason why there is no session, if a credential was presented.
     package var missing: Reason
-    /// True if an explicit credential (bearer, `X-Session-Token`) was presented. It is judged even if the route
-    /// requires none.
+    /// True if an explicit credential (bearer, `X-Session-Token`) was presented. It is judged even on optional routes.
     package var isExplicit = false
     /// True if the session came in a cookie and another site could have caused the request (`CrossSite`).
     package var isCrossSite = false

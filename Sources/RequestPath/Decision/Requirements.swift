@@ -24,7 +24,6 @@ package enum Requirements {
 }
 
 extension RequirementSettings {
-    /// True if the route admits users of this provider.
     func admits(_ realm: Realm) -> Bool { self.providers.contains { $0.isExactly(realm.name) } }
 }
 

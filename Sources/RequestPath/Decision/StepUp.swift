@@ -10,8 +10,7 @@ package enum StepUp {
     /// suffice.
     package static let recent: Duration = .seconds(3)
 
-    /// - Parameter provider: The provider that verifies the sign-in. `nil` if none is configured, so that nobody can
-    ///   sign in.
+    /// - Parameter provider: The provider for the sign-in. `nil` if none is configured, so that nobody can sign in.
     package static func helps(
         _ require: RequirementSettings,
         _ session: Session,

@@ -119,8 +119,7 @@ extension Exchange {
         self.upstreamFailed(.upstreamTimeout)
     }
 
-    /// True if the grace period is over and the body's average rate since the start of the request is below the
-    /// minimum.
+    /// True if the body's average rate since the request began is below the minimum and the grace period is over.
     private func isBodyTooSlow(_ now: NIODeadline) -> Bool {
         let timeouts = self.configuration.timeouts
         let elapsed = now - self.record.startedAt
