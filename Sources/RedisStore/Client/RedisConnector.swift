@@ -93,7 +93,7 @@ package struct RedisConnector: Sendable {
         }
     }
 
-    /// Returns the name for SNI; `nil` for a Unix socket or an IP address (TLS then verifies the address).
+    /// Returns the configured name for SNI, or the host; `nil` for an IP address (which TLS verifies) or a Unix socket.
     func serverName(_ endpoint: RedisEndpoint) -> String? {
         if let name = self.configuration.tls?.serverName { return name }
         guard case .tcp(let host, _) = endpoint else { return nil }

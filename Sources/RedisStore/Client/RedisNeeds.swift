@@ -80,7 +80,7 @@ package enum RedisNeeds {
         RedisCommand("SET", [Array("sp:l:{\(tag)}:check".utf8), [], Array("PX".utf8), Array("1".utf8)])
     }
 
-    /// Returns a script that sets a key that expires after a millisecond, and that a replica must confirm.
+    /// Returns a script that sets a key that expires after a millisecond. A replica must confirm the write.
     static func durableWrite(tag: String) -> ScriptCall {
         ScriptCall(Self.writeNothing, keys: [Array("sp:l:{\(tag)}:check".utf8)], arguments: [])
     }

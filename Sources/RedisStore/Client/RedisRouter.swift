@@ -5,7 +5,7 @@ import NIOCore
 final class RedisRouter {
     /// The maximum number of redirections that one command follows. The next redirection is returned as its answer.
     private static let maxRedirections = 4
-    /// The number of nodes from which redirections create no more. The specification of clusters allows about 1,000.
+    /// The number of nodes at which redirections stop creating more. The specification of clusters allows about 1,000.
     private static let maxNodes = 1000
     /// The pause between two attempts of a command whose keys a cluster is moving.
     private static let migrationPause = TimeAmount.milliseconds(10)
@@ -230,7 +230,8 @@ final class RedisRouter {
         return left > 0 ? .nanoseconds(left) : nil
     }
 
-    /// Returns the node that a redirection names; `nil` beyond `maxNodes`. Records a moved slot at once.
+    /// Returns the node that a redirection names; `nil` after `shutDown` or beyond `maxNodes`. Records a moved slot at
+    /// once, because the whole map arrives only later.
     private func target(of redirection: Redirection) -> RedisNode? {
         guard !self.isShutDown, self.nodes[redirection.endpoint] != nil || self.nodes.count < Self.maxNodes else {
             return nil

@@ -7,7 +7,7 @@ package struct RedisScript: Sendable, Hashable {
     package let name: String
     /// The kind under which metrics count the script.
     package let kind: RedisMeter.Kind
-    /// True if a replica must confirm the script's writes before its answer is used, so that they survive a failover.
+    /// True if the script's writes wait for a replica's confirmation (if there are replicas) to survive a failover.
     package let isDurable: Bool
 
     package init(_ text: String, kind: RedisMeter.Kind = .other, isDurable: Bool = true) {

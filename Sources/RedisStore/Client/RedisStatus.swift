@@ -26,7 +26,7 @@ package struct RedisStatus: Sendable, Hashable {
     package let loops: Int
     /// The known primaries; empty before they are found.
     package let nodes: [Node]
-    /// True while all ends of sessions are received. Otherwise, cached sessions are read again before use.
+    /// True while all ends at other gateways are received. Otherwise, cached sessions are read again before use.
     package let invalidationIsUp: Bool
     /// The cut-off, while most sentinels, or most primaries of a cluster, are silent (`QuorumWatch`); otherwise `nil`.
     package let cutOff: CutOff?
@@ -74,8 +74,8 @@ package enum RedisEvent: Sendable, Hashable {
     case observed(RedisEndpoint, RedisFacts)
     /// A primary set the clock that all gateways share. Reported before its connection is used.
     case clockSet
-    /// Ends of sessions from elsewhere are no longer received. Cached sessions are read again before use.
+    /// Ends of sessions at other gateways are no longer received. Cached sessions are read again before use.
     case doubted
-    /// Ends of sessions from elsewhere are received again.
+    /// Ends of sessions at other gateways are received again.
     case trusted
 }

@@ -9,7 +9,7 @@ package final class SubscriptionHandler: ChannelInboundHandler {
     package struct Events {
         /// From now on, every message arrives.
         package var up: () -> Void
-        /// Messages arrived, in this order. One call passes all of a read, so that many cost little more than one.
+        /// The messages of one read, in order. They are passed together, so that many cost little more than one.
         package var messages: ([SubscriptionMessage]) -> Void
         /// The connection has ended. Nothing is reported afterwards.
         package var ended: (RedisError.Cause, RedisServerError?) -> Void

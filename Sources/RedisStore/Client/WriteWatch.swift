@@ -2,7 +2,7 @@ import NIOCore
 import Synchronization
 
 /// Detects primaries that serve reads but refuse writes, for lack of memory, disk or replicas. One of them is a primary
-/// whose replicas confirm nothing for `grace`: the gateway then rejects durable writes. For any thread.
+/// whose replicas confirm nothing for `grace`: the gateway then rejects durable writes. Thread-safe.
 ///
 /// The answer to a request's script shows that a primary refuses writes, but not that it accepts them again. A script
 /// that finds nothing to write always succeeds, and a gateway that is not ready gets no requests that write. So the

@@ -57,7 +57,7 @@ package struct ConnectionStateMachine<Handle> {
 
     // MARK: Events
 
-    /// Records that the connection is open. `handshake` is true for each command sent now that must succeed.
+    /// Records that the connection is open. `handshake` has an element for each command sent now, true if required.
     ///
     /// Returns true if the connection is ready at once, because there is no handshake.
     package mutating func connected(handshake: [Bool], deadline: NIODeadline) -> Bool {

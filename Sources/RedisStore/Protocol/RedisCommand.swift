@@ -66,7 +66,7 @@ package struct RedisCommand: Sendable, Hashable, CustomStringConvertible {
     /// The room for a mark, the digits of a count (at most `maxBytes`) and two line ends.
     private static let framingBytes = 16
 
-    /// Writes into memory that is large enough. It is fast, because each request whose session is not cached needs one.
+    /// Writes a command into memory that is large enough. Fast, because each read of an uncached session sends one.
     private struct Writer {
         let target: UnsafeMutableRawBufferPointer
         private(set) var count = 0

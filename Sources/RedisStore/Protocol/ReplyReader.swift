@@ -178,7 +178,7 @@ private final class ReplyBuilder {
         return object
     }
 
-    /// Adds the reply to the innermost open array, or makes it the root. Does so too with arrays that are now complete.
+    /// Adds the reply, and then each array that it completes, to the innermost open array. The last one is the root.
     private func place(_ reply: RedisReply) {
         var reply = reply
         while let last = self.open.indices.last {

@@ -15,7 +15,7 @@ package import Vocabulary
 /// end that `EndingReplay` writes again is a separate end.
 package final class EndingMemory: Sendable {
     package static let span = Duration.seconds(900)
-    /// The maximum number of ends in a generation, of about 110 bytes each. Larger sets would block the loop to grow.
+    /// The maximum number of ends in a generation, of about 110 bytes each. Growing larger sets would block the loop.
     package static let capacity = 131_072
     /// The maximum number of generations. All but the one being filled can hold 582 ends a second for `span`.
     package static let mostGenerations = 5

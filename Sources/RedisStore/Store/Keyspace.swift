@@ -2,7 +2,7 @@ import Cryptography
 package import Sessions
 
 /// The keys in Redis: `sp:<type>:{tag}:<hmac>`. The braces make the lineage's tag select the hash slot. So a token, its
-/// marker, the session that it begins with its idle key, and the lineage's ledger share one slot. No part is secret.
+/// marker, the token's session, the session's idle key and the lineage's ledger share one slot. No part is secret.
 package enum Keyspace {
     /// Returns the key of a sealed record. It has the letter of the record's kind, such as `sp:s:` for sessions.
     package static func record(_ key: RecordKey) -> [UInt8] {
@@ -11,7 +11,8 @@ package enum Keyspace {
         return place
     }
 
-    /// Returns the keys that, with its subject's epoch, decide whether a session is live: record, ledger and idle key.
+    /// Returns the keys that decide whether a session is live, apart from its subject's epoch: record, ledger, idle
+    /// key.
     static func all(of session: RecordKey) -> [[UInt8]] {
         let record = Self.record(session)
         var idle = record
@@ -26,7 +27,7 @@ package enum Keyspace {
     /// (`SingleUseRecord`).
     static func parent(_ key: RecordKey) -> [UInt8] { Self.key("sp:tp:{", key) }
 
-    /// Returns the key of a session's idle deadline. It is written often, so it is outside the prefixes of the caches.
+    /// Returns the key of a session's idle deadline, which is written often: outside the prefixes that caches follow.
     package static func idle(_ key: RecordKey) -> [UInt8] { Self.key("sp:i:{", key) }
 
     /// Returns the key of the lineage's ledger, which says whether the lineage is live or has ended. Every new record

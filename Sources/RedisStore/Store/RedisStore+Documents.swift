@@ -52,8 +52,7 @@ extension RedisStore {
         let bytes: [UInt8]
         do { bytes = try document.encoded(id: id, attempt: attempt) } catch { return loop.makeFailedFuture(error) }
         let kept = self.judgedDocuments.value(for: key).flatMap { $0.version == judged ? $0 : nil }
-        // If the version is no longer known, the script compares bytes that no document has, and returns the present
-        // value.
+        // For an unknown version, bytes that no document has are compared, so that the answer is the present value.
         let value = judged == nil ? [] : kept?.value ?? [0]
         let swap = Swap(
             places: places,

@@ -44,7 +44,7 @@ extension RedisStore {
         self.client.evaluate(added, on: loop) { _ in }
         let listed = self.loggedHour.withLock { logged -> Int64? in
             guard hour != logged.hour || end > logged.end else { return nil }
-            // Noting an end that is an hour late spares writes: each new session ends later than the one before.
+            // The noted end is an hour late, which spares writes: each new session ends later than the one before.
             logged = LoggedHour(hour: hour, end: end.addingWithinBounds(Self.hour))
             return logged.end
         }
@@ -81,7 +81,7 @@ extension RedisStore {
 
     /// Returns the live sessions in the piece of a log that ends at `end`, and the number of bytes before that piece.
     ///
-    /// - Parameter end: The end of the piece; the greatest number for the end of the log.
+    /// - Parameter end: The end of the piece; `.max` for the end of the log.
     private func page(
         _ log: [UInt8],
         before end: Int64,

@@ -4,7 +4,7 @@ import Vocabulary
 
 /// Writes records that are not sessions.
 extension RedisStore {
-    /// The parts of a new record to write.
+    /// The key, the sealed value and the TTL of a new record.
     struct RecordParts {
         let key: [UInt8]
         let bytes: [UInt8]

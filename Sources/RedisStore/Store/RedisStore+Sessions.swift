@@ -224,7 +224,7 @@ extension RedisStore {
             let live = try self.liveSession(values, found.key, at: found.place, isEnding: found.isEnding)
             guard let candidate = live else {
                 let doubtful = (0..<3).filter { values[$0] == nil }
-                // Normally all are missing, or none.
+                // Normally all three values are missing, or none.
                 let absence = SessionFinding.absent(self.absence(values, found))
                 guard !doubtful.isEmpty, doubtful.count < 3 else { return receiver(.success(absence)) }
                 let keys = Keyspace.all(of: found.key)
@@ -244,7 +244,7 @@ extension RedisStore {
                     self.epoch(of: candidate.record.subject, on: loop)
                 }
             epoch.assumeIsolated().whenComplete { epoch in
-                // If this epoch is later than the session's, the subject's sessions have ended since it began.
+                // A later epoch means that the subject's sessions have ended since this session was made.
                 receiver(epoch.map { Self.finding(candidate, under: $0) }.mapError { _ in .unavailable })
             }
         } catch {
@@ -317,7 +317,7 @@ extension RedisStore {
         return RecordVersion(value: UInt64(bitPattern: Int64(hasher.finalize())))
     }
 
-    /// The parts of a new session to write.
+    /// The keys, the values and the TTLs of a new session.
     struct SessionParts {
         let key: [UInt8]
         let idleKey: [UInt8]

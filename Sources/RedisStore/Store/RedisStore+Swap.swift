@@ -11,7 +11,7 @@ extension RedisStore {
         let judged: [UInt8]
         let attempt: AttemptID
         var isConfirmed = true
-        /// The meaning of the script's answer -1.
+        /// The result if the script answers -1.
         let refusal: Result<Replacement, StoreError>
         /// Returns the attempt that wrote a value at one of these keys.
         let writer: @Sendable (_ value: [UInt8], _ places: [[UInt8]]) throws(StoreError) -> AttemptID

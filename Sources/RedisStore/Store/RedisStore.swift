@@ -54,7 +54,7 @@ package final class RedisStore: RecordStore {
     /// The subject of the session or single-use record under a key, so that its epoch can be requested together with
     /// the record. An entry is never wrong, because a session is only replaced by a session of its subject.
     let subjects = RecentTable<RecordKey, KnownSubject>(capacity: 32_768)
-    /// The sessions whose end by time was reported, so that it is reported once. Their records are found until dropped.
+    /// The sessions whose end by time was already reported. Their records are found again until Redis drops them.
     let reportedLapses = RecentTable<RecordKey, Void>(capacity: 16_384)
     let lapsed: LapseReceiver
     private let feed: InvalidationFeed
@@ -261,7 +261,7 @@ package final class RedisStore: RecordStore {
         }
     }
 
-    /// Returns the latest epoch of the subject that this gateway knows. A new or restarted primary may have lost it.
+    /// Returns the latest remembered epoch of the subject, which a new or restarted primary may have lost; 0 if none.
     func rememberedEpoch(of subject: String) -> UInt64 {
         self.names(of: subject).reduce(0) { max($0, self.endings.epoch(of: $1)) }
     }
@@ -303,12 +303,12 @@ package final class RedisStore: RecordStore {
         min(max(end.since(now), .zero), Self.longestLife) + Self.margin
     }
 
-    /// Returns whole milliseconds in decimal digits.
+    /// Returns the duration in whole milliseconds as decimal digits.
     static func digits(_ duration: Duration) -> [UInt8] {
         Array("\(duration.wholeMilliseconds)".utf8)
     }
 
-    /// Returns the time in milliseconds in decimal digits.
+    /// Returns the time in milliseconds as decimal digits.
     static func digits(of time: UnixTime) -> [UInt8] {
         Array("\(time.milliseconds)".utf8)
     }

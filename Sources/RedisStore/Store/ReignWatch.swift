@@ -6,7 +6,7 @@ import Vocabulary
 /// Follows the reigns of the primaries. A new reign may have forgotten ids that were presented under an earlier one.
 ///
 /// The epoch is a hash of the reigns of all present primaries, so all gateways that know the same primaries have the
-/// same epoch. While they learn of a failover they may differ for a moment, and one may reject a nonce of another.
+/// same epoch. While they learn of a failover they may differ for a moment, and one may reject another's nonce.
 final class ReignWatch: Sendable {
     private struct State {
         var topology: Topology?

@@ -8,7 +8,7 @@ extension Scripts {
     /// the record is bound to the reign.
     static let replace = RedisScript(Self.replaceText, kind: .replace)
 
-    /// Replaces a record by compare-and-swap, for records whose writes need no confirmation by a replica.
+    /// Works as `replace` does, for records whose writes need no confirmation by a replica.
     static let replaceUnconfirmed = RedisScript(Self.replaceText, kind: .replace, isDurable: false)
 
     private static let replaceText = """

@@ -7,7 +7,7 @@
 /// no script stops half-way. So a script that creates something writes before it deletes, and a refusal leaves
 /// everything unchanged. A script that ends something deletes first, so that users can always be signed out.
 package enum Scripts {
-    /// Writes a session and makes its lineage's ledger outlive it, unless the lineage has ended. Returns 1 or 0.
+    /// Writes a session and makes its lineage's ledger outlive it. Returns 1, or 0 if the lineage has ended.
     ///
     /// Keys: session, ledger, idle. Arguments: bytes, TTL, ledger's TTL, idle value, idle TTL; TTLs in ms.
     static let createSession = RedisScript(

@@ -11,8 +11,7 @@ final class SharedSessions: Sendable {
 
         static let leastLimit = 64
 
-        /// Drops the sessions that no loop holds. Weak references would find them too, but make reference counting
-        /// slow.
+        /// Drops the sessions that no loop holds. Weak references would find them too, but slow down counting.
         mutating func dropUnheld() {
             var unheld: [RecordKey] = []
             // A loop over `indices` would hold a second reference to the table, which would then be copied.

@@ -6,11 +6,10 @@ import NIOCore
 /// sentinels are asked at once. An address is used only if the server there reports that it is a primary. Sentinels may
 /// be outdated, and a primary that has returned may not know yet that it was replaced.
 final class SentinelTopology: TopologySource {
-    /// The interval at which sentinels are asked without the usual triggers: a lost connection, or news of another
-    /// primary.
+    /// The interval at which sentinels are asked if no connection is lost and no news of another primary arrives.
     private static let interval = Duration.seconds(10)
-    /// The channel on which sentinels publish `<name> <old host> <old port> <new host> <new port>`. A primary that is
-    /// cut off from the sentinels but not from this gateway keeps its connections, so only this message tells.
+    /// The channel on which sentinels publish `<name> <old host> <old port> <new host> <new port>`. A primary that only
+    /// the sentinels have lost keeps its connections, so only this message reports the change.
     private static let newsChannel = "+switch-master"
     /// The channels on which the sentinel that leads a failover publishes `<role> <name> <host> <port> @ <primary's
     /// name> ...`: first when it has told a replica to become the primary, then when the replica has done so. Until

@@ -41,7 +41,7 @@ package enum Subrequest {
         needsAddress: Bool,
         into buffer: inout ByteBuffer
     ) throws(Reason) {
-        // Ignoring a restriction would admit everybody. In the client's query, which Caddy appends, it does no harm.
+        // Restrictions are rejected: ignoring one admits all. The client's query, appended by Caddy, is harmless.
         guard !form.isOAuth2Proxy || Self.restrictions.allSatisfy({ $0.find(in: check.query, base) == nil }) else {
             throw .authorizationMetadata
         }

@@ -1,7 +1,7 @@
 import NIOCore
 package import Transport
 
-/// A client's connection of any HTTP version, as the code sees it that opens the connection.
+/// A client's connection, of any HTTP version, as seen by the code that opens it.
 package protocol ClientConnection: LoopConnection, StreamHandler {
     var loop: PathLoop { get }
 

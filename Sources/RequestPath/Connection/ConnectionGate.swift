@@ -115,7 +115,7 @@ package final class ConnectionGate: Sendable {
 
     // MARK: Descriptors
 
-    /// Descriptors for everything but clients and apps.
+    /// The number of descriptors for everything except clients and apps.
     package static let reserve = 64
 
     /// Returns the number of clients that `files` open files allow. Each client needs one. The rest is for a reserve

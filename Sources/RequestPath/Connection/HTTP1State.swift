@@ -145,14 +145,13 @@ package struct HTTP1State {
     ) -> Bool {
         guard case .head(var head) = self.state, head.seenCount > 0, head.seenCount < bytes.readableBytes else {
             if case .idle(let idle) = self.state {
-                // The loop's time may be before the connection's start. When many close, the newest must be kept.
+                // The loop's time may be before the connection's start. When some must close, the newest are kept.
                 let since = max(idle.since, now)
                 self.state = .head(UnfinishedHead(parsedFrom: longestLine, since: since, deadline: now + limit))
             }
             return true
         }
-        // Without another line feed, the head cannot be complete. So a head that arrives byte by byte is not parsed
-        // each time.
+        // Without another line feed, the head is incomplete. So a head that comes byte by byte is not parsed each time.
         let seen = head.seenCount
         let hasLineFeed = bytes.withUnsafeReadableBytes { bytes in
             bytes.baseAddress.map { memchr($0 + seen, 0x0A, bytes.count - seen) != nil } ?? false

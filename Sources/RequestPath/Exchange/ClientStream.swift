@@ -53,7 +53,7 @@ package protocol ClientStream: AnyObject {
     /// Sends one of the gateway's own answers and ends it as `complete` does. `hasContent` is false if there is no
     /// content or only the head was requested. The stream may read the rest of the request's body first.
     func answer(_ head: LocalAnswerHead, hasContent: Bool)
-    /// Ends the exchange within the answer. The client must be able to see that the answer is incomplete.
+    /// Ends the exchange in the middle of the answer. The client must be able to see that the answer is incomplete.
     func abort()
 
     // MARK: Sessions and tunnels

@@ -152,7 +152,7 @@ extension Exchange {
         if let trailers { stream.complete(with: trailers) } else { stream.complete() }
     }
 
-    /// Called when the system has accepted all bytes for the client. The exchange has ended.
+    /// Called when the system has accepted all bytes for the client, which ends the exchange.
     package func answerSent() {
         guard self.phase == .ending else { return }
         self.conclude(self.facts.endReason)

@@ -233,14 +233,14 @@ extension Exchange: AnswerReceiver, StreamWaiter {
         self.awaitResponse(from: self.loop.now)
     }
 
-    /// Leaves the queue if the request is in it.
+    /// Removes the request from the queue, if it is queued.
     func leaveQueue() {
         guard self.phase == .queued else { return }
         self.phase = .connecting
         self.facts.pool?.waiterLeft(self)
     }
 
-    /// Refuses a queued request, which gets no stream.
+    /// Removes a queued request from the queue and refuses it.
     func refuseQueued() {
         self.leaveQueue()
         self.upstreamFailed(.gatewayOverloaded)
