@@ -5,22 +5,22 @@ import Transport
 
 /// Opens connections to any server of one configuration, with TLS if the configuration says so.
 package struct RedisConnector: Sendable {
-    /// The configuration for the life of the process, with the credentials from its start.
+    /// The configuration from the start of the process. Its credentials may be out of date: see `current`.
     package let configuration: RedisConfiguration
     private let latest: Latest
     private let tls: NIOSSLContext?
 
-    /// - Throws: An error of NIOSSL for a certificate, key or authority file that cannot be used.
+    /// - Throws: An error of NIOSSL if a certificate, key or authority file cannot be used.
     package init(_ configuration: RedisConfiguration) throws {
         self.configuration = configuration
         self.latest = Latest(configuration)
         self.tls = try configuration.tls.map { try NIOSSLContext(configuration: Self.context($0)) }
     }
 
-    /// The configuration with the users and passwords with which a new connection signs in now.
+    /// The configuration with the latest users and passwords, with which new connections sign in.
     package var current: RedisConfiguration { self.latest.configuration.withLock { $0 } }
 
-    /// Adopts the users and passwords of another configuration for new connections of all copies of this value.
+    /// Uses the users and passwords of another configuration for new connections, in all copies of this connector.
     package func adoptCredentials(of other: RedisConfiguration) {
         self.latest.configuration.withLock { $0.adoptCredentials(of: other) }
     }
@@ -34,9 +34,9 @@ package struct RedisConnector: Sendable {
         }
     }
 
-    /// Opens a channel to `endpoint` on a loop of a `TransportGroup`. Only TLS is in its pipeline, and its handshake
-    /// may still be running. Host names are resolved off the loop. Addresses are tried in turn, within the connect
-    /// timeout.
+    /// Opens a channel to `endpoint` on `loop`, which belongs to a `TransportGroup`. The pipeline contains only the TLS
+    /// handler, if TLS is used, and the TLS handshake may still be running. Host names are resolved off the loop.
+    /// Addresses are tried in turn, within the connect timeout.
     package func connect(to endpoint: RedisEndpoint, on loop: any EventLoop) -> EventLoopFuture<any Channel> {
         self.connect(to: endpoint, on: loop) { channel in
             guard let tls = self.tls else { return }
@@ -45,7 +45,7 @@ package struct RedisConnector: Sendable {
         }
     }
 
-    /// Opens a channel to `endpoint` with what `prepare` adds to the pipeline, instead of TLS.
+    /// Opens a channel to `endpoint`. Only `prepare` adds handlers to the pipeline, including any for TLS.
     func connect(
         to endpoint: RedisEndpoint,
         on loop: any EventLoop,
@@ -93,7 +93,7 @@ package struct RedisConnector: Sendable {
         }
     }
 
-    /// Returns the name for SNI; `nil` for an address, which is verified as an address.
+    /// Returns the configured name for SNI, or the host; `nil` for an IP address (which TLS verifies) or a Unix socket.
     func serverName(_ endpoint: RedisEndpoint) -> String? {
         if let name = self.configuration.tls?.serverName { return name }
         guard case .tcp(let host, _) = endpoint else { return nil }
@@ -115,7 +115,7 @@ package struct RedisConnector: Sendable {
 }
 
 extension TimeAmount {
-    /// Creates the duration in whole nanoseconds.
+    /// Converts a duration and drops fractions of a nanosecond.
     init(_ duration: Duration) {
         let (seconds, attoseconds) = duration.components
         self = .nanoseconds(seconds * 1_000_000_000 + attoseconds / 1_000_000_000)

@@ -2,8 +2,8 @@ package import NIOCore
 package import NIOSSL
 package import Vocabulary
 
-/// Finds out what a server is if it does not answer as configured. The server is asked over separate connections that
-/// carry no secret, because it may be any program.
+/// Diagnoses a server that does not answer as configured. The server is asked over separate connections that carry no
+/// secret, because it may be any program.
 package enum RedisDiagnosis {
     /// The period in which a certificate is valid.
     package struct Validity: Sendable, Hashable {
@@ -18,10 +18,10 @@ package enum RedisDiagnosis {
         }
     }
 
-    /// The time in which the server must send something.
+    /// The time within which the server must send something.
     private static let patience = Duration.seconds(1)
 
-    /// Returns the server's first bytes in reply to a `PING` without TLS, or none. The future always succeeds.
+    /// Returns up to 64 bytes of the server's reply to a `PING` without TLS; empty without a reply. Always succeeds.
     package static func firstBytes(
         of endpoint: RedisEndpoint,
         over connector: RedisConnector,
@@ -32,8 +32,8 @@ package enum RedisDiagnosis {
         }
     }
 
-    /// Returns the validity of the certificates that the server presents, its own first; `nil` if it does not speak
-    /// TLS. The future always succeeds.
+    /// Returns the validity of the certificates that the server presents, starting with its own certificate; `nil` if
+    /// it does not speak TLS. The future always succeeds.
     package static func certificates(
         of endpoint: RedisEndpoint,
         over connector: RedisConnector,
@@ -41,7 +41,7 @@ package enum RedisDiagnosis {
     ) -> EventLoopFuture<[Validity]?> {
         self.ask(endpoint, over: connector, on: loop) { channel, answer in
             let context = try NIOSSLContext(configuration: .makeClientConfiguration())
-            // No certificate is accepted: the handshake ends before anything is sent.
+            // Every certificate is rejected, so that the handshake ends before any data is sent.
             let handler = try NIOSSLClientHandler(
                 context: context,
                 serverHostname: connector.serverName(endpoint),
@@ -54,7 +54,7 @@ package enum RedisDiagnosis {
         }.map { $0.isEmpty ? nil : $0 }
     }
 
-    /// Returns the validity of the certificates in a PEM file; empty if the file is not one.
+    /// Returns the validity of the certificates in a PEM file; empty if none can be read.
     package static func certificates(inFile path: String) -> [Validity] {
         ((try? NIOSSLCertificate.fromPEMFile(path)) ?? []).map { Validity($0) }
     }
@@ -75,15 +75,15 @@ package enum RedisDiagnosis {
         return (try? NIOSSLContext(configuration: configuration)) != nil
     }
 
-    /// Connects with what `prepare` adds to the pipeline, which gives the answer. The answer is empty if the connect
-    /// fails, the connection ends or the server stays silent.
+    /// Connects, and returns the answer of the handler that `prepare` adds to the pipeline. The answer is empty if the
+    /// connect fails, the connection ends or the server stays silent.
     private static func ask<Element: Sendable>(
         _ endpoint: RedisEndpoint,
         over connector: RedisConnector,
         on loop: any EventLoop,
         _ prepare: @escaping @Sendable (any Channel, EventLoopPromise<[Element]>) throws -> Void
     ) -> EventLoopFuture<[Element]> {
-        // Only the first of several answers is used.
+        // The promise may be completed several times. Only the first answer is used.
         let answer = loop.makePromise(of: [Element].self)
         let connected = connector.connect(to: endpoint, on: loop) { try prepare($0, answer) }
         connected.whenFailure { _ in answer.succeed([]) }

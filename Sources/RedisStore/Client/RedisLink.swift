@@ -1,14 +1,14 @@
 import NIOCore
 
-/// One connection to one server, which is renewed if it is lost. Confined to its loop.
+/// A connection to one server that is opened again whenever it is lost. Confined to its loop.
 ///
-/// A command never waits for a connect: without a connection it fails at once.
+/// Commands never wait for a connection. While there is none, they fail at once.
 final class RedisLink {
     /// The events that are reported to the owner of the link, on the loop, until the owner shuts the link down.
     struct Events {
-        /// A connection became usable, with its server's facts and the duration of the handshake that asked for them.
+        /// A connection became usable. Passes the facts from its handshake, and the handshake's duration.
         var up: (RedisFacts, Duration) -> Void
-        /// The connection failed, or the attempt to make one did.
+        /// The connection, or an attempt to connect, failed.
         var down: (RedisError.Cause, RedisServerError?) -> Void
         /// The server answers, but is not a primary.
         var misplaced: () -> Void
@@ -26,7 +26,7 @@ final class RedisLink {
     private var isShutDown = false
     /// Succeeds when the first attempt to connect is over, even if it failed.
     private var firstAttempt: EventLoopPromise<Void>?
-    /// The promises for the next connection. Each has a timer, because there are few.
+    /// The promises of callers that wait for the next connection. There are few, so each has a timer.
     private var waiting: [EventLoopPromise<Void>] = []
 
     init(to endpoint: RedisEndpoint, over connector: RedisConnector, on loop: any EventLoop, events: Events) {
@@ -55,8 +55,8 @@ final class RedisLink {
     /// The deadline of a command that is sent now.
     var newDeadline: NIODeadline { .now() + self.commandTimeout }
 
-    /// Sends the command, with `ASKING` before it if a cluster moves its slot to this server. A late command would only
-    /// time out and end the shared connection, so callers that send one again check the deadline.
+    /// Sends the command, preceded by `ASKING` if a cluster is moving the command's slot to this server. Callers that
+    /// retry a command check its deadline first, because a command that times out ends the shared connection.
     func send(
         _ command: RedisCommand,
         asking: Bool = false,
@@ -67,8 +67,8 @@ final class RedisLink {
         Self.send(command, over: handler, asking: asking, deadline: deadline, receiver)
     }
 
-    /// Runs a script by its name and, if Redis does not know the name, by its text over the same connection. So both go
-    /// to one server even if the address has moved.
+    /// Runs a script by its name and, if Redis does not know the name, by its text. Both go over one connection, so
+    /// they reach one server even if the address has moved.
     func evaluate(
         _ call: ScriptCall,
         asking: Bool = false,
@@ -85,8 +85,8 @@ final class RedisLink {
         }
     }
 
-    /// Succeeds once there is a connection, or fails after `patience`. Only for learning the outcome of a command whose
-    /// answer was lost with its connection; no other request waits.
+    /// Waits for a usable connection. The future fails after `patience`. Only two kinds of commands wait: redirected
+    /// ones, and reads that learn the outcome of a command whose answer was lost with its connection.
     func becomeUp(within patience: Duration) -> EventLoopFuture<Void> {
         if self.isUp { return self.loop.makeSucceededVoidFuture() }
         if self.isShutDown { return self.loop.makeFailedFuture(RedisError.notSent(.shuttingDown)) }
@@ -98,7 +98,7 @@ final class RedisLink {
         return promise.futureResult.always { _ in timer.cancel() }
     }
 
-    /// Waits for the answers to commands already sent, and connects again: the server may have changed its role.
+    /// Reconnects once commands already sent are answered, because the server's role may have changed.
     func renew() { self.handler?.drain() }
 
     /// Waits for the answers to commands that were already sent, and then closes. Nothing is sent from now on.
@@ -125,7 +125,7 @@ final class RedisLink {
         _ receiver: @escaping RedisConnectionHandler.Receiver
     ) {
         if asking {
-            // The command's own answer shows everything that matters.
+            // The answer to `ASKING` is ignored, because the command's own answer shows whether it failed.
             handler.send(RedisCommand("ASKING"), deadline: deadline) { _ in }
         }
         handler.send(command, deadline: deadline, receiver)
@@ -164,7 +164,7 @@ final class RedisLink {
         try channel.pipeline.syncOperations.addHandler(handler)
     }
 
-    /// Decides whether the server is used, now that it has reported what it is.
+    /// Decides by the server's report whether to use the connection. Returns false unless the server is a primary.
     private func ready(_ facts: RedisFacts?, after handshake: Duration) -> Bool {
         // Nothing is read from a replica, because it may not know yet which sessions have ended.
         guard !self.isShutDown, let facts, facts.isPrimary else {

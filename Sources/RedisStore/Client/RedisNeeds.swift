@@ -1,13 +1,13 @@
-/// The rights that the gateway's user needs in Redis. `deploy/redis/users.acl` grants exactly these, and `sallyport
-/// check --network` tries each of them.
+/// The rights that the gateway's Redis user needs. `deploy/redis/users.acl` grants exactly these, and `sallyport check
+/// --network` tries each of them.
 package enum RedisNeeds {
-    /// One command, in the ACL's spelling, with a harmless form of it.
+    /// A command in the spelling of ACL rules, with a harmless form to try it.
     package struct Command: Sendable, Hashable {
         /// The name, such as `client|tracking`.
         package let name: String
         /// The harmless form of the command. Every reply except `NOPERM` shows that the command is allowed.
         package let trial: RedisCommand
-        /// The purpose of a command that the gateway works without; `nil` if the command is required.
+        /// The purpose of an optional command; `nil` if the command is required.
         package let courtesy: Courtesy?
 
         init(_ name: String, _ trial: RedisCommand, for courtesy: Courtesy? = nil) {
@@ -17,28 +17,28 @@ package enum RedisNeeds {
         }
     }
 
-    /// The purpose of an optional command, which only an operator would miss.
+    /// The purpose of an optional command. Only operators notice if the command is denied.
     package enum Courtesy: String, Sendable, CaseIterable {
         /// Connections have a name in `CLIENT LIST`.
         case name
-        /// All sessions are found, not only those of a named user or address.
+        /// Operators find all sessions, not only those of a given user or address.
         case sessions
     }
 
-    /// The keys of one type, with commands that change none of the gateway's keys.
+    /// One type of keys, with commands that try the rights and change none of the gateway's keys.
     package struct KeyType: Sendable, Hashable {
         /// The pattern in an ACL's rule, such as `sp:s:*`.
         package let pattern: String
         /// A command that needs the right to read these keys.
         package let read: RedisCommand
-        /// A command that needs the right to write these keys; the key does not exist.
+        /// A command that needs the right to write these keys. Its key does not exist.
         package let write: RedisCommand
     }
 
     /// The prefix of all keys of the gateway.
     package static let keyPrefix = "sp:"
 
-    /// The types of keys (`Keyspace`). Each is tried, so that an ACL that lacks one is found.
+    /// The types of keys (`Keyspace`). Each is tried, to find an ACL that lacks one.
     package static let keyTypes = [
         "s", "t", "h", "p", "w", "b", "v", "j", "k", "n", "x", "a", "q", "r", "z",
         "m", "i", "g", "f", "e", "u", "l", "o", "c", "d", "y",
@@ -75,19 +75,19 @@ package enum RedisNeeds {
         ]
     }
 
-    /// Returns a write of a key that expires after a millisecond.
+    /// Returns a `SET` of a key that expires after a millisecond.
     package static func write(tag: String = "check") -> RedisCommand {
         RedisCommand("SET", [Array("sp:l:{\(tag)}:check".utf8), [], Array("PX".utf8), Array("1".utf8)])
     }
 
-    /// Returns a write of a key that expires after a millisecond, which a replica must confirm.
+    /// Returns a script that sets a key that expires after a millisecond. A replica must confirm the write.
     static func durableWrite(tag: String) -> ScriptCall {
         ScriptCall(Self.writeNothing, keys: [Array("sp:l:{\(tag)}:check".utf8)], arguments: [])
     }
 
     private static let writeNothing = RedisScript("return redis.call('SET', KEYS[1], '', 'PX', '1')")
 
-    /// Returns the keys of each type.
+    /// Returns all types of keys, with the commands that try them.
     package static func keys(tag: String = "check") -> [KeyType] {
         self.keyTypes.map { type in
             let key = Array("\(self.keyPrefix)\(type):{\(tag)}:check".utf8)
@@ -99,7 +99,7 @@ package enum RedisNeeds {
         }
     }
 
-    /// The subscribing command. It must be the last on a connection, because the connection then receives messages.
+    /// The `SUBSCRIBE` command. It must be the last command on its connection, which only receives messages afterwards.
     package static var subscription: Command {
         Command("subscribe", RedisCommand("SUBSCRIBE", SubscriptionPlan.keyChannel))
     }
@@ -114,7 +114,7 @@ package enum RedisNeeds {
     /// The additional command for a URL with a database number.
     package static let databaseOnly = [Command("select", RedisCommand("SELECT", "0"))]
 
-    /// Returns a tag whose keys lie in one of these slots.
+    /// Returns a hash tag whose keys lie in one of these slots; `nil` if none is found.
     package static func tag(in slots: [ClosedRange<UInt16>]) -> String? {
         guard !slots.isEmpty else { return nil }
         return (0..<200_000).lazy.map { "check\($0)" }.first { tag in

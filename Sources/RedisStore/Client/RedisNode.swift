@@ -1,7 +1,7 @@
 import NIOCore
 
-/// One loop's connections to one primary: one for reads and for writes that may be lost and, while replicas are
-/// connected, one for durable writes. Confined to its loop.
+/// One loop's connections to one primary. One connection carries reads, and writes that may be lost. While replicas are
+/// connected, another one carries durable writes. Confined to its loop.
 final class RedisNode {
     let endpoint: RedisEndpoint
     private let loop: any EventLoop
@@ -44,12 +44,12 @@ final class RedisNode {
     var isUp: Bool { self.reads.isUp }
     var newDeadline: NIODeadline { self.reads.newDeadline }
 
-    /// Starts to connect. Succeeds when the first attempt is over, even if it failed.
+    /// Starts to connect. The future succeeds when the first attempt is over, even if it failed.
     func start() -> EventLoopFuture<Void> {
         self.andCommits(after: self.reads.start())
     }
 
-    /// Succeeds once commands and scripts can be sent, or fails after `patience`.
+    /// Waits until commands and scripts can be sent. The future fails after `patience`.
     func becomeUp(within patience: Duration) -> EventLoopFuture<Void> {
         let commits = self.commits?.becomeUp(within: patience) ?? self.loop.makeSucceededVoidFuture()
         return self.andCommits(after: self.reads.becomeUp(within: patience).and(commits).map { _ in })
@@ -92,8 +92,8 @@ final class RedisNode {
         commits.evaluate(RedisNeeds.durableWrite(tag: tag), asking: false, deadline: deadline, receiver)
     }
 
-    /// Signs the connections in again, with the current credentials. If the server refuses that, they continue as they
-    /// are, and `receiver` is called with the error.
+    /// Signs the open connections in again, with the current credentials. If the server refuses, they stay as they are.
+    /// `receiver` gets the replies over the connection for reads.
     func signInAgain(_ receiver: @escaping RedisConnectionHandler.Receiver) {
         let configuration = self.connector.current
         for step in RedisConfiguration.authentication(user: configuration.user, password: configuration.password) {
@@ -108,7 +108,7 @@ final class RedisNode {
         self.heldUntil = isHeld ? .now() + Self.longestHold : .uptimeNanoseconds(0)
     }
 
-    /// Adopts the facts of the server with which a new connection was made.
+    /// Adopts the facts that the server reported over a new connection.
     func connected(_ facts: RedisFacts) {
         guard !self.isShutDown else { return }
         if facts.connectedReplicas > 0, self.commits == nil, self.opening == nil {
@@ -121,8 +121,9 @@ final class RedisNode {
         }
     }
 
-    /// Adopts the server's report on its replicas. If there has been no replica for a while, none can confirm a write,
-    /// and no failover can lose it. An operator who wants such writes rejected sets `min-replicas-to-write`.
+    /// Adopts the server's report on its replicas. After 10 seconds without a replica (`retention`), writes are not
+    /// confirmed: no replica can do so, and no failover can lose them. To reject these writes, operators set
+    /// `min-replicas-to-write`.
     func adopt(_ facts: RedisFacts) {
         guard !self.isShutDown else { return }
         guard facts.isPrimary else {
@@ -133,7 +134,7 @@ final class RedisNode {
         }
         if facts.connectedReplicas > 0 { self.retainedUntil = nil }
         if facts.connectedReplicas > 0, self.commits == nil, self.opening == nil {
-            // The first replica has come. Until the connection for confirmations is usable, writes do without.
+            // This is the first replica. Until the connection for durable writes is usable, writes are not confirmed.
             let commits = self.makeCommitLink()
             self.opening = commits
             let node = NIOLoopBound(self, eventLoop: self.loop)
@@ -161,7 +162,7 @@ final class RedisNode {
 
     // MARK: Steps
 
-    /// Also waits for the first attempt to connect for confirmations, if one has begun.
+    /// Waits for `attempt` and for the first attempt to connect for durable writes, if one has begun.
     private func andCommits(after attempt: EventLoopFuture<Void>) -> EventLoopFuture<Void> {
         let node = NIOLoopBound(self, eventLoop: self.loop)
         return attempt.flatMap { node.value.firstCommitAttempt ?? node.value.loop.makeSucceededVoidFuture() }

@@ -1,6 +1,6 @@
 package import NIOCore
 
-/// Asks one server over a separate connection, for rare questions: where the primary is, or what is wrong.
+/// Asks one server rare questions over a separate connection, such as where the primary is, or what is wrong.
 package enum RedisProbe {
     /// Connects, sends the greeting and the commands, and closes.
     ///
@@ -19,8 +19,8 @@ package enum RedisProbe {
         limits: ReplyLimits? = nil,
         on loop: any EventLoop
     ) -> EventLoopFuture<[RedisReply]> {
-        // Everything runs on the loop: a failed TLS handshake only reports its reason to handlers already in the
-        // pipeline.
+        // Everything runs on the loop, so that the handler is in the pipeline before a TLS handshake can fail. A
+        // handler that is added later does not learn the reason.
         loop.flatSubmit {
             connector.connect(to: endpoint, on: loop).flatMap { channel in
                 let done = loop.makePromise(of: [RedisReply].self)
@@ -46,7 +46,7 @@ package enum RedisProbe {
         _ done: EventLoopPromise<[RedisReply]>
     ) throws {
         let loop = channel.eventLoop
-        // The handler calls closures that are made before it exists.
+        // The handler's closures use the handler, but are made before it exists.
         let place = NIOLoopBoundBox<RedisConnectionHandler?>(nil, eventLoop: loop)
         let deadline = NIODeadline.now() + TimeAmount(configuration.connectTimeout + configuration.commandTimeout)
         let handler = RedisConnectionHandler(

@@ -3,9 +3,9 @@ import NIOCore
 /// One loop's connections to all primaries. It sends each command to the node that serves its key, and follows a
 /// cluster that moves slots. Confined to its loop.
 final class RedisRouter {
-    /// The number of redirections in a row that one command follows before the redirection is its answer.
+    /// The maximum number of redirections that one command follows. The next redirection is returned as its answer.
     private static let maxRedirections = 4
-    /// The number of nodes up to which redirections create more. A cluster has up to about 1,000 (its specification).
+    /// The number of nodes at which redirections stop creating more. The specification of clusters allows about 1,000.
     private static let maxNodes = 1000
     /// The pause between two attempts of a command whose keys a cluster is moving.
     private static let migrationPause = TimeAmount.milliseconds(10)
@@ -18,7 +18,7 @@ final class RedisRouter {
     private var topology: Topology?
     /// The nodes of the topology, and those that redirections have named since.
     private var nodes: [RedisEndpoint: RedisNode] = [:]
-    /// The only node, if there is one shard; then no slot is computed.
+    /// The node of the only shard; `nil` if there are several shards. With one shard, no slot is computed.
     private var onlyNode: RedisNode?
     private var nodeOfSlot: [RedisNode?] = []
     private var isShutDown = false
@@ -31,12 +31,12 @@ final class RedisRouter {
         self.loop = loop
     }
 
-    /// The client, while there is one.
+    /// The client; `nil` before it is made and after it is released.
     var client: RedisClient? { self.owner.value }
 
     // MARK: Topology
 
-    /// Uses these primaries. The future succeeds when each new node has been tried once.
+    /// Uses the primaries of `topology`. The future succeeds when each new node has been tried once.
     func adopt(_ topology: Topology) -> EventLoopFuture<Void> {
         guard !self.isShutDown else { return self.loop.makeSucceededVoidFuture() }
         self.topology = topology
@@ -61,12 +61,11 @@ final class RedisRouter {
         return EventLoopFuture.andAllComplete(attempts, on: self.loop)
     }
 
-    /// Adopts the facts that a server reports.
     func adopt(_ facts: RedisFacts, of endpoint: RedisEndpoint) {
         self.nodes[endpoint]?.adopt(facts)
     }
 
-    /// Returns the node at this endpoint. Otherwise makes a node there, and also returns its first attempt to connect.
+    /// Returns the node at an endpoint. If none exists, makes one, and also returns its first attempt to connect.
     private func node(at endpoint: RedisEndpoint) -> (node: RedisNode, attempt: EventLoopFuture<Void>?) {
         if let node = self.nodes[endpoint] { return (node, nil) }
         let node = RedisNode(at: endpoint, of: self, over: self.connector, on: self.loop)
@@ -86,7 +85,7 @@ final class RedisRouter {
     func lost(_ endpoint: RedisEndpoint, _ cause: RedisError.Cause, _ refusal: RedisServerError?) {
         self.client?.disconnected(endpoint, cause, refusal, loop: self.index)
         self.client?.lookAgain()
-        // A node that only a redirection named is not tried again: the slots are where they were before.
+        // A node that only a redirection named is dropped instead of tried again, and the topology's slots apply again.
         if let topology = self.topology, !topology.shards.contains(where: { $0.endpoint == endpoint }) {
             _ = self.adopt(topology)
         }
@@ -113,13 +112,13 @@ final class RedisRouter {
         return node.becomeUp(within: patience)
     }
 
-    /// Sends the command to one node, whatever slots it serves.
+    /// Sends the command to the node at `endpoint`, whatever slots it serves.
     func send(_ command: RedisCommand, to endpoint: RedisEndpoint) -> EventLoopFuture<RedisReply> {
         guard let node = self.nodes[endpoint] else { return self.notConnected() }
         return self.loop.receiving { node.send(command, deadline: node.newDeadline, $0) }
     }
 
-    /// Tries whether the node accepts writes.
+    /// Tests whether the node at `endpoint` accepts writes.
     func writeNothing(to endpoint: RedisEndpoint, tag: String) -> EventLoopFuture<RedisReply> {
         guard let node = self.nodes[endpoint] else { return self.notConnected() }
         return self.loop.receiving { node.writeNothing(tag: tag, $0) }
@@ -135,7 +134,7 @@ final class RedisRouter {
         }
     }
 
-    /// Records that another server is replacing the known primaries, or, if `isHeld` is false, that this was given up.
+    /// Rejects durable writes while another server is being made the primary; accepts them again if `isHeld` is false.
     func hold(_ isHeld: Bool) {
         for node in self.nodes.values { node.hold(isHeld) }
     }
@@ -174,7 +173,7 @@ final class RedisRouter {
         self.loop.makeFailedFuture(self.absence)
     }
 
-    /// The reason why there is no node.
+    /// The error of a command for which there is no node.
     private var absence: RedisError { .notSent(self.isShutDown ? .shuttingDown : .notConnected) }
 
     private func route(
@@ -191,7 +190,7 @@ final class RedisRouter {
         self.send(Errand(key: key, deadline: deadline, step: step, receiver: receiver), to: node)
     }
 
-    /// Sends a command, and sends it to the right node if it is redirected. A redirected command was not carried out.
+    /// Sends a command. If it is redirected, and so was not carried out, sends it again to the right node.
     private func send(_ errand: Errand, to node: RedisNode, asking: Bool = false, redirections: Int = 0) {
         guard errand.deadline > .now() else { return errand.receiver(.failure(.notSent(.timedOut))) }
         errand.step(node, asking, errand.deadline) { result in
@@ -205,7 +204,7 @@ final class RedisRouter {
                     self.send(errand, to: target, asking: !redirection.isMoved, redirections: redirections + 1)
                 }
                 if target.isUp { return again() }
-                // Connecting to a new node takes less time than the command has.
+                // The command waits, because connecting to a new node takes less time than the command has left.
                 return target.becomeUp(within: patience).assumeIsolated().whenComplete { isUp in
                     switch isUp {
                     case .success: again()
@@ -231,12 +230,13 @@ final class RedisRouter {
         return left > 0 ? .nanoseconds(left) : nil
     }
 
-    /// Returns the node that a redirection names. A moved slot is recorded at once; the whole map is requested later.
+    /// Returns the node that a redirection names; `nil` after `shutDown` or beyond `maxNodes`. Records a moved slot at
+    /// once, because the whole map arrives only later.
     private func target(of redirection: Redirection) -> RedisNode? {
         guard !self.isShutDown, self.nodes[redirection.endpoint] != nil || self.nodes.count < Self.maxNodes else {
             return nil
         }
-        // A node without slots is in no topology. While it gets its first slots, only ASK names it.
+        // A node without slots is not in the topology. While it gets its first slots, only `ASK` redirections name it.
         if self.nodes[redirection.endpoint] == nil { self.client?.met(redirection.endpoint) }
         let (node, _) = self.node(at: redirection.endpoint)
         guard redirection.isMoved else { return node }

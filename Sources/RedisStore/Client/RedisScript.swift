@@ -5,9 +5,9 @@ package struct RedisScript: Sendable, Hashable {
     package let text: String
     /// The SHA-1 of the text, for `EVALSHA`.
     package let name: String
-    /// The kind under which the script is counted.
+    /// The kind under which metrics count the script.
     package let kind: RedisMeter.Kind
-    /// Whether the script's writes must survive a failover before it is answered.
+    /// True if the script's writes wait for a replica's confirmation (if there are replicas) to survive a failover.
     package let isDurable: Bool
 
     package init(_ text: String, kind: RedisMeter.Kind = .other, isDurable: Bool = true) {

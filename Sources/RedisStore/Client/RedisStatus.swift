@@ -7,8 +7,8 @@ package struct RedisStatus: Sendable, Hashable {
         package let connectedLoops: Int
         /// The facts that the primary last reported; `nil` if it has reported none.
         package let facts: RedisFacts?
-        /// The error with which the primary last refused a connection, such as `WRONGPASS`, or that shows its state,
-        /// such as `BUSY`. `nil` if neither is the case now.
+        /// The error with which the primary last refused a connection (such as `WRONGPASS`) or reported that it cannot
+        /// serve (such as `BUSY`); `nil` if it serves.
         package let refusal: RedisServerError?
         /// The reason why the primary refuses writes but serves reads; `nil` if it accepts writes, as far as is known.
         package let writeRefusal: WriteRefusal?
@@ -16,7 +16,7 @@ package struct RedisStatus: Sendable, Hashable {
 
     /// A primary's refusal to write.
     package struct WriteRefusal: Sendable, Hashable {
-        /// The latest error: its code is one of `RedisServerError.writeRefusals`, or it is `unconfirmed`.
+        /// The latest error: one with a code of `RedisServerError.writeRefusals`, or `RedisServerError.unconfirmed`.
         package let error: RedisServerError
         /// The time when the refusal was first seen.
         package let since: ContinuousClock.Instant
@@ -26,7 +26,7 @@ package struct RedisStatus: Sendable, Hashable {
     package let loops: Int
     /// The known primaries; empty before they are found.
     package let nodes: [Node]
-    /// Whether the gateway receives all ends from elsewhere. If false, cached sessions are read again before use.
+    /// True while all ends at other gateways are received. Otherwise, cached sessions are read again before use.
     package let invalidationIsUp: Bool
     /// The cut-off, while most sentinels, or most primaries of a cluster, are silent (`QuorumWatch`); otherwise `nil`.
     package let cutOff: CutOff?
@@ -38,13 +38,13 @@ package struct RedisStatus: Sendable, Hashable {
         package let since: ContinuousClock.Instant
     }
 
-    /// Whether every loop can reach every primary, and every primary serves.
+    /// True if every loop has a usable connection to every primary, and every primary serves.
     package var isConnected: Bool {
         !self.nodes.isEmpty && self.nodes.allSatisfy { $0.connectedLoops == self.loops && $0.refusal == nil }
     }
 }
 
-/// A change between a gateway and its Redis. No event names a key or a secret.
+/// An event that the gateway noticed at its Redis servers. No event names a key or a secret.
 package enum RedisEvent: Sendable, Hashable {
     /// The first connection to this primary is usable.
     case nodeUp(RedisEndpoint)
@@ -64,7 +64,7 @@ package enum RedisEvent: Sendable, Hashable {
     case replicasShort(RedisEndpoint)
     /// Another server is being made the primary. Durable writes are rejected until that is over.
     case replacementBegun(RedisEndpoint)
-    /// This number of ends that a new or restarted primary had lost were written again.
+    /// Ends of sessions that a new or restarted primary had lost were written again. `count` is their number.
     case endsRestored(RedisEndpoint, count: Int)
     /// Most sentinels, or most primaries of a cluster, are silent. Nothing is read or written.
     case cutOff(Quorum)
@@ -74,8 +74,8 @@ package enum RedisEvent: Sendable, Hashable {
     case observed(RedisEndpoint, RedisFacts)
     /// A primary set the clock that all gateways share. Reported before its connection is used.
     case clockSet
-    /// Ends from elsewhere are no longer received. Cached sessions are read again before use.
+    /// Ends of sessions at other gateways are no longer received. Cached sessions are read again before use.
     case doubted
-    /// Ends from elsewhere are received again.
+    /// Ends of sessions at other gateways are received again.
     case trusted
 }

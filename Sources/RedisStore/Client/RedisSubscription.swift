@@ -3,11 +3,11 @@ import NIOCore
 /// One subscription at one server, renewed until it is shut down. Confined to its loop.
 ///
 /// The owner is notified, on the loop, of each connection and of each failed attempt to connect, with the error if the
-/// server refused it. Messages between an end and the next `up` are lost. An owner that must miss none reads its data
-/// again after `up`.
+/// server refused it. Messages between the end of a connection and the next `up` are lost. An owner that must miss none
+/// reads its data again after `up`.
 final class RedisSubscription {
     let endpoint: RedisEndpoint
-    /// Returns the plan at each connect, because the credentials may have changed.
+    /// Returns the plan for a new connection. Called at each connect, because the credentials may have changed.
     private let plan: () -> SubscriptionPlan
     private let connector: RedisConnector
     private let loop: any EventLoop
@@ -15,13 +15,13 @@ final class RedisSubscription {
     private var breaker = CircuitBreaker()
     private var handler: SubscriptionHandler?
     private var channel: (any Channel)?
-    /// The time since which messages arrive; `nil` if they do not.
+    /// The time since which messages arrive; `nil` while none can arrive.
     private var upSince: NIODeadline?
-    /// The time when the server was last heard over a connection that has ended; initially now.
+    /// The time when the server was last heard over a connection that has ended; initially the time of creation.
     private var heardBefore = NIODeadline.now()
     private var isShutDown = false
 
-    /// The life after which a connection resets the pauses.
+    /// The time that a connection must last to reset the pauses between attempts to connect.
     private static let lasting = TimeAmount.seconds(1)
 
     init(
@@ -38,7 +38,7 @@ final class RedisSubscription {
         self.events = events
     }
 
-    /// The time when the server was last heard: over the subscription, or when it refused one.
+    /// The time when the server last sent anything over the subscription, or last refused a connection.
     var lastHeard: NIODeadline {
         guard self.upSince != nil, let handler = self.handler else { return self.heardBefore }
         return max(self.heardBefore, handler.lastHeard)
@@ -89,7 +89,7 @@ final class RedisSubscription {
     }
 
     private func lost(_ cause: RedisError.Cause, _ refusal: RedisServerError?) {
-        // A server that refuses is running.
+        // A server that refuses a connection is running.
         self.heardBefore = refusal == nil ? self.lastHeard : .now()
         self.handler = nil
         self.channel = nil

@@ -1,6 +1,6 @@
 package import Vocabulary
 
-/// The reason why a Redis URL is rejected, in a sentence for its author. It never quotes the URL, which may have a
+/// The reason why a Redis URL is rejected, in a sentence for operators. It never quotes the URL, which may contain a
 /// password.
 package struct RedisURLError: Error, Sendable, Hashable, CustomStringConvertible {
     package let description: String
@@ -69,7 +69,7 @@ extension RedisConfiguration {
                     + "redis+cluster://."
             )
         }
-        // The parameter is not named, because a password with an unencoded ? would continue here.
+        // The parameter is not named, because it may be the rest of a password with an unencoded `?`.
         if !query.isEmpty {
             throw RedisURLError(
                 description: "The Redis URL has a parameter unknown to \(scheme)://. Write a ? in a password as %3F."

@@ -1,14 +1,14 @@
 import Synchronization
 package import Vocabulary
 
-/// The clock of all gateways that share a Redis: its primary's clock, which the primary reports in answers anyway.
+/// The clock of all gateways that share a Redis: the primary's clock, which the primary reports in answers anyway.
 ///
 /// Records in Redis contain absolute times, which one gateway writes and another reads, and they expire by Redis's
-/// clock. So none is stamped or judged by the clock of a gateway's machine. Time advances by a monotonic clock of this
-/// process, which is corrected by the primary's reports. Setting the machine's clock changes nothing.
+/// clock. So no record is stamped or judged by the clock of a gateway's machine. Time advances by a monotonic clock of
+/// this process, which is corrected by the primary's reports. Setting the machine's clock changes nothing.
 ///
-/// The clock goes back only if the primary's clock does, or if a failover brings a primary whose clock is behind. No
-/// used token becomes valid again, because its marker expires by the same clock.
+/// The clock goes back only if the primary's clock does, or if a failover brings a primary whose clock is behind. A
+/// used token does not become valid again, because its marker expires by this clock too.
 package final class StoreClock: Sendable {
     /// The difference up to which a reported time is ignored, so that the time does not jump with the duration of
     /// answers. It is well below `RedisStore.margin`, so no key expires while a gateway still accepts its record.
@@ -19,7 +19,7 @@ package final class StoreClock: Sendable {
     private let offset = Atomic<Int64>(0)
     private let hasBeenSet = Atomic<Bool>(false)
 
-    /// - Parameter local: The clock until a primary has reported its time. It should be monotonic.
+    /// - Parameter local: The clock by which time advances; should be monotonic. Uncorrected until a primary reports.
     package init(local: Clock) {
         self.local = local
     }
@@ -27,7 +27,7 @@ package final class StoreClock: Sendable {
     /// The store's clock as a `Clock`, for other code.
     package var clock: Clock { Clock { self.now } }
 
-    /// Whether a primary has reported its time.
+    /// True once a primary has reported its time.
     package var isKnown: Bool { self.hasBeenSet.load(ordering: .acquiring) }
 
     /// The current time.
@@ -35,11 +35,11 @@ package final class StoreClock: Sendable {
         UnixTime(milliseconds: self.local.now().milliseconds &+ self.offset.load(ordering: .relaxed))
     }
 
-    /// Adopts the time that the primary reported in answer to a question that took `roundTrip` and ends now.
+    /// Sets the clock to a time that the primary has just reported, if they differ by more than `tolerance`.
     ///
-    /// - Parameter roundTrip: The duration of the question. After a long one (as when the process was stopped), the
-    ///   time is too uncertain to be used.
-    /// - Returns: Whether the clock was set, so that times that were read before are wrong.
+    /// - Parameter roundTrip: The time from the question to the report. If it is longer than `tolerance` (as when the
+    ///   process was stopped), the reported time is too uncertain and is ignored.
+    /// - Returns: True if the clock was set, so that times that were read before are wrong.
     @discardableResult
     package func set(by time: UnixTime, roundTrip: Duration) -> Bool {
         guard roundTrip <= Self.tolerance else { return false }

@@ -1,6 +1,6 @@
 package import NIOCore
 
-/// The I/O of one subscriber's connection around its state machine. Confined to its loop.
+/// Does the I/O of one subscriber's connection for its `SubscriptionStateMachine`. Confined to its loop.
 package final class SubscriptionHandler: ChannelInboundHandler {
     package typealias InboundIn = ByteBuffer
     package typealias OutboundOut = ByteBuffer
@@ -9,7 +9,7 @@ package final class SubscriptionHandler: ChannelInboundHandler {
     package struct Events {
         /// From now on, every message arrives.
         package var up: () -> Void
-        /// The messages that arrived together, in order, so that many cost little more than one.
+        /// The messages of one read, in order. They are passed together, so that many cost little more than one.
         package var messages: ([SubscriptionMessage]) -> Void
         /// The connection has ended. Nothing is reported afterwards.
         package var ended: (RedisError.Cause, RedisServerError?) -> Void
@@ -25,8 +25,8 @@ package final class SubscriptionHandler: ChannelInboundHandler {
         }
     }
 
-    /// The limits of one message, which may name all keys that a transaction or an expiry cycle touched. A server that
-    /// sends more at once loses its subscriber, which then doubts every cached session.
+    /// The limits of one message, which may name all keys that a transaction or an expiry cycle touched. A larger
+    /// message ends the connection, and the gateway then doubts every cached session.
     private static let limits = ReplyLimits(bytes: 4 << 20, elements: 1 << 16)
 
     private var machine: SubscriptionStateMachine
@@ -130,7 +130,7 @@ package final class SubscriptionHandler: ChannelInboundHandler {
         self.context?.close(mode: .all, promise: nil)
     }
 
-    /// Keeps one timer. It is not moved with every message, but checks again when it fires.
+    /// Keeps one timer. Messages do not move it. When it fires, the deadline is checked again.
     private func watchDeadline() {
         guard let deadline = self.machine.deadline, let context = self.context else { return }
         if let timer = self.timer, timer.due <= deadline { return }

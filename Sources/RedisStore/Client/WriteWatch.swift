@@ -1,16 +1,16 @@
 import NIOCore
 import Synchronization
 
-/// Detects primaries that refuse writes but can be read, for lack of memory, disk or replicas. One of them is a primary
-/// whose replicas confirm nothing for `grace`, as the gateway then rejects durable writes. May be used from any thread.
+/// Detects primaries that serve reads but refuse writes, for lack of memory, disk or replicas. One of them is a primary
+/// whose replicas confirm nothing for `grace`: the gateway then rejects durable writes. Thread-safe.
 ///
-/// The answer to a request's script shows a refusal, but not its end. A script that finds nothing to write always
-/// succeeds, and a gateway that is not ready gets no requests that write. So a primary that has refused is tried with a
-/// write of the gateway's own.
+/// The answer to a request's script shows that a primary refuses writes, but not that it accepts them again. A script
+/// that finds nothing to write always succeeds, and a gateway that is not ready gets no requests that write. So the
+/// gateway tests a primary that has refused with a write of its own.
 final class WriteWatch: Sendable {
     private struct State {
         var refusals: [RedisEndpoint: Refusal] = [:]
-        /// The next round of attempts; `nil` while no primary refuses, or while a round is running.
+        /// The next round of test writes; `nil` while no primary refuses, or while a round is running.
         var next: Scheduled<Void>?
         var isTrying = false
         var isShutDown = false
@@ -21,9 +21,9 @@ final class WriteWatch: Sendable {
         var isTold: Bool
     }
 
-    /// The time in which late confirmations of a few writes do not make the gateway unready.
+    /// The time without confirmations that makes the gateway unready. A few late confirmations do not.
     static let grace = Duration.seconds(2)
-    /// The pause between two attempts. Redis is used again within a second.
+    /// The pause between two test writes, so that a primary that accepts writes again is used within a second.
     private static let pause = TimeAmount.milliseconds(500)
 
     private let loop: any EventLoop

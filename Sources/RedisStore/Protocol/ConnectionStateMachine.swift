@@ -1,6 +1,6 @@
 package import NIOCore
 
-/// One connection's life without its I/O: it matches replies to commands, and decides when to give up.
+/// The state of one connection, without its I/O. It matches replies to commands, and decides when to close.
 ///
 /// Replies have no names: the n-th reply answers the n-th command. So a command leaves the queue only with its reply or
 /// with the end of the connection. A command that waits too long ends the connection, because its late reply would
@@ -17,7 +17,7 @@ package struct ConnectionStateMachine<Handle> {
     }
 
     private enum Expected {
-        /// An answer to a command of the handshake. It may be an error unless it is required.
+        /// An answer to a command of the handshake. It may be an error unless `isRequired`.
         case handshake(isRequired: Bool)
         case command(Handle)
     }
@@ -34,7 +34,7 @@ package struct ConnectionStateMachine<Handle> {
 
     /// - Parameters:
     ///   - maxPending: The maximum number of waiting commands; further commands are refused.
-    ///   - followsRedirects: Whether `MOVED` and `ASK` are ordinary answers, as in a cluster. Otherwise they mean that
+    ///   - followsRedirects: True if `MOVED` and `ASK` are ordinary answers, as in a cluster. Otherwise they mean that
     ///     this is the wrong server.
     package init(maxPending: Int = 16_384, followsRedirects: Bool = false) {
         self.maxPending = maxPending
@@ -57,9 +57,9 @@ package struct ConnectionStateMachine<Handle> {
 
     // MARK: Events
 
-    /// Records that the connection is open. `handshake` says of each command that is sent now whether it must succeed.
+    /// Records that the connection is open. `handshake` has an element for each command sent now, true if required.
     ///
-    /// Returns whether the connection is ready at once, which it is without a handshake.
+    /// Returns true if the connection is ready at once, because there is no handshake.
     package mutating func connected(handshake: [Bool], deadline: NIODeadline) -> Bool {
         guard case .connecting = self.phase else { return false }
         for isRequired in handshake {
@@ -142,7 +142,7 @@ package struct ConnectionStateMachine<Handle> {
         return .close(self.end(.timedOut))
     }
 
-    /// Accepts no more commands. Returns the closing if no answer is outstanding; otherwise the last reply returns it.
+    /// Stops accepting commands. Returns the closing, unless `received` will return it with the last outstanding reply.
     package mutating func drain() -> Closing? {
         switch self.phase {
         case .closed, .draining: return nil

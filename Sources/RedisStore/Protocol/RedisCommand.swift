@@ -47,7 +47,7 @@ package struct RedisCommand: Sendable, Hashable, CustomStringConvertible {
     /// The name only, because arguments may be secrets.
     package var description: String { self.name }
 
-    /// The kind under which the command is counted.
+    /// The kind under which metrics count the command.
     var kind: RedisMeter.Kind {
         switch self.name {
         case "MGET": .mget
@@ -66,7 +66,7 @@ package struct RedisCommand: Sendable, Hashable, CustomStringConvertible {
     /// The room for a mark, the digits of a count (at most `maxBytes`) and two line ends.
     private static let framingBytes = 16
 
-    /// Writes into memory that is large enough. Each request whose session is not cached makes one command.
+    /// Writes a command into memory that is large enough. Fast, because each read of an uncached session sends one.
     private struct Writer {
         let target: UnsafeMutableRawBufferPointer
         private(set) var count = 0

@@ -8,9 +8,9 @@ package enum RedisDenial: Sendable, Hashable {
 extension RedisServerError {
     /// The right that the gateway's user lacks according to this error; `nil` if the error is about something else.
     ///
-    /// Redis checks commands before keys and channels, and only its text shows which: `... to run the 'get' command`,
-    /// `... to access one of the keys used as arguments` (since 7.2 `access a key`). Before 7.2, the denial of a
-    /// script's command is a plain `ERR` whose text begins with `The user executing the script can't`.
+    /// Redis checks commands before keys and channels. Only the error's text shows which right is missing: `... to run
+    /// the 'get' command`, `... to access one of the keys used as arguments` (since 7.2 `access a key`). Before 7.2,
+    /// the denial of a script's command is a plain `ERR` whose text begins with `The user executing the script can't`.
     package var denial: RedisDenial? {
         let text = self.message.utf8
         let isOfScript = self.code == "ERR" && text.contains("user executing the script can't".utf8)

@@ -3,7 +3,7 @@ package import Vocabulary
 /// The facts from a server's `INFO` that the gateway uses.
 package struct RedisFacts: Sendable, Hashable {
     package var version: String
-    /// A random id of each start of the server.
+    /// The random id that the server gets at each start.
     package var runID: String
     package var isPrimary: Bool
     /// The id of the primary's history of writes (`master_replid`): it changes with every start and every promotion.
@@ -22,13 +22,13 @@ package struct RedisFacts: Sendable, Hashable {
     /// The time by the server's clock; `nil` before 6.2.
     package var time: UnixTime?
 
-    /// Reads the reply to `INFO`; `nil` if it is not one. Except the role and the replication id, facts that a server
-    /// omits (a managed one may) are taken to be harmless.
+    /// Reads the reply to `INFO`; `nil` if it is not one, or lacks the role or the replication id. Other facts that a
+    /// server omits (a managed one may) get harmless values.
     package init?(_ reply: RedisReply?) {
         guard case .bulk(let bytes) = reply else { return nil }
         var fields: [Substring: Substring] = [:]
         let text = String(decoding: bytes, as: UTF8.self)
-        // As bytes, because splitting characters every five seconds would stop the loop for a millisecond.
+        // Bytes are split, because splitting characters would block the loop for a millisecond every five seconds.
         for line in text.utf8.split(whereSeparator: { $0 == 0x0A || $0 == 0x0D }) {
             guard let colon = line.firstIndex(of: UInt8(ascii: ":")) else { continue }
             fields[Substring(line[..<colon])] = Substring(line[line.index(after: colon)...])

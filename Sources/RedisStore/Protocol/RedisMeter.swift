@@ -1,7 +1,7 @@
 import NIOCore
 import Synchronization
 
-/// Counts commands by kind and result, and their durations. May be used from any thread, and never blocks.
+/// Counts commands by kind and outcome, and measures their durations. May be used from any thread, and never blocks.
 package final class RedisMeter: Sendable {
     /// The kinds that are counted separately: the commands that reads send, and scripts by their purpose.
     package enum Kind: Int, Sendable, CaseIterable {
@@ -49,7 +49,7 @@ package final class RedisMeter: Sendable {
     /// The histogram's bounds in seconds. Longer durations are counted above the last bound.
     package static let bounds: [Double] = [0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1]
 
-    /// The durations of one kind: the number under each bound and above the last (not cumulative), and the sum.
+    /// The durations of one kind: the number per bucket (not cumulative; the last is above all bounds), and the sum.
     package struct Durations: Sendable, Hashable {
         package let counts: [Int]
         package let seconds: Double

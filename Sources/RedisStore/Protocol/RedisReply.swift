@@ -29,11 +29,11 @@ package struct RedisServerError: Error, Sendable, Hashable {
     package enum Class: Sendable, Hashable {
         /// `NOSCRIPT`: nothing was done, and the script's text must be sent.
         case noScript
-        /// The node cannot do it now. Another node may, or this node may later.
+        /// The node cannot carry out the command now. Another node may be able to, or this node later.
         case unavailable
-        /// The node is not the right one, or no longer is, and another node is looked for.
+        /// The node is not, or no longer, the right one. The gateway looks for another node.
         case elsewhere
-        /// The gateway's user may not do this. The deployment must be corrected.
+        /// The gateway is not signed in, or its user lacks a right. The deployment must be corrected.
         case notPermitted
         /// Any other error, including mistakes of the gateway.
         case other
@@ -51,13 +51,13 @@ package struct RedisServerError: Error, Sendable, Hashable {
         }
     }
 
-    /// Whether the server sends this error without being asked and closes: in protected mode, or if `maxclients` is
+    /// True if the server sends this error unasked and closes the connection: in protected mode, or if `maxclients` is
     /// reached. It arrives instead of the answer to the first command.
     package var isFarewell: Bool {
         self.code == "DENIED" || self.code == "ERR" && self.message.utf8.contains("max number of clients".utf8)
     }
 
-    /// The codes with which a readable server refuses to write.
+    /// The codes with which a server that serves reads refuses writes.
     package static let writeRefusals = ["MISCONF", "NOREPLICAS", "OOM"]
 
     /// The gateway's own refusal of durable writes while no replica confirms any. Redis has no such error.
@@ -75,7 +75,7 @@ package struct RedisServerError: Error, Sendable, Hashable {
     }
 }
 
-/// The failure of a command, and above all whether Redis may have carried it out.
+/// The failure of a command. The cases tell whether Redis may have carried the command out.
 package enum RedisError: Error, Sendable, Hashable {
     /// The command was not sent.
     case notSent(Cause)
@@ -85,7 +85,7 @@ package enum RedisError: Error, Sendable, Hashable {
     case server(RedisServerError)
     /// The command was carried out, but no replica confirmed it in time. A failover may lose it.
     case unreplicated
-    /// The answer has a form that this command cannot have.
+    /// The answer has a form that Redis never returns for this command.
     case unexpected
 
     /// Returns a future's error as a `RedisError`. Errors that this module did not make become `unexpected`.
@@ -112,6 +112,6 @@ package enum ReplyError: Error, Sendable, Hashable {
     case malformed
     /// An incomplete reply has more bytes than the limit.
     case tooLarge
-    /// A reply without a command.
+    /// A reply arrived, but no command was waiting for one.
     case unsolicited
 }

@@ -3,9 +3,9 @@ import NIOCore
 
 /// The limits on what one connection may make the gateway store.
 package struct ReplyLimits: Sendable, Hashable {
-    /// The bytes of an incomplete reply, and of all strings of one reply together.
+    /// The maximum number of bytes of an incomplete reply, and of all strings of one reply together.
     package var bytes: Int
-    /// The elements of one reply, including those of inner arrays.
+    /// The maximum number of elements of one reply, including those of inner arrays.
     package var elements: Int
 
     package init(bytes: Int = 1 << 20, elements: Int = 4096) {
@@ -19,7 +19,7 @@ package struct ReplyLimits: Sendable, Hashable {
 ///
 /// An error is final: nothing after a malformed reply can be matched to a command. Confined to one loop.
 package final class ReplyReader {
-    /// The bytes that hiredis gets at once. After each kilobyte of replies it moves its remaining bytes to the front.
+    /// The number of bytes passed to hiredis at once. hiredis moves its unread bytes after each kilobyte of replies.
     private static let pieceBytes = 4096
     /// The bytes around a string whose end is missing: `$`, the digits of its length, a line end, a carriage return.
     private static let framingBytes = 32
@@ -87,7 +87,7 @@ package final class ReplyReader {
             guard let reply = self.builder.take() else { throw self.fail(.malformed) }
             guard body(reply) else { return false }
         }
-        // hiredis waits for any length that a header announces. The gateway limits it.
+        // hiredis waits for any length that a header announces. The gateway limits the bytes that wait.
         guard self.reader.pointee.len - self.reader.pointee.pos <= self.limits.bytes + Self.framingBytes else {
             throw self.fail(.tooLarge)
         }
@@ -100,8 +100,8 @@ package final class ReplyReader {
     }
 }
 
-/// Builds a reply from the objects that hiredis finds in order: an array first, and then its elements. hiredis gets one
-/// meaningless pointer for all of them.
+/// Builds a reply from the objects that hiredis finds: first an array, then its elements. The pointer that hiredis gets
+/// for each object has no meaning.
 private final class ReplyBuilder {
     /// An array with missing elements.
     private struct OpenArray {
@@ -143,7 +143,7 @@ private final class ReplyBuilder {
         return Unmanaged<ReplyBuilder>.fromOpaque(pointer).takeUnretainedValue()
     }
 
-    /// Records an object; `nil` if a limit is exceeded. hiredis reads `nil` as "no memory", which is final.
+    /// Records an object. Returns `nil` beyond a limit, which hiredis treats as a lack of memory, a final error.
     private func enter(_ task: UnsafePointer<redisReadTask>?, bytes: Int = 0) -> UnsafeMutableRawPointer? {
         if task?.pointee.parent == nil { self.begin() }
         self.elementCount += 1
@@ -178,7 +178,7 @@ private final class ReplyBuilder {
         return object
     }
 
-    /// Puts the reply in its place, and completes the arrays that it fills.
+    /// Adds the reply, and then each array that it completes, to the innermost open array. The last one is the root.
     private func place(_ reply: RedisReply) {
         var reply = reply
         while let last = self.open.indices.last {
@@ -209,7 +209,7 @@ private final class ReplyBuilder {
         return object
     }
 
-    /// Returns the finished reply whose root hiredis has returned.
+    /// Returns the finished reply, and prepares for the next one; `nil` if no reply is finished.
     func take() -> RedisReply? {
         defer { self.begin() }
         return self.root

@@ -1,16 +1,16 @@
 package import NIOCore
 
-/// The subscription of one connection, and the silence that means that the connection is lost.
+/// The plan of one subscriber's connection: how it signs in, what it subscribes to, and after what silence it is lost.
 package struct SubscriptionPlan: Sendable, Hashable {
     /// The commands that sign in.
     package var greeting: [HandshakeStep]
-    /// Whether the server must be a primary: ends are reported first, and reliably, where they are written.
+    /// True if the server must be a primary, which reports ends of sessions first and reliably: it writes them.
     package var demandsPrimary: Bool
     /// The prefixes of the keys whose changes the server reports over this connection; empty for no keys.
     package var prefixes: [String]
     /// The channels, at least one. If there are prefixes, `SubscriptionPlan.keyChannel` is among the channels.
     package var channels: [String]
-    /// The time from the connect to the last answer of the handshake.
+    /// The maximum time from the connect to the last answer of the handshake.
     package var handshakeTimeout: Duration
     /// The silence after which the server is asked for a sign of life, and the interval until it is asked again.
     package var signInterval: Duration
@@ -59,14 +59,14 @@ package struct SubscriptionMessage: Sendable, Hashable {
     }
 }
 
-/// One subscriber's connection without its I/O: it signs in, subscribes, listens, and notices if messages stop.
+/// The state of one subscriber's connection, without its I/O. It signs in, subscribes, listens, and notices silence.
 ///
-/// A connection that asks for changes of keys redirects them **to itself**. Usually one connection asks and another
-/// listens, and if the first is lost, the second stays silent. This connection is lost as a whole. `NOLOOP` is not
+/// A connection that tracks keys redirects the notifications **to itself**. Usually one connection tracks keys and
+/// another listens, which stays silent if the first is lost. A single connection is lost as a whole. `NOLOOP` is not
 /// used: it would only hide the connection's own writes, and none exist.
 ///
-/// Commands of the handshake are sent one at a time, because one of them depends on the answer to another, and no
-/// request waits for a subscription.
+/// Handshake commands are sent one at a time, because one of them depends on the answer to another. The delay is
+/// harmless, because no request waits for a subscription.
 package struct SubscriptionStateMachine {
     package enum Action: Sendable, Hashable {
         case none
@@ -74,7 +74,7 @@ package struct SubscriptionStateMachine {
         /// From now on, every message arrives.
         case becomeUp
         case deliver(SubscriptionMessage)
-        /// The connection is useless, because of the error reply if there is one.
+        /// The connection must be closed. `refusal` is the error reply that is the reason, if there is one.
         case close(RedisError.Cause, refusal: RedisServerError? = nil)
     }
 
@@ -111,7 +111,7 @@ package struct SubscriptionStateMachine {
         self.plan = plan
     }
 
-    /// Whether messages arrive now.
+    /// True while the connection is subscribed to all its channels.
     package var isUp: Bool { if case .listening = self.phase { true } else { false } }
 
     /// The time when `timerFired` must be called; `nil` if never.
@@ -135,7 +135,7 @@ package struct SubscriptionStateMachine {
         return self.goOn(with: steps[...], after: .null)
     }
 
-    /// Records that bytes of any kind have arrived, so the server is running. A long message takes several reads.
+    /// Records that bytes have arrived, so the server is running. They may be a part of a message.
     package mutating func heard(at now: NIODeadline) {
         self.lastHeard = now
     }
@@ -167,7 +167,7 @@ package struct SubscriptionStateMachine {
         return .send(self.signOfLife)
     }
 
-    /// Records that the connection is lost or useless; `.none` if it had already ended.
+    /// Records that the connection is lost or useless. Returns `.none` if it had already ended.
     package mutating func lost(_ cause: RedisError.Cause) -> Action {
         if case .closed = self.phase { return .none }
         return self.close(cause)
@@ -178,8 +178,8 @@ package struct SubscriptionStateMachine {
     private var lostAt: NIODeadline { self.lastHeard + TimeAmount(self.plan.patience) }
     private var askAt: NIODeadline { max(self.lastHeard, self.lastAsked) + TimeAmount(self.plan.signInterval) }
 
-    /// The command that subscribes again to a channel, which changes nothing. Of the few commands that a subscriber may
-    /// send, `PING` is refused with `MISCONF` by a primary that cannot save, although it still sends messages.
+    /// The command that asks for a sign of life. It subscribes to a channel again, which changes nothing. `PING` is not
+    /// used: a primary that cannot save refuses it with `MISCONF`, although it still sends messages.
     private var signOfLife: RedisCommand {
         RedisCommand("SUBSCRIBE", Array(self.plan.channels.prefix(1)).map { Array($0.utf8) })
     }
@@ -216,7 +216,7 @@ package struct SubscriptionStateMachine {
         }
     }
 
-    /// Handles a message on one of `channels`, or a sign of life: a reply that answers no command.
+    /// Handles a reply that is not part of the handshake: a message on one of `channels`, or a sign of life.
     private mutating func told(_ reply: RedisReply, of channels: ArraySlice<String>) -> Action {
         guard case .array(let parts) = reply, let kind = parts.first else {
             return self.close(.protocolError(.unsolicited))
@@ -240,7 +240,7 @@ package struct SubscriptionStateMachine {
 }
 
 extension SubscriptionMessage.Payload {
-    /// Reads a payload; `nil` if Redis would not send it.
+    /// Reads a payload; `nil` if the reply has no form in which Redis sends one.
     fileprivate init?(_ reply: RedisReply) {
         switch reply {
         case .null: self = .allKeys

@@ -3,32 +3,32 @@ package import Sessions
 import Synchronization
 package import Vocabulary
 
-/// The ends of the last minutes that this gateway caused or received. A failover, or a restart from data on disk, may
-/// bring the ended records back. For any thread.
+/// Remembers the ends of the last minutes that this gateway caused or received, because a failover, or a restart from
+/// data on disk, may bring the ended records back. May be used from any thread.
 ///
-/// An end is kept for at least `span`, and for about twice that at most. Ends are kept in generations, which are
-/// dropped as a whole when their last end is older than `span`. A full generation is followed by the next one. If there
-/// would be too many, the oldest is dropped early. It is then no longer known what had ended. So under the next reign
-/// of a primary, every session that is older than the last dropped end is treated as ended too.
+/// An end is kept for at least `span`, and at most for about twice `span`. Ends are kept in generations, which are
+/// dropped as a whole when their last end is older than `span`. When a generation is full, the next one begins. Beyond
+/// `mostGenerations`, the oldest is dropped early, and its ends are forgotten. So under the next reign of a primary,
+/// every session that is older than the last dropped end is treated as ended too.
 ///
 /// An end may be reported twice: when the mark for it is written, and when the mark expires (`RedisStore.margin`). An
 /// end that `EndingReplay` writes again is a separate end.
 package final class EndingMemory: Sendable {
     package static let span = Duration.seconds(900)
-    /// The number of ends in a generation, of about 110 bytes each: larger sets would hold up the loop as they grow.
+    /// The maximum number of ends in a generation, of about 110 bytes each. Growing larger sets would block the loop.
     package static let capacity = 131_072
-    /// The maximum number of generations. All but the one being filled suffice for 582 ends a second without a gap.
+    /// The maximum number of generations. All but the one being filled can hold 582 ends a second for `span`.
     package static let mostGenerations = 5
     /// The time after a generation was closed during which a repeated end is not stored again.
     private static let repetition = Duration.seconds(30)
 
-    /// An end of something.
+    /// One end, with the records that it ended.
     package enum Ending: Sendable, Hashable {
         case session(RecordKey)
         /// The end of a replaceable record.
         case record(RecordKey)
         case lineage(Lineage)
-        /// The end of every record of a subject, by the store's name for it, that was made before this epoch.
+        /// The end of all records of a subject (given by its name in the store) that were made before this epoch.
         case subject(String, epoch: UInt64)
     }
 
@@ -37,7 +37,7 @@ package final class EndingMemory: Sendable {
         var records: Set<RecordKey> = []
         var lineages: Set<Lineage> = []
         var subjects: [String: UInt64] = [:]
-        /// The time by the steady clock, because a new primary's clock may differ much from the former one's.
+        /// The start by the steady clock, because the clocks of a former and a new primary may differ much.
         let began: ContinuousClock.Instant
         /// The time when the next generation followed, by both clocks; `nil` while this generation is being filled.
         var closed: (at: ContinuousClock.Instant, time: UnixTime)?
@@ -83,20 +83,20 @@ package final class EndingMemory: Sendable {
             condition(self.current) || self.former.reversed().contains(where: condition)
         }
 
-        /// Drops the generations whose time is over.
+        /// Drops the generations that were closed at least `span` ago.
         mutating func dropOld(_ now: ContinuousClock.Instant) {
             while let oldest = self.former.first, oldest.isClosed(for: EndingMemory.span, at: now) {
                 self.former.removeFirst()
             }
         }
 
-        /// Reports whether the end is stored, and will be for long enough.
+        /// Reports whether the end is stored in a generation that will be kept for long enough.
         func holds(_ ending: Ending, _ now: ContinuousClock.Instant) -> Bool {
             self.current.holds(ending)
                 || self.former.contains { !$0.isClosed(for: EndingMemory.repetition, at: now) && $0.holds(ending) }
         }
 
-        /// Begins the next generation, and drops the oldest one early if there is no room.
+        /// Begins the next generation, and drops the oldest one early if there are too many.
         mutating func turn(_ now: ContinuousClock.Instant, _ time: UnixTime) {
             if self.current.count > 0 {
                 self.current.closed = (now, time)
@@ -145,7 +145,7 @@ package final class EndingMemory: Sendable {
         }
     }
 
-    /// Records that a primary took over that may have lost the ends kept here, and returns them.
+    /// Records that a new or restarted primary may have lost the ends kept here. Returns these ends.
     package func beginReign() -> [Ending] {
         let now = self.now()
         let generations = self.state.withLock { state in
@@ -154,7 +154,7 @@ package final class EndingMemory: Sendable {
             }
             return [state.current] + state.former
         }
-        // Outside the lock, for which each read of a session waits.
+        // The ends are collected outside the lock, because each read of a session waits for it.
         return generations.flatMap(\.endings)
     }
 
@@ -189,8 +189,8 @@ package final class EndingMemory: Sendable {
         }
     }
 
-    /// - Parameter subjectHasEnded: Reports whether these epochs include the subject's end; called only if there are
-    ///   any.
+    /// - Parameter subjectHasEnded: Reports whether one of these epochs ends the record's subject; called only if there
+    ///   are epochs.
     private func hasEnded(
         _ key: RecordKey,
         since: UnixTime,

@@ -5,14 +5,14 @@ import Vocabulary
 /// Repeats ends at a primary that is new or was restarted, and so may have lost them (`EndingMemory`).
 ///
 /// A promoted replica lacks the writes that only another replica confirmed. A restarted server lacks what it had not
-/// written to disk. This gateway rejects what it knows to have ended, whatever the store says; repeating the ends makes
-/// other gateways reject it too. The replay reads first, because the new primary knows nearly all of the ends.
+/// written to disk. This gateway rejects every record whose end it knows, whatever the store says. Repeating the ends
+/// makes other gateways reject them too. The replay reads first, because the new primary knows most of the ends.
 final class EndingReplay: Sendable {
     private struct State {
         var topology: Topology?
         /// The last reign of each primary.
         var reigns: [RedisEndpoint: String] = [:]
-        /// The primaries at which the ends have been, or are being, repeated, with the reign.
+        /// The reign of each primary for which the ends have been, or are being, repeated.
         var begun: [RedisEndpoint: String] = [:]
         var isShutDown = false
     }
@@ -23,8 +23,8 @@ final class EndingReplay: Sendable {
     /// replicas may refuse writes for hours.
     private static let pause = TimeAmount.milliseconds(100)
     private static let longestPause = TimeAmount.milliseconds(1600)
-    /// The time after which all ends are checked again after they have been repeated. Another loop may have ended
-    /// something at the former primary meanwhile.
+    /// The pause between a replay and a second one that checks all ends again. Meanwhile, another loop may have ended
+    /// something at the former primary.
     private static let aftermath = TimeAmount.seconds(2)
 
     private let client: RedisClient
@@ -69,7 +69,7 @@ final class EndingReplay: Sendable {
         self.loop.execute { step(self) }
     }
 
-    /// Begins a replay at each primary with a reign for which the ends were not repeated, once its slots are known.
+    /// Begins a replay at each primary whose reign is new and whose slots are known.
     private func judge() {
         for shard in self.state.value.topology?.shards ?? [] where !shard.slots.isEmpty {
             guard let reign = self.state.value.reigns[shard.endpoint],
@@ -129,7 +129,7 @@ final class EndingReplay: Sendable {
         }
     }
 
-    /// Repeats those ends whose records are still live, and returns how many.
+    /// Repeats the ends that the primary does not know, and returns their number.
     private func restore(_ endings: [EndingMemory.Ending]) -> EventLoopFuture<Int> {
         self.values(of: endings).flatMap { values in
             let alive = zip(endings, values).filter { !$0.isKnown(by: $1) }.map(\.0)
@@ -145,10 +145,10 @@ final class EndingReplay: Sendable {
         }
     }
 
-    /// Returns the value at the key that shows each end.
+    /// Returns, for each end, the value at the key that shows whether the end took effect.
     private func values(of endings: [EndingMemory.Ending]) -> EventLoopFuture<[[UInt8]?]> {
         let places = endings.map(\.place)
-        // If keys are on several nodes, each gets a separate command.
+        // In a cluster, the keys may be on several nodes, so each gets a separate command.
         let commands = self.client.isCluster ? places.map { [$0] } : [places]
         let asked = commands.map { keys in
             self.client.ask(RedisCommand("MGET", keys), on: self.loop).flatMapThrowing { reply in
@@ -182,7 +182,7 @@ extension EndingMemory.Ending {
         }
     }
 
-    /// The script call that causes the end. It may be repeated.
+    /// The script call that writes the end. It may be run again.
     var call: ScriptCall {
         switch self {
         case .session(let key):

@@ -1,8 +1,8 @@
 import Sessions
 import Vocabulary
 
-/// A subject's sessions as gateways noted them before lists had lines (`RedisStore+Index.swift`). These records are
-/// read until the last of their sessions has expired, and are no longer written.
+/// A subject's list of sessions in the format that gateways used before lists had lines (`RedisStore+Index.swift`).
+/// These records are no longer written, but are read until the last of their sessions has expired.
 struct FormerSessionList: ReplaceableRecord, Hashable {
     /// A session and its expiry.
     struct Entry: Hashable {

@@ -4,30 +4,30 @@ import Sessions
 /// Receives ends that other gateways cause, and reports them to the caches of this process. It has one subscription at
 /// every primary, all on one loop.
 ///
-/// While any subscription is not up, the caches doubt. Only reads that begin while all are up are trusted. Ends and
-/// answers to reads arrive in any order, because they use separate connections: in `SessionCache` an end overtakes
-/// every current read (`Reading`). Ends that this process caused are received too, after its caches were notified, and
-/// change nothing.
+/// While any subscription is down, the caches doubt. Only reads that begin while all subscriptions are up are trusted.
+/// Ends and answers to reads use separate connections, and so arrive in any order. `SessionCache` therefore applies an
+/// end to all current reads too (`Reading`). Ends that this process caused are received too, after its caches were
+/// notified, and change nothing.
 final class InvalidationFeed: Sendable {
     private struct State {
         var topology: Topology?
         var subscriptions: [RedisEndpoint: RedisSubscription] = [:]
         /// The primaries whose subscription is up.
         var up: Set<RedisEndpoint> = []
-        /// The last error with which each server refused, so that it is logged once.
+        /// The code of the last error with which each server refused a subscription, so that it is logged once.
         var refusals: [RedisEndpoint: String] = [:]
         var isTrusted = false
-        /// Whether the followed primary may have been replaced.
+        /// True while most sentinels, or most primaries of a cluster, are silent: a primary may have been replaced.
         var isCutOff = false
         var isShutDown = false
 
-        /// Whether the feed receives every end, wherever it happens.
+        /// True while the feed receives every end, whichever gateway causes it.
         var hearsAll: Bool {
             !self.isCutOff && !self.subscriptions.isEmpty && self.up.count == self.subscriptions.count
         }
     }
 
-    /// The number of ends that are reported to the loops at once. Before the rest, the loops serve requests.
+    /// The number of keys whose ends are reported to the loops at once. Between two reports, the loops serve requests.
     private static let stride = 1024
     private static let pause = TimeAmount.microseconds(500)
 
@@ -39,7 +39,7 @@ final class InvalidationFeed: Sendable {
 
     /// Creates a feed over the connections of `client`. It receives nothing before `start()`.
     ///
-    /// - Parameter heard: Called for sure ends (`Keyspace.isCertainEnd`), and again when the mark of an end expires.
+    /// - Parameter heard: Called for certain ends (`Keyspace.isCertainEnd`), and again when the mark of an end expires.
     init(client: RedisClient, caches: SessionCaches, heard: @escaping @Sendable (Invalidation) -> Void) {
         self.client = client
         self.caches = caches
@@ -48,7 +48,7 @@ final class InvalidationFeed: Sendable {
         self.state = NIOLoopBoundBox.makeBoxSendingValue(State(), eventLoop: self.loop)
     }
 
-    /// Begins to doubt and to follow the client's topology. Must be called once, before the client starts.
+    /// Makes the caches doubt, and begins to follow the client's topology. Must be called once, before `client` starts.
     func start() {
         self.caches.doubt()
         let primariesHeard: @Sendable (Duration) -> Quorum = { [state] time in
@@ -71,7 +71,7 @@ final class InvalidationFeed: Sendable {
         )
     }
 
-    /// Stops receiving, so that the caches doubt.
+    /// Makes the caches doubt, and ends all subscriptions.
     func shutDown() async throws {
         try await self.loop.flatSubmit {
             self.state.value.isShutDown = true
@@ -85,11 +85,11 @@ final class InvalidationFeed: Sendable {
     // MARK: Steps, on the loop
 
     private func onLoop(_ step: @escaping @Sendable (InvalidationFeed) -> Void) {
-        // Enqueued even if this is called on the loop, so that it does not overtake earlier calls from other threads.
+        // The step is enqueued even on the loop, so that it does not overtake earlier steps from other threads.
         self.loop.execute { step(self) }
     }
 
-    /// Subscribes at exactly these primaries.
+    /// Subscribes at the primaries of `topology` and ends all other subscriptions.
     private func adopt(_ topology: Topology) {
         guard !self.state.value.isShutDown, topology != self.state.value.topology else { return }
         self.state.value.topology = topology
@@ -171,15 +171,15 @@ final class InvalidationFeed: Sendable {
             switch message.payload {
             case .keys(let keys): changed += keys
             case .allKeys: self.caches.invalidate([.all])
-            // Another program published on the channel; Redis itself does not send this there.
+            // Redis itself sends no text on this channel. Another program published it.
             case .text: break
             }
         }
         self.notify(changed[...])
     }
 
-    /// Reports to every loop what the changes of these keys end, in one hop for many keys. A delay here affects all
-    /// loops equally. The order does not matter: an end stays an end, whatever is received in between.
+    /// Reports to every loop the ends that changes of these keys mean, in one hop for many keys. A delay here affects
+    /// all loops equally. The order does not matter, because an end is final.
     private func notify(_ keys: ArraySlice<[UInt8]>) {
         var ended: [Invalidation] = []
         for key in keys.prefix(Self.stride) {

@@ -5,10 +5,10 @@ extension Keyspace {
     /// The prefixes that caches follow: sessions, ends, epochs of subjects, documents.
     package static let followedPrefixes = ["sp:s:", "sp:f:", "sp:e:", "sp:c:"]
 
-    /// Returns the end or change that a change of `key` means; `nil` if it concerns nothing that a cache holds.
+    /// Returns the invalidation that a change of `key` means for caches; `nil` if it concerns nothing in a cache.
     ///
-    /// A session's record also changes when it is written, replaced or expires, so that its change alone is no end. An
-    /// epoch changes only when its subject's sessions end.
+    /// A change of a session's record alone is not an end, because the record also changes when it is written, replaced
+    /// or expires. An epoch changes only when its subject's sessions end.
     package static func ended(byChangeOf key: [UInt8]) -> Invalidation? {
         guard key.starts(with: "sp:".utf8), key.count > 6, key[4] == UInt8(ascii: ":"), key[5] == UInt8(ascii: "{"),
             let close = key[6...].firstIndex(of: UInt8(ascii: "}"))
@@ -32,8 +32,8 @@ extension Keyspace {
         }
     }
 
-    /// Reports whether a change of `key` that means an end by `ended(byChangeOf:)` is always caused by ending
-    /// something. A session's record also changes if it is written, replaced or expires, a document if it is replaced.
+    /// Reports whether only an end changes `key`, if the key concerns caches (`ended(byChangeOf:)`). A session's record
+    /// also changes if it is written, replaced or expires, and a document if it is replaced.
     package static func isCertainEnd(_ key: [UInt8]) -> Bool {
         key.count > 3 && key[3] != UInt8(ascii: "s") && key[3] != UInt8(ascii: "c")
     }

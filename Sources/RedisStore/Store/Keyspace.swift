@@ -2,16 +2,16 @@ import Cryptography
 package import Sessions
 
 /// The keys in Redis: `sp:<type>:{tag}:<hmac>`. The braces make the lineage's tag select the hash slot. So a token, its
-/// marker, the session it makes, its idle key and the lineage's ledger share one slot. No part is a secret.
+/// marker, the token's session, the session's idle key and the lineage's ledger share one slot. No part is secret.
 package enum Keyspace {
-    /// Returns the key of a sealed record, by the letter of its kind: a session (`sp:s:`), a transfer token (`sp:t:`).
+    /// Returns the key of a sealed record. It has the letter of the record's kind, such as `sp:s:` for sessions.
     package static func record(_ key: RecordKey) -> [UInt8] {
         var place = Self.key("sp:s:{", key)
         if key.kind != .session { place[3] = key.kind.letter }
         return place
     }
 
-    /// Returns the keys that decide whether a session is live, without its subject's epoch: record, ledger and idle
+    /// Returns the keys that decide whether a session is live, apart from its subject's epoch: record, ledger, idle
     /// key.
     static func all(of session: RecordKey) -> [[UInt8]] {
         let record = Self.record(session)
@@ -27,11 +27,11 @@ package enum Keyspace {
     /// (`SingleUseRecord`).
     static func parent(_ key: RecordKey) -> [UInt8] { Self.key("sp:tp:{", key) }
 
-    /// Returns the key of the session's idle deadline. Written often, so it is outside the prefixes that caches follow.
+    /// Returns the key of a session's idle deadline, which is written often: outside the prefixes that caches follow.
     package static func idle(_ key: RecordKey) -> [UInt8] { Self.key("sp:i:{", key) }
 
-    /// Returns the key of the lineage's ledger: whether it is live or has ended. Every new record of the lineage may
-    /// write it, so it is outside the prefixes that caches follow.
+    /// Returns the key of the lineage's ledger, which says whether the lineage is live or has ended. Every new record
+    /// of the lineage may write it, so it is outside the prefixes that caches follow.
     package static func lineage(_ lineage: Lineage) -> [UInt8] { Self.tagged("sp:g:{", lineage.tag) }
 
     /// Returns a key that is written only when the lineage ends, so that caches are notified; never read.
@@ -58,8 +58,8 @@ package enum Keyspace {
     /// is outside the prefixes that caches follow.
     package static func limit(_ name: String) -> [UInt8] { Self.tagged("sp:l:{", name) }
 
-    /// Returns the key of the mark that an id was presented, under this name (`SealingKeyRing.names`). All names of an
-    /// id have one tag, so they share a slot.
+    /// Returns the key of the mark that an id has been presented, for one name of the id (`SealingKeyRing.names`). All
+    /// names of an id have one tag, so they share a slot.
     package static func once(_ name: String, tag: String) -> [UInt8] { Self.named("sp:o:{", tag, name) }
 
     /// Returns the key of the sealed document with this name. All documents of a collection share a slot.
@@ -74,7 +74,7 @@ package enum Keyspace {
     /// The key of the register of the gateways' secrets (`SecretRegister`), outside the prefixes that caches follow.
     static let secrets = Array("sp:y:{secrets}".utf8)
 
-    // Without string interpolation, which is slower: every read of a session makes three keys.
+    // Keys are made without string interpolation, which is slower: every read of a session makes three keys.
 
     private static func tagged(_ prefix: StaticString, _ tag: String) -> [UInt8] {
         var bytes: [UInt8] = []

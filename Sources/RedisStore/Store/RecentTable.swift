@@ -1,7 +1,7 @@
 import Sessions
 import Synchronization
 
-/// The newest entries of a table that may forget. For any thread.
+/// A table that keeps only its newest entries. May be used from any thread.
 final class RecentTable<Key: Hashable & Sendable, Value: Sendable>: Sendable {
     private let recent: Mutex<RecentValues<Key, Value>>
 

@@ -2,7 +2,7 @@ import Cryptography
 import Sessions
 import Vocabulary
 
-/// Encodes and seals records for the key in Redis under which they are kept, and reads them.
+/// Seals records for their places (the keys in Redis under which they are stored), and opens and decodes them.
 struct RecordSeals: Sendable {
     let ring: SealingKeyRing
 
@@ -17,7 +17,7 @@ struct RecordSeals: Sendable {
         return self.ring.seal(bytes, for: place)
     }
 
-    /// Returns the keys of sessions that were sealed for one place.
+    /// Opens the keys of sessions that were sealed for one place.
     func sessionKeys(_ all: [[UInt8]], at place: [UInt8]) throws(StoreError) -> [RecordKey] {
         var opener = SealingKeyRing.PlaceOpener(ring: self.ring, place: place)
         var keys: [RecordKey] = []
@@ -31,8 +31,8 @@ struct RecordSeals: Sendable {
         return keys
     }
 
-    /// Opens what was sealed for a place, and decodes it with `decode`. If it cannot be read, there is still a record:
-    /// it is *unavailable*, never absent.
+    /// Opens a record that was sealed for a place, and decodes it with `decode`. A record that cannot be read is
+    /// *unavailable*, never absent.
     func open<Record>(
         _ bytes: [UInt8],
         at place: [UInt8],

@@ -5,9 +5,9 @@ package import Vocabulary
 
 /// The rate limiter that all gateways share: each bucket is one key in Redis.
 ///
-/// Each process first counts by itself, at the same rate. What it allows fills its own bucket, so a flood at one
-/// gateway costs Redis no more than the limit lets through. What Redis rejected is rejected here until the wait has
-/// passed. Otherwise Redis decides. If Redis cannot answer, nothing is allowed and the local count is taken back.
+/// Each process first applies the limit to local buckets, so a flood at one gateway costs Redis no more than the limit
+/// lets through. If Redis rejects a request, the process rejects further ones until the wait has passed. Otherwise
+/// Redis decides. If Redis does not answer, awaited limits allow nothing, and the local buckets get the cost back.
 ///
 /// Buckets are named under the ring's current secret. During a rotation, gateways with different current secrets may
 /// count separately for the time in which a bucket drains.
@@ -17,7 +17,7 @@ package struct RedisRateLimiter: RateLimiter {
     private let local: LocalRateLimiter
 
     /// - Parameters:
-    ///   - ring: Makes names of buckets that reveal nothing of their subjects.
+    ///   - ring: Makes names of buckets that reveal nothing about their subjects.
     ///   - clock: The clock of this process's own count; buckets in Redis use Redis's clock.
     package init(client: RedisClient, ring: SealingKeyRing, clock: Clock) {
         self.client = client
@@ -26,7 +26,7 @@ package struct RedisRateLimiter: RateLimiter {
     }
 
     /// Fills each bucket separately, because the buckets are in different slots and no script can fill them together.
-    /// If one rejects the cost, it is taken out of the others again.
+    /// If one bucket rejects the cost, the cost is taken out of the others again.
     package func allow(_ buckets: [RateBucket], cost: Int, on loop: any EventLoop) -> EventLoopFuture<RateDecision> {
         let decision = self.local.allow(buckets, cost: cost)
         guard decision == .allowed else { return loop.makeSucceededFuture(decision) }
@@ -57,7 +57,7 @@ package struct RedisRateLimiter: RateLimiter {
         }
     }
 
-    /// Counts at Redis what this process has allowed. A rejection takes effect for the tries that follow.
+    /// Fills the bucket in Redis with a cost that was allowed here. If Redis rejects it, later requests are rejected.
     private func fillLater(_ bucket: RateBucket, cost: Int, on loop: any EventLoop) {
         self.fill(bucket, cost: cost, on: loop).whenSuccess { decision in
             guard case .throttled(let wait) = decision else { return }

@@ -52,8 +52,7 @@ extension RedisStore {
         let bytes: [UInt8]
         do { bytes = try document.encoded(id: id, attempt: attempt) } catch { return loop.makeFailedFuture(error) }
         let kept = self.judgedDocuments.value(for: key).flatMap { $0.version == judged ? $0 : nil }
-        // A version no longer kept is compared with bytes that no document has, so that the answer is the present
-        // value.
+        // For an unknown version, bytes that no document has are compared, so that the answer is the present value.
         let value = judged == nil ? [] : kept?.value ?? [0]
         let swap = Swap(
             places: places,
@@ -61,7 +60,7 @@ extension RedisStore {
             attempt: attempt,
             refusal: .failure(.full),
             writer: { [seals] value, places throws(StoreError) in
-                // The document is under one of its names. Only the name under which it was sealed opens it.
+                // The value is from one of these places. Only the place for which it was sealed opens it.
                 let standing = places.lazy.compactMap { try? seals.open(value, at: $0, DocumentEnvelope.init) }.first
                 guard let standing else { throw .unavailable }
                 return standing.attempt

@@ -7,8 +7,8 @@ package import Vocabulary
 /// are noted once they are written. No sign-in waits for the answer, and a note that fails only leaves a session out of
 /// a list.
 ///
-/// A list has lines of `<end in ms> <sealed key of the session in base64url>`. One script adds a line, so that
-/// simultaneous sign-ins are all noted, and no list is sent to a gateway for that.
+/// A list has lines of `<end in ms> <sealed key of the session in base64url>`. A script adds each line, so that
+/// simultaneous sign-ins are all noted, and no gateway has to read the list first.
 extension RedisStore {
     package func sessions(of subject: String, on loop: any EventLoop) -> EventLoopFuture<[RecordKey]> {
         // One command per name, because names have different slots.
@@ -28,7 +28,7 @@ extension RedisStore {
         return EventLoopFuture.whenAllSucceed(lists, on: loop).map { Array(Set($0.joined())) }
     }
 
-    /// Returns the names of the lists of an address. No subject begins like them (`Realm.subject`).
+    /// Returns the names of an address's lists. No subject begins with NUL, so no list of a subject has such a name.
     private func names(of address: EmailAddress) -> [String] {
         self.seals.ring.names(of: "\u{0}address \(address.text)")
     }
@@ -78,8 +78,8 @@ extension RedisStore {
         return line
     }
 
-    /// Returns the latest sessions in a list that have not expired. A line that cannot be read is still a session: the
-    /// list is *unavailable*.
+    /// Returns the latest sessions in a list that have not expired. If a line cannot be read, the whole list is
+    /// *unavailable*, because the line may be a live session.
     func sessions(in list: some Collection<UInt8>, at place: [UInt8]) throws(StoreError) -> [RecordKey] {
         let now = self.clock.now().milliseconds
         var live: [ArraySlice<UInt8>] = []

@@ -10,7 +10,7 @@ import Vocabulary
 /// A log has the lines of a list (`RedisStore+Index.swift`), all of one length, and lives as long as its longest
 /// session. Hours are counted from 1970. The list of hours has lines of `<end in ms> <hour>`.
 extension RedisStore {
-    /// The hour to which this gateway last added, and the time until which the list of hours contains it.
+    /// The hour to whose log this gateway last added a session, and the time until which the list of hours contains it.
     struct LoggedHour: Sendable {
         var hour: Int64 = 0
         var end: Int64 = 0
@@ -44,7 +44,7 @@ extension RedisStore {
         self.client.evaluate(added, on: loop) { _ in }
         let listed = self.loggedHour.withLock { logged -> Int64? in
             guard hour != logged.hour || end > logged.end else { return nil }
-            // An hour is added. Otherwise every sign-in would write the list: each session ends later than the last.
+            // The noted end is an hour late, which spares writes: each new session ends later than the one before.
             logged = LoggedHour(hour: hour, end: end.addingWithinBounds(Self.hour))
             return logged.end
         }
@@ -60,7 +60,7 @@ extension RedisStore {
     // MARK: Pages
 
     /// Returns a page of sessions, the latest first. An `IndexPlace` is the number of a secret, an hour, and the number
-    /// of bytes left at the beginning of its log. Sessions that begin meanwhile come after the bytes left.
+    /// of bytes left at the beginning of its log. Sessions that begin meanwhile are added after these bytes.
     package func sessions(from place: IndexPlace?, on loop: any EventLoop) -> EventLoopFuture<SessionPage> {
         let lists = self.hourLists
         let numbers = place?.numbers ?? [0, .max, .max]
@@ -81,7 +81,7 @@ extension RedisStore {
 
     /// Returns the live sessions in the piece of a log that ends at `end`, and the number of bytes before that piece.
     ///
-    /// - Parameter end: The end of the piece; the greatest number for the end of the log.
+    /// - Parameter end: The end of the piece; `.max` for the end of the log.
     private func page(
         _ log: [UInt8],
         before end: Int64,
@@ -97,7 +97,7 @@ extension RedisStore {
                 let first = start == 0 ? breaks.count : breaks.count - 1
                 let count = min(first, Self.pageSize)
                 guard let last = breaks.last, count > 0 else {
-                    // Otherwise the pages would never end.
+                    // Bytes without a whole line are an error. Otherwise the pages would never end.
                     guard bytes.isEmpty || start == 0 else { throw StoreError.unavailable }
                     return ([], 0)
                 }
@@ -147,7 +147,7 @@ extension RedisStore {
         let length: Int
     }
 
-    /// The maximum number of logs, the latest ones: a sample must not ask without end.
+    /// The maximum number of logs (the latest ones) from which a sample is drawn, because each costs a command.
     private static let mostLogs = 2048
 
     package func sample(on loop: any EventLoop) -> EventLoopFuture<SessionSample> {
@@ -183,7 +183,7 @@ extension RedisStore {
                 isWhole ? logs.map { ($0.place, 0, $0.length) } : Self.draw(Self.sampleSize, of: logs, line, noted)
             let keys = drawn.map { place, offset, count in
                 self.piece(of: place, Int64(offset), count, on: loop).flatMapThrowing { bytes in
-                    // The session may have expired meanwhile.
+                    // A session that has expired meanwhile is left out.
                     try self.sessions(in: bytes, at: place)
                 }
             }

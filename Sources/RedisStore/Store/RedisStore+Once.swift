@@ -5,11 +5,11 @@ package import Sessions
 extension RedisStore {
     package var onceMemory: OnceMemory { self.reigns.memory }
 
-    /// Waits for a replica, if there are replicas. A failover may still lose an id if a replica that lacks it is
-    /// promoted. Unlike a single-use record, an id was not written earlier, so there is no earlier reign to compare
-    /// with. `onceMemory` shows callers this loss.
+    /// Stores the id, and waits for a replica if there are any. A failover may still lose an id if a replica that lacks
+    /// it is promoted. Unlike a single-use record, an id was not written earlier, so there is no earlier reign to
+    /// compare with. Callers detect this loss with `onceMemory`.
     package func eventualOnce(_ id: OnceID, for lifetime: Duration, on loop: any EventLoop) -> Eventual<Bool> {
-        // The length marks the end of the scope.
+        // The length shows where the scope ends, even if the scope contains spaces.
         let text = "\(id.scope.utf8.count) \(id.scope) \(id.id)"
         // All names of an id share a slot, and ids are spread over all slots. Twelve bits of a hash reveal no id.
         let tag = String(SHA256.digest(Array(text.utf8)).base64URL.prefix(2))

@@ -5,9 +5,9 @@ import Vocabulary
 
 /// Reads a single-use record and the session from which it comes in one round trip.
 ///
-/// The record names that session in its sealed part, which Redis cannot read. So the session's name is also written
-/// next to the record, and each reader compares it with the sealed one. So nobody who can change Redis can have another
-/// session judged.
+/// The record names the session in its sealed part, which Redis cannot read. So the session's name is also written next
+/// to the record. Each reader compares the two names, so that nobody who can change Redis can substitute another
+/// session.
 extension RedisStore {
     /// Returns the name of the parent session: its digest, and the names of its subject's epochs. `nil` if there is no
     /// parent, or if it is in another lineage.
@@ -37,7 +37,7 @@ extension RedisStore {
             arguments: [isCluster ? [] : Array("E".utf8)]
         )
         return self.client.run(call, on: loop) { result in
-            // Redis has refused the script, but commands may pass.
+            // Redis has refused the script, but may accept single commands.
             if case .success(.error) = result { return .later(self.singleUseThenParent(key, as: kind, on: loop)) }
             guard case .array(let elements) = try Self.reply(result), elements.count >= places.count else {
                 throw StoreError.unavailable
@@ -69,7 +69,7 @@ extension RedisStore {
                 }
             case .absent: break
             }
-            // Something is not live, or is not as it was written here. Single reads find out what it is.
+            // The record or its parent is not live, or was not written in this way. Separate reads find out which.
             return .later(self.singleUseThenParent(key, as: kind, on: loop))
         }
     }

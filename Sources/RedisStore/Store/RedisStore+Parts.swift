@@ -2,19 +2,19 @@ import NIOCore
 import Sessions
 import Vocabulary
 
-/// The writing of records that are not sessions.
+/// Writes records that are not sessions.
 extension RedisStore {
-    /// The parts of a new record to write.
+    /// The key, the sealed value and the TTL of a new record.
     struct RecordParts {
         let key: [UInt8]
         let bytes: [UInt8]
         let life: Duration
     }
 
-    /// The argument with which a script writes a record under the primary's current reign.
+    /// The argument that makes a script write the primary's current reign in front of a record.
     static let underReign = Array("R".utf8)
 
-    /// Returns the argument that decides whether a script writes the record under the primary's current reign.
+    /// Returns `underReign` for a record that is bound to its reign; otherwise an empty argument.
     static func reign<Record: ReplaceableRecord>(of record: Record) -> [UInt8] {
         Record.isBoundToReign ? Self.underReign : []
     }
@@ -42,13 +42,13 @@ extension RedisStore {
         )
     }
 
-    /// Returns the sealed bytes in a value that was written under a reign.
+    /// Returns the sealed bytes of a value that begins with a reign.
     static func withoutReign(_ value: [UInt8]) throws(StoreError) -> [UInt8] {
         guard value.count > Scripts.reignLength else { throw .unavailable }
         return Array(value.dropFirst(Scripts.reignLength))
     }
 
-    /// Reads the epochs of these subjects, of which there is usually one.
+    /// Reads the epochs of these subjects. Usually there is one subject.
     func epochs(of subjects: Set<String>, on loop: any EventLoop) -> EventLoopFuture<[String: UInt64]> {
         let asked = subjects.map { subject in self.epoch(of: subject, on: loop).map { (subject, $0) } }
         return EventLoopFuture.whenAllSucceed(asked, on: loop).map { Dictionary(uniqueKeysWithValues: $0) }

@@ -35,7 +35,7 @@ extension RedisStore {
         let kept = self.judged.value(for: key).flatMap { $0.version == judged ? $0 : nil }
         let swap = Swap(
             places: [parts.key],
-            // A version no longer kept is compared with bytes that no record has, so the answer is the present value.
+            // For an unknown version, bytes that no record has are compared, so that the answer is the present value.
             judged: judged == nil ? [] : kept?.value ?? [0],
             attempt: attempt,
             isConfirmed: Record.isConfirmed,

@@ -16,7 +16,7 @@ extension RedisStore {
     package func session(_ key: RecordKey, on loop: any EventLoop, _ receiver: @escaping SessionReceiver) {
         var keys = Keyspace.all(of: key)
         let place = keys[0]
-        // The session's subject is only known from the answer. If it is known from an earlier read, its epoch is
+        // Only the answer names the session's subject. If an earlier read has named it, the subject's epoch is
         // requested at the same time, and in the same command if every key is on one node.
         let known = self.subjects.value(for: key)
         let epoch = known.flatMap { self.client.isCluster ? self.epoch(of: $0.subject, on: loop) : nil }
@@ -103,7 +103,7 @@ extension RedisStore {
         return self.telling(.lineage(lineage), after: ended, on: loop)
     }
 
-    /// Ends something in Redis, remembers the end if it may have taken effect, and makes an answer from the reply.
+    /// Writes an end, remembers it if it may have taken effect, and returns the answer that `step` makes of the reply.
     func ending<Answer: Sendable>(
         _ ending: EndingMemory.Ending,
         on loop: any EventLoop,
@@ -160,7 +160,7 @@ extension RedisStore {
         }
     }
 
-    /// The number of times that the record of a session to be ended is read.
+    /// The maximum number of reads of the record of a session that is to be ended.
     private static let mostLooks = 3
 
     package func end(subject: String, on loop: any EventLoop) -> EventLoopFuture<Void> {
@@ -176,7 +176,7 @@ extension RedisStore {
 
     // MARK: Steps
 
-    /// A subject of records that were read or written before.
+    /// A subject of records that this gateway has read or written.
     struct KnownSubject: Sendable {
         let subject: String
         let names: [String]
@@ -191,12 +191,12 @@ extension RedisStore {
             }
     }
 
-    /// Records the subject of the session or single-use record under the key.
+    /// Remembers the subject of the session or single-use record under `key`.
     func know(_ subject: String, as key: RecordKey) {
         self.subjects.update(key) { _ in self.known(subject) }
     }
 
-    /// The values that were requested.
+    /// The values that a read of a session requests.
     private struct Found {
         let key: RecordKey
         /// The key of the session's record.
@@ -206,11 +206,11 @@ extension RedisStore {
         let count: Int
         let known: KnownSubject?
         let epoch: EventLoopFuture<UInt64>?
-        /// Whether the command that reads the session also ends it.
+        /// True if the command that reads the session also ends it.
         let isEnding: Bool
     }
 
-    /// Finds the live session in the answer.
+    /// Calls `receiver` with the live session in the reply, or with the reason why it has none.
     ///
     /// Uses no futures, unless the epoch is read separately: every request with an uncached session pays for this.
     private func judge(
@@ -224,7 +224,7 @@ extension RedisStore {
             let live = try self.liveSession(values, found.key, at: found.place, isEnding: found.isEnding)
             guard let candidate = live else {
                 let doubtful = (0..<3).filter { values[$0] == nil }
-                // Normally all are missing, or none.
+                // Normally all three values are missing, or none.
                 let absence = SessionFinding.absent(self.absence(values, found))
                 guard !doubtful.isEmpty, doubtful.count < 3 else { return receiver(.success(absence)) }
                 let keys = Keyspace.all(of: found.key)
@@ -244,7 +244,7 @@ extension RedisStore {
                     self.epoch(of: candidate.record.subject, on: loop)
                 }
             epoch.assumeIsolated().whenComplete { epoch in
-                // The session ended after it was made, with all sessions of its subject.
+                // A later epoch means that the subject's sessions have ended since this session was made.
                 receiver(epoch.map { Self.finding(candidate, under: $0) }.mapError { _ in .unavailable })
             }
         } catch {
@@ -261,7 +261,7 @@ extension RedisStore {
     private func absence(_ values: Values, _ found: Found) -> Reason {
         guard !found.isEnding else { return .sessionRevoked }
         guard let ledger = values[1], let bytes = values[0] else {
-            // Ending a session deletes its record. Whether the record was lost instead is not known.
+            // The session has ended (which deletes its record), or data was lost.
             return self.endings.knowsEnd(of: found.key) ? .sessionRevoked : .sessionUnknown
         }
         guard ledger.elementsEqual("L".utf8),
@@ -271,7 +271,7 @@ extension RedisStore {
         }
         let now = self.clock.now()
         let idleEnd = values[2].flatMap { try? IdleValue(bytes: $0) }?.deadline
-        // Without its idle value, it has idled out some time ago. If it has also expired, either may be the reason.
+        // Without an idle value, the session idled out some time ago. If it has also expired, either may be the reason.
         let reason = session.lapseReason(idleEnd: idleEnd ?? now)
         guard now >= session.expiresAt || idleEnd.map({ $0 <= now }) != false else { return .sessionRevoked }
         if self.reportedLapses.value(for: found.key) == nil {
@@ -283,7 +283,7 @@ extension RedisStore {
 
     /// Returns the live session in the values of `Keyspace.all`, without checking its subject's epoch.
     ///
-    /// - Parameter isEnding: Whether the command that has read the session has also ended it.
+    /// - Parameter isEnding: True if the command that has read the session has also ended it.
     func liveSession(
         _ values: Values,
         _ key: RecordKey,
@@ -309,15 +309,15 @@ extension RedisStore {
         return held == nil ? self.sessions.shared(stored, under: key) : stored
     }
 
-    /// Returns a version of a session: a hash of the record's bytes under a key of this process. So no other bytes in
-    /// Redis are taken for bytes that were opened here. A compare-and-act also names the bytes themselves.
+    /// Returns the version of a session: a hash of the record's bytes, seeded by this process. So nobody who can write
+    /// to Redis can make other bytes pass for bytes that were opened here. A compare-and-act also names the bytes.
     private static func version(of sealed: [UInt8]) -> RecordVersion {
         var hasher = Hasher()
         sealed.withUnsafeBytes { hasher.combine(bytes: $0) }
         return RecordVersion(value: UInt64(bitPattern: Int64(hasher.finalize())))
     }
 
-    /// The parts of a new session to write.
+    /// The keys, the values and the TTLs of a new session.
     struct SessionParts {
         let key: [UInt8]
         let idleKey: [UInt8]
@@ -332,7 +332,7 @@ extension RedisStore {
         session.epoch = epoch
         let now = self.clock.now()
         let key = Keyspace.record(new.key)
-        // The expiry of an access token is not remembered, because the client replaces the token by a new one.
+        // The record of an access token does not outlive it, because the client replaces an expired token by a new one.
         let recollection = session.access == nil ? Self.recollection : .zero
         let life = Self.life(until: session.expiresAt, from: now) + recollection
         let idle = IdleValue(now: now, idleLifetime: session.idleLifetime)

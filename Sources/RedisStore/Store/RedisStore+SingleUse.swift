@@ -136,7 +136,7 @@ extension RedisStore {
 
     // MARK: Steps
 
-    /// The content in the place of a single-use record.
+    /// The result of a read of a single-use record and its marker.
     enum FoundSingleUse<Record: SingleUseRecord> {
         /// The record and the value that contains it, without a check of its owner's epoch.
         case live(Record, value: [UInt8])
@@ -158,7 +158,7 @@ extension RedisStore {
         return self.clock.now() < record.terms.expiresAt ? .live(record, value: value) : .absent
     }
 
-    /// Keeps the value that is judged now, for the act that follows.
+    /// Keeps the value that was read, for a compare-and-act that may follow, and returns the record with its version.
     func kept<Record: SingleUseRecord>(
         _ record: Record,
         _ value: [UInt8],
@@ -180,8 +180,8 @@ extension RedisStore {
     /// The time for which an epoch need not be read again.
     private static let epochLife = TimeAmount.milliseconds(100)
 
-    /// Returns the subjects' epochs. The epoch of the judged record's owner is not read again at once. If it has
-    /// changed since, what is written now has the former epoch and is ended from the start.
+    /// Returns the subjects' epochs. An epoch of the judged record's owner that was read within `epochLife` is not read
+    /// again. If it has changed since, records with it are ended from the start.
     private func epochs(
         of subjects: Set<String>,
         judged: Judged?,
@@ -253,8 +253,8 @@ extension RedisStore {
         case .bulk(let bytes):
             let standing = try self.seals.open(bytes, at: Keyspace.marker(key), Marker.decoded)
             guard standing == marker else { return .success(.spent(standing)) }
-            // The attempt repeats its request with the same outcome, because the answer was lost. This time it has only
-            // read, and no replica has confirmed the marker that it found.
+            // This attempt wrote the marker earlier, and is repeated because the answer was lost. This time, the script
+            // has only read the marker, and no replica has confirmed it.
             let confirmed = self.confirm(marker, of: key, on: loop)
             return .later(
                 confirmed.map {

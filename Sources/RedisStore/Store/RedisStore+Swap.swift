@@ -4,15 +4,14 @@ import Vocabulary
 
 /// The compare-and-swap of replaceable records and documents.
 extension RedisStore {
-    /// One compare-and-swap.
     struct Swap: Sendable {
-        /// The keys that may have the value, which is written at the first of them.
+        /// The keys that may have the present value. The new value is written at the first of them.
         let places: [[UInt8]]
         /// The value that must be present; empty if there must be none.
         let judged: [UInt8]
         let attempt: AttemptID
         var isConfirmed = true
-        /// The meaning of the script's answer -1.
+        /// The result if the script answers -1.
         let refusal: Result<Replacement, StoreError>
         /// Returns the attempt that wrote a value at one of these keys.
         let writer: @Sendable (_ value: [UInt8], _ places: [[UInt8]]) throws(StoreError) -> AttemptID
@@ -45,7 +44,7 @@ extension RedisStore {
         }
     }
 
-    /// Confirms an attempt that was carried out before. It is done once it is certain that the write will not be lost.
+    /// Confirms an earlier swap by this attempt. Returns `.done` once it is certain that the write will not be lost.
     func confirm(_ swap: Swap, on loop: any EventLoop) -> EventLoopFuture<Replacement> {
         guard swap.isConfirmed else { return loop.makeSucceededFuture(.done) }
         let written = Array(swap.places.prefix(1))

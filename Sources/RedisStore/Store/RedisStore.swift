@@ -16,15 +16,14 @@ package import Vocabulary
 /// is `.changed`, and the caller judges again.
 ///
 /// **Epochs** have separate slots, so a script cannot read them together with a record. It does not need to: a session
-/// has the epoch that was read before it was written, and every read compares it with the current one. If the subject's
-/// sessions are ended in between, the session is ended from the start.
+/// contains the epoch that was read before the session was written, and every read compares this epoch with the current
+/// one. If the subject's sessions are ended in between, the session is ended from the start.
 package final class RedisStore: RecordStore {
     /// The time by which keys outlive records: more than the gateways' clocks differ (`StoreClock.tolerance`).
     static let margin = Duration.seconds(5)
-    /// The time by which a session's record outlives the session, so that a user who comes back is known to have had
-    /// one.
+    /// The time by which a session's record outlives the session, so that a returning user is known to have had one.
     static let recollection = Duration.seconds(900)
-    /// The longest life of a session, so that an end need not be remembered longer.
+    /// The longest lifetime of a session. No end has to be remembered longer.
     package static let longestLife = Duration.seconds(400 * 86_400)
 
     /// The value of a record that was read, under the version that was given out for it.
@@ -53,13 +52,13 @@ package final class RedisStore: RecordStore {
     /// A separate table for documents, because one list can have as many documents as a collection.
     let judgedDocuments = RecentTable<DocumentKey, JudgedDocument>(capacity: 8192)
     /// The subject of the session or single-use record under a key, so that its epoch can be requested together with
-    /// the record. Never wrong, because a session is only replaced by a session of its subject.
+    /// the record. An entry is never wrong, because a session is only replaced by a session of its subject.
     let subjects = RecentTable<RecordKey, KnownSubject>(capacity: 32_768)
-    /// The sessions whose end by time was reported: each is found again until its record is gone.
+    /// The sessions whose end by time was already reported. Their records are found again until Redis drops them.
     let reportedLapses = RecentTable<RecordKey, Void>(capacity: 16_384)
     let lapsed: LapseReceiver
     private let feed: InvalidationFeed
-    /// The ends that are valid whatever a replaced or restarted primary says.
+    /// The ends that apply even if a new or restarted primary has lost them.
     let endings: EndingMemory
     private let replay: EndingReplay
     let reigns: ReignWatch
@@ -71,14 +70,14 @@ package final class RedisStore: RecordStore {
     let loggedHour = Mutex(LoggedHour())
     private let versions = Atomic<UInt64>(0)
 
-    /// Creates a store over `client`, which reports the ends that happen here to `caches`.
+    /// Creates a store that uses `client`, and reports ends to `caches`.
     ///
     /// - Parameters:
     ///   - clock: The clock of `client`, except where a test controls the time.
     ///   - readBackPatience: The time to wait for a new connection after an answer was lost.
     ///   - formerLists: Names the lists of users' sessions that earlier gateways wrote (`FormerSessionList`); `nil` if
     ///     these are not read.
-    ///   - lapsed: Receives each session that has ended by time once, if its token is presented later.
+    ///   - lapsed: Receives a session that has ended by time, once, when its token is presented afterwards.
     package init(
         client: RedisClient,
         ring: SealingKeyRing,
@@ -109,7 +108,7 @@ package final class RedisStore: RecordStore {
     /// The time in milliseconds within which this gateway certainly receives the ends that it caused itself.
     private static let echo: UInt64 = 5000
 
-    /// Remembers an end that was received. A subject's new epoch must be read from Redis.
+    /// Remembers an end that was received. The new epoch of a subject is read from Redis first.
     private static func remember(_ ended: Invalidation, in endings: EndingMemory, client: RedisClient, clock: Clock) {
         switch ended {
         case .session(let key): endings.note(.session(key))
@@ -119,8 +118,8 @@ package final class RedisStore: RecordStore {
             client.ask(RedisCommand("MGET", [Keyspace.epoch(name)]), on: client.firstLoop).whenComplete { result in
                 let epoch = try? Values(try result.get(), count: 1).latestEpoch(from: 0)
                 if let epoch { return endings.note(.subject(name, epoch: epoch)) }
-                // Epochs are times by `clock`. An end that this gateway has just caused is received too, with a known
-                // epoch.
+                // The epoch is unknown, so the present time replaces it, because epochs are times by `clock`. This is
+                // not needed if this gateway has just caused the end itself, because it then knows the epoch.
                 let now = UInt64(clamping: clock.now().milliseconds)
                 guard endings.epoch(of: name) < now - min(now, Self.echo) else { return }
                 endings.note(.subject(name, epoch: now))
@@ -129,8 +128,8 @@ package final class RedisStore: RecordStore {
         }
     }
 
-    /// Begins to listen for ends elsewhere, and starts the client; `RedisClient.start` documents what it waits for.
-    /// Until every end is received, all caches doubt.
+    /// Begins to receive ends from other gateways, and starts the client. Waits as long as `RedisClient.start` does.
+    /// Until all ends are received, all caches doubt.
     package func start() async throws {
         self.feed.start()
         self.replay.start()
@@ -138,7 +137,7 @@ package final class RedisStore: RecordStore {
         try await self.client.start()
     }
 
-    /// Stops listening and shuts the client down.
+    /// Stops receiving ends from other gateways, and shuts the client down.
     package func shutDown() async throws {
         self.replay.shutDown()
         try await self.feed.shutDown()
@@ -155,7 +154,7 @@ package final class RedisStore: RecordStore {
     /// a new connection, but only for a limited time.
     ///
     /// A missing value proves nothing, because the write may still be on its way. Neither does `judged`, the value
-    /// before the write. In both cases the store is unavailable, and repeating the attempt with the same id finds out.
+    /// before the write. In both cases the store is unavailable. Repeating the attempt with its id tells the outcome.
     func readBack<Answer: Sendable>(
         _ place: [UInt8],
         unless judged: [UInt8]? = nil,
@@ -172,7 +171,7 @@ package final class RedisStore: RecordStore {
         }
     }
 
-    /// Returns the reply to a script that needs room. Lack of room is `.full`.
+    /// Returns the reply to a script that needs memory. Throws `.full` if Redis has no memory left.
     static func written(_ result: Result<RedisReply, RedisError>) throws(StoreError) -> RedisReply {
         guard case .success(let reply) = result else { throw .unavailable }
         if case .error(let error) = reply { throw error.writeRefusal?.code == "OOM" ? .full : .unavailable }
@@ -205,7 +204,7 @@ package final class RedisStore: RecordStore {
 
         var count: Int { self.elements.count }
 
-        /// Returns the values of these keys alone.
+        /// Returns only the values at these indices.
         func selecting(_ indices: [Int]) -> Values { Values(elements: indices.map { self.elements[$0] }) }
 
         /// The value of a key; `nil` if the key has none.
@@ -262,7 +261,7 @@ package final class RedisStore: RecordStore {
         }
     }
 
-    /// Returns the latest epoch of the subject that this gateway knows. A new or restarted primary may have lost it.
+    /// Returns the latest remembered epoch of the subject, which a new or restarted primary may have lost; 0 if none.
     func rememberedEpoch(of subject: String) -> UInt64 {
         self.names(of: subject).reduce(0) { max($0, self.endings.epoch(of: $1)) }
     }
@@ -284,8 +283,8 @@ package final class RedisStore: RecordStore {
         }
     }
 
-    /// Reports an end to this process's caches. They then read again, even if Redis did not answer whether it took
-    /// effect.
+    /// Reports an end to this process's caches after `step`. If `step` fails, the end may still have taken effect, so
+    /// the caches read again in any case.
     func telling<Answer: Sendable>(
         _ ended: Invalidation,
         after step: EventLoopFuture<Answer>,
@@ -299,29 +298,29 @@ package final class RedisStore: RecordStore {
         }
     }
 
-    /// Returns the TTL for a lifetime that ends at `end`.
+    /// Returns the TTL of a record that lives until `end`, with `margin`.
     static func life(until end: UnixTime, from now: UnixTime) -> Duration {
         min(max(end.since(now), .zero), Self.longestLife) + Self.margin
     }
 
-    /// Returns whole milliseconds in decimal digits.
+    /// Returns the duration in whole milliseconds as decimal digits.
     static func digits(_ duration: Duration) -> [UInt8] {
         Array("\(duration.wholeMilliseconds)".utf8)
     }
 
-    /// Returns the time in milliseconds in decimal digits.
+    /// Returns the time in milliseconds as decimal digits.
     static func digits(of time: UnixTime) -> [UInt8] {
         Array("\(time.milliseconds)".utf8)
     }
 }
 
 extension RedisClient {
-    /// Sends a command. Every error reply and failure means that the store cannot answer.
+    /// Sends a command. Every error reply and failure becomes `StoreError.unavailable`.
     func ask(_ command: RedisCommand, on loop: any EventLoop) -> EventLoopFuture<RedisReply> {
         self.ask(command, on: loop) { .success($0) }
     }
 
-    /// Sends a command and makes an answer from the reply, with one future, because each costs as much as the step.
+    /// Sends a command, and returns what `step` makes of the reply. Uses one future: each costs as much as `step`.
     func ask<Answer: Sendable>(
         _ command: RedisCommand,
         on loop: any EventLoop,
@@ -330,12 +329,12 @@ extension RedisClient {
         self.answer(on: loop, { $0.send(command, on: loop, $1) }, { try step(try RedisStore.reply($0)) })
     }
 
-    /// Runs a script. Every error reply and failure means that the store cannot answer.
+    /// Runs a script. Every error reply and failure becomes `StoreError.unavailable`.
     func run(_ call: ScriptCall, on loop: any EventLoop) -> EventLoopFuture<RedisReply> {
         self.run(call, on: loop) { .success(try RedisStore.reply($0)) }
     }
 
-    /// Runs a script and makes an answer from its result.
+    /// Runs a script, and returns the answer that `step` makes from the result.
     func run<Answer: Sendable>(
         _ call: ScriptCall,
         on loop: any EventLoop,

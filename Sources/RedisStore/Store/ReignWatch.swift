@@ -3,10 +3,10 @@ import Sessions
 import Synchronization
 import Vocabulary
 
-/// Follows the reigns of the primaries. Under another reign, ids that were presented once may be forgotten.
+/// Follows the reigns of the primaries. A new reign may have forgotten ids that were presented under an earlier one.
 ///
 /// The epoch is a hash of the reigns of all present primaries, so all gateways that know the same primaries have the
-/// same epoch. While they learn of a failover they may differ for a moment, and one may reject a nonce of another.
+/// same epoch. While they learn of a failover they may differ for a moment, and one may reject another's nonce.
 final class ReignWatch: Sendable {
     private struct State {
         var topology: Topology?
@@ -17,7 +17,7 @@ final class ReignWatch: Sendable {
     private let clock: Clock
     private let state = Mutex(State())
     // Every request with a proof reads these, so there is no lock. `since` is written first, so that a reader of a new
-    // epoch never takes the store's memory for older than it is.
+    // epoch never gets the `since` of an earlier epoch.
     private let epoch = Atomic<UInt64>(0)
     private let since: Atomic<Int64>
 

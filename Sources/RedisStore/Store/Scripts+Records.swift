@@ -4,11 +4,11 @@ extension Scripts {
     /// Replaces a record by compare-and-swap. Returns 1 if done, 0 if there is no record or its lineage has ended, -1
     /// if the record was written under another reign, and the present value if it is not the judged value.
     ///
-    /// Keys: record, ledger. Arguments: judged value (empty if there must be none), bytes, TTL, ledger's TTL, whether
-    /// the record is bound to the reign (`R`).
+    /// Keys: record, ledger. Arguments: judged value (empty if there must be none), bytes, TTL, ledger's TTL, `R` if
+    /// the record is bound to the reign.
     static let replace = RedisScript(Self.replaceText, kind: .replace)
 
-    /// Replaces a record by compare-and-swap, for records whose writes need no confirmation by a replica.
+    /// Works as `replace` does, for records whose writes need no confirmation by a replica.
     static let replaceUnconfirmed = RedisScript(Self.replaceText, kind: .replace, isDurable: false)
 
     private static let replaceText = """
@@ -63,9 +63,9 @@ extension Scripts {
         kind: .endRecord
     )
 
-    /// Adds a line to a subject's list of sessions. All lines have one length. If there are a quarter more than the
-    /// maximum, the expired ones and the oldest are removed. This takes 20 times as long, so it is not done each time.
-    /// Returns 1.
+    /// Adds a line to a subject's list of sessions. All lines have one length. If there are a quarter more lines than
+    /// the maximum, the expired and the oldest lines are removed. This takes 20 times as long as adding a line, so it
+    /// is not done each time. Returns 1.
     ///
     /// Keys: list. Arguments: now (ms), the session's end (ms), its line, the maximum number of lines, the time for
     /// which the list outlives its sessions (ms).
@@ -175,7 +175,7 @@ extension Scripts {
         kind: .document
     )
 
-    /// Finds the value of a document under any of its names.
+    /// A Lua expression for the value of a document under any of its names.
     private static let standingDocument = """
         (function()
           for index = 1, #KEYS - 1 do

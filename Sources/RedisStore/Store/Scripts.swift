@@ -7,7 +7,7 @@
 /// no script stops half-way. So a script that creates something writes before it deletes, and a refusal leaves
 /// everything unchanged. A script that ends something deletes first, so that users can always be signed out.
 package enum Scripts {
-    /// Writes a session and makes its lineage's ledger outlive it, unless the lineage has ended. Returns 1 if written.
+    /// Writes a session and makes its lineage's ledger outlive it. Returns 1, or 0 if the lineage has ended.
     ///
     /// Keys: session, ledger, idle. Arguments: bytes, TTL, ledger's TTL, idle value, idle TTL; TTLs in ms.
     static let createSession = RedisScript(
@@ -46,7 +46,7 @@ package enum Scripts {
     /// Returns marker, record, ledger and the parent's name. If there are a record and a name and no marker, also
     /// returns the parent's record and its idle value, and the epochs of its subject unless they have separate slots.
     ///
-    /// Keys: marker, token, ledger, the key of its parent's name. Arguments: whether epochs are read too (`E`).
+    /// Keys: marker, token, ledger, the key of its parent's name. Arguments: `E` if epochs are read too.
     static let readWithParent = RedisScript(
         """
         local found = redis.call('MGET', KEYS[1], KEYS[2], KEYS[3], KEYS[4])
@@ -94,13 +94,12 @@ package enum Scripts {
     /// Uses a single-use record by compare-and-act. Returns the present marker if there is one. Otherwise returns 1 if
     /// done, 0 if the record is not the judged one or its parent is gone, and -1 if the record is from another reign.
     ///
-    /// A failover or a restart can lose a marker and bring back the record. A lost marker was written under an earlier
-    /// reign, and so was its record, which is never used again. This needs neither clocks nor a key that all gateways
-    /// share.
+    /// A failover or a restart can lose a marker and bring back the record. Both were written under an earlier reign,
+    /// and a record from an earlier reign is never used. This needs neither clocks nor a key that all gateways share.
     ///
     /// Keys: record, marker, ledger[, the keys of created records][, parent]. Arguments: judged bytes (empty if no
-    /// record that could be consumed was judged), marker, its TTL, whether the last key is the parent (`P`), ledger's
-    /// TTL[, and for each created record: value, TTL, whether it is written under the reign (`R`)].
+    /// record that could be consumed was judged), marker, its TTL, `P` if the last key is the parent, ledger's TTL[,
+    /// and for each created record: value, TTL, `R` if it is written under the reign].
     static let consume = RedisScript(
         """
         local marker = redis.call('GET', KEYS[2])
@@ -141,7 +140,7 @@ package enum Scripts {
         kind: .confirm
     )
 
-    /// Extends the idle deadline if it has not passed. A negligible extension is not written.
+    /// Extends the idle deadline if it has not passed. Skips extensions under min(60 s, a tenth of the idle lifetime).
     ///
     /// Keys: idle. Arguments: now (ms), the time for which the key is kept after the deadline (ms).
     static let touch = RedisScript(

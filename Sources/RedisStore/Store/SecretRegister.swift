@@ -1,13 +1,13 @@
 import Cryptography
 package import Vocabulary
 
-/// The gateways that use a Redis, each with the fingerprints of its secrets: the text that they share there.
+/// The register of the gateways that use a Redis, as the text that they share there. Each gateway has one line:
 ///
 /// ```
 /// (id) (since) (last seen) (fingerprint),(fingerprint)...
 /// ```
 package struct SecretRegister: Sendable, Equatable {
-    /// One gateway.
+    /// The line of one gateway.
     package struct Entry: Sendable, Equatable {
         let id: String
         /// The time when the gateway was first seen, in milliseconds by the clock of Redis.
@@ -17,10 +17,10 @@ package struct SecretRegister: Sendable, Equatable {
 
     /// The numbers of gateways that share no secret with this gateway.
     package struct Strangers: Sendable, Equatable {
-        /// The number of these gateways that were registered earlier. If there are any, this gateway has the wrong
-        /// secret.
+        /// The number of strangers that were registered before this gateway. If there are any, this gateway has the
+        /// wrong secret.
         package let earlier: Int
-        /// The number of these gateways that were registered later.
+        /// The number of strangers that were registered after this gateway.
         package let later: Int
 
         package init(earlier: Int, later: Int) {
@@ -44,8 +44,8 @@ package struct SecretRegister: Sendable, Equatable {
         }
     }
 
-    /// Returns the numbers of gateways that share no secret with the gateway with this id. During a rotation, rings
-    /// overlap, so none exist. `nil` if the gateway is not registered.
+    /// Returns the numbers of gateways that share no secret with the gateway `id`; `nil` if that gateway is not
+    /// registered. During a rotation, the secrets overlap, so both numbers are 0.
     package func strangers(to id: String) -> Strangers? {
         guard let own = self.entries.first(where: { $0.id == id }) else { return nil }
         let others = self.entries.filter { $0.id != id && $0.fingerprints.isDisjoint(with: own.fingerprints) }
@@ -53,7 +53,7 @@ package struct SecretRegister: Sendable, Equatable {
         return Strangers(earlier: earlier, later: others.count - earlier)
     }
 
-    /// Returns the names of secrets, which reveal nothing of them. All gateways with a secret give it one name.
+    /// Returns the fingerprints of secrets, separated by commas. They reveal nothing, and are the same at all gateways.
     package static func fingerprints(of secrets: SecretRing) -> String {
         secrets.all.map { secret in
             let bytes = HKDF(secret: secret.bytes).bytes(for: "sallyport secret fingerprint 1", count: 9)

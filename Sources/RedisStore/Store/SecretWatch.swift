@@ -6,10 +6,10 @@ package import Vocabulary
 /// Detects other gateways of the same Redis that have other secrets. Each gateway repeatedly writes the fingerprints of
 /// its secrets into one register, and reads the fingerprints of all gateways.
 ///
-/// A gateway with a wrong secret must be noticed, and must not take the others down. If two gateways share no secret,
-/// only the later one is treated as wrong.
+/// A gateway with a wrong secret must be noticed, and must not take other gateways down. If two gateways share no
+/// secret, only the later one is treated as wrong.
 package final class SecretWatch: Sendable {
-    /// The interval at which a gateway writes its entry, and the time for which a stopped gateway's entry is valid.
+    /// The interval at which a gateway writes its entry. The entry of a stopped gateway is valid for `lifetime`.
     private static let interval = Duration.seconds(10)
     private static let lifetime = Duration.seconds(30)
 
@@ -38,7 +38,7 @@ package final class SecretWatch: Sendable {
     /// The numbers of gateways with other secrets, when last read.
     package var strangers: SecretRegister.Strangers { self.state.withLock { $0.strangers } }
 
-    /// Registers the gateway, and repeats this in the background. Waits for the first answer or failure.
+    /// Registers the gateway, and renews its entry in the background. Waits for the first answer or failure.
     package func start() async {
         await self.look()
         let task = Task {
@@ -69,7 +69,7 @@ package final class SecretWatch: Sendable {
         if isNew { self.changed(strangers) }
     }
 
-    /// - Parameter fingerprints: The fingerprints; empty if the entry is removed.
+    /// - Parameter fingerprints: The fingerprints; empty to remove the entry.
     private func write(_ fingerprints: String) -> EventLoopFuture<RedisReply> {
         let call = ScriptCall(
             Scripts.register,

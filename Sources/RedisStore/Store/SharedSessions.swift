@@ -2,8 +2,7 @@ import Sessions
 import Synchronization
 import Vocabulary
 
-/// The sessions that event loops hold, each once for all loops. Otherwise every loop would keep the record that it
-/// read.
+/// The sessions that event loops hold, each stored once for all loops. Otherwise every loop would keep its own copy.
 final class SharedSessions: Sendable {
     private struct Part {
         var held: [RecordKey: Stored<Session>] = [:]
@@ -12,11 +11,10 @@ final class SharedSessions: Sendable {
 
         static let leastLimit = 64
 
-        /// Drops the sessions that no loop holds. Weak references would find them too, but counting references to an
-        /// object that has one is slow.
+        /// Drops the sessions that no loop holds. Weak references would find them too, but slow down counting.
         mutating func dropUnheld() {
             var unheld: [RecordKey] = []
-            // A loop over `indices` would hold another copy of the table.
+            // A loop over `indices` would hold a second reference to the table, which would then be copied.
             var index = self.held.startIndex
             while index != self.held.endIndex {
                 if isKnownUniquelyReferenced(&self.held.values[index]) { unheld.append(self.held[index].key) }
@@ -33,9 +31,9 @@ final class SharedSessions: Sendable {
 
     private let shards = (0..<64).map { _ in Shard() }
 
-    /// Returns the session that the loops hold in this version; `nil` if they hold none and it must be opened.
+    /// Returns the session that the loops hold in this version; `nil` if none do and the record must be opened.
     ///
-    /// - Parameter usedAt: The last use, as it was read now.
+    /// - Parameter usedAt: The time of the last use, as it was just read.
     func held(_ key: RecordKey, _ version: RecordVersion, usedAt: UnixTime) -> Stored<Session>? {
         let held = self.shard(of: key).part.withLock { $0.held[key] }
         guard let held, held.version == version else { return nil }

@@ -3,11 +3,11 @@ package enum ClusterSlots {
     /// The limits of one reply: enough for a separate entry per slot, each with a primary and two replicas.
     static let limits = ReplyLimits(bytes: 16 << 20, elements: Topology.slotCount * 32)
 
-    /// Returns the nodes and the slots that they serve, as one node sees them. Each entry is `[first, last, primary,
-    /// replica...]`, and a node is `[host, port, id, metadata...]`, to which later versions append.
+    /// Returns the primaries and the slots that they serve, as one node sees them. Each entry is `[first, last,
+    /// primary, replica...]`. A node is `[host, port, id, metadata...]`, and later versions of Redis may append to it.
     ///
-    /// `nil` if the reply is malformed, assigns a slot twice, or names no primary. Slots without a primary are left
-    /// out, and so are the slots of a primary whose address is unknown.
+    /// Returns `nil` if the reply is malformed, assigns a slot twice, or names no primary. Slots without a primary are
+    /// left out, and so are the slots of a primary whose address is unknown.
     ///
     /// - Parameter asked: The node that answered. A node may leave out its own host.
     package static func topology(_ reply: RedisReply, from asked: RedisEndpoint) -> Topology? {

@@ -3,22 +3,22 @@ import Synchronization
 
 /// The primaries of a cluster and their slots, as one of its nodes sees them.
 ///
-/// Nodes agree after a moment, so one view is enough. `MOVED` corrects what is outdated and triggers another look. Only
-/// a view with fewer slots than are known is not accepted at once, because a node that has just joined, or has lost its
-/// configuration, knows few. It is accepted if the next answer, from another node if there is one, has fewer too. Nodes
-/// in use are asked before the seeds. A seed may be outdated: a primary that returns after a failover considers itself
-/// one for a while.
+/// Nodes agree after a moment, so one view is enough. `MOVED` corrects an outdated view and triggers another look. A
+/// view with fewer slots than are known is not accepted at once, because a node that has just joined, or has lost its
+/// configuration, knows few slots. It is accepted if the next view (from another node, if there is one) has fewer too.
+/// Nodes in use are asked before the seeds, which may be outdated: a primary that returns after a failover still
+/// considers itself a primary for a while.
 final class ClusterTopology: TopologySource {
     private struct State {
         /// The node whose view was accepted last, which is asked first.
         var guide: RedisEndpoint?
-        /// Whether the last answer had fewer slots than are known.
+        /// True if the last answer had fewer slots than are known.
         var hadFewer = false
     }
 
-    /// The interval at which the cluster is asked without a cause.
+    /// The interval at which the cluster is asked if nothing triggers a look.
     private static let interval = Duration.seconds(10)
-    /// The number of primaries, and the number of seeds, that are asked in one round.
+    /// The maximum number of primaries that are asked in one round, and also the maximum number of seeds.
     private static let attempts = 4
 
     private let seeds: [RedisEndpoint]

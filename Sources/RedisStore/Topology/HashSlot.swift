@@ -1,6 +1,6 @@
 /// The hash slot of a key, one of 16,384 in a cluster (Redis Cluster specification, "Hash tags").
 package enum HashSlot {
-    /// Returns the slot of `key`, by the bytes between its first `{` and the next `}` if there are any, or by all
+    /// Returns the slot of `key`. Hashes the bytes between its first `{` and the next `}` if there are any, or all
     /// bytes.
     package static func of(_ key: [UInt8]) -> Int { Self.of(key[...]) }
 

@@ -1,7 +1,7 @@
 package import NIOCore
 
 /// Decides when to look for the primaries: at once if a command cannot be served, but one round at a time, and with
-/// pauses that grow while rounds find nothing new. It has no clock and no timers; times are a loop's.
+/// pauses that grow while rounds find nothing new. It has no clock and no timers: callers pass the times of their loop.
 package struct LookPace: Sendable, Hashable {
     /// The result of a round.
     package enum Outcome: Sendable, Hashable {
@@ -19,25 +19,25 @@ package struct LookPace: Sendable, Hashable {
     /// The pause while all is well.
     private let interval: Duration
     private var isLooking = false
-    /// Whether a round was requested since the last one began.
+    /// True if a round has been requested since the last one began.
     private var isWanted = false
-    /// Whether the current round was requested.
+    /// True if the current round was requested.
     private var wasWanted = false
     /// The number of consecutive rounds that were requested or failed, and found nothing new.
     private var vainRounds = 0
     private var lastEnd: NIODeadline?
     private var due = NIODeadline.distantFuture
 
-    /// - Parameter interval: The interval between rounds without a cause.
+    /// - Parameter interval: The interval between rounds that nothing triggers.
     package init(interval: Duration) {
         self.interval = interval
     }
 
-    /// Requests a round and returns the time when it must begin; `nil` if one is already scheduled.
+    /// Requests a round and returns the time when it must begin; `nil` if one is running or already scheduled by then.
     ///
     /// - Parameters:
-    ///   - isNews: Whether the caller knows of a change, so that the pauses are short again.
-    ///   - chance: Random, from 0 to 1, so that gateways that lost Redis together do not ask together.
+    ///   - isNews: True if the caller knows of a change, so that the pauses are short again.
+    ///   - chance: A random number from 0 to 1, so that gateways that lost Redis together do not ask together.
     package mutating func want(isNews: Bool = false, at now: NIODeadline, chance: Double) -> NIODeadline? {
         if isNews { self.vainRounds = 0 }
         self.isWanted = true
@@ -48,7 +48,7 @@ package struct LookPace: Sendable, Hashable {
         return due
     }
 
-    /// Begins the scheduled round. Returns false if one is running.
+    /// Begins the scheduled round. Returns false if another round is running.
     package mutating func begin() -> Bool {
         guard !self.isLooking else { return false }
         self.isLooking = true

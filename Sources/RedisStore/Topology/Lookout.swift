@@ -20,7 +20,7 @@ final class Lookout: Sendable {
     /// The running state; `nil` before the start and after the end.
     private let running: NIOLoopBoundBox<Running?>
 
-    /// - Parameter interval: The interval between rounds without a cause.
+    /// - Parameter interval: The interval between rounds that nothing triggers.
     init(every interval: Duration, on loop: any EventLoop) {
         self.loop = loop
         self.interval = interval
@@ -37,7 +37,7 @@ final class Lookout: Sendable {
 
     /// Looks at once, or as soon as the pace allows.
     ///
-    /// - Parameter isNews: Whether a server has announced that the primaries have changed.
+    /// - Parameter isNews: True if a server has announced that the primaries have changed.
     func lookAgain(isNews: Bool = false) {
         self.loop.execute {
             let due = self.running.value?.pace.want(isNews: isNews, at: .now(), chance: Double.random(in: 0...1))
@@ -45,7 +45,7 @@ final class Lookout: Sendable {
         }
     }
 
-    /// Stops after the current round, whose result is dropped.
+    /// Waits for the current round, drops its result, and stops.
     func shutDown() async {
         let round = try? await self.loop.submit {
             defer { self.running.value = nil }

@@ -6,18 +6,18 @@ import NIOCore
 /// sentinels are asked at once. An address is used only if the server there reports that it is a primary. Sentinels may
 /// be outdated, and a primary that has returned may not know yet that it was replaced.
 final class SentinelTopology: TopologySource {
-    /// The interval at which sentinels are asked if all usual causes fail: a lost connection, or news of another
-    /// primary.
+    /// The interval at which sentinels are asked if no connection is lost and no news of another primary arrives.
     private static let interval = Duration.seconds(10)
-    /// The channel on which sentinels publish `<name> <old host> <old port> <new host> <new port>`. A primary that is
-    /// cut off from them but not from this gateway keeps its connections, so only this message reports the change.
+    /// The channel on which sentinels publish `<name> <old host> <old port> <new host> <new port>`. A primary that only
+    /// the sentinels have lost keeps its connections, so only this message reports the change.
     private static let newsChannel = "+switch-master"
     /// The channels on which the sentinel that leads a failover publishes `<role> <name> <host> <port> @ <primary's
-    /// name> ...`. It has told a replica to become the primary, and later has seen that it did. Until most sentinels
-    /// know, the old primary accepts writes and its other replicas confirm them, but all of them will be lost.
+    /// name> ...`: first when it has told a replica to become the primary, then when the replica has done so. Until
+    /// most sentinels know, the old primary accepts writes and its other replicas confirm them, but these writes will
+    /// be lost.
     private static let beginChannels = ["+failover-state-send-slaveof-noone", "+promoted-slave"]
     /// The channel on which the leading sentinel publishes `master <name> ...` if the replica does not become the
-    /// primary. Other aborts happen before this point, and may be another sentinel's.
+    /// primary. Other aborts happen earlier, and may concern a failover that another sentinel leads.
     private static let abortChannel = "-failover-abort-slave-timeout"
 
     static var channels: [String] { [Self.newsChannel] + Self.beginChannels + [Self.abortChannel] }
@@ -93,7 +93,7 @@ final class SentinelTopology: TopologySource {
                             }
                         }
                     },
-                    // A sentinel that answers questions may still refuse a subscription. A round reports other errors.
+                    // A sentinel that answers questions may still refuse a subscription. Rounds report other errors.
                     ended: { _, refusal in
                         if let refusal { client.refused(sentinel, refusal) }
                     }
@@ -109,7 +109,7 @@ final class SentinelTopology: TopologySource {
     private enum Standing {
         case primary
         case replica
-        /// The server refuses to say; its links will report why.
+        /// The server refuses to report its role. The connections for commands will report the reason.
         case refusing
         case unreachable
     }

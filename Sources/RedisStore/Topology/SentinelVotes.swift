@@ -1,4 +1,4 @@
-/// The sentinels' answers to the question where the primary is, and the order in which they are tried.
+/// The addresses that sentinels name as the primary's, and the order in which they are tried.
 ///
 /// Sentinels may disagree: one that was cut off still names the old primary, and just after a failover only the leader
 /// names the new one. The address that most of them name is tried first, as soon as most have named it. All others are
@@ -14,7 +14,7 @@ package struct SentinelVotes: Sendable {
         self.voters = voters
     }
 
-    /// Records that another sentinel has answered or failed; `nil` if it named no address.
+    /// Records that one sentinel has answered or failed. `endpoint` is `nil` if it named no address.
     package mutating func add(_ endpoint: RedisEndpoint?) {
         self.answers += 1
         guard let endpoint else { return }
@@ -25,7 +25,7 @@ package struct SentinelVotes: Sendable {
         }
     }
 
-    /// Whether every sentinel has answered or failed.
+    /// True once every sentinel has answered or failed.
     package var isComplete: Bool { self.answers >= self.voters }
 
     /// The addresses that may be the primary so far, the likeliest first.
@@ -39,7 +39,7 @@ package struct SentinelVotes: Sendable {
 
 extension RedisEndpoint {
     /// Reads the reply to `SENTINEL GET-MASTER-ADDR-BY-NAME`: an address or (with `resolve-hostnames`) a host name, and
-    /// a port. `nil` if it is neither.
+    /// a port. `nil` if the reply has another form.
     package init?(sentinelReply reply: RedisReply) {
         guard case .array(let parts) = reply, parts.count == 2, case .bulk(let host) = parts[0],
             case .bulk(let digits) = parts[1], let port = Int(String(decoding: digits, as: UTF8.self))
@@ -47,7 +47,7 @@ extension RedisEndpoint {
         self.init(announcedHost: host, port: port)
     }
 
-    /// Reads an address that a server announces; `nil` if it cannot be connected to.
+    /// Reads an address that a server announces; `nil` if the host or the port is not valid.
     init?(announcedHost host: [UInt8], port: Int) {
         guard (1...255).contains(host.count), host.allSatisfy({ (0x21...0x7E).contains($0) }),
             (1...65_535).contains(port)

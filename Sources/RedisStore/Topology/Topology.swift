@@ -21,7 +21,7 @@ package struct Topology: Sendable, Hashable {
         self.shards = shards
     }
 
-    /// Creates one primary with every slot, for standalone Redis and Sentinel.
+    /// Creates a topology of one primary with every slot, for standalone Redis and Sentinel.
     package init(_ endpoint: RedisEndpoint) {
         self.init(shards: [Shard(endpoint: endpoint, slots: [0...UInt16(Self.slotCount - 1)])])
     }

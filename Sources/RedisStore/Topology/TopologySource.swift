@@ -1,14 +1,14 @@
-/// Finds the primaries and keeps looking.
+/// Finds the primaries, and keeps looking for changes.
 protocol TopologySource: Sendable {
-    /// Starts to look for `client`. It reports the first topology and each one that differs from its predecessor, every
-    /// server that answers the question with an error, and a primary that is being replaced.
+    /// Starts to look, and reports to `client` the first topology, each changed topology, every server that answers
+    /// with an error, and a primary that is being replaced.
     func start(for client: RedisClient)
 
     /// Returns how many of the servers that choose the primary were heard within this time; `nil` if the primaries
     /// themselves choose. Called on the first loop.
     func heard(within time: Duration) -> Quorum?
 
-    /// Looks again, at once but not too often, because what is known may be outdated.
+    /// Looks again, at once but not too often, because the known topology may be outdated.
     func lookAgain()
 
     /// Stops looking, and closes its connections.

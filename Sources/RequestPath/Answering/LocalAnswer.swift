@@ -4,9 +4,9 @@ package import Vocabulary
 /// An answer by the gateway itself: a refusal, a redirect, or an endpoint's answer.
 package struct LocalAnswer: Sendable {
     package var response: EndpointResponse
-    /// Whether the connection cannot carry another request.
+    /// True if the connection cannot carry another request.
     package var closes: Bool
-    /// Whether the body is a problem document, which is replaced by a page for a person.
+    /// True if the body is a problem document, which a page for a person can replace.
     package let isProblem: Bool
 
     package init(_ response: EndpointResponse, closes: Bool = false) {
@@ -21,10 +21,10 @@ package struct LocalAnswer: Sendable {
     /// closes.
     ///
     /// - Parameters:
-    ///   - explanation: What happened, in the operator's words for the user. `nil` if the reason's own text applies.
+    ///   - explanation: The operator's text for the user about what happened. `nil` if the reason's own text applies.
     ///   - loginURL: The URL to which a script can send its user to sign in. `nil` if signing in does not help.
     ///   - fields: Further fields, such as `Allow`. A challenge among them replaces the usual challenge.
-    ///   - closes: Whether the connection cannot carry another request, whatever the reason.
+    ///   - closes: True if the connection must close even if `reason` does not close it.
     package static func problem(
         _ reason: Reason,
         explanation: String? = nil,
@@ -51,7 +51,7 @@ package struct LocalAnswer: Sendable {
         return self.rendered(as: envelope(reason, requestID.text))
     }
 
-    /// Returns the refusal in the format of `response`, with the fields that `response` does not set.
+    /// Returns `response` with the fields of the refusal that `response` does not set.
     func rendered(as response: EndpointResponse) -> LocalAnswer {
         var response = response
         let own = Set(response.fields.map { $0.name.lowercased() })
@@ -77,7 +77,7 @@ package struct LocalAnswer: Sendable {
         return LocalAnswer(EndpointResponse(status: status, fields: fields, reason: reason))
     }
 
-    /// Whether answers with this status have content (RFC 9110 6.4.1).
+    /// True if answers with this status have content (RFC 9110 6.4.1).
     package var hasContent: Bool { self.response.status != 204 && self.response.status != 304 }
 }
 

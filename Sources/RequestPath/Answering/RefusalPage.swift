@@ -7,9 +7,9 @@ extension LocalAnswer {
     /// Returns a problem document as a page for a person, and any other answer unchanged.
     ///
     /// - Parameters:
-    ///   - isForm: Whether the request carried a form that the user filled in.
-    ///   - hasHost: Whether the request reached a host that is served.
-    ///   - hasSignIn: Whether there is a sign-in page.
+    ///   - isForm: True if the request carried a form that the user filled in.
+    ///   - hasHost: True if the request reached a host that is served.
+    ///   - hasSignIn: True if there is a sign-in page.
     package func page(
         by writer: PageWriter,
         requestID: RequestID,
@@ -18,11 +18,11 @@ extension LocalAnswer {
         hasSignIn: Bool
     ) -> LocalAnswer {
         guard self.isProblem, let reason = self.response.reason else { return self }
-        // The data of a form would be lost before the user reads that it was not sent.
+        // After a form, the app is not asked: the form's data would be lost before the user reads that it was not sent.
         let native = isForm ? nil : self.response.native
         let words = RefusalWords(reason, isForm: isForm, asksApp: native != nil)
         let language = writer.language
-        // The account is a part of what happened.
+        // The account follows the sentence about what happened.
         let account = self.response.account.map { language.html(.pageAccount, ["account": $0]) }
         let paragraphs = [
             HTMLText.escaped(self.response.explanation ?? words.event(in: language)), account,
@@ -55,7 +55,7 @@ extension LocalAnswer {
         return self.rendered(as: page)
     }
 
-    /// Returns the text for the wait in `Retry-After`. `nil` if the refusal is no rate limit or states no wait.
+    /// Returns the text for the wait in `Retry-After`. `nil` if the refusal is not a rate limit or states no wait.
     private func wait(_ reason: Reason, _ language: PageLanguage) -> String? {
         guard reason.status == 429,
             let field = self.response.fields.first(where: { $0.name.lowercased() == "retry-after" }),
@@ -72,8 +72,8 @@ extension LocalAnswer {
         let signIn = self.response.signIn ?? SignInPath.path
         return switch way {
         case .none: nil
-        // An empty reference is the page's own URL (RFC 3986 4.4), so the page does not contain the URL and its
-        // content. A failed sign-in starts again, because its URL holds a code that may have been used.
+        // An empty reference is the page's own URL (RFC 3986 4.4), so the page does not have to contain the URL. A
+        // failed sign-in starts again, because its URL holds a code that may have been used.
         case .again: (self.response.signIn ?? "", .linkAgain)
         // A host that is not served has no page to link to.
         case .start: hasHost ? ("/", .linkStart) : nil

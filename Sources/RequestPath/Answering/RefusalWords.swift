@@ -1,7 +1,7 @@
 package import Pages
 package import Vocabulary
 
-/// A refusal's text for a person: what happened, what to do, and a link. The only table from reason to topic.
+/// A refusal's text for a person: what happened, what to do, and a link. This is the only table from reasons to topics.
 ///
 /// A reason without its own row gets the text of its status.
 package struct RefusalWords: Sendable {
@@ -12,7 +12,7 @@ package struct RefusalWords: Sendable {
         case again
         case start
         case signIn
-        /// The sign-in again, after a failed one.
+        /// The sign-in page again, after a failed sign-in.
         case signInAgain
         /// The page of the client that requested the sign-in, if it has one.
         case client
@@ -22,13 +22,13 @@ package struct RefusalWords: Sendable {
 
     package let topic: RefusalTopic
     package private(set) var way: Way
-    /// What became of a form's data. `nil` if the request carried no form.
+    /// The texts about the data of a form. `nil` if the request carried no form.
     private var form: (event: PageText, advice: PageText?)?
     private var asksApp = false
 
     /// - Parameters:
-    ///   - isForm: Whether the request carried a form that the user filled in.
-    ///   - asksApp: Whether the page asks the native app that shows it to sign the user in.
+    ///   - isForm: True if the request carried a form that the user filled in.
+    ///   - asksApp: True if the page asks the native app that shows it to sign the user in.
     package init(_ reason: Reason, isForm: Bool, asksApp: Bool = false) {
         self = Self.row(reason) ?? Self.row(reason.status)
         if asksApp {
@@ -101,7 +101,7 @@ package struct RefusalWords: Sendable {
         case .requireAAL: RefusalWords(.secondFactor, .otherAccount)
         case .requireActor: RefusalWords(.onlyUser, .start)
         case .requireProvider, .requireGroups: RefusalWords(.noAccess, .otherAccount)
-        // No account gets these in a browser.
+        // In a browser, no account meets these requirements.
         case .requireScopes, .requireOrigin: RefusalWords(.appsOnly, .start)
         case .identityUnsafeValue, .identityTooLarge: RefusalWords(.unusableAccount, .none)
         case .handoffNotNavigation: RefusalWords(.prefetchedLink, .again)

@@ -12,15 +12,14 @@ package final class AuthorizationProfile: Sendable {
     let fields: ReportedFields
     /// The identity profile and fields of oauth2-proxy. `nil` if the gateway does not serve oauth2-proxy's paths.
     let oauth2Proxy: (profile: IdentityProfile, fields: ReportedFields)?
-    /// The forms of checks by path.
     private let forms: CheckForms
-    /// Whether proxies may also send requests for the gateway's own pages to the authorization listener. oauth2-proxy
+    /// True if proxies may also send requests for the gateway's own pages to the authorization listener. oauth2-proxy
     /// and Authelia serve checks and pages at one address, and proxies are configured for that.
     let servesPages: Bool
-    /// Whether a request for one of the gateway's pages names its client in `X-Real-IP`. If nginx is configured as in
-    /// oauth2-proxy's manual, it sets no other such field, and `X-Forwarded-For` is the client's own.
+    /// True if a request for one of the gateway's pages names its client in `X-Real-IP`. If nginx is configured as in
+    /// oauth2-proxy's manual, it sets no other field with the address, and `X-Forwarded-For` comes from the client.
     let namesPageClientsInRealIP: Bool
-    /// Whether a session or transfer token may be bound to the client's address, so that each check must contain it.
+    /// True if sessions or transfer tokens may be bound to the client's address, so that each check must contain it.
     let needsAddress: Bool
 
     /// Creates the profile from the settings. Returns `nil` if no other proxy may send checks.

@@ -23,16 +23,16 @@ package struct CheckForm: Sendable {
 
     package let dialect: AuthorizationDialect
     let source: Source
-    /// Whether the answer also has the fields of oauth2-proxy.
+    /// True if the answer also has the fields of oauth2-proxy.
     let isOAuth2Proxy: Bool
-    /// Whether a GET check of one of the gateway's own pages is answered with that page. The proxy passes the whole
+    /// True if a GET check of one of the gateway's own pages is answered with that page. The proxy passes the whole
     /// answer on to the browser and cannot reach the page in any other way.
     let showsPages: Bool
-    /// Whether each 401, even for a script, names the sign-in page in `Location`. Authelia's does, and nginx turns each
+    /// True if each 401, even for a script, names the sign-in page in `Location`, as with Authelia. nginx turns each
     /// 401 into a redirect if it is configured as in Authelia's manual.
     let namesSignIn: Bool
-    /// Whether an answer that allows a request has every identity field, with an empty value if the user has none. The
-    /// empty field keeps the client's own field from the app.
+    /// True if an answer that allows a request has every identity field, with an empty value if the user has none. An
+    /// empty field keeps the client's field of that name from the app.
     let hasEmptyFields: Bool
 
     package init(
@@ -51,7 +51,7 @@ package struct CheckForm: Sendable {
         self.hasEmptyFields = hasEmptyFields
     }
 
-    /// Whether the proxy does not send the method of the original request.
+    /// True if the proxy does not send the method of the original request.
     var hidesMethod: Bool { if case .head(.hostAndURI) = self.source { true } else { false } }
 
     /// Returns the maximum length of the body that is collected before the check is judged. Returns `nil` if no body is
@@ -70,8 +70,8 @@ package struct CheckForm: Sendable {
     /// The maximum length of a body that is collected although it is not read.
     private static let longestBody = 65_536
 
-    /// Whether the browser receives a redirect from the answer. For checks of `/oauth2/auth`, the proxy's own
-    /// configuration redirects to the sign-in page.
+    /// True if the browser receives the redirect in an answer. For checks of `/oauth2/auth`, it does not: the proxy's
+    /// own configuration redirects to the sign-in page.
     var passesRedirects: Bool { !self.isOAuth2Proxy || self.dialect != .authRequest }
 
     // MARK: Answers
@@ -88,7 +88,7 @@ package struct CheckForm: Sendable {
         return self.dialect == .authRequest ? nil : 307
     }
 
-    /// Forbids proxies to cache `answer`, and adds the reason of a refusal in a field that a proxy can pass on.
+    /// Returns `answer` with a ban on caching and, for a refusal, the reason in a field that a proxy can pass on.
     static func marked(_ answer: LocalAnswer) -> LocalAnswer {
         var answer = answer
         answer.response.fields.removeAll { $0.name.lowercased() == "cache-control" }
@@ -120,7 +120,7 @@ package struct CheckForm: Sendable {
             if answer.response.status == 200 { answer = answer.restated(as: Self.refused) }
         case .authRequest:
             answer = answer.restated(as: Self.authRequestStatus(answer.response))
-            // The proxy does not read it, and nginx's buffer is too small for long URLs.
+            // The proxy does not read `Location`, and nginx's buffer is too small for long URLs.
             if !self.passesRedirects { answer.response.fields.removeAll { $0.name.lowercased() == "location" } }
             if self.namesSignIn, answer.response.status == 401,
                 !answer.response.fields.contains(where: { $0.name.lowercased() == "location" }), let signIn = signIn()

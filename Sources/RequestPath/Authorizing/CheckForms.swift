@@ -4,15 +4,15 @@ package import Settings
 package struct CheckForms: Sendable {
     /// The folder for proxies that remove the client's fields before each check, but would forward empty fields.
     package static let valuedFolder = "/authz/valued/"
-    /// The gateway's and Authelia's folders. Under Authelia's, Envoy's prefix for a path (`/page`) ends with a slash,
-    /// proxies send only checks on the hosts of apps, and nginx turns each 401 into a redirect.
+    /// The gateway's and Authelia's folders. In Authelia's, the prefix that Envoy puts before a path (`/page`) ends
+    /// with a slash, proxies send checks only for hosts of apps, and nginx turns each 401 into a redirect.
     private static let folders = [
         (path: "/authz/", prefixEnd: "", isAuthelias: false),
         (path: Self.valuedFolder, prefixEnd: "", isAuthelias: false),
         (path: "/api/authz/", prefixEnd: "/", isAuthelias: true),
     ]
     private static let oauth2Proxy = "/oauth2/auth"
-    /// The path of Traefik's checks for the whole answer of oauth2-proxy, including the redirect to the sign-in page.
+    /// The path at which Traefik's checks get the whole answer of oauth2-proxy, with the redirect to the sign-in page.
     private static let oauth2ProxyRoot = "/"
 
     private let forms: [CheckForm]
@@ -33,7 +33,7 @@ package struct CheckForms: Sendable {
     /// Creates the forms for the dialects in the settings.
     ///
     /// - Parameters:
-    ///   - oauth2Proxy: Whether oauth2-proxy's paths are served.
+    ///   - oauth2Proxy: True if oauth2-proxy's paths are served.
     ///   - metadata: The fields read on oauth2-proxy's paths. `nil` for the fields in oauth2-proxy's manual.
     package init(_ settings: AuthorizationSettings, oauth2Proxy: Bool, reading metadata: OriginalMetadata? = nil) {
         var exact: [(path: String, form: CheckForm)] = []

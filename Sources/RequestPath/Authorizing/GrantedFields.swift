@@ -59,8 +59,8 @@ struct GrantedFields {
     /// Returns an answer for the proxy instead of the permit. Returns `nil` if the permit itself is reported.
     ///
     /// - Parameters:
-    ///   - bringsToken: Whether the query still contains a transfer token.
-    ///   - bringsSession: Whether the answer has the cookie of a session that replaces the browser's session.
+    ///   - bringsToken: True if the query still contains a transfer token.
+    ///   - bringsSession: True if the answer has the cookie of a session that replaces the browser's session.
     ///   - names: The names of the gateway's own cookies and query parameter.
     static func detour(
         bringsToken: Bool,

@@ -2,12 +2,12 @@
 import Glibc
 #endif
 
-/// The names of an identity's fields, for answers that contain every field. For a missing field, the proxy would pass
-/// the client's own on to the app (CVE-2026-30851).
+/// The names of an identity's fields, for answers that contain every field. If a field were missing, the proxy would
+/// pass on the client's field of that name to the app (CVE-2026-30851).
 struct ReportedFields: Sendable {
     /// The beginnings of the field lines, such as `X-Auth-Subject: `, in the order of the rendered lines.
     private let beginnings: [[UInt8]]
-    /// Whether one of the fields is `Authorization`.
+    /// True if one of the fields is `Authorization`.
     let replaceAuthorization: Bool
 
     init(_ identity: IdentityProfile) {
@@ -22,7 +22,7 @@ struct ReportedFields: Sendable {
     ///
     /// - Parameters:
     ///   - identity: The lines about the user. `nil` if nobody is signed in.
-    ///   - emptyOnes: Whether to append empty lines.
+    ///   - emptyOnes: True to append empty lines.
     func append(_ identity: IdentityLines?, to lines: inout [UInt8], emptyOnes: Bool) {
         guard emptyOnes else {
             lines += identity?.session ?? []

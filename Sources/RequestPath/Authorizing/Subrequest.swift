@@ -41,7 +41,7 @@ package enum Subrequest {
         needsAddress: Bool,
         into buffer: inout ByteBuffer
     ) throws(Reason) {
-        // Rejected, because ignoring a restriction would admit everybody. Caddy's appended client query is harmless.
+        // Restrictions are rejected: ignoring one admits all. The client's query, appended by Caddy, is harmless.
         guard !form.isOAuth2Proxy || Self.restrictions.allSatisfy({ $0.find(in: check.query, base) == nil }) else {
             throw .authorizationMetadata
         }
@@ -75,7 +75,7 @@ package enum Subrequest {
         }
     }
 
-    /// Whether the field shows that the request opens a WebSocket. Proxies do not pass `Upgrade` on, and HTTP/2 has no
+    /// True if the field shows that the request opens a WebSocket. Proxies do not pass `Upgrade` on, and HTTP/2 has no
     /// key (RFC 8441 5), but browsers always send the version and the mode.
     private static func asksForWebSocket(_ line: FieldLine, _ base: Bytes) -> Bool {
         if line.role == .fetchMode { return ByteClass.equal(line.value.bytes(in: base), "websocket") }
@@ -83,8 +83,8 @@ package enum Subrequest {
         return ByteClass.equal(name, "sec-websocket-key") || ByteClass.equal(name, "sec-websocket-version")
     }
 
-    /// Whether the field may come from the client, and neither describes the check itself nor comes from the proxy.
-    /// Also true for the proxy's `X-Forwarded-For` and request id, which are read as from any trusted proxy.
+    /// True if the field may come from the client: it neither describes the check itself nor comes from the proxy. Also
+    /// true for the proxy's `X-Forwarded-For` and request id, which are read as from any trusted proxy.
     private static func isClients(_ line: FieldLine) -> Bool {
         switch line.role {
         case .host, .contentLength, .transferEncoding: false
@@ -98,7 +98,7 @@ package enum Subrequest {
     {
         switch source {
         case .fields(.forwarded):
-            // The proxy must send the scheme, which adds nothing to the host's `public_url`.
+            // The proxy must send the scheme, but its value is not used: the host's `public_url` has the scheme.
             _ = try self.value("x-forwarded-proto", check, base)
             return Original(
                 method: try self.value("x-forwarded-method", check, base),
@@ -149,7 +149,7 @@ package enum Subrequest {
         return address
     }
 
-    /// Whether `X-Forwarded-For` ends with an address. Without one, the proxy would be mistaken for the client.
+    /// True if `X-Forwarded-For` ends with an address. Without one, the proxy would be mistaken for the client.
     private static func namesClient(_ check: RequestHead, _ base: Bytes) -> Bool {
         for index in (0..<check.fields.count).reversed() where check.fields[index].role == .forwardedFor {
             var list = check.fields[index].value.bytes(in: base)

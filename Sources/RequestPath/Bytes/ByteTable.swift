@@ -5,7 +5,7 @@ import Glibc
 /// A hash table from configured byte strings, such as host names, to integers. A look-up computes one hash, allocates
 /// nothing and retains nothing. The table is immutable.
 ///
-/// The hash has no secret key: the operator chooses the keys, and a search ends at the first free slot.
+/// The hash needs no secret key: the operator chooses the keys, and a search for any key ends at the first free slot.
 final class ByteTable: @unchecked Sendable {
     private struct Slot {
         var hash: UInt64 = 0

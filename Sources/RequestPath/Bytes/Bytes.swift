@@ -5,7 +5,7 @@ import Glibc
 /// The bytes of a head in its buffer. The pointer is valid only inside the closure that receives it.
 package typealias Bytes = UnsafePointer<UInt8>
 
-/// A run of bytes as an offset into the parsed buffer, so that it outlives a pointer to the buffer.
+/// A run of bytes as an offset into the parsed buffer and a length, so that it outlives a pointer to the buffer.
 package struct Slice: Sendable, Equatable {
     package var offset: UInt32
     package var count: UInt32

@@ -1,5 +1,4 @@
-/// A large value that few requests have. It is stored out of line because every request pays for the size of its
-/// actions.
+/// A large value that few requests have. Stored out of line, because it would enlarge the actions of all requests.
 package final class OutOfLine<Value: Sendable>: Sendable {
     package let value: Value
 

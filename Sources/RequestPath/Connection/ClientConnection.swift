@@ -1,7 +1,7 @@
 import NIOCore
 package import Transport
 
-/// The start of a client's connection of any HTTP version.
+/// A client's connection, of any HTTP version, as seen by the code that opens it.
 package protocol ClientConnection: LoopConnection, StreamHandler {
     var loop: PathLoop { get }
 
@@ -34,7 +34,7 @@ extension ClientConnection {
     }
 }
 
-/// Notes at the gate that a signed-in user uses the connection, rarely because all loops share the gate.
+/// Notes at the gate that a signed-in user uses the connection, at most once in `period`: all loops share the gate.
 struct SessionNotes {
     private static let period = TimeAmount.minutes(5)
 

@@ -31,7 +31,7 @@ package final class ConnectionGate: Sendable {
         fileprivate let gate: ConnectionGate
         /// The client's address.
         package let client: IPAddress
-        /// Whether the place is included in the limit of the client's address.
+        /// True if the place is included in the limit of the client's address.
         fileprivate let isCounted: Bool
 
         /// Notes that a signed-in user sends requests from this client.
@@ -69,7 +69,7 @@ package final class ConnectionGate: Sendable {
             self.trusted = CIDRSet(trusted)
         }
 
-        /// The number of connections to close at a time. Each search looks at all of them, so it should find many.
+        /// The number of connections to close at a time. Each search looks at all connections, so it should find many.
         var batch: Int { max(1, self.full / 16) }
     }
 
@@ -82,7 +82,7 @@ package final class ConnectionGate: Sendable {
         var waiting: [@Sendable () -> Void] = []
         var refused: [Refusal: UInt64] = [:]
         var isClearing = false
-        /// Whether the last search found too few idle connections to close, so that the remaining places are reserved.
+        /// True if the last search found too few idle connections to close, so that the remaining places are reserved.
         var isBusy = false
         /// The earliest time of the next search.
         var nextClearing = NIODeadline.uptimeNanoseconds(0)
@@ -115,7 +115,7 @@ package final class ConnectionGate: Sendable {
 
     // MARK: Descriptors
 
-    /// Descriptors for everything but clients and apps.
+    /// The number of descriptors for everything except clients and apps.
     package static let reserve = 64
 
     /// Returns the number of clients that `files` open files allow. Each client needs one. The rest is for a reserve
@@ -125,7 +125,7 @@ package final class ConnectionGate: Sendable {
         return max(16, rest / 2, apps.map { rest - $0 } ?? 0)
     }
 
-    /// Returns the descriptors needed for `clients` if the process may open clearly fewer. `nil` if it may open enough.
+    /// Returns the number of descriptors that `clients` clients need. `nil` unless the process may open clearly fewer.
     ///
     /// - Parameters:
     ///   - apps: The maximum number of open connections to apps.
@@ -162,7 +162,7 @@ package final class ConnectionGate: Sendable {
 
     /// Names the client of a reserved place.
     ///
-    /// - Parameter isProxy: Whether the address belongs to a proxy that connects for itself.
+    /// - Parameter isProxy: True if the address belongs to a proxy that connects for itself.
     /// - Returns: The client's place. `nil` if the client is refused, which gives the place back.
     package func name(_ address: IPAddress, isProxy: Bool = false, now: NIODeadline) -> Place? {
         let isCounted: Bool? = self.state.withLock { state in
@@ -173,7 +173,7 @@ package final class ConnectionGate: Sendable {
                 state.refused[.perAddress, default: 0] += 1
                 return nil
             }
-            // The client's own place is already included.
+            // `open` already includes the client's own place.
             if state.isBusy, state.open > state.limits.unknown, !state.known.contains(key, now: now) {
                 state.refused[.reserved, default: 0] += 1
                 return nil
@@ -215,7 +215,7 @@ package final class ConnectionGate: Sendable {
         self.state.withLock { $0.handshakes.take(address.key, now: now) }
     }
 
-    /// Whether another client may be accepted. If not, `wake` is called after a client has left.
+    /// True if another client may be accepted. Otherwise, `wake` is called after a client has left.
     package func hasRoom(orWake wake: (@Sendable () -> Void)?) -> Bool {
         self.state.withLock { state in
             if state.open < state.limits.full { return true }
@@ -296,7 +296,7 @@ struct HandshakeBudget {
         guard start - now <= Self.period * (Self.burst - 1) else { return false }
         if self.free.count >= Self.capacity {
             self.free = self.free.filter { $0.value > now }
-            // The limit of connections also limits this many simultaneous addresses.
+            // With this many addresses at once, the limit of connections also limits the handshakes.
             if self.free.count >= Self.capacity { return true }
         }
         self.free[key] = start + Self.period

@@ -92,7 +92,7 @@ extension HTTP1Connection: ClientStream {
 
     /// Sends the answer that waited for the rest of the request's body.
     ///
-    /// - Parameter isWhole: Whether the body has arrived. If not, no other request may follow.
+    /// - Parameter isWhole: True if the whole body has arrived. Otherwise, no other request may follow.
     func sendEarlyAnswer(isWhole: Bool) {
         guard let answer = self.earlyAnswer.take() else { return }
         self.state.drainsNoMore()
@@ -150,7 +150,7 @@ extension HTTP1Connection: ClientStream {
 
     /// Continues after the system has taken the whole answer.
     ///
-    /// - Parameter atOnce: Whether the system had room for all of the answer at once.
+    /// - Parameter atOnce: True if the system had room for all of the answer at once.
     func answerSent(atOnce: Bool) {
         self.exchange.answerSent()
         switch self.requestEnds(atOnce: atOnce) {
@@ -174,7 +174,7 @@ extension HTTP1Connection: ClientStream {
     private func requestEnds(atOnce: Bool) -> HTTP1State.NextStep {
         let (now, idle) = (self.loop.now, self.configuration.timeouts.idle)
         if self.message.keepsAlive { return self.state.answerEnded(.next, now: now, idle: idle) }
-        // A process about to end waits until the client has the answer: a container's network ends with it.
+        // A process that is about to end waits until the client has the answer: a container's network ends with it.
         let mayCloseAtOnce =
             atOnce && self.message.mayCloseAtOnce && self.input == nil && !self.isUsing && !self.loop.isDraining
         return self.state.answerEnded(mayCloseAtOnce ? .closeAtOnce : .close, now: now, idle: idle)

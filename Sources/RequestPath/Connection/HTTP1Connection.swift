@@ -23,17 +23,17 @@ package final class HTTP1Connection {
     var trailers: TrailerSection?
     /// The collected part of the answer.
     var collection = Stage.Collection()
-    /// Whether the collection holds the head of the app's answer.
+    /// True if the collection holds the head of the app's answer.
     var hasCollectedHead = false
-    /// Whether the answer has ended, but the system has not taken all of it yet.
+    /// True while the answer has ended, but the system has not taken all of it yet.
     var isSendingEnd = false
     /// The answer that waits for the rest of the request's body. `nil` if no answer waits.
     var earlyAnswer: EarlyAnswer?
     /// Received bytes that have not been used. `nil` if none exist, or while they are being used.
     var input: ByteBuffer?
-    /// Whether input is being used. During use, the rest of it is not in `input`.
+    /// True while input is being used. During use, the unused rest is not in `input`.
     var isUsing = false
-    /// Whether the client sends nothing more. Bytes that were read before may remain.
+    /// True once the client sends nothing more. Bytes that were read before may remain.
     var inputHasEnded = false
     var sessionNotes = SessionNotes()
     package var listIndex = -1
@@ -63,7 +63,6 @@ package final class HTTP1Connection {
 
     // MARK: Input
 
-    /// Uses the kept input.
     func useInput() {
         guard var buffer = self.input.take() else { return }
         self.useAndKeep(&buffer)

@@ -4,18 +4,18 @@ import Vocabulary
 /// this framing.
 package struct HTTP1Message {
     package let minorVersion: Int
-    /// Whether another request may follow.
+    /// True if another request may follow.
     package private(set) var keepsAlive: Bool
-    /// Whether the client sends the body only after a "100 Continue" or after a while.
+    /// True while the client may wait for a "100 Continue" before it sends the body.
     package var awaitsContinue: Bool
-    /// Whether the client accepts trailers in the answer.
+    /// True if the client accepts trailers in the answer.
     let acceptsTrailers: Bool
-    /// Whether the request's trailers are dropped because they may contain fields that `Connection` names.
+    /// True if the request's trailers are dropped because they may contain fields that `Connection` names.
     let dropsTrailers: Bool
     private let asksForUpgrade: Bool
-    /// Whether the client announced that this request is its last one.
+    /// True if the client announced that this request is its last one.
     private let isLast: Bool
-    /// Whether the request has arrived and the answer is so short that the system sends it without an acknowledgement.
+    /// True if the request has arrived and the answer is so short that the system sends it without an acknowledgement.
     private var isShort = false
     /// The framing of the answer's content.
     package private(set) var framing = OutgoingFraming.asIs
@@ -31,7 +31,7 @@ package struct HTTP1Message {
         self.isLast = false
     }
 
-    /// - Parameter keepsAlive: Whether the connection may carry another request.
+    /// - Parameter keepsAlive: True if the connection may carry another request.
     @inline(__always)
     package init(_ head: RequestHead, keepsAlive: Bool) {
         self.minorVersion = head.minorVersion
@@ -45,7 +45,7 @@ package struct HTTP1Message {
 
     /// Begins the app's answer.
     ///
-    /// - Parameter isRequestWhole: Whether the whole request body has arrived.
+    /// - Parameter isRequestWhole: True if the whole request body has arrived.
     @inline(__always)
     package mutating func begin(_ answer: BodyFraming, isRequestWhole: Bool, isDraining: Bool) {
         self.isShort = isRequestWhole
@@ -71,14 +71,14 @@ package struct HTTP1Message {
 
     /// Begins one of the gateway's own answers.
     ///
-    /// - Parameter closes: Whether no other request may follow.
+    /// - Parameter closes: True if no other request may follow.
     package mutating func beginOwn(closes: Bool) {
         // A client that got no "100 Continue" may or may not send the body. After a refused upgrade, bytes of another
         // protocol may follow.
         if closes || self.awaitsContinue || self.asksForUpgrade { self.keepsAlive = false }
     }
 
-    /// Whether the connection may close as soon as the system has taken the answer. A client that announced to close
+    /// True if the connection may close as soon as the system has taken the answer. A client that announced to close
     /// sends nothing more (RFC 9112 9.6), so closing cannot destroy the answer. Other clients get the end of the stream
     /// first. Long answers also end the stream first, so that a client that takes nothing is noticed.
     package var mayCloseAtOnce: Bool { self.isLast && self.isShort && !self.asksForUpgrade }
@@ -86,7 +86,7 @@ package struct HTTP1Message {
     /// The length in bytes up to which an answer with its head fits into a connection's first window (RFC 6928).
     private static let shortLength = 8192
 
-    /// The answer's statement about the connection.
+    /// The `Connection` field of the answer.
     @inline(__always)
     package var connection: ConnectionField {
         guard self.keepsAlive else { return .close }

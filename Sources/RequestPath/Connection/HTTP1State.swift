@@ -68,7 +68,7 @@ package struct HTTP1State {
     /// The time that an answer waits for the rest of a body. A client that has not sent it by then may never do so.
     static let bodyTime = TimeAmount.seconds(2)
 
-    /// What the connection carries, with the data that exists only in that state.
+    /// The state of the connection, with the data that exists only in that state.
     package enum State {
         case idle(Idle)
         case head(UnfinishedHead)
@@ -88,7 +88,7 @@ package struct HTTP1State {
         self.state = .idle(Idle(since: now, deadline: deadline))
     }
 
-    /// Whether received bytes are ignored because no further request is read from this client.
+    /// True if received bytes are ignored because no further request is read from this client.
     package var ignoresInput: Bool {
         switch self.state {
         case .lingering, .closed: true
@@ -96,18 +96,18 @@ package struct HTTP1State {
         }
     }
 
-    /// Whether bytes are forwarded unchanged because the app agreed to an upgrade.
+    /// True while bytes are forwarded unchanged because the app agreed to an upgrade.
     package var isTunnel: Bool { if case .tunnel = self.state { true } else { false } }
-    /// Whether a request has begun and its answer has not ended.
+    /// True from the start of a request to the end of its answer.
     package var isInExchange: Bool {
         switch self.state {
         case .exchange, .draining: true
         case .idle, .head, .tunnel, .lingering, .closed: false
         }
     }
-    /// Whether the connection waits for the first byte of a request.
+    /// True while the connection waits for the first byte of a request.
     package var isIdle: Bool { if case .idle = self.state { true } else { false } }
-    /// Whether the connection has closed or is about to.
+    /// True if the connection has closed or is about to close.
     package var isClosed: Bool { if case .closed = self.state { true } else { false } }
 
     /// The start of the time without traffic other than an unfinished head. `nil` if the connection is in use.
@@ -123,7 +123,7 @@ package struct HTTP1State {
     /// connected may be about to send, and a proxy may not retry a POST.
     package static let firstRequestGrace = TimeAmount.seconds(1)
 
-    /// Whether the connection has just opened, so that its first request may still arrive.
+    /// True if the connection has just opened, so that its first request may still arrive.
     package func awaitsFirstRequest(_ now: NIODeadline) -> Bool {
         guard self.requestCount == 0, case .idle(let idle) = self.state else { return false }
         return now - idle.since < Self.firstRequestGrace
@@ -131,7 +131,7 @@ package struct HTTP1State {
 
     // MARK: The head
 
-    /// Records that `bytes`, all bytes of a head so far, have arrived. Returns false if parsing would find no end.
+    /// Records that `bytes`, all bytes of a head so far, have arrived. Returns false if parsing cannot find its end.
     ///
     /// - Parameters:
     ///   - longestLine: The length from which a head is always parsed, because its first line may be too long.
@@ -145,14 +145,13 @@ package struct HTTP1State {
     ) -> Bool {
         guard case .head(var head) = self.state, head.seenCount > 0, head.seenCount < bytes.readableBytes else {
             if case .idle(let idle) = self.state {
-                // The loop's time may be older than the connection, and the newest connections are kept.
+                // The loop's time may be before the connection's start. When some must close, the newest are kept.
                 let since = max(idle.since, now)
                 self.state = .head(UnfinishedHead(parsedFrom: longestLine, since: since, deadline: now + limit))
             }
             return true
         }
-        // Without another line feed, the head cannot be complete. This check avoids parsing a head that arrives byte by
-        // byte each time.
+        // Without another line feed, the head is incomplete. So a head that comes byte by byte is not parsed each time.
         let seen = head.seenCount
         let hasLineFeed = bytes.withUnsafeReadableBytes { bytes in
             bytes.baseAddress.map { memchr($0 + seen, 0x0A, bytes.count - seen) != nil } ?? false
@@ -175,9 +174,9 @@ package struct HTTP1State {
     /// Begins a request, including a refused one.
     ///
     /// - Parameters:
-    ///   - keepsAlive: Whether the client accepts another answer after this one.
+    ///   - keepsAlive: True if the client accepts another answer after this one.
     ///   - limit: The maximum number of requests on one connection.
-    /// - Returns: Whether another request may follow.
+    /// - Returns: True if another request may follow.
     @inline(__always)
     package mutating func requestBegins(keepsAlive: Bool, limit: Int, isDraining: Bool) -> Bool {
         self.state = .exchange
@@ -187,15 +186,15 @@ package struct HTTP1State {
 
     // MARK: The rest of a body
 
-    /// Starts to discard the rest of the request's body. The answer is sent after that rest. Otherwise, if a client
-    /// never sends the rest, its next request would be read as the body. HAProxy 2.6 reuses a connection after it gave
-    /// up a request that was answered early.
+    /// Starts to discard the rest of the request's body. The answer is sent afterwards. Otherwise, if a client never
+    /// sends the rest, its next request would be read as the body. HAProxy 2.6 reuses a connection after it gave up a
+    /// request that was answered early.
     package mutating func drains(_ body: BodyDecoder, now: NIODeadline) {
         guard case .exchange = self.state else { return }
         self.state = .draining(Rest(body: body, start: body.byteCount, deadline: now + Self.bodyTime))
     }
 
-    /// Discards the part of the body that is in `bytes`. The answer is due unless more is expected.
+    /// Discards the part of the body that is in `bytes`. The answer is due unless the result is `more`.
     ///
     /// - Parameter limit: The maximum number of bytes to discard.
     /// - Returns: `end` if another request may follow. `malformed` if the end of the body will not be found.
@@ -287,7 +286,7 @@ package struct HTTP1State {
     /// Checks the deadlines.
     ///
     /// - Parameters:
-    ///   - closesIdle: Whether idle connections close, except those whose first request may still arrive.
+    ///   - closesIdle: True if idle connections close, except those whose first request may still arrive.
     ///   - idle: The time for which the connection is kept for the next request.
     ///   - write: The time for which a client may take no byte.
     ///   - unacknowledged: Returns the number of bytes that the client has not acknowledged. Called only if it matters.

@@ -6,7 +6,7 @@ import Vocabulary
 package enum LocalAnswerWriter {
     /// - Parameters:
     ///   - date: The value of `Date`.
-    ///   - connection: The answer's statement about the connection.
+    ///   - connection: The `Connection` field of the answer.
     package static func write(
         _ head: LocalAnswerHead,
         date: [UInt8],

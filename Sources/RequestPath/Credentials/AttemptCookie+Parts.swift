@@ -6,11 +6,11 @@ extension AttemptCookie {
         package var secret: Slice
         /// The token that was moved to the cookie. `nil` if no token was moved.
         package var token: Slice?
-        /// The cookie's statement that the user has confirmed the token. `nil` if the cookie has no such statement.
+        /// The proof that the user has confirmed the token. `nil` if the cookie has no proof.
         package var confirmed: Confirmation?
     }
 
-    /// The transport and proof of a confirmed token, not copied because every request has room for one.
+    /// The transport and the proof of a confirmed token. The proof is a slice, because every request has room for one.
     package struct Confirmation: Equatable {
         package var transport: HandoffTransport
         package var mark: Slice
@@ -20,7 +20,7 @@ extension AttemptCookie {
         }
     }
 
-    /// Returns the parts of `value`. A token that the gateway would never have put there is ignored.
+    /// Returns the parts of `value`. A token that the gateway would never have put into the cookie is ignored.
     package static func parts(of value: Slice, _ base: Bytes) -> Parts {
         let bytes = value.bytes(in: base)
         let ends = bytes.split(separator: Self.separator, maxSplits: 3, omittingEmptySubsequences: false)

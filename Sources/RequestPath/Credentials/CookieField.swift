@@ -73,7 +73,7 @@ package final class OwnCookies: Sendable {
     /// The kinds of cookies that the gateway recognises.
     package enum Owner { case session, handoff, attempt, handled, companion, provider }
 
-    /// Returns the owner and the value of a cookie-pair. `nil` if the cookie has another owner.
+    /// Returns the owner and the value of a cookie-pair. `nil` if the cookie is not the gateway's or provider's.
     @inline(__always)
     private func owner(_ base: Bytes, _ start: Int, _ end: Int) -> (owner: Owner, value: Slice)? {
         guard let equals = memchr(base + start, 0x3D, end - start) else { return nil }

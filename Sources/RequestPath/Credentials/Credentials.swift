@@ -15,7 +15,7 @@ package struct Credentials: Equatable {
         /// The provider's own cookie.
         case providerCookie(Slice)
 
-        /// Whether a browser sends the credential with every request, including requests that another site causes.
+        /// True if a browser sends the credential with every request, including requests that another site causes.
         var isAmbient: Bool {
             switch self {
             case .cookie, .providerCookie: true
@@ -29,14 +29,14 @@ package struct Credentials: Equatable {
     package var handoffParameter: HandoffParameter.Found?
     /// A transfer token that was in the URL or in an app's cookie and is now in the attempt cookie.
     package var movedToken: Slice?
-    /// The attempt cookie's statement that the user has confirmed the moved token.
+    /// The proof in the attempt cookie that the user has confirmed the moved token. `nil` if the cookie has no proof.
     package var confirmedToken: AttemptCookie.Confirmation?
-    /// Whether the explicit credential came as `Authorization: DPoP`, so that a proof belongs to it.
+    /// True if the explicit credential came as `Authorization: DPoP`, so that a proof belongs to it.
     package var isProofScheme = false
-    /// Whether `Authorization` is meant for the gateway and is not forwarded.
+    /// True if `Authorization` is meant for the gateway and is not forwarded.
     package var dropsAuthorization = false
 
-    /// Whether the request has a transfer token in any place.
+    /// True if the request has a transfer token in any place.
     @inline(__always)
     var hasTransferToken: Bool {
         self.cookies.handoff.isThere || self.handoffParameter != nil || self.movedToken != nil

@@ -11,7 +11,7 @@ extension EndpointRequest {
     /// - Parameters:
     ///   - path: The normalised path, which the endpoint matches.
     ///   - cookies: The gateway's cookies on `host`.
-    ///   - address: The client's address, after `trusted_proxies`.
+    ///   - address: The client's address, as found with `trusted_proxies`.
     ///   - design: The design of pages.
     package init(
         to endpoint: Endpoint,
@@ -89,7 +89,7 @@ extension PassedOn {
 }
 
 extension FieldRole {
-    /// Whether the gateway's endpoints get the field, although no app does.
+    /// True if the gateway's endpoints get the field, although no app does.
     fileprivate var isForEndpoints: Bool {
         switch self {
         case .upgrade, .native, .userAddress, .wantedPage: true
@@ -97,7 +97,7 @@ extension FieldRole {
         }
     }
 
-    /// Whether the content of the field is in `PresentedCredentials`.
+    /// True if the content of the field is in `PresentedCredentials`.
     fileprivate var presentsCredential: Bool {
         switch self {
         case .authorization, .cookie, .sessionToken, .dpop: true

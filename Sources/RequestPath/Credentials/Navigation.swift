@@ -3,7 +3,7 @@ import Pages
 
 /// Decisions that depend on the kind of request that a browser reports (Fetch Metadata).
 package enum Navigation {
-    /// Whether the request is a top-level page load that may consume a transfer token. HEAD, prefetches, previews and
+    /// True if the request is a top-level page load that may consume a transfer token. HEAD, prefetches, previews and
     /// subresources may not, because link scanners and browsers request them on their own.
     package static func mayConsume(_ head: RequestHead, _ base: Bytes) -> Bool {
         guard head.knownMethod == .get, !head.isWebSocketUpgrade, head.line(.purpose) == nil else { return false }
@@ -16,17 +16,17 @@ package enum Navigation {
         return true
     }
 
-    /// Whether the request is a prefetch or preview. The browser requests the page again if the user really opens it.
+    /// True if the request is a prefetch or preview. The browser requests the page again if the user really opens it.
     package static func isSpeculative(_ head: RequestHead) -> Bool {
         head.line(.purpose) != nil
     }
 
-    /// Whether a messenger or a social network fetches a preview for a user who may follow the link later.
+    /// True if a messenger or a social network fetches a preview for a user who may follow the link later.
     package static func isPreview(_ head: RequestHead, _ base: Bytes) -> Bool {
         head.value(.userAgent, in: base).map { LinkPreview.isFetch(userAgent: $0) } ?? false
     }
 
-    /// Whether a person sees the answer because a browser loads a page or posts a form. `Sec-Fetch-Mode` decides. A
+    /// True if a person sees the answer because a browser loads a page or posts a form. `Sec-Fetch-Mode` decides. A
     /// browser without it (an old one, or any on plain http) accepts HTML and, unlike programs that accept everything,
     /// does not name JSON. Scripts that request HTML identify themselves (`ScriptField`).
     ///
@@ -43,7 +43,7 @@ package enum Navigation {
         return accept.count > 3 && Self.acceptsPage(accept) && !Self.isOfScript(head, base)
     }
 
-    /// Whether a page's script sent the request, if its library says so.
+    /// True if a field shows that a page's script sent the request. Only some libraries add such a field.
     @inline(__always)
     private static func isOfScript(_ head: RequestHead, _ base: Bytes) -> Bool {
         guard let first = head.line(.script) else { return false }
@@ -59,7 +59,7 @@ package enum Navigation {
         return false
     }
 
-    /// Whether a person sees the answer, judged by the received lines of a head that is too large to parse.
+    /// True if a person sees the answer, judged by the received lines of a head that is too large to parse.
     package static func seemsToWantPage(_ bytes: UnsafeBufferPointer<UInt8>) -> Bool {
         var mode: Bool?
         var (accepts, isOfScript) = (false, false)
@@ -76,7 +76,7 @@ package enum Navigation {
         return mode ?? (accepts && !isOfScript)
     }
 
-    /// Returns the position of the language that the browser requests.
+    /// Returns the position in `languages` of the language that the browser requests; 0 if it requests none.
     static func language(of head: RequestHead, _ base: Bytes, among languages: [PageLanguage]) -> Int {
         for index in 0..<head.fields.count
         where ByteClass.equal(head.fields[index].name.bytes(in: base), "accept-language") {
@@ -99,7 +99,7 @@ package enum Navigation {
         return acceptsHTML && !acceptsJSON
     }
 
-    /// Whether the request announces that it comes from a native app's WebView (`NativeChallenge`).
+    /// True if the request announces that it comes from a native app's WebView (`NativeChallenge`).
     static func announcesNativeApp(_ head: RequestHead, _ base: Bytes, _ cookies: OwnCookies) -> Bool {
         func isAnnouncement(_ value: Slice) -> Bool {
             value.bytes(in: base).elementsEqual(NativeChallenge.announcement.utf8)
@@ -114,7 +114,7 @@ package enum Navigation {
         return !values.isEmpty && values.allSatisfy(isAnnouncement)
     }
 
-    /// Whether a page of another origin started the navigation: another site, or a sibling domain that may be in other
+    /// True if a page of another origin started the navigation: another site, or a sibling domain that may be in other
     /// hands. Excludes navigations of the user (`none`), such as a URL that an app opens.
     package static func isCrossSite(_ head: RequestHead, _ base: Bytes) -> Bool {
         guard let site = head.value(.fetchSite, in: base) else { return false }
@@ -124,13 +124,13 @@ package enum Navigation {
 
 /// Decides whether another site may have caused a request with the browser's cookie (CSRF).
 package enum CrossSite {
-    /// Whether an unsafe method or an upgrade lacks proof that it comes from this origin or a trusted one.
+    /// True if a request with an unsafe method, or an upgrade, lacks proof of coming from this or a trusted origin.
     ///
     /// A browser reports the source of a request in `Sec-Fetch-Site`, or at least in `Origin`. A request with a cookie
     /// and neither field is rejected: it does not come from a browser that can be protected.
     ///
-    /// - Parameter isMethodTold: Whether the head's method is the client's. If not, an `Origin` implies an unsafe
-    ///   method: browsers send it with all unsafe methods and with no safe one that follows a link.
+    /// - Parameter isMethodTold: True if the head's method is the client's. Otherwise, an `Origin` implies an unsafe
+    ///   method: browsers send `Origin` with all unsafe methods, but not with a safe method that follows a link.
     package static func isSuspect(
         _ head: RequestHead,
         _ base: Bytes,

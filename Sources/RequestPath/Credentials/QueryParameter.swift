@@ -44,7 +44,7 @@ package struct HandoffParameter: Sendable {
         }
     }
 
-    /// Whether `name=` occurs anywhere in `text`, in any percent-encoding, even a repeated one. Used for a query from
+    /// True if `name=` occurs anywhere in `text`, in any percent-encoding, even a repeated one. Used for a query from
     /// elsewhere, which may contain another URL.
     package func occurs(in text: Slice, _ base: Bytes) -> Bool {
         guard let first = self.name.first else { return false }

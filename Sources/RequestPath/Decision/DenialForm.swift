@@ -46,8 +46,8 @@ extension Denial {
     /// Returns the value of `WWW-Authenticate` for the denial. Returns `nil` if the denial has no challenge.
     ///
     /// - Parameters:
-    ///   - isJudged: Whether a credential was presented. If so, the challenge names the error (RFC 6750 3.1).
-    ///   - isProofScheme: Whether the credential came as `DPoP`, which becomes the challenge's scheme (RFC 9449 7.1).
+    ///   - isJudged: True if a credential was presented, so that the challenge names the error (RFC 6750 3.1).
+    ///   - isProofScheme: True if the credential came as `DPoP`, which becomes the challenge's scheme (RFC 9449 7.1).
     package func challenge(_ require: RequirementSettings, isJudged: Bool, isProofScheme: Bool) -> String? {
         let scheme = isProofScheme ? "DPoP" : "Bearer"
         switch self.reason.refusal?.challenge {
@@ -56,14 +56,14 @@ extension Denial {
         case .bearer:
             return "\(scheme) " + (isJudged ? #"error="invalid_token""# : Refusal.Challenge.realm)
         case .stepUp:
-            // RFC 9470 3: everything that the next sign-in must reach, so that one sign-in suffices.
+            // RFC 9470 3. The challenge names all that the next sign-in must reach, so that one sign-in suffices.
             var challenge = #"\#(scheme) error="insufficient_user_authentication""#
             if let aal = require.aal { challenge += ", acr_values=\"\(aal.rawValue)\"" }
             if let maxAge = require.maxAge { challenge += ", max_age=\"\(maxAge.components.seconds)\"" }
             return challenge
         case .scope:
             let scopes = require.scopes.joined(separator: " ")
-            // Quoted text is limited (RFC 6749 3.3). A route may name other scopes, which no access token has.
+            // A scope has only these bytes (RFC 6749 3.3). A route may name other scopes, which no access token has.
             let areTokens = scopes.utf8.allSatisfy { (0x20...0x7E).contains($0) && $0 != 0x22 && $0 != 0x5C }
             return #"\#(scheme) error="insufficient_scope""# + (areTokens ? #", scope="\#(scopes)""# : "")
         }

@@ -44,13 +44,13 @@ package enum Denial: Equatable, Sendable {
 package struct Evidence {
     /// The reason why there is no session, if a credential was presented.
     package var missing: Reason
-    /// Whether an explicit credential (bearer, `X-Session-Token`) was presented. It is judged even if none is required.
+    /// True if an explicit credential (bearer, `X-Session-Token`) was presented. It is judged even on optional routes.
     package var isExplicit = false
-    /// Whether the session came in a cookie and another site could have caused the request (`CrossSite`).
+    /// True if the session came in a cookie and another site could have caused the request (`CrossSite`).
     package var isCrossSite = false
     /// The mismatch that the live binding found. `nil` if the device matches or is not checked.
     package var bindingMismatch: Reason?
-    /// The client's certificate, which proves who sends the request and is no session. It is lent for the judgement.
+    /// The client's certificate, which proves who sends the request but is not a session. It is lent for the judgement.
     package unowned(unsafe) var certificate: ClientCertificate?
     package var now: UnixTime
 }
@@ -93,7 +93,7 @@ extension Decision {
 }
 
 extension AccessTerms {
-    /// Whether the route belongs to the API for which the token was issued.
+    /// True if the route belongs to the API for which the token was issued.
     fileprivate func isAccepted(on route: RouteSettings) -> Bool {
         self.audience.map { route.apiAudiences.contains($0) } ?? false
     }

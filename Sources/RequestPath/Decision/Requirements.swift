@@ -24,12 +24,11 @@ package enum Requirements {
 }
 
 extension RequirementSettings {
-    /// Whether the route admits users of this provider.
     func admits(_ realm: Realm) -> Bool { self.providers.contains { $0.isExactly(realm.name) } }
 }
 
 extension CertificateRequirement {
-    /// Whether a client with this certificate meets the requirement.
+    /// True if a client with this certificate meets the requirement.
     package func isMet(by certificate: ClientCertificate?) -> Bool {
         guard let certificate else { return false }
         if let issuer = self.issuer, !certificate.issuer.isExactly(issuer) { return false }

@@ -2,15 +2,15 @@ package import Sessions
 package import Settings
 package import Vocabulary
 
-/// Decides whether a new sign-in would give a user access to a route if the session does not suffice, and what it must
-/// reach. Concerns `require.aal`, `require.max_age`, `require.provider`, and `require.origin` after a handoff. The user
-/// is redirected to the sign-in page only if that helps. Otherwise, the redirect would loop.
+/// Decides whether a new sign-in would give access to a route if the session does not suffice, and which demands the
+/// sign-in must meet. Applies to `require.aal`, `require.max_age`, `require.provider`, and `require.origin` after a
+/// handoff. The user is redirected to the sign-in page only if that helps. Otherwise, the redirect would loop.
 package enum StepUp {
     /// The time after a sign-in during which the user is not asked to sign in again, even if the session does not
     /// suffice.
     package static let recent: Duration = .seconds(3)
 
-    /// - Parameter provider: `nil` if no provider is configured, so that nobody can sign in.
+    /// - Parameter provider: The provider for the sign-in. `nil` if none is configured, so that nobody can sign in.
     package static func helps(
         _ require: RequirementSettings,
         _ session: Session,
@@ -39,7 +39,7 @@ package enum StepUp {
     /// Returns the demands on the next sign-in, limited to those that the provider can receive and reach. With them,
     /// one sign-in suffices, and a user who cannot reach the level can still sign in.
     ///
-    /// - Parameter denial: The reason why the session, or its absence, does not suffice.
+    /// - Parameter denial: The denial of the request.
     package static func demand(
         _ require: RequirementSettings,
         _ denial: Denial,

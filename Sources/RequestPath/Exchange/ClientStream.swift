@@ -13,9 +13,9 @@ package import NIOCore
 package protocol ClientStream: AnyObject {
     /// The protocol of the request for the log, such as `HTTP/1.1`.
     var version: StaticString { get }
-    /// Whether any 2xx opens the requested tunnel: a WebSocket over HTTP/2 (RFC 8441 5). Over HTTP/1, only 101 does.
+    /// True if any 2xx opens the requested WebSocket, as over HTTP/2 (RFC 8441 5). Over HTTP/1, only 101 does.
     var opensBySuccess: Bool { get }
-    /// Whether more bytes may be written. If not, `Exchange.clientTakesBytes` is called later.
+    /// True if more bytes may be written. Otherwise, `Exchange.clientTakesBytes` is called later.
     var isWritable: Bool { get }
     /// The number of written bytes that the client has not acknowledged. After a failure of the connection, the number
     /// of lost bytes. Costs a system call.
@@ -53,7 +53,7 @@ package protocol ClientStream: AnyObject {
     /// Sends one of the gateway's own answers and ends it as `complete` does. `hasContent` is false if there is no
     /// content or only the head was requested. The stream may read the rest of the request's body first.
     func answer(_ head: LocalAnswerHead, hasContent: Bool)
-    /// Ends the exchange within the answer. The client must be able to see that the answer is incomplete.
+    /// Ends the exchange in the middle of the answer. The client must be able to see that the answer is incomplete.
     func abort()
 
     // MARK: Sessions and tunnels
@@ -82,6 +82,6 @@ extension ClientStream {
 
     package func complete(with trailers: Trailers) { self.complete() }
 
-    /// Whether the stream is one of several on its connection. The version of HTTP/2 has no minor number.
+    /// True if the stream is one of several on its connection. The version of HTTP/2 has no minor number.
     var isHTTP2: Bool { self.version.utf8CodeUnitCount == "HTTP/2".utf8.count }
 }

@@ -139,7 +139,7 @@ extension Exchange {
     /// Sends the last written bytes, and ends the exchange when the system has accepted them. Until then, the client
     /// may be slow. Bytes that it never accepts are not counted.
     ///
-    /// - Parameter reason: Why the answer is incomplete. `nil` if the answer is complete.
+    /// - Parameter reason: The reason why the answer is incomplete. `nil` if the answer is complete.
     func finish(_ reason: Reason? = nil) {
         if let stream = self.stream { self.finish(on: stream, reason) }
     }
@@ -152,7 +152,7 @@ extension Exchange {
         if let trailers { stream.complete(with: trailers) } else { stream.complete() }
     }
 
-    /// Called when the system has accepted all bytes for the client. The exchange has ended.
+    /// Called when the system has accepted all bytes for the client, which ends the exchange.
     package func answerSent() {
         guard self.phase == .ending else { return }
         self.conclude(self.facts.endReason)

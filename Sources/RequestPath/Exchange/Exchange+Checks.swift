@@ -7,8 +7,8 @@ import Vocabulary
 /// Answers checks, in which a proxy asks whether a request of its client is allowed. The request is judged like any
 /// other. Only the judged head and the use of the permit differ.
 extension Exchange {
-    /// Whether the request is a browser's for one of the gateway's own pages, instead of a check. Some proxies send
-    /// both to one address.
+    /// True if the request is not a check, but a browser's request for one of the gateway's own pages. Some proxies
+    /// send both to one address.
     func isBrowsers(_ head: RequestHead, _ buffer: ByteBuffer, by configuration: PathConfiguration) -> Bool {
         self.check = nil
         self.checkResult = .denied
@@ -28,7 +28,7 @@ extension Exchange {
         return isPage
     }
 
-    /// Whether the peer is a proxy that may send checks, by its address and, if one is required, by its certificate.
+    /// True if the peer's address and, if one is required, its certificate are those of a proxy that may send checks.
     private func mayAsk(_ profile: AuthorizationProfile) -> Bool {
         profile.peers.contains(self.peer)
             && profile.settings.peerCertificate?.isMet(by: self.client?.certificate) != false
@@ -88,11 +88,11 @@ extension Exchange {
         self.judge(bytes, unless: refusal, by: configuration)
     }
 
-    /// Judges the original request of a check. The head is the loop's.
+    /// Judges the original request of a check, whose head has been parsed into the loop's head.
     ///
     /// - Parameters:
     ///   - bytes: The bytes of the head.
-    ///   - refusal: Why there is no head. `nil` if the head was parsed.
+    ///   - refusal: The reason why there is no head. `nil` if the head was parsed.
     private func judge(_ bytes: ByteBuffer, unless refusal: Reason?, by configuration: PathConfiguration) {
         if let refusal {
             self.loop.giveBack(bytes)
@@ -153,7 +153,7 @@ extension Exchange {
             requestID: self.record.requestID,
             fields: reason == .requestMethod ? [("Allow", MethodSet.allow)] : []
         )
-        // The check itself was well-formed.
+        // The check itself was well-formed, so another one may follow.
         answer.closes = false
         self.answer(answer)
     }

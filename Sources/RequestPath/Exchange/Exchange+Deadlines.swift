@@ -119,7 +119,7 @@ extension Exchange {
         self.upstreamFailed(.upstreamTimeout)
     }
 
-    /// Whether the body's average rate since it began is below the minimum, once the grace period is over.
+    /// True if the body's average rate since the request began is below the minimum and the grace period is over.
     private func isBodyTooSlow(_ now: NIODeadline) -> Bool {
         let timeouts = self.configuration.timeouts
         let elapsed = now - self.record.startedAt
@@ -138,7 +138,7 @@ extension Exchange {
         }
     }
 
-    /// Records passed-on content as a use of the session, as requests are.
+    /// Records a use of the session if content was passed on and counts as a use (`session.idle_counts`).
     func noteUse() {
         guard let session = self.record.session else { return }
         // Reset even if no use is due now, so that old content causes no use later.

@@ -43,7 +43,7 @@ extension Exchange: AnswerReceiver, StreamWaiter {
     /// to the app. After that, the app gets the request, because it may answer without the body.
     static let bodyPatience = TimeAmount.seconds(1)
 
-    /// Whether the request waits for the first byte of its body before it gets a stream to the app.
+    /// True while the request waits for the first byte of its body before it gets a stream to the app.
     package var awaitsBody: Bool { self.phase == .expecting }
 
     /// Asks the client for the body. A client that sends none then occupies no stream to the app.
@@ -233,14 +233,14 @@ extension Exchange: AnswerReceiver, StreamWaiter {
         self.awaitResponse(from: self.loop.now)
     }
 
-    /// Leaves the queue if the request is in it.
+    /// Removes the request from the queue, if it is queued.
     func leaveQueue() {
         guard self.phase == .queued else { return }
         self.phase = .connecting
         self.facts.pool?.waiterLeft(self)
     }
 
-    /// Refuses a queued request, which gets no stream.
+    /// Removes a queued request from the queue and refuses it.
     func refuseQueued() {
         self.leaveQueue()
         self.upstreamFailed(.gatewayOverloaded)
@@ -278,7 +278,7 @@ extension Exchange: AnswerReceiver, StreamWaiter {
         }
     }
 
-    /// Whether this status opens a tunnel to which nobody has agreed. A page would arrive as WebSocket frames, even for
+    /// True if this status opens a tunnel to which nobody has agreed. A page would arrive as WebSocket frames, even for
     /// a script of another origin that could not read the page otherwise.
     func wouldOpen(_ status: Int, on stream: any ClientStream) -> Bool {
         stream.opensBySuccess && 200..<300 ~= status
@@ -475,7 +475,7 @@ extension Exchange: AnswerReceiver, StreamWaiter {
     ///
     /// - Parameters:
     ///   - failed: The stream that has failed.
-    ///   - reason: The reason of the failure. `nil` if it is the status of the answer.
+    ///   - reason: The reason of the failure. `nil` if the status of the answer is the reason.
     private func retry(after failed: any AppStream, _ reason: Reason?, status: Int = 0) {
         if self.record.trace != nil { self.attemptFailed(reason, status: status) }
         self.record.upstreamReused = false
@@ -487,7 +487,7 @@ extension Exchange: AnswerReceiver, StreamWaiter {
         pool.awaitStream(for: self, after: failed)
     }
 
-    /// Whether the request may be sent again, on another stream. A kept connection may have been closed just as the
+    /// True if the request may be sent again, on another stream. A kept connection may have been closed just as the
     /// request was sent, or a server may have stopped and the app has another one. The request is repeated once, if it
     /// cannot have had an effect or is idempotent (RFC 9110 9.2.2). A POST is never sent twice, because an app may act
     /// on a head without reading the body.
