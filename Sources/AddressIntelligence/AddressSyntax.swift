@@ -53,7 +53,8 @@ private func dottedDecimal(_ text: Bytes) -> UInt32? {
     return value << 8 | octet
 }
 
-/// Reads eight groups of one to four hexadecimal digits. `::` replaces one run of groups, and IPv4 the last two.
+/// Reads eight groups of one to four hexadecimal digits. `::` replaces one run of zero groups. The last two groups may
+/// be written as an IPv4 address.
 private func colonHex(_ text: Bytes) -> UInt128? {
     var value: UInt128 = 0
     var groups = 0

@@ -10,7 +10,7 @@ package struct CIDRBlock: Hashable, Sendable, CustomStringConvertible {
     /// Reads `address/length`, or a lone address as the block of that one address.
     ///
     /// `nil` for any other text, and for an address with bits set beyond the length: `10.0.0.1/8` is a mistake whose
-    /// meaning cannot be guessed. A block within `::ffff:0:0/96` becomes the IPv4 block.
+    /// meaning cannot be guessed. A block within `::ffff:0:0/96` becomes an IPv4 block.
     package init?(_ text: String) {
         let parts = text.split(separator: "/", maxSplits: 1, omittingEmptySubsequences: false)
         guard !text.utf8.contains(0x25), let address = IPAddress(String(parts[0])) else { return nil }
@@ -23,7 +23,8 @@ package struct CIDRBlock: Hashable, Sendable, CustomStringConvertible {
         self.init(network: address, spaceLength: isWrittenAsV6 ? length : length + 96)
     }
 
-    /// Makes the block that shares the first bits of `address`: `v4` bits for IPv4, `v6` bits for IPv6.
+    /// Makes the block of the addresses whose first bits equal those of `address`: `v4` bits for IPv4, `v6` bits for
+    /// IPv6.
     package init(of address: IPAddress, v4: Int, v6: Int) {
         self.prefixLength = address.isV4 ? v4 : v6
         let spaceLength = address.isV4 ? v4 + 96 : v6

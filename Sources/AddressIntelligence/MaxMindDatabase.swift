@@ -134,7 +134,7 @@ private struct MemoryFile: ~Copyable {
         self.descriptor = descriptor
     }
 
-    /// Passes the path to `body`. The path is valid while the file is held.
+    /// Passes the path to `body`. The path is valid while this value exists.
     func withPath<Result>(_ body: (String) -> Result) -> Result {
         body("/proc/self/fd/\(self.descriptor.number)")
     }
