@@ -1,6 +1,6 @@
 import COpenSSL
 
-/// Algorithms that are fetched once.
+/// OpenSSL algorithms, each of which is fetched once.
 ///
 /// Implicit fetches (`EVP_sha256()`) look up the algorithm under a lock at every use. In OpenSSL 3.0 this is slow and
 /// blocks other threads (openssl#17064, openssl#20286). The handles are immutable and their reference counts atomic.
@@ -29,7 +29,7 @@ func mustSucceed(_ result: Int32, _ what: StaticString) {
     }
 }
 
-/// Runs `body` with a pointer that is never null. OpenSSL treats null as "not given" even if the count is 0.
+/// Runs `body` with a pointer that is never null. OpenSSL treats null as a missing argument even if the count is 0.
 func withPointer<Result>(_ bytes: [UInt8], _ body: (UnsafePointer<UInt8>, Int) -> Result) -> Result {
     if bytes.isEmpty {
         return withUnsafePointer(to: 0) { body($0, 0) }
