@@ -10,10 +10,10 @@ package struct ASNDirectory: Sendable {
 
     private let content: Content
 
-    /// Opens a database in MaxMind's format (`.mmdb`) whose records have MaxMind's member `autonomous_system_number` or
-    /// IPinfo's member `asn`.
+    /// Opens a database in MaxMind's format (`.mmdb`) with the member `autonomous_system_number` (MaxMind) or `asn`
+    /// (IPinfo).
     package static func open(database path: String) throws(AddressFileError) -> ASNDirectory {
-        // A database of cities can be opened as well. It has no numbers, so every device would be rejected without an
+        // A database of cities can be opened, too. It has no numbers, so every device would be rejected without an
         // error.
         let database = try MaxMindDatabase(path: path, lacking: .noNumbers(path: path)) { Self.number(in: $0) != nil }
         return ASNDirectory(content: .database(database))

@@ -100,7 +100,7 @@ private func colonHex(_ text: Bytes) -> UInt128? {
     return head << UInt128(16 * (8 - gap)) | (value ^ head << tailBits)
 }
 
-/// Whether a text can be a zone id: visible ASCII without characters that end an address in a URL or a list.
+/// Returns true if a text can be a zone id: visible ASCII without characters that end an address in a URL or a list.
 private func isZone(_ text: Bytes) -> Bool {
     !text.isEmpty
         && text.allSatisfy { byte in

@@ -23,8 +23,7 @@ package struct CIDRBlock: Hashable, Sendable, CustomStringConvertible {
         self.init(network: address, spaceLength: isWrittenAsV6 ? length : length + 96)
     }
 
-    /// Makes the block of the addresses whose first bits equal those of `address`: `v4` bits for IPv4, `v6` bits for
-    /// IPv6.
+    /// Makes the block of all addresses that share the first `v4` (for IPv4) or `v6` (for IPv6) bits of `address`.
     package init(of address: IPAddress, v4: Int, v6: Int) {
         self.prefixLength = address.isV4 ? v4 : v6
         let spaceLength = address.isV4 ? v4 + 96 : v6
@@ -38,7 +37,7 @@ package struct CIDRBlock: Hashable, Sendable, CustomStringConvertible {
         self.prefixLength = network.isV4 ? spaceLength - 96 : spaceLength
     }
 
-    /// Whether `address` is in the block.
+    /// Returns true if `address` is in the block.
     package func contains(_ address: IPAddress) -> Bool {
         address.isV4 == self.network.isV4
             && (address.bits ^ self.network.bits) & ~Self.hostMask(spaceLength: self.spaceLength) == 0

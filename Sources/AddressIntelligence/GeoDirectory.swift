@@ -26,8 +26,7 @@ package struct Place: Sendable, Hashable {
 package struct GeoDirectory: Sendable {
     private let content: MaxMindDatabase
 
-    /// Opens a database with countries in MaxMind's format (`.mmdb`). Its records are nested (MaxMind) or flat
-    /// (IPinfo).
+    /// Opens a database of countries in MaxMind's format (`.mmdb`), with nested (MaxMind) or flat (IPinfo) records.
     package init(database path: String) throws(AddressFileError) {
         self.content = try MaxMindDatabase(path: path, lacking: .noPlaces(path: path)) {
             Self.place(in: $0)?.countryCode != nil

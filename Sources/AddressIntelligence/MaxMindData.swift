@@ -117,8 +117,7 @@ struct MaxMindData {
         return UnsafeRawBufferPointer(rebasing: self.bytes[header.content..<(header.content + header.size)])
     }
 
-    /// Returns the header of the value at `offset`, or of the target of a pointer there. A pointer to a pointer is
-    /// invalid.
+    /// Returns the header of the value at `offset`, or of a pointer's target. A pointer to a pointer is invalid.
     private func target(at offset: Int) -> Header? {
         guard let header = self.header(at: offset) else { return nil }
         guard header.kind == .pointer else { return header }

@@ -114,8 +114,7 @@ final class CallConnection: ChannelInboundHandler {
 
     // MARK: Calls
 
-    /// Whether a request can be sent now. False if bytes or the end of the connection have arrived since the last
-    /// answer.
+    /// Whether a request can be sent now. False if bytes or the connection's end came after the last answer.
     var isUsable: Bool { !self.isClosed && self.channel?.isQuiet == true }
 
     /// Notes that bytes have arrived.

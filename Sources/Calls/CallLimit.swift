@@ -26,7 +26,7 @@ package struct CallLimit: Sendable {
     /// The number of calls under way.
     package var count: Int { self.requests.total + self.signIns.total }
 
-    /// Whether the limit allows another call.
+    /// Returns true if the limit allows another call of this caller.
     package func admits(_ caller: ProviderCaller) -> Bool {
         let free = self.most - self.count
         guard free > 0 else { return false }

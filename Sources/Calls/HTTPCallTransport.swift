@@ -143,8 +143,7 @@ extension MetricsRegistry {
 }
 
 extension OutgoingCall {
-    /// Whether the names and values of the fields have the syntax of HTTP (RFC 9110 5.1 and 5.5), so that no field
-    /// turns into two.
+    /// Whether all names and values have the syntax of HTTP (RFC 9110 5.1 and 5.5), so that no field turns into two.
     fileprivate var hasWellFormedFields: Bool {
         self.fields.allSatisfy { name, value in
             !name.isEmpty && name.utf8.allSatisfy { $0 > 0x20 && $0 < 0x7F && $0 != UInt8(ascii: ":") }

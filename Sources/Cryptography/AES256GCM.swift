@@ -64,8 +64,7 @@ package enum AES256GCM {
             let result = EVP_DecryptUpdate(context, nil, &length, authenticating, Int32(authenticating.count))
             mustSucceed(result, "EVP_DecryptUpdate")
         }
-        // Not `unsafeUninitializedCapacity:`, which looks up the array's type at run time and costs more than writing
-        // zeros.
+        // Not `unsafeUninitializedCapacity:`, which looks up the array's type at run time and costs more than zeros.
         var plaintext = [UInt8](repeating: 0, count: count)
         let isGenuine = sealed.withUnsafeBufferPointer { sealed in
             // OpenSSL's parameter for the tag is not `const`, but OpenSSL only copies the tag.

@@ -6,8 +6,7 @@ package import Vocabulary
 package enum Argon2 {
     /// Returns true if `password` is the password that `encoded` was made from.
     ///
-    /// The time depends on the cost in `encoded`, not on the password. A malformed hash never matches, and is rejected
-    /// without hashing.
+    /// The time depends on the cost in `encoded`, not on the password. A malformed hash is rejected at once.
     package static func verify(password: [UInt8], encoded: Secret) -> Bool {
         guard let parts = Self.parts(encoded), let salt = Self.decoded(parts.salt), let hash = Self.decoded(parts.hash),
             var derived = Self.derive(password: password, salt: salt, like: parts, count: hash.count)

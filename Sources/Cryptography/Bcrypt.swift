@@ -7,8 +7,8 @@ package import Vocabulary
 package enum Bcrypt {
     /// The number of bytes of a password that bcrypt reads. Further bytes do not change the hash.
     private static let longestPassword = 72
-    /// The accepted costs, which are binary logarithms of the number of rounds. The highest takes as long as the most
-    /// expensive scrypt hash.
+    /// The accepted costs (binary logarithms of the rounds). The highest takes as long as the most expensive scrypt
+    /// hash.
     private static let costs = (4...16).map { $0 < 10 ? "0\($0)" : "\($0)" }
     /// The accepted versions, which use one algorithm. `$2x$` marks hashes of a faulty program (CVE-2011-2483).
     private static let versions = ["2a", "2b", "2y"]
@@ -21,8 +21,7 @@ package enum Bcrypt {
     /// Returns true if `password` is the password that `encoded` was made from. Passwords over 72 bytes never match,
     /// nor do passwords with a NUL byte, because libcrypt would ignore the rest.
     ///
-    /// The time depends on the cost in `encoded`, not on the password. A malformed hash never matches, and is rejected
-    /// without hashing.
+    /// The time depends on the cost in `encoded`, not on the password. A malformed hash is rejected at once.
     package static func verify(password: [UInt8], encoded: Secret) -> Bool {
         guard Self.isWellFormed(encoded) else { return false }
         let isReadWhole = password.count <= Self.longestPassword && !password.contains(0)

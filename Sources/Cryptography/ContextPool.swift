@@ -3,8 +3,7 @@ import Synchronization
 /// A pool of OpenSSL contexts for reuse, because making a context costs more than using it. One thread uses a context
 /// at a time. Threads never wait: if the pool is busy or empty, the thread makes a new context.
 final class ContextPool: Sendable {
-    /// The maximum number of idle contexts, which exceeds the number of threads that use contexts at once. Further
-    /// contexts are freed.
+    /// The maximum number of idle contexts, more than the threads that use contexts at once. Other contexts are freed.
     private static let capacity = 32
 
     private struct Contexts: @unchecked Sendable {

@@ -2,8 +2,7 @@ import COpenSSL
 
 /// HKDF with SHA-256 (RFC 5869), which derives many keys from one secret.
 ///
-/// Both steps are HMACs. OpenSSL's HKDF looks up its algorithms at each use, which takes ten times as long as the
-/// HMACs.
+/// Both steps are HMACs. OpenSSL's HKDF looks up its algorithms at each use, which takes ten times as long.
 package struct HKDF: Sendable {
     private let extracted: HMACKey
 
@@ -19,7 +18,7 @@ package struct HKDF: Sendable {
         self.extracted = HMACKey(code)
     }
 
-    /// Derives `count` bytes for the purpose `info`.
+    /// Derives `count` bytes (1 to 8160) for the purpose `info`.
     package func bytes(for info: String, count: Int) -> [UInt8] {
         self.bytes(for: Array(info.utf8), count: count)
     }

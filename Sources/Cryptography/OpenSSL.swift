@@ -20,8 +20,7 @@ extension Optional {
     }
 }
 
-/// Ends the process unless OpenSSL reported success. For calls that fail only if memory runs out or the library is
-/// broken.
+/// Ends the process unless OpenSSL reported success. For calls that fail only without memory or in a broken library.
 func mustSucceed(_ result: Int32, _ what: StaticString) {
     guard result == 1 else {
         ERR_clear_error()

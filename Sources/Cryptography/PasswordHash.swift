@@ -4,8 +4,7 @@ package import Vocabulary
 package enum PasswordHash {
     /// Returns true if `password` is the password that `encoded` was made from.
     ///
-    /// The time depends on the cost in `encoded`, not on the password. A malformed hash never matches, and is rejected
-    /// without hashing.
+    /// The time depends on the cost in `encoded`, not on the password. A malformed hash is rejected at once.
     package static func verify(password: [UInt8], encoded: Secret) -> Bool {
         if Bcrypt.isWellFormed(encoded) { return Bcrypt.verify(password: password, encoded: encoded) }
         if Argon2.isWellFormed(encoded) { return Argon2.verify(password: password, encoded: encoded) }

@@ -6,8 +6,7 @@ package import Vocabulary
 package enum Scrypt {
     /// Returns true if `password` is the password that `encoded` was made from.
     ///
-    /// The time depends on the cost in `encoded`, not on the password. A malformed hash never matches, and is rejected
-    /// without hashing.
+    /// The time depends on the cost in `encoded`, not on the password. A malformed hash is rejected at once.
     package static func verify(password: [UInt8], encoded: Secret) -> Bool {
         guard let hash = EncodedHash(encoded) else { return false }
         guard var derived = Self.derive(password: password, salt: hash.salt, cost: hash.cost, count: hash.hash.count)

@@ -42,8 +42,7 @@ package struct SealingKeyRing: Sendable {
     /// The keys. The first seals; all of them open.
     private let keys: [Key]
 
-    /// Makes a ring that seals under `current` and also opens records sealed under one of `accepted`. Secrets must not
-    /// be empty.
+    /// Makes a ring that seals under `current`, and also opens records sealed under `accepted`. No secret may be empty.
     package init(current: Secret, accepted: [Secret] = []) {
         self.keys = [Key(current)] + accepted.filter { $0 != current }.map(Key.init)
     }
@@ -113,8 +112,7 @@ package struct SealingKeyRing: Sendable {
         }
     }
 
-    /// Returns true if `sealed` was sealed under the current secret. Other records are lost once their secret is
-    /// removed.
+    /// Returns true if the record was sealed under the current secret. Others are lost once their secret is removed.
     package func isCurrent(_ sealed: [UInt8]) -> Bool {
         sealed.count >= Self.overhead && sealed[1..<(1 + Self.idLength)].elementsEqual(self.keys[0].id)
     }

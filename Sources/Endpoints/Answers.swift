@@ -37,8 +37,7 @@ extension EndpointResponse {
     ///
     /// - Parameters:
     ///   - styleDigest: The SHA-256 digest of the page's inline style in padded base64. `nil` if the page has no style.
-    ///   - scriptDigest: The SHA-256 digest of the page's inline script in padded base64. `nil` if the page has no
-    ///     script.
+    ///   - scriptDigest: The SHA-256 digest of the page's inline script in padded base64. `nil` if there is no script.
     ///   - hasImages: Whether the page has embedded images.
     ///   - framing: The sites that may show the page in a frame. A page with a form must allow none.
     package static func html(

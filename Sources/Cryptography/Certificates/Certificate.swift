@@ -11,8 +11,7 @@ package struct Certificate: Sendable, Equatable {
         case other
     }
 
-    /// The subject in the form of RFC 4514, in ASCII with escapes; empty if it has no such form. `issuer` has this
-    /// form, too.
+    /// The subject in ASCII with escapes (RFC 4514), like `issuer`. Empty if it has no such form.
     package let subject: String
     package let issuer: String
     package let validFrom: UnixTime
@@ -43,8 +42,7 @@ package struct Certificate: Sendable, Equatable {
         self.key = Self.key(of: handle.pointer)
         let names = handle.alternativeNames ?? []
         self.dnsNames = names.filter { $0.kind == GEN_DNS }.compactMap { _, value in
-            // A name with a space, a control character or a byte beyond ASCII could be read in two ways
-            // (CVE-2021-3712).
+            // A name with a space, a control or a byte beyond ASCII could be read in two ways (CVE-2021-3712).
             guard value.allSatisfy({ $0 > 0x20 && $0 < 0x7F }) else { return nil }
             let name = String(decoding: value, as: UTF8.self).lowercased()
             return name.hasSuffix(".") ? String(name.dropLast()) : name
@@ -68,8 +66,7 @@ package struct Certificate: Sendable, Equatable {
     /// Whether the certificate may issue others.
     package var isAuthority: Bool { X509_check_ca(self.handle.pointer) > 0 }
 
-    /// Whether the certificate has the issuer's address for queries, as certificates of public authorities do (RFC 5280
-    /// 4.2.2.1).
+    /// Whether the certificate has Authority Information Access, as those of public authorities do (RFC 5280 4.2.2.1).
     package var namesIssuersAddress: Bool { X509_get_ext_by_NID(self.handle.pointer, NID_info_access, -1) >= 0 }
 
     /// Whether a server may present the certificate. It must allow signatures, and have either no list of purposes or

@@ -74,8 +74,7 @@ final class KeyHandle: Sendable {
         return EllipticCurve(openSSLName: text).map(KeyKind.ellipticCurve)
     }
 
-    /// Returns the number `name` of the key, big-endian in `length` bytes, or in as few as possible if `length` is
-    /// `nil`.
+    /// Returns a number of the key, big-endian in `length` bytes, or in as few as possible if `length` is `nil`.
     func number(_ name: String, length: Int? = nil) -> [UInt8] {
         var number: OpaquePointer?
         mustSucceed(EVP_PKEY_get_bn_param(self.pointer, name, &number), "EVP_PKEY_get_bn_param")

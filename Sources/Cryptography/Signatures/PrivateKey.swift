@@ -16,8 +16,7 @@ package final class PrivateKey: Sendable {
         self.pools = key.pools(kind) { EVP_PKEY_sign_init($0) }
     }
 
-    /// Takes ownership of an OpenSSL key; `nil` if the gateway does not use keys of its kind or rejects its RSA
-    /// numbers.
+    /// Takes ownership of a key; `nil` if the gateway does not use keys of its kind or rejects its RSA numbers.
     private convenience init?(pointer: OpaquePointer?) {
         guard let pointer else {
             ERR_clear_error()

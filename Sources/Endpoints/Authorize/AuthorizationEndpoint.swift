@@ -305,8 +305,7 @@ package struct AuthorizationEndpoint: Sendable {
     /// Returns whether the session is recent enough for the client.
     ///
     /// - Parameters:
-    ///   - begun: The time when the browser was sent to the sign-in page for this request. `nil` if it was not sent
-    ///     there.
+    ///   - begun: The time when the browser was sent to the sign-in page for this request. `nil` if it was not.
     ///   - isProviders: Whether the session comes from a provider's cookie.
     private func suffices(
         _ session: Session,
@@ -315,8 +314,7 @@ package struct AuthorizationEndpoint: Sendable {
         isProviders: Bool = false
     ) -> Bool {
         let now = self.tokens.clock.now()
-        // A provider's session continues when its user signs in again. Its sign-in time comes from the provider's
-        // clock.
+        // A provider's session continues when its user signs in again. Its times come from the provider's clock.
         let (signedIn, leeway) = isProviders ? (session.authenticatedAt, Self.leeway) : (session.issuedAt, .zero)
         // Only a sign-in just now is new. A page from the browser's history is not, and a transfer never is.
         let hasSignedIn =

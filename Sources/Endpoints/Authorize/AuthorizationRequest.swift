@@ -181,8 +181,8 @@ struct AuthorizationRequest: Sendable {
         }
     }
 
-    /// Returns the S256 challenge, 43 characters of base64url. A public client must send a challenge (RFC 9700 2.1.1).
-    /// `nil` if there is none.
+    /// Returns the S256 challenge, 43 characters of base64url. `nil` if a confidential client sends none. A public
+    /// client must send one (RFC 9700 2.1.1).
     private static func challenge(_ values: Parameters, _ client: ClientSettings) throws(OAuthError) -> String? {
         guard values["code_challenge"] != nil else {
             guard values["code_challenge_method"] == nil else {

@@ -4,8 +4,7 @@ import Settings
 package import SignOn
 import Vocabulary
 
-/// `POST /oauth/par` (RFC 9126): a client sends its authorization request to the gateway, and the browser sends only a
-/// reference to it.
+/// `POST /oauth/par` (RFC 9126): a client sends its authorization request, and the browser only sends a reference.
 package struct PushedRequestEndpoint: Sendable {
     /// The beginning of every `request_uri` (RFC 9126 2.2).
     static let prefix = "urn:ietf:params:oauth:request_uri:"

@@ -6,8 +6,7 @@ import Vocabulary
 /// The metadata at `/.well-known/oauth-authorization-server` (RFC 8414) and `/.well-known/openid-configuration` (OpenID
 /// Connect Discovery 1.0).
 package struct ServerMetadata: Sendable {
-    /// The issuer in tokens and metadata: the origin of the first host with endpoints, and the final slash that Auth0's
-    /// SDKs expect.
+    /// The issuer in tokens and metadata: the origin of the first host with endpoints plus `/`, for Auth0's SDKs.
     private let issuer: String
 
     private let signsIn: Bool

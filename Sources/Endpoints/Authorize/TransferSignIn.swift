@@ -7,8 +7,7 @@ import Vocabulary
 /// Signs users in with the session-transfer tokens of authorization requests.
 ///
 /// As on routes, the token in the cookie is tried before the token in the query, each if the client accepts tokens
-/// there. A token is tried once: a handled cookie is cleared and marked, and a refused token leaves the rest of the
-/// request unchanged.
+/// there. A token is tried once: a handled cookie is cleared and marked. After a refused token, the request continues.
 struct TransferSignIn: Sendable {
     let handoff: HandoffConsumer
     let cookies: HandoffCookies
@@ -41,8 +40,7 @@ struct TransferSignIn: Sendable {
             return !session.identity.id.isExactly(userID)
         }
 
-        /// Returns whether the user signed in at a provider that is not in `providers`, which is empty for any
-        /// provider.
+        /// Returns whether the user signed in at a provider that is not in `providers`. An empty list allows all.
         func isElsewhere(than providers: [String]) -> Bool {
             guard !providers.isEmpty, let session = self.user?.session ?? self.existing?.session else { return false }
             return !providers.contains(session.identity.realm.name)

@@ -6,9 +6,8 @@ import Vocabulary
 
 /// The sign-in of a browser for a native app. The browser gets no session. If it has one, it keeps it.
 extension BrowserSessionEndpoints {
-    /// Returns the endpoint `/.sallyport/app`, which begins the sign-in for the flow in the query. The provider is the
-    /// one in the query, the only one, or one that the user chooses. `nil` if users sign in only at a provider's own
-    /// pages.
+    /// Returns the endpoint `/.sallyport/app`, which begins the sign-in for the flow in the query. The provider is
+    /// named in the query, the only one, or chosen by the user. `nil` if users sign in only at a provider's own pages.
     func appEndpoint(_ native: NativeSignIns) -> Endpoint? {
         let ways = self.ways.all.filter { if case .pages = $0.kind { false } else { true } }
         guard !ways.isEmpty else { return nil }

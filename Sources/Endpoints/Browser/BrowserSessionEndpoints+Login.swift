@@ -22,8 +22,7 @@ extension BrowserSessionEndpoints {
         }
     }
 
-    /// Redirects to the provider, even if the user is signed in: a route may require it. HEAD and prefetches begin
-    /// nothing.
+    /// Redirects to the provider, even if a user is signed in: a route may require it. HEAD and prefetches do nothing.
     func login(_ request: EndpointRequest, _ flow: BrowserSignInFlow) async -> EndpointResponse {
         guard request.method == "GET" else { return .noContent() }
         let demand = SignInDemand(request.query)
@@ -78,8 +77,7 @@ extension BrowserSessionEndpoints {
         }
     }
 
-    /// The cookies of unfinished sign-ins at a provider, one for each sign-in, because several tabs may sign in at
-    /// once.
+    /// The cookies of unfinished sign-ins at a provider, one for each sign-in. Several tabs may sign in at once.
     var signInCookies: KeptCookies {
         KeptCookies(sessionCookie: self.cookies.name, prefix: "signin-", lifetime: KeptSignIn.lifetime, most: 5)
     }

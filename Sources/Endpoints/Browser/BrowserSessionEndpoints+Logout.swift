@@ -27,8 +27,7 @@ extension BrowserSessionEndpoints {
     /// answer is 303 to the provider's sign-out page if there is one, otherwise to `return_to`. If the store cannot
     /// confirm the end, it is 503 with the page with the button.
     ///
-    /// A request with `Accept: application/json` gets 204, or 200 with the URL of the provider's sign-out in
-    /// `redirect_to`.
+    /// With `Accept: application/json`, the answer is 204, or 200 with the provider's sign-out page in `redirect_to`.
     ///
     /// A token in a field, which no other site can make a browser send, takes precedence over the cookie.
     func signOut(_ request: EndpointRequest) async -> EndpointResponse {

@@ -7,8 +7,7 @@ extension BrowserSessionEndpoints {
     /// Answers `GET /.sallyport/login` with the form and links to the providers, even if a user is signed in. A route
     /// may require a new sign-in, whose session replaces the current one.
     ///
-    /// The form contains the login hint of `demand`. If `demand` is empty, a signed-in user can also continue without a
-    /// new sign-in.
+    /// The form contains the login hint of `demand`. If `demand` is empty, a signed-in user can also continue.
     func askToSignIn(
         _ request: EndpointRequest,
         _ ways: [SignInWay],
@@ -53,8 +52,7 @@ extension BrowserSessionEndpoints {
         }
     }
 
-    /// Returns the session of a signed-in browser. `nil` if it has none, or has the session of an actor, who cannot
-    /// continue here.
+    /// Returns the session of a signed-in browser. `nil` if it has none, or if an actor uses it, who cannot continue.
     private func current(_ request: EndpointRequest, returnTo: String) async -> Page.Current? {
         guard !request.credentials.sessionCookies.isEmpty,
             let live = try? await self.sessions.presented(by: request.requester), live.count == 1,

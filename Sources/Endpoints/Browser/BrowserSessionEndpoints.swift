@@ -131,8 +131,7 @@ package struct BrowserSessionEndpoints: Sendable {
         .problem(.routeMethodNotAllowed, requestID: request.requestID, fields: [("allow", "GET, HEAD")])
     }
 
-    /// Returns the page of the request's host to lead back to, which `values` contain as a path or as a URL of the
-    /// host.
+    /// Returns the page of the request's host to lead back to, which `values` has as a path or a URL of the host.
     func returnTo(_ values: [String], _ request: EndpointRequest) -> String {
         ReturnTo.page(values, of: request.origin, without: self.handoffParameter)
     }

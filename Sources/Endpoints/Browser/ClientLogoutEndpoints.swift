@@ -167,8 +167,7 @@ struct ClientLogout: Sendable {
         return target + (target.utf8.contains(UInt8(ascii: "?")) ? "&" : "?") + FormText.encoded([("state", state)])
     }
 
-    /// Returns the path and query of this request without the `id_token_hint`, for a browser that has no session by
-    /// then.
+    /// Returns the path and query of this request without `id_token_hint`, for a browser that has no session then.
     func path(_ path: String, _ names: Names) -> String {
         var parameters: [(String, String)] = []
         if let clientID = self.clientID { parameters.append(("client_id", clientID)) }

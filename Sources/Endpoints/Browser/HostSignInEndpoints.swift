@@ -22,8 +22,7 @@ package struct HostSignInEndpoints: Sendable {
     /// - Parameters:
     ///   - cookieName: The configured name of the session cookie.
     ///   - handoffParameter: The query parameter that may carry a transfer token. It is removed from every `return_to`.
-    ///   - share: Signs a browser in on the host where users sign in, after a handoff on another host. `nil` to disable
-    ///     this.
+    ///   - share: After a handoff on another host, signs the browser in where users sign in. `nil` to disable this.
     package init(
         _ tickets: HostTickets,
         sessions: SessionService,
@@ -41,8 +40,7 @@ package struct HostSignInEndpoints: Sendable {
     /// Returns these endpoints and `endpoints`, whose sign-in page leads away from hosts whose users sign in elsewhere.
     /// Without such hosts, returns only `endpoints`.
     ///
-    /// - Parameter leads: False if the provider's own cookie is valid on every host, because the provider's page leads
-    ///   back by itself.
+    /// - Parameter leads: False if the provider's own cookie is valid on every host: its page leads back by itself.
     package func added(to endpoints: [Endpoint], leadingToSignIn leads: Bool = true) -> [Endpoint] {
         guard self.tickets.hosts.isShared else { return endpoints }
         guard leads else { return endpoints + self.own }

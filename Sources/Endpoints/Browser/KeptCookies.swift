@@ -1,6 +1,6 @@
 import Vocabulary
 
-/// The cookies for one purpose that a browser keeps while it is on another site. Each tab has its own id and cookie.
+/// The cookies for one purpose that a browser keeps while it is on another site, one for each tab.
 ///
 /// A browser that restores its tabs may need many at once, but a request has room for few. The oldest are then
 /// shortened: they can no longer be completed, but still have the page that the browser wanted.
@@ -62,7 +62,7 @@ struct KeptCookies: Sendable {
         short.sort { $0.kept.begunAt < $1.kept.begunAt }
         var shortSize = short.reduce(0) { $0 + $1.size }
         while size + shortSize > Self.room || short.count > Self.mostShort, let first = short.first {
-            // A whole cookie is shortened if this saves a quarter of its size, so that no tab is forgotten.
+            // A whole cookie is shortened if this saves at least a quarter, so that no tab is forgotten.
             if short.count <= Self.mostShort, let oldest = whole.first, let value = oldest.kept.shortened(),
                 value.bytes.count * 4 <= oldest.size * 3
             {

@@ -3,7 +3,7 @@ import Settings
 import Vocabulary
 
 /// The gateway's public keys as JWK sets (RFC 7517 5). Every host serves the keys of the gateway's assertions, for the
-/// apps and services behind it. At `/.well-known/jwks.json`, hosts with endpoints also serve the keys of id_tokens, for
+/// apps and services behind it. At `/.well-known/jwks.json`, hosts with endpoints add the keys of id_tokens, for
 /// clients.
 package struct KeySetEndpoints: Sendable {
     /// The time for which a cache may keep the set.

@@ -61,8 +61,7 @@ package struct OAuth2ProxyEndpoints: Sendable {
         return (request.origin, self.page(wanted))
     }
 
-    /// Returns the wanted page, or `/` for a page under `/oauth2/`: nginx names it if a user opens it, which would be a
-    /// loop.
+    /// Returns the wanted page, or `/` for a page under `/oauth2/`. nginx names such a page if a user opens it: a loop.
     private func page(_ values: [String]) -> String {
         let page = ReturnTo.page(values, without: self.handoffParameter)
         return page.hasPrefix("\(PageDesign.oauth2ProxyBase)/") ? "/" : page
